@@ -1,0 +1,63 @@
+#ifndef GOODPUT_CORE_ERROR_HPP
+#define GOODPUT_CORE_ERROR_HPP
+
+// Bad input stops at the border: one exception type, one sentence form, so that whoever reads a scheduler's
+// log finds who sent it, which field is wrong, what it holds and what it should hold.
+
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace goodput {
+
+/// The shortest text that reads back as `number`; "nan" and "inf" for what is not finite.
+template <class Number>
+requires std::is_arithmetic_v<Number> std::string text_of(Number number) {
+    char buffer[64];
+    const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, number);
+    return error == std::errc{} ? std::string(buffer, end) : std::string("?");
+}
+inline std::string text_of(bool flag) { return flag ? "true" : "false"; }
+
+/// Throws std::invalid_argument: "SUBJECT: FIELD is VALUE, but must be EXPECTED".
+/// `subject` names the job, node or problem that the input is about, for example "job 'bert-3'".
+[[noreturn]] inline void bad_input(std::string_view subject, std::string_view field, std::string_view value,
+                                   std::string_view expected) {
+    std::string message(subject);
+    message.append(": ").append(field).append(" is ").append(value).append(", but must be ").append(expected);
+    throw std::invalid_argument(message);
+}
+
+template <class Number>
+requires std::is_arithmetic_v<Number>
+[[noreturn]] void bad_input(std::string_view subject, std::string_view field, Number value,
+                            std::string_view expected) {
+    bad_input(subject, field, std::string_view(text_of(value)), expected);
+}
+
+/// Refuses NaN, infinity and what lies below `least`.
+inline void require_at_least(std::string_view subject, std::string_view field, double value, double least) {
+    if (std::isfinite(value) && value >= least) return;
+    bad_input(subject, field, value, "a finite number of at least " + text_of(least));
+}
+
+/// Refuses NaN, infinity, zero and negative numbers.
+inline void require_positive(std::string_view subject, std::string_view field, double value) {
+    if (std::isfinite(value) && value > 0) return;
+    bad_input(subject, field, value, "a finite number above 0");
+}
+
+/// Refuses an integer outside [least, most].
+inline void require_between(std::string_view subject, std::string_view field, long long value,
+                            long long least, long long most) {
+    if (value >= least && value <= most) return;
+    bad_input(subject, field, value, "between " + text_of(least) + " and " + text_of(most));
+}
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,98 @@
+#ifndef GOODPUT_CORE_JOB_HPP
+#define GOODPUT_CORE_JOB_HPP
+
+// A training job as the scheduler sees it at the moment of a decision.
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "goodput/core/batch.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/core/placement.hpp"
+#include "goodput/core/sample.hpp"
+
+namespace goodput {
+
+/// What a decision may change about a job (Sia's classes of adaptivity).
+enum class Adaptivity {
+    batch,  ///< GPU type, number of GPUs and batch size
+    gpus,   ///< GPU type and number of GPUs; the total batch size stays (strong scaling)
+    none    ///< only the GPU type; the number of GPUs is max_gpus, the total batch size stays
+};
+
+/// What a job may use on one GPU type.
+struct TypeLimits {
+    int min_atomic_batch = 1;
+    int max_atomic_batch = 0;  ///< 0: the job cannot run on this GPU type
+    int gpus_per_replica = 1;  ///< pipeline stages; 1 for data parallelism
+    int max_nodes = std::numeric_limits<int>::max();
+    /// Examples/s of one replica as profiled before the first run, 0 where unknown: what a projection from
+    /// another GPU type scales by.
+    double reference_rate = 0;
+};
+
+struct Job {
+    std::string name;
+    double submitted_seconds = 0;
+    int restarts = 0;                 ///< so far; the first start is none
+    double restart_cost_seconds = 0;  ///< what one more would cost
+    double attained_gpu_seconds = 0;
+    int min_gpus = 1;
+    int max_gpus = 1;
+    Adaptivity adaptivity = Adaptivity::batch;
+    int initial_batch = 0;          ///< total batch size that efficiency is relative to
+    int max_batch = 0;              ///< largest total batch size (Adaptivity::batch)
+    int target_batch = 0;           ///< total batch size of the other two classes
+    std::vector<TypeLimits> types;  ///< by GPU type, as many as Cluster::gpu_types
+    std::optional<GradientStatistics> gradient;
+    bool preemptible = true;  ///< false: keeps what it holds
+    bool restarting = false;  ///< in the middle of a restart: keeps what it holds this round
+    Placement placement;      ///< where it runs now; empty: it waits
+    /// Useful examples still to do, where the user declared the job's total work.
+    std::optional<double> remaining_examples;
+};
+
+/// Refuses a job that no scheduler could make sense of (std::invalid_argument naming job, field and value).
+inline void validate(const Job& job, const Cluster& cluster) {
+    const std::string subject = "job '" + job.name + "'";
+    if (job.name.empty()) bad_input("job", "name", "empty", "a name of its own");
+    if (!std::isfinite(job.submitted_seconds))
+        bad_input(subject, "submitted_s", job.submitted_seconds, "finite");
+    require_between(subject, "restarts", job.restarts, 0, std::numeric_limits<int>::max());
+    require_at_least(subject, "restart_cost_s", job.restart_cost_seconds, 0);
+    require_at_least(subject, "attained_gpu_s", job.attained_gpu_seconds, 0);
+    require_between(subject, "gpus (fewest)", job.min_gpus, 1, 1 << 20);
+    require_between(subject, "gpus (most)", job.max_gpus, job.min_gpus, 1 << 20);
+    require_between(subject, "batch.initial", job.initial_batch, 1, 1 << 30);
+    if (job.adaptivity == Adaptivity::batch)
+        require_between(subject, "batch.max", job.max_batch, job.initial_batch, 1 << 30);
+    else
+        require_between(subject, "batch.target", job.target_batch, 1, 1 << 30);
+    if (job.types.size() != cluster.gpu_types.size())
+        bad_input(subject, "GPU types with limits", job.types.size(),
+                  text_of(cluster.gpu_types.size()) + ", one for each GPU type of the cluster");
+    for (std::size_t t = 0; t < job.types.size(); ++t) {
+        const TypeLimits& limits = job.types[t];
+        if (limits.max_atomic_batch == 0) continue;
+        const std::string of = subject + " on " + cluster.gpu_types[t];
+        require_between(of, "batch.local (least)", limits.min_atomic_batch, 1, 1 << 30);
+        require_between(of, "batch.local (most)", limits.max_atomic_batch, limits.min_atomic_batch, 1 << 30);
+        require_between(of, "gpus_per_replica", limits.gpus_per_replica, 1, 1 << 20);
+        require_between(of, "max_nodes", limits.max_nodes, 1, std::numeric_limits<int>::max());
+        require_at_least(of, "reference rate", limits.reference_rate, 0);
+    }
+    if (job.gradient) validate(*job.gradient, subject);
+    if (job.remaining_examples) require_at_least(subject, "remaining_examples", *job.remaining_examples, 0);
+    for (std::size_t i = 0; i < job.placement.size(); ++i) {
+        const NodeShare& share = job.placement[i];
+        if (share.node >= cluster.nodes.size() || (i > 0 && share.node <= job.placement[i - 1].node))
+            bad_input(subject, "placement.node", share.node, "an index into the cluster's nodes, ascending");
+        require_between(subject, "placement.gpus", share.gpus, 1, cluster.nodes[share.node].gpus);
+    }
+}
+
+}  // namespace goodput
+
+#endif

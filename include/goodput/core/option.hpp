@@ -1,0 +1,27 @@
+#ifndef GOODPUT_CORE_OPTION_HPP
+#define GOODPUT_CORE_OPTION_HPP
+
+#include "goodput/core/batch.hpp"
+#include "goodput/core/shape.hpp"
+
+namespace goodput {
+
+/// How sure the models are of an option's goodput.
+enum class Knowledge {
+    measured,   ///< the job's own model of this GPU type
+    projected,  ///< another GPU type's model, scaled to this one
+    unknown     ///< no measurement of the job at all
+};
+
+/// One thing that a job could get: GPUs of a pool in a shape, with the best batch plan for it and what that
+/// is worth in useful examples a second.
+struct Option {
+    Allotment allotment;
+    BatchPlan plan;
+    double goodput = 0;  ///< examples/s at the initial batch size's efficiency; 1 per replica where unknown
+    Knowledge knowledge = Knowledge::unknown;
+};
+
+}  // namespace goodput
+
+#endif

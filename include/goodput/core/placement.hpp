@@ -1,0 +1,46 @@
+#ifndef GOODPUT_CORE_PLACEMENT_HPP
+#define GOODPUT_CORE_PLACEMENT_HPP
+
+// Where a job runs: which nodes, and how many GPUs of each.
+
+#include <compare>
+#include <cstddef>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/core/shape.hpp"
+
+namespace goodput {
+
+struct NodeShare {
+    std::size_t node = 0;  ///< index into Cluster::nodes
+    int gpus = 0;
+
+    friend constexpr auto operator<=>(const NodeShare&, const NodeShare&) = default;
+};
+
+/// Nodes in ascending order, each with at least one GPU; empty: the job runs nowhere.
+using Placement = std::vector<NodeShare>;
+
+/// The shape that a placement has.
+[[nodiscard]] inline Shape shape_of(const Placement& placement) {
+    Shape shape{static_cast<int>(placement.size()), 0};
+    for (const NodeShare& share : placement) shape.gpus += share.gpus;
+    return shape;
+}
+
+/// The allotment that a placement realises; its GPU type and node size are those of the first node. Empty for
+/// an empty placement, and for one over nodes of several GPU types or sizes, which no allotment describes.
+[[nodiscard]] inline Allotment allotment_of(const Placement& placement, const Cluster& cluster) {
+    if (placement.empty()) return {};
+    const Node& first = cluster.nodes[placement.front().node];
+    for (const NodeShare& share : placement) {
+        const Node& node = cluster.nodes[share.node];
+        if (node.gpu_type != first.gpu_type || node.gpus != first.gpus) return {};
+    }
+    return {first.gpu_type, first.gpus, shape_of(placement)};
+}
+
+}  // namespace goodput
+
+#endif

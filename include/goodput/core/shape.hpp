@@ -1,0 +1,40 @@
+#ifndef GOODPUT_CORE_SHAPE_HPP
+#define GOODPUT_CORE_SHAPE_HPP
+
+// How many GPUs, over how many nodes. A shape says nothing of which nodes (that is a Placement) and nothing
+// of the GPU type (that is an Allotment).
+
+#include <compare>
+#include <cstddef>
+
+namespace goodput {
+
+/// `gpus` GPUs in all, spread over `nodes` nodes; {0, 0} is the shape of a job that holds nothing.
+struct Shape {
+    int nodes = 0;
+    int gpus = 0;  ///< in all, not per node
+
+    friend constexpr auto operator<=>(const Shape&, const Shape&) = default;
+};
+
+/// GPUs of a pool (see Cluster) in a shape: what the allotment step gives to a job and the placement step
+/// lays out. The pool is named by its GPU type and node size, so that an allotment means the same in every
+/// round.
+struct Allotment {
+    std::size_t gpu_type = 0;  ///< index into Cluster::gpu_types
+    int gpus_per_node = 0;
+    Shape shape;
+
+    [[nodiscard]] constexpr bool empty() const { return shape.gpus == 0; }
+
+    /// GPUs that nobody else can use while this is held: a job over several nodes takes whole nodes.
+    [[nodiscard]] constexpr int occupied_gpus() const {
+        return shape.nodes > 1 ? shape.nodes * gpus_per_node : shape.gpus;
+    }
+
+    friend constexpr auto operator<=>(const Allotment&, const Allotment&) = default;
+};
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,29 @@
+#ifndef GOODPUT_MODEL_CONCEPTS_HPP
+#define GOODPUT_MODEL_CONCEPTS_HPP
+
+// What a model has to answer. Any type with the function satisfies the concept; nothing is inherited.
+
+#include <concepts>
+
+#include "goodput/core/batch.hpp"
+#include "goodput/core/shape.hpp"
+
+namespace goodput {
+
+/// How long does one iteration take: `seconds = model.iteration_seconds(shape, plan)`, where shape.gpus
+/// counts replicas. Satisfied by PolluxThroughput, PipelineThroughput and TabulatedThroughput.
+template <class Model>
+concept ThroughputModel = requires(const Model& model, Shape shape, BatchPlan plan) {
+    { model.iteration_seconds(shape, plan) } -> std::convertible_to<double>;
+};
+
+/// How much progress an example makes at a total batch size, relative to the initial batch size (1 there,
+/// falling): `factor = model.efficiency(total_batch)`. Satisfied by NoiseScaleEfficiency and FullEfficiency.
+template <class Model>
+concept EfficiencyModel = requires(const Model& model, double total_batch) {
+    { model.efficiency(total_batch) } -> std::convertible_to<double>;
+};
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,13 @@
+#ifndef GOODPUT_VERSION_HPP
+#define GOODPUT_VERSION_HPP
+
+#include <string_view>
+
+namespace goodput {
+
+/// The version of the library; the build files and packages read it from this line.
+inline constexpr std::string_view version = "0.1.0";
+
+}  // namespace goodput
+
+#endif

@@ -14,22 +14,22 @@
 namespace goodput {
 
 struct Node {
-    std::string name;
+    std::string name{};
     std::size_t gpu_type = 0;  ///< index into Cluster::gpu_types
     int gpus = 0;              ///< GPUs that may be used now, at least 1
 };
 
 /// The healthy nodes now. A node that is drained or lost is simply left out.
 struct Cluster {
-    std::vector<std::string> gpu_types;
-    std::vector<Node> nodes;
+    std::vector<std::string> gpu_types{};
+    std::vector<Node> nodes{};
 };
 
 /// The nodes of one GPU type and size.
 struct Pool {
     std::size_t gpu_type = 0;
     int gpus_per_node = 0;
-    std::vector<std::size_t> nodes;  ///< indices into Cluster::nodes, ascending
+    std::vector<std::size_t> nodes{};  ///< indices into Cluster::nodes, ascending
 
     [[nodiscard]] int gpus() const { return gpus_per_node * static_cast<int>(nodes.size()); }
 };

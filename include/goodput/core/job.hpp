@@ -34,7 +34,7 @@ struct TypeLimits {
 };
 
 struct Job {
-    std::string name;
+    std::string name{};
     double submitted_seconds = 0;
     int restarts = 0;                 ///< so far; the first start is none
     double restart_cost_seconds = 0;  ///< what one more would cost
@@ -45,13 +45,13 @@ struct Job {
     int initial_batch = 0;          ///< total batch size that efficiency is relative to
     int max_batch = 0;              ///< largest total batch size (Adaptivity::batch)
     int target_batch = 0;           ///< total batch size of the other two classes
-    std::vector<TypeLimits> types;  ///< by GPU type, as many as Cluster::gpu_types
-    std::optional<GradientStatistics> gradient;
+    std::vector<TypeLimits> types{};  ///< by GPU type, as many as Cluster::gpu_types
+    std::optional<GradientStatistics> gradient{};
     bool preemptible = true;  ///< false: keeps what it holds
     bool restarting = false;  ///< in the middle of a restart: keeps what it holds this round
-    Placement placement;      ///< where it runs now; empty: it waits
+    Placement placement{};      ///< where it runs now; empty: it waits
     /// Useful examples still to do, where the user declared the job's total work.
-    std::optional<double> remaining_examples;
+    std::optional<double> remaining_examples{};
 };
 
 /// Refuses a job that no scheduler could make sense of (std::invalid_argument naming job, field and value).

@@ -16,8 +16,8 @@ enum class Knowledge {
 /// One thing that a job could get: GPUs of a pool in a shape, with the best batch plan for it and what that
 /// is worth in useful examples a second.
 struct Option {
-    Allotment allotment;
-    BatchPlan plan;
+    Allotment allotment{};
+    BatchPlan plan{};
     double goodput = 0;  ///< examples/s at the initial batch size's efficiency; 1 per replica where unknown
     Knowledge knowledge = Knowledge::unknown;
 };

@@ -14,8 +14,8 @@ namespace goodput {
 /// One measurement of a job on one GPU type. `shape.gpus` counts replicas (equal to GPUs for data
 /// parallelism).
 struct ThroughputSample {
-    Shape shape;
-    BatchPlan plan;
+    Shape shape{};
+    BatchPlan plan{};
     double step_seconds = 0;  ///< an iteration's last step, synchronisation included
     double sync_seconds = 0;  ///< the part of it spent in synchronisation; the rest is computing
 };

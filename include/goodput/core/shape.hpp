@@ -23,7 +23,7 @@ struct Shape {
 struct Allotment {
     std::size_t gpu_type = 0;  ///< index into Cluster::gpu_types
     int gpus_per_node = 0;
-    Shape shape;
+    Shape shape{};
 
     [[nodiscard]] constexpr bool empty() const { return shape.gpus == 0; }
 

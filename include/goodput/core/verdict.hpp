@@ -17,7 +17,7 @@ enum class Outcome {
 
 struct Verdict {
     Outcome outcome = Outcome::runs;
-    std::string reason;  ///< one sentence; empty for a job that runs
+    std::string reason{};  ///< one sentence; empty for a job that runs
 };
 
 }  // namespace goodput

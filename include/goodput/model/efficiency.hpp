@@ -13,7 +13,7 @@ namespace goodput {
 /// Statistical efficiency from gradient statistics at the initial batch size.
 struct NoiseScaleEfficiency {
     double initial_batch = 1;  ///< examples
-    GradientStatistics gradient;
+    GradientStatistics gradient{};
 
     /// Progress per example at `total_batch` relative to the initial batch size, from the form that stays
     /// defined where the squared norm is zero; 1 where there are no statistics at all (both zero).

@@ -1,0 +1,225 @@
+#ifndef GOODPUT_ALLOT_DETAIL_PRICE_MASTER_HPP
+#define GOODPUT_ALLOT_DETAIL_PRICE_MASTER_HPP
+
+// The small linear program between two evaluations of all options. Every evaluation at some prices yields one
+// choice of an option for each job ("column") with total value V_i and total usage U_i. Over the columns seen
+// so far
+//
+//     max  sum_i V_i x_i + sum_r low_r s_r - sum_r high_r e_r
+//     s.t. sum_i U_ir x_i + s_r - e_r = C_r  (price_r),   sum_i x_i = 1  (constant),   x, s, e >= 0
+//
+// whose multipliers are the prices at which the columns' upper envelope is least, inside the box low <= price
+// <= high. The primal simplex method with an explicit inverse: resources + 1 rows, a column added at a time,
+// always restarted from the last basis, so that a handful of pivots follows each evaluation.
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace goodput::detail {
+
+class PriceMaster {
+public:
+    /// Begins anew inside a box of prices, with a first column.
+    void reset(std::span<const double> capacity, std::span<const double> low, std::span<const double> high,
+               double value, std::span<const double> usage) {
+        resources_ = capacity.size();
+        rows_ = resources_ + 1;
+        right_.assign(capacity.begin(), capacity.end());
+        right_.push_back(1);
+        low_.assign(low.begin(), low.end());
+        high_.assign(high.begin(), high.end());
+        values_.clear();
+        usage_.clear();
+        add_column(value, usage);
+        basis_.assign(rows_, Variable{Kind::column, 0});
+        inverse_.assign(rows_ * rows_, 0);
+        for (std::size_t r = 0; r < resources_; ++r) {
+            const bool exceeds = usage[r] > capacity[r];
+            basis_[r] = {exceeds ? Kind::excess : Kind::slack, r};
+            const double sign = exceeds ? -1 : 1;
+            at(r, r) = sign;
+            at(r, resources_) = -sign * usage[r];
+        }
+        at(resources_, resources_) = 1;
+        update_solution();
+    }
+
+    void add_column(double value, std::span<const double> usage) {
+        values_.push_back(value);
+        usage_.insert(usage_.end(), usage.begin(), usage.end());
+    }
+
+    /// Moves the box of prices; the basis stays feasible, because only the objective changes.
+    void move_box(std::span<const double> low, std::span<const double> high) {
+        low_.assign(low.begin(), low.end());
+        high_.assign(high.begin(), high.end());
+    }
+
+    /// Solves to optimality over the columns so far.
+    void solve() {
+        std::size_t degenerate = 0;
+        for (std::size_t pivot = 0; pivot < 200 * rows_ + 1000; ++pivot) {
+            update_multipliers();
+            const Variable entering = best_entering(degenerate > 4 * rows_);
+            if (entering.kind == Kind::nothing) break;
+            direction_of(entering);
+            const std::size_t leaving = ratio_test();
+            if (leaving == rows_) break;  // cannot happen: the convexity row bounds every column
+            degenerate = solution_[leaving] <= 1e-12 * (1 + std::abs(right_[leaving])) ? degenerate + 1 : 0;
+            pivot_on(leaving, entering);
+        }
+        update_multipliers();
+    }
+
+    [[nodiscard]] std::span<const double> prices() const { return {multipliers_.data(), resources_}; }
+    /// Objective over the columns so far: a lower bound on the least of the dual function inside the box.
+    [[nodiscard]] double objective() const {
+        double sum = 0;
+        for (std::size_t row = 0; row < rows_; ++row) sum += multipliers_[row] * right_[row];
+        return sum;
+    }
+    [[nodiscard]] std::size_t columns() const { return values_.size(); }
+
+    /// Whether no capacity is exceeded in the optimal mixture.
+    [[nodiscard]] bool feasible() const {
+        for (std::size_t row = 0; row < rows_; ++row)
+            if (basis_[row].kind == Kind::excess && solution_[row] > 1e-9 * (1 + right_[basis_[row].index]))
+                return false;
+        return true;
+    }
+
+    /// Calls visit(column, weight) for the columns of the optimal mixture; the weights sum to 1.
+    template <class Visit>
+    void for_each_weight(Visit visit) const {
+        for (std::size_t row = 0; row < rows_; ++row)
+            if (basis_[row].kind == Kind::column && solution_[row] > 0)
+                visit(basis_[row].index, solution_[row]);
+    }
+
+private:
+    enum class Kind { nothing, column, slack, excess };
+    struct Variable {
+        Kind kind = Kind::nothing;
+        std::size_t index = 0;
+    };
+
+    double& at(std::size_t row, std::size_t column) { return inverse_[row * rows_ + column]; }
+    [[nodiscard]] double at(std::size_t row, std::size_t column) const {
+        return inverse_[row * rows_ + column];
+    }
+
+    [[nodiscard]] double cost(Variable variable) const {
+        switch (variable.kind) {
+            case Kind::column:
+                return values_[variable.index];
+            case Kind::slack:
+                return low_[variable.index];
+            case Kind::excess:
+                return -high_[variable.index];
+            case Kind::nothing:
+                break;
+        }
+        return 0;
+    }
+
+    void update_multipliers() {
+        multipliers_.assign(rows_, 0);
+        for (std::size_t row = 0; row < rows_; ++row) {
+            const double c = cost(basis_[row]);
+            if (c == 0) continue;
+            for (std::size_t column = 0; column < rows_; ++column)
+                multipliers_[column] += c * at(row, column);
+        }
+    }
+
+    void update_solution() {
+        solution_.assign(rows_, 0);
+        for (std::size_t row = 0; row < rows_; ++row)
+            for (std::size_t column = 0; column < rows_; ++column)
+                solution_[row] += at(row, column) * right_[column];
+    }
+
+    /// Largest reduced cost, or after many degenerate pivots the first positive one (Bland's rule, which
+    /// cannot cycle).
+    [[nodiscard]] Variable best_entering(bool first) const {
+        Variable best;
+        double largest = 0;
+        const auto offer = [&](Kind kind, std::size_t index, double reduced, double scale) {
+            if (reduced <= 1e-13 * scale || (first && best.kind != Kind::nothing) || reduced <= largest)
+                return;
+            largest = reduced;
+            best = {kind, index};
+        };
+        const double constant = multipliers_[resources_];
+        for (std::size_t i = 0; i < values_.size(); ++i) {
+            double reduced = values_[i] - constant, scale = std::abs(values_[i]) + std::abs(constant);
+            for (std::size_t r = 0; r < resources_; ++r)
+                reduced -= multipliers_[r] * usage_[i * resources_ + r];
+            offer(Kind::column, i, reduced, scale);
+        }
+        for (std::size_t r = 0; r < resources_; ++r) {
+            const double scale = std::abs(multipliers_[r]) + std::abs(low_[r]);
+            // A unit of capacity, so that box sides compare with whole columns.
+            const double unit = std::max(right_[r], 1.0);
+            offer(Kind::slack, r, (low_[r] - multipliers_[r]) * unit, scale * unit);
+            offer(Kind::excess, r, (multipliers_[r] - high_[r]) * unit,
+                  (std::abs(multipliers_[r]) + high_[r]) * unit);
+        }
+        return best;
+    }
+
+    void direction_of(Variable entering) {
+        direction_.assign(rows_, 0);
+        for (std::size_t row = 0; row < rows_; ++row) {
+            if (entering.kind == Kind::column) {
+                for (std::size_t r = 0; r < resources_; ++r)
+                    direction_[row] += at(row, r) * usage_[entering.index * resources_ + r];
+                direction_[row] += at(row, resources_);
+            } else {
+                direction_[row] =
+                    entering.kind == Kind::slack ? at(row, entering.index) : -at(row, entering.index);
+            }
+        }
+    }
+
+    [[nodiscard]] std::size_t ratio_test() const {
+        std::size_t leaving = rows_;
+        double least = std::numeric_limits<double>::infinity(), pivot = 0;
+        for (std::size_t row = 0; row < rows_; ++row) {
+            if (direction_[row] <= 1e-11) continue;
+            const double ratio = std::max(solution_[row], 0.0) / direction_[row];
+            // Among equal ratios the largest pivot, for the inverse's sake.
+            if (ratio < least || (ratio == least && direction_[row] > pivot)) {
+                least = ratio;
+                pivot = direction_[row];
+                leaving = row;
+            }
+        }
+        return leaving;
+    }
+
+    void pivot_on(std::size_t leaving, Variable entering) {
+        const double pivot = direction_[leaving];
+        for (std::size_t column = 0; column < rows_; ++column) at(leaving, column) /= pivot;
+        for (std::size_t row = 0; row < rows_; ++row) {
+            if (row == leaving || direction_[row] == 0) continue;
+            for (std::size_t column = 0; column < rows_; ++column)
+                at(row, column) -= direction_[row] * at(leaving, column);
+        }
+        basis_[leaving] = entering;
+        update_solution();
+    }
+
+    std::size_t resources_ = 0, rows_ = 0;
+    std::vector<double> right_, low_, high_;
+    std::vector<double> values_, usage_;  // by column
+    std::vector<Variable> basis_;
+    std::vector<double> inverse_, multipliers_, solution_, direction_;
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,112 @@
+#ifndef GOODPUT_ALLOT_PROBLEM_HPP
+#define GOODPUT_ALLOT_PROBLEM_HPP
+
+// The allotment problem. Resources r = 0..R-1 have capacities C_r. Every job offers options; option k has a
+// value v_k and uses a_kr >= 0 units of each resource. Choose at most one option a job (exactly one where the
+// job must run) so that the sum of the values is largest and no capacity is exceeded:
+//
+//     max sum v_k x_k    s.t.   sum a_kr x_k <= C_r for every r,   sum of x over a job's options <= 1 (= 1),
+//     x in {0, 1}
+//
+// This is the multiple-choice multidimensional knapsack problem. Resources may be GPUs of a type, CPU cores,
+// memory, or a tenant's quota: the solver does not know.
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+
+namespace goodput {
+
+/// So many units of one resource.
+struct Use {
+    std::uint32_t resource = 0;
+    double units = 0;
+};
+
+/// No option: the job gets nothing.
+inline constexpr std::size_t no_option = std::numeric_limits<std::size_t>::max();
+
+/// A problem in flat memory, filled job by job; clear() keeps the memory for the next round.
+class AllotmentProblem {
+public:
+    std::vector<double> capacity;  ///< by resource
+
+    /// Forgets all jobs, keeps capacities and memory.
+    void clear() {
+        first_option_.assign(1, 0);
+        must_.clear();
+        value_.clear();
+        first_use_.assign(1, 0);
+        uses_.clear();
+    }
+
+    /// Starts a job without options and returns its index. `must`: one of its options has to be chosen.
+    std::size_t add_job(bool must = false) {
+        first_option_.push_back(first_option_.back());
+        must_.push_back(must ? 1 : 0);
+        return must_.size() - 1;
+    }
+
+    /// Adds an option to the job started last and returns its index within that job.
+    std::size_t add_option(double value, std::span<const Use> uses) {
+        value_.push_back(value);
+        uses_.insert(uses_.end(), uses.begin(), uses.end());
+        first_use_.push_back(uses_.size());
+        return first_option_.back()++ - first_option_[first_option_.size() - 2];
+    }
+    std::size_t add_option(double value, std::initializer_list<Use> uses) {
+        return add_option(value, std::span<const Use>(uses.begin(), uses.size()));
+    }
+
+    [[nodiscard]] std::size_t jobs() const { return must_.size(); }
+    [[nodiscard]] std::size_t options() const { return value_.size(); }
+    [[nodiscard]] std::size_t options_of(std::size_t job) const {
+        return first_option_[job + 1] - first_option_[job];
+    }
+    [[nodiscard]] bool must(std::size_t job) const { return must_[job] != 0; }
+    [[nodiscard]] double value(std::size_t job, std::size_t option) const {
+        return value_[first_option_[job] + option];
+    }
+    [[nodiscard]] std::span<const Use> uses(std::size_t job, std::size_t option) const {
+        const std::size_t index = first_option_[job] + option;
+        return {uses_.data() + first_use_[index], uses_.data() + first_use_[index + 1]};
+    }
+
+    /// Refuses values that are not finite, capacities and units that are negative or not finite, and unknown
+    /// resources (std::invalid_argument naming job, option, field and value).
+    void validate() const {
+        for (std::size_t r = 0; r < capacity.size(); ++r)
+            require_at_least("allotment problem", "capacity[" + text_of(r) + "]", capacity[r], 0);
+        for (std::size_t job = 0; job < jobs(); ++job)
+            for (std::size_t option = 0; option < options_of(job); ++option) validate(job, option);
+    }
+
+private:
+    void validate(std::size_t job, std::size_t option) const {
+        const auto subject = [&] { return "job " + text_of(job) + ", option " + text_of(option); };
+        if (!std::isfinite(value(job, option))) bad_input(subject(), "value", value(job, option), "finite");
+        for (const Use& use : uses(job, option)) {
+            if (use.resource >= capacity.size())
+                bad_input(subject(), "resource", use.resource,
+                          "below the number of capacities, " + text_of(capacity.size()));
+            if (!(std::isfinite(use.units) && use.units >= 0))
+                bad_input(subject(), "units", use.units, "a finite number of at least 0");
+        }
+    }
+
+    std::vector<std::size_t> first_option_{0};
+    std::vector<std::uint8_t> must_;
+    std::vector<double> value_;
+    std::vector<std::size_t> first_use_{0};
+    std::vector<Use> uses_;
+};
+
+}  // namespace goodput
+
+#endif

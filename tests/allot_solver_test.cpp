@@ -1,0 +1,258 @@
+// The allotment solver against brute force, and the promises of its certificate.
+
+#include <chrono>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "goodput/allot/allot.hpp"
+#include "support/allot_oracle.hpp"
+#include "support/random.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace goodput;
+using support::Random;
+
+namespace {
+
+enum class Values { decimals, reals, ties, wide, negative_too };
+
+/// A small problem with one to four resources, jobs that must run, options too large, zero use, equal jobs.
+AllotmentProblem random_problem(Random& random) {
+    AllotmentProblem problem;
+    const int resources = random.integer(1, 4), jobs = random.integer(0, 7);
+    const auto values = static_cast<Values>(random.integer(0, 4));
+    const bool whole_units = random.chance(0.8);
+    for (int r = 0; r < resources; ++r)
+        problem.capacity.push_back(whole_units ? random.integer(0, 16) : random.between(0, 16));
+    for (int job = 0; job < jobs; ++job) {
+        problem.add_job(random.chance(0.15));
+        const int options = random.integer(0, 5);
+        for (int k = 0; k < options; ++k) {
+            double value = 0;
+            switch (values) {
+                case Values::decimals:
+                    value = std::round(random.between(0, 300)) / 100;
+                    break;
+                case Values::reals:
+                    value = random.between(0, 3);
+                    break;
+                case Values::ties:
+                    value = random.integer(0, 2);
+                    break;
+                case Values::wide:
+                    value = std::pow(10, random.integer(-9, 9));
+                    break;
+                case Values::negative_too:
+                    value = random.between(-1, 1);
+                    break;
+            }
+            std::vector<Use> uses;
+            const int used = random.chance(0.6) ? 1 : random.integer(0, resources);
+            for (int u = 0; u < used; ++u)
+                uses.push_back({static_cast<std::uint32_t>(random.integer(0, resources - 1)),
+                                whole_units ? random.integer(0, 9) : random.between(0, 9)});
+            problem.add_option(value, uses);
+        }
+    }
+    return problem;
+}
+
+double scale_of(const AllotmentProblem& problem) {
+    double scale = 0;
+    for (std::size_t job = 0; job < problem.jobs(); ++job) {
+        double largest = 0;
+        for (std::size_t k = 0; k < problem.options_of(job); ++k)
+            largest = std::max(largest, std::abs(problem.value(job, k)));
+        scale += largest;
+    }
+    return scale;
+}
+
+}  // namespace
+
+TEST_CASE("at gap 0 the answer is the best of all choices, and it says so") {
+    Random random(20260101);
+    Allotter<> kept;  // prices and memory of the last problem must not matter
+    int infeasible = 0;
+    for (int round = 0; round < 20000; ++round) {
+        const AllotmentProblem problem = random_problem(random);
+        const double best = support::best_by_trying(problem);
+        const AllotResult& result = kept(problem, {.gap = 0});
+        CAPTURE(round);
+        if (std::isinf(best)) {
+            ++infeasible;
+            REQUIRE(result.status == AllotStatus::infeasible);
+            continue;
+        }
+        const double tolerance = 1e-12 * scale_of(problem);
+        REQUIRE(result.status == AllotStatus::optimal);
+        REQUIRE(std::abs(support::value_of(problem, result.choice) - best) <= tolerance);
+        REQUIRE(std::abs(result.objective - best) <= tolerance);
+        REQUIRE(result.bound >= result.objective);
+        REQUIRE(result.bound <= best + tolerance);
+        for (const double price : result.prices) REQUIRE(price >= 0);
+    }
+    CHECK(infeasible > 100);
+    CHECK(infeasible < 10000);
+}
+
+TEST_CASE("with a gap, the answer is within it and the bound is above the best") {
+    Random random(7);
+    for (int round = 0; round < 3000; ++round) {
+        const AllotmentProblem problem = random_problem(random);
+        const double best = support::best_by_trying(problem);
+        if (std::isinf(best)) continue;
+        const AllotResult result = allot(problem, {.gap = 0.05});
+        const double tolerance = 1e-12 * scale_of(problem);
+        CAPTURE(round);
+        REQUIRE(result.status == AllotStatus::optimal);
+        REQUIRE(result.bound >= best - tolerance);
+        REQUIRE(result.bound - result.objective <= 0.05 * std::max(1.0, std::abs(result.bound)));
+        REQUIRE(!std::isnan(support::value_of(problem, result.choice)));
+    }
+}
+
+TEST_CASE(
+    "the relaxation is a mixture within the capacities, as good as its bound, and never below the whole "
+    "choice") {
+    Random random(11);
+    Allotter<> allotter;
+    for (int round = 0; round < 5000; ++round) {
+        const AllotmentProblem problem = random_problem(random);
+        const double best = support::best_by_trying(problem);
+        const RelaxedAllotment relaxed = allotter.relax(problem);
+        CAPTURE(round);
+        if (std::isinf(best)) continue;  // the relaxation may still have a solution
+        const double tolerance = 1e-9 * std::max(1.0, scale_of(problem));
+        REQUIRE(relaxed.status == AllotStatus::optimal);
+        REQUIRE(relaxed.objective >= best - tolerance);
+        REQUIRE(relaxed.bound >= relaxed.objective);
+        REQUIRE(relaxed.bound - relaxed.objective <= tolerance);
+        std::vector<double> left = problem.capacity;
+        double value = 0;
+        for (std::size_t job = 0; job < problem.jobs(); ++job) {
+            double whole = 0;
+            for (const Fraction& part : relaxed.choice[job]) {
+                REQUIRE(part.fraction > 0);
+                whole += part.fraction;
+                value += part.fraction * problem.value(job, part.option);
+                for (const Use& use : problem.uses(job, part.option))
+                    left[use.resource] -= part.fraction * use.units;
+            }
+            REQUIRE(whole <= 1 + 1e-9);
+            if (problem.must(job)) REQUIRE(whole >= 1 - 1e-9);
+        }
+        for (const double units : left) REQUIRE(units >= -1e-8);
+        REQUIRE(std::abs(value - relaxed.objective) <= tolerance);
+    }
+}
+
+TEST_CASE("branching rule, bounding rule and heuristic change the way, not the answer") {
+    struct LargestRegretFirst {
+        double operator()(std::span<const double> regrets) const { return -regrets.back(); }
+    };
+    struct BestPricesOnly {
+        void operator()(std::span<const double>, std::vector<double>&) const {}
+    };
+    Allotter<LargestRegretFirst, BestPricesOnly, SurestFirst> other;
+    Random random(99);
+    for (int round = 0; round < 3000; ++round) {
+        const AllotmentProblem problem = random_problem(random);
+        const AllotResult expected = allot(problem, {.gap = 0});
+        const AllotResult& result = other(problem, {.gap = 0});
+        CAPTURE(round);
+        REQUIRE(result.status == expected.status);
+        REQUIRE(std::abs(result.objective - expected.objective) <= 1e-12 * scale_of(problem));
+    }
+}
+
+TEST_CASE("the same problem gets the same answer, whatever was solved before and however often") {
+    Random random(5);
+    Allotter<> kept;
+    for (int round = 0; round < 500; ++round) {
+        const AllotmentProblem problem = random_problem(random);
+        const AllotResult fresh = allot(problem);
+        const AllotResult cold = kept(problem, {.warm_start = false});
+        REQUIRE(cold.choice == fresh.choice);
+        REQUIRE(cold.objective == fresh.objective);
+        REQUIRE(cold.prices == fresh.prices);
+    }
+}
+
+namespace {
+
+/// Alike jobs with awkward sizes: the bound is far from the best and the search long.
+AllotmentProblem hard_problem(int jobs) {
+    Random random(3);
+    AllotmentProblem problem;
+    problem.capacity = {997, 991, 983, 977};
+    for (int job = 0; job < jobs; ++job) {
+        problem.add_job();
+        for (std::uint32_t k = 0; k < 12; ++k) {
+            std::vector<Use> uses;
+            double size = 0;
+            for (std::uint32_t r = 0; r < 4; ++r) {
+                uses.push_back({r, random.between(1, 60)});
+                size += uses.back().units;
+            }
+            problem.add_option(size * random.between(0.98, 1), uses);
+        }
+    }
+    return problem;
+}
+
+}  // namespace
+
+TEST_CASE("out of time or memory: still feasible, with an honest bound and the reason") {
+    const AllotmentProblem problem = hard_problem(60);
+    const AllotResult late = allot(problem, {.gap = 0, .deadline = std::chrono::milliseconds(20)});
+    CHECK(late.status == AllotStatus::feasible);
+    CHECK(late.stopped == StopReason::deadline);
+    CHECK(!std::isnan(support::value_of(problem, late.choice)));
+    const AllotResult small = allot(problem, {.gap = 0, .memory_states = 2000});
+    CHECK(small.status == AllotStatus::feasible);
+    CHECK(small.stopped == StopReason::memory);
+    CHECK(!std::isnan(support::value_of(problem, small.choice)));
+    CHECK(late.bound >= small.objective);
+    CHECK(small.bound >= late.objective);
+    const AllotResult none = allot(problem, {.gap = 0, .deadline = std::chrono::nanoseconds(0)});
+    CHECK(none.bound >= small.objective);
+    CHECK(!std::isnan(support::value_of(problem, none.choice)));
+    CHECK(late.report().find("deadline") != std::string::npos);
+}
+
+TEST_CASE("bad numbers are refused with job, option, field and value") {
+    const auto message_of = [](const AllotmentProblem& problem) -> std::string {
+        try {
+            allot(problem);
+        } catch (const std::invalid_argument& error) {
+            return error.what();
+        }
+        return "";
+    };
+    AllotmentProblem problem;
+    problem.capacity = {4};
+    problem.add_job();
+    problem.add_option(1, {{0, 1}});
+    CHECK(message_of(problem).empty());
+    problem.add_job();
+    problem.add_option(std::nan(""), {{0, 1}});
+    CHECK(message_of(problem) == "job 1, option 0: value is nan, but must be finite");
+    problem.clear();
+    problem.add_job();
+    problem.add_option(1, {{0, -2}});
+    CHECK(message_of(problem) == "job 0, option 0: units is -2, but must be a finite number of at least 0");
+    problem.clear();
+    problem.add_job();
+    problem.add_option(1, {{3, 1}});
+    CHECK(message_of(problem) ==
+          "job 0, option 0: resource is 3, but must be below the number of capacities, 1");
+    problem.clear();
+    problem.capacity = {-1};
+    CHECK(message_of(problem) ==
+          "allotment problem: capacity[0] is -1, but must be a finite number of at least 0");
+    problem.capacity = {1};
+    CHECK_THROWS_AS(allot(problem, {.gap = -1}), std::invalid_argument);
+}

@@ -1,0 +1,55 @@
+#ifndef GOODPUT_TESTS_SUPPORT_ALLOT_ORACLE_HPP
+#define GOODPUT_TESTS_SUPPORT_ALLOT_ORACLE_HPP
+
+// What an allotment is worth, whether it is allowed, and the best one by trying all.
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "goodput/allot/problem.hpp"
+
+namespace support {
+
+/// The value of a choice, or NaN if it breaks a constraint.
+inline double value_of(const goodput::AllotmentProblem& problem, const std::vector<std::size_t>& choice) {
+    constexpr double broken = std::numeric_limits<double>::quiet_NaN();
+    if (choice.size() != problem.jobs()) return broken;
+    std::vector<double> left = problem.capacity;
+    double value = 0;
+    for (std::size_t job = 0; job < problem.jobs(); ++job) {
+        if (choice[job] == goodput::no_option) {
+            if (problem.must(job)) return broken;
+            continue;
+        }
+        if (choice[job] >= problem.options_of(job)) return broken;
+        value += problem.value(job, choice[job]);
+        for (const goodput::Use& use : problem.uses(job, choice[job])) left[use.resource] -= use.units;
+    }
+    for (std::size_t r = 0; r < left.size(); ++r)
+        if (left[r] < -1e-9 * problem.capacity[r]) return broken;
+    return value;
+}
+
+/// The largest value over all choices, -infinity if the jobs that must run do not fit.
+inline double best_by_trying(const goodput::AllotmentProblem& problem) {
+    std::vector<double> left = problem.capacity;
+    const auto best_from = [&](const auto& self, std::size_t job) -> double {
+        if (job == problem.jobs()) return 0;
+        double best = problem.must(job) ? -std::numeric_limits<double>::infinity() : self(self, job + 1);
+        for (std::size_t k = 0; k < problem.options_of(job); ++k) {
+            bool fits = true;
+            for (const goodput::Use& use : problem.uses(job, k)) left[use.resource] -= use.units;
+            for (std::size_t r = 0; r < left.size(); ++r)
+                fits = fits && left[r] >= -1e-12 * problem.capacity[r];
+            if (fits) best = std::max(best, problem.value(job, k) + self(self, job + 1));
+            for (const goodput::Use& use : problem.uses(job, k)) left[use.resource] += use.units;
+        }
+        return best;
+    };
+    return best_from(best_from, 0);
+}
+
+}  // namespace support
+
+#endif

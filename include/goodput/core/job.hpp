@@ -42,14 +42,15 @@ struct Job {
     int min_gpus = 1;
     int max_gpus = 1;
     Adaptivity adaptivity = Adaptivity::batch;
-    int initial_batch = 0;          ///< total batch size that efficiency is relative to
-    int max_batch = 0;              ///< largest total batch size (Adaptivity::batch)
-    int target_batch = 0;           ///< total batch size of the other two classes
-    std::vector<TypeLimits> types{};  ///< by GPU type, as many as Cluster::gpu_types
+    int initial_batch = 0;                ///< total batch size that efficiency is relative to
+    int max_batch = 0;                    ///< largest total batch size (Adaptivity::batch)
+    int target_batch = 0;                 ///< total batch size of the other two classes
+    bool single_gpu_accumulates = false;  ///< see BatchLimits
+    std::vector<TypeLimits> types{};      ///< by GPU type, as many as Cluster::gpu_types
     std::optional<GradientStatistics> gradient{};
     bool preemptible = true;  ///< false: keeps what it holds
     bool restarting = false;  ///< in the middle of a restart: keeps what it holds this round
-    Placement placement{};      ///< where it runs now; empty: it waits
+    Placement placement{};    ///< where it runs now; empty: it waits
     /// Useful examples still to do, where the user declared the job's total work.
     std::optional<double> remaining_examples{};
 };

@@ -21,6 +21,14 @@
 
 namespace goodput {
 
+/// seconds = per_compute * compute + per_sync * sync, because the step is homogeneous in the two; it is also
+/// convex, so the same two factors at other times give a lower bound on the step there.
+struct OverlappedStep {
+    double seconds = 0;
+    double per_compute = 0;  ///< d seconds / d compute, in [0, 1]
+    double per_sync = 0;     ///< d seconds / d sync, in [0, 1]
+};
+
 struct PolluxThroughput {
     double alpha_c = 0;  ///< s, computing: constant part
     double beta_c = 0;   ///< s per example
@@ -41,12 +49,29 @@ struct PolluxThroughput {
         return shape.nodes > 1 ? alpha_n + beta_n * further : alpha_r + beta_r * further;
     }
 
-    /// The last step of an iteration, in which computing and synchronising overlap.
+    /// The last step of an iteration, in which computing and synchronising overlap, with its derivatives.
+    [[nodiscard]] OverlappedStep overlapped_step(double compute, double sync) const {
+        const bool computing_longer = compute >= sync;
+        const double longer = computing_longer ? compute : sync, shorter = computing_longer ? sync : compute;
+        double seconds = longer, of_longer = 1, of_shorter = gamma > 1 ? 0 : 1;
+        if (gamma == 1) {
+            seconds = longer + shorter;
+        } else if (const double ratio = shorter > 0 ? shorter / longer : 0; ratio > 0) {
+            // Scaled by the longer part, because the powers of small times underflow at gamma = 10. Logarithm
+            // and exponential instead of pow, because rounding in the exponent only matters where `power` is
+            // near 1.
+            const double power = std::exp(gamma * std::log(ratio));
+            const double root = std::exp(std::log(1 + power) * (1 / gamma));
+            seconds = longer * root;
+            of_longer = root / (1 + power);
+            of_shorter = of_longer * (power / ratio);
+        }
+        return computing_longer ? OverlappedStep{seconds, of_longer, of_shorter}
+                                : OverlappedStep{seconds, of_shorter, of_longer};
+    }
+
     [[nodiscard]] double step_seconds(double compute, double sync) const {
-        const double longer = std::max(compute, sync), shorter = std::min(compute, sync);
-        if (shorter <= 0) return longer;
-        // Scaled by the longer part, because the powers of small times underflow at gamma = 10.
-        return longer * std::pow(1 + std::pow(shorter / longer, gamma), 1 / gamma);
+        return overlapped_step(compute, sync).seconds;
     }
 
     [[nodiscard]] double iteration_seconds(Shape shape, BatchPlan plan) const {

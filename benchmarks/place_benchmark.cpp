@@ -1,0 +1,139 @@
+// How long a placement takes: rounds in which nothing changes, in which some jobs come, go and change size,
+// and in which that happens to so many that running jobs have to move.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "goodput/place/least_moves.hpp"
+
+namespace {
+
+using namespace goodput;
+
+Cluster cluster_of(int nodes) {
+    Cluster cluster{{"a100"}, {}};
+    for (int n = 0; n < nodes; ++n) cluster.nodes.push_back({"node" + std::to_string(n), 0, 8});
+    return cluster;
+}
+
+Allotment random_allotment(std::mt19937_64& random) {
+    // 1 to 32 GPUs, the smaller the more frequent.
+    constexpr int sizes[] = {1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 4, 4, 4, 4, 8, 8, 8, 16, 32};
+    const int gpus = sizes[random() % std::size(sizes)];
+    return {0, 8, {gpus > 8 ? gpus / 8 : 1, gpus}};
+}
+
+// Jobs on a cluster filled to `percent_full`, laid out by the placer over some rounds of churn; then
+// `changed_percent` of the jobs end, and others, of whole nodes too, come in their place.
+std::vector<PlacementRequest> requests_for(const Cluster& cluster, int jobs, int percent_full,
+                                           int changed_percent) {
+    std::mt19937_64 random(7);
+    const int capacity = static_cast<int>(cluster.nodes.size()) * 8 * percent_full / 100;
+    std::vector<PlacementRequest> requests(static_cast<std::size_t>(jobs));
+    LeastMovesPlacer placer;
+    const auto churn = [&](int percent) {
+        int used = 0;
+        for (PlacementRequest& request : requests) {
+            if (static_cast<int>(random() % 100) < percent || request.allotment.empty())
+                request.allotment = random_allotment(random);
+            if (used + request.allotment.occupied_gpus() > capacity) request.allotment = {};
+            used += request.allotment.occupied_gpus();
+            request.move_cost = 10 + static_cast<double>(random() % 3000) / 10;
+        }
+    };
+    for (int round = 0; round < 6; ++round) {
+        churn(15);
+        const PlacementResult result = placer.place(cluster, requests);
+        for (std::size_t j = 0; j < requests.size(); ++j) requests[j].current = result.placements[j];
+    }
+    if (changed_percent > 0) churn(changed_percent);
+    return requests;
+}
+
+// Arguments: nodes, jobs, percent full, percent of jobs changed.
+void place(benchmark::State& state) {
+    const Cluster cluster = cluster_of(static_cast<int>(state.range(0)));
+    const auto requests = requests_for(cluster, static_cast<int>(state.range(1)),
+                                       static_cast<int>(state.range(2)), static_cast<int>(state.range(3)));
+    LeastMovesPlacer placer;
+    PlacementResult result;
+    for (auto _ : state) {
+        result = placer.place(cluster, requests);
+        benchmark::DoNotOptimize(result);
+    }
+    state.counters["moved"] = static_cast<double>(result.moved.size());
+    state.counters["unplaced"] = static_cast<double>(result.unplaced.size());
+    state.counters["gap"] =
+        result.move_cost > 0 ? (result.move_cost - result.move_cost_bound) / result.move_cost : 0;
+}
+BENCHMARK(place)
+    ->ArgNames({"nodes", "jobs", "full", "changed"})
+    ->Args({8, 20, 100, 0})
+    ->Args({8, 20, 100, 20})
+    ->Args({1000, 3000, 100, 0})
+    ->Args({1000, 3000, 100, 5})
+    ->Args({1000, 3000, 100, 50})
+    ->Args({10000, 5000, 100, 0})
+    ->Args({10000, 5000, 100, 20})
+    ->Args({10000, 30000, 100, 0})
+    ->Args({10000, 30000, 100, 1})
+    ->Args({10000, 30000, 100, 5})
+    ->Args({10000, 30000, 100, 50})
+    ->Unit(benchmark::kMicrosecond);
+
+// Every node full of jobs of random sizes, of which one in four ends, all over the cluster; jobs of half a
+// node and of whole nodes take what got free. Arguments: nodes; sizes are powers of two, or any.
+void place_rush(benchmark::State& state) {
+    const Cluster cluster = cluster_of(static_cast<int>(state.range(0)));
+    const bool any_size = state.range(1) != 0;
+    std::mt19937_64 random(9);
+    std::vector<PlacementRequest> requests;
+    int free = 0;
+    for (std::size_t node = 0; node < cluster.nodes.size(); ++node)
+        for (int left = 8; left > 0;) {
+            int gpus = 1 + static_cast<int>(random() % static_cast<std::uint64_t>(left));
+            while (!any_size && (gpus & (gpus - 1)) != 0) --gpus;
+            left -= gpus;
+            if (random() % 4 == 0)
+                free += gpus;
+            else
+                requests.push_back({.allotment = {0, 8, {1, gpus}},
+                                    .current = {{node, gpus}},
+                                    .move_cost = 10 + static_cast<double>(random() % 3000) / 10});
+        }
+    if (any_size) free = free * 8 / 10;
+    while (free >= 16) {
+        const int gpus = random() % 3 == 0 ? 16 : random() % 2 == 0 ? 8 : any_size ? 5 : 4;
+        requests.push_back({.allotment = {0, 8, {gpus > 8 ? 2 : 1, gpus}}});
+        free -= gpus;
+    }
+    LeastMovesPlacer placer;
+    PlacementResult result;
+    for (auto _ : state) {
+        result = placer.place(cluster, requests);
+        benchmark::DoNotOptimize(result);
+    }
+    state.counters["jobs"] = static_cast<double>(requests.size());
+    state.counters["moved"] = static_cast<double>(result.moved.size());
+    state.counters["unplaced"] = static_cast<double>(result.unplaced.size());
+    state.counters["gap"] =
+        result.move_cost > 0 ? (result.move_cost - result.move_cost_bound) / result.move_cost : 0;
+}
+BENCHMARK(place_rush)
+    ->ArgNames({"nodes", "any_size"})
+    ->Args({8, 0})
+    ->Args({100, 0})
+    ->Args({1000, 0})
+    ->Args({10000, 0})
+    ->Args({8, 1})
+    ->Args({100, 1})
+    ->Args({1000, 1})
+    ->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+
+BENCHMARK_MAIN();

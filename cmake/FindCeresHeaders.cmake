@@ -1,0 +1,38 @@
+# The headers of Ceres Solver without its library: the target Ceres::headers.
+#
+# goodput fits with ceres/tiny_solver.h, which needs Eigen and nothing else. find_package(Ceres) would bring
+# libceres with glog, SuiteSparse and LAPACK into every program, and insist on all of their development files.
+# Where Ceres has been found already, or is part of the same build, its include directories are taken.
+include(FindPackageHandleStandardArgs)
+
+if(TARGET Ceres::ceres AND NOT CeresHeaders_INCLUDE_DIR)
+  get_target_property(directories Ceres::ceres INTERFACE_INCLUDE_DIRECTORIES)
+  list(APPEND CeresHeaders_hints ${directories})
+endif()
+if(Ceres_DIR)
+  # .../lib/cmake/Ceres or .../lib/<architecture>/cmake/Ceres
+  list(APPEND CeresHeaders_hints "${Ceres_DIR}/../../../include" "${Ceres_DIR}/../../../../include")
+endif()
+find_path(CeresHeaders_INCLUDE_DIR ceres/tiny_solver.h
+  HINTS ${CeresHeaders_hints} ${Ceres_ROOT} $ENV{Ceres_ROOT} PATH_SUFFIXES include)
+mark_as_advanced(CeresHeaders_INCLUDE_DIR)
+
+if(EXISTS "${CeresHeaders_INCLUDE_DIR}/ceres/version.h")
+  foreach(part MAJOR MINOR REVISION)
+    file(STRINGS "${CeresHeaders_INCLUDE_DIR}/ceres/version.h" line
+      REGEX "^#define CERES_VERSION_${part} [0-9]+" LIMIT_COUNT 1)
+    string(REGEX MATCH "[0-9]+$" number "${line}")
+    list(APPEND CeresHeaders_VERSION "${number}")
+  endforeach()
+  list(JOIN CeresHeaders_VERSION "." CeresHeaders_VERSION)
+endif()
+
+find_package_handle_standard_args(CeresHeaders
+  REQUIRED_VARS CeresHeaders_INCLUDE_DIR VERSION_VAR CeresHeaders_VERSION)
+
+if(CeresHeaders_FOUND AND NOT TARGET Ceres::headers)
+  # CMake leaves directories that the compiler searches by itself (/usr/include) out of the command line.
+  add_library(Ceres::headers INTERFACE IMPORTED)
+  set_target_properties(Ceres::headers PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${CeresHeaders_INCLUDE_DIR}")
+endif()
+unset(CeresHeaders_hints)

@@ -1,0 +1,16 @@
+#ifndef GOODPUT_EXAMPLES_CLI_ALLOT_HPP
+#define GOODPUT_EXAMPLES_CLI_ALLOT_HPP
+
+namespace cli {
+
+struct AllotCommand {
+    bool cold = false;   ///< every line by itself, no prices from the line before
+    bool relax = false;  ///< the linear relaxation: jobs may be split
+};
+
+/// `goodput allot`: allotment problems from standard input. Returns the exit status.
+int run_allot(const AllotCommand& command);
+
+}  // namespace cli
+
+#endif

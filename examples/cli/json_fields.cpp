@@ -1,0 +1,140 @@
+#include "json_fields.hpp"
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "goodput/core/error.hpp"
+
+namespace cli {
+
+namespace {
+
+/// The value as written, cut off where it is long.
+std::string shown(const Json* value) {
+    if (!value) return "missing";
+    if (value->is_object()) return "an object";
+    if (value->is_array()) return "an array of " + goodput::text_of(value->size());
+    std::string text = value->dump(-1, ' ', false, Json::error_handler_t::replace);
+    constexpr std::size_t most = 80;
+    if (text.size() > most) {
+        std::size_t end = most;
+        while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;  // whole characters
+        text.resize(end);
+        text += "...";
+    }
+    return text;
+}
+
+}  // namespace
+
+Field Field::at(const Json* value, Step step) const {
+    Field field = *this;
+    field.value_ = value;
+    if (field.depth_ < field.steps_.size()) field.steps_[field.depth_++] = step;
+    return field;
+}
+
+Field Field::about(std::string_view subject) const {
+    Field field = *this;
+    field.subject_ = subject;
+    field.depth_ = 0;
+    return field;
+}
+
+Field Field::operator[](std::string_view name) const {
+    if (!value_ || !value_->is_object()) refuse("an object");
+    const auto found = value_->find(std::string(name));
+    return at(found == value_->end() ? nullptr : &*found, {name, 0});
+}
+
+Field Field::operator[](std::size_t index) const {
+    if (index >= size()) refuse("an array of more than " + goodput::text_of(index));
+    return at(&(*value_)[index], {{}, index});
+}
+
+bool Field::given() const { return value_ && !value_->is_null(); }
+
+bool Field::is(std::string_view text) const {
+    return value_ && value_->is_string() && value_->get_ref<const std::string&>() == text;
+}
+
+std::size_t Field::size() const {
+    if (!value_ || !value_->is_array()) refuse("an array");
+    return value_->size();
+}
+
+void Field::require_size(std::size_t exactly, std::string_view expected) const {
+    if (!value_ || !value_->is_array() || value_->size() != exactly) refuse(expected);
+}
+
+std::vector<std::pair<std::string, Field>> Field::fields() const {
+    if (!value_ || !value_->is_object()) refuse("an object");
+    std::vector<std::pair<std::string, Field>> fields;
+    for (const auto& [name, value] : value_->get_ref<const Json::object_t&>())
+        fields.emplace_back(name, at(&value, {name, 0}));
+    return fields;
+}
+
+double Field::number() const {
+    if (!value_ || !value_->is_number()) refuse("a number");
+    return value_->get<double>();
+}
+
+double Field::number_at_least(double least) const {
+    const double value = number();
+    if (!(value >= least)) refuse("a number of at least " + goodput::text_of(least));
+    return value;
+}
+
+bool Field::boolean() const {
+    if (!value_ || !value_->is_boolean()) refuse("true or false");
+    return value_->get<bool>();
+}
+
+std::string Field::text() const {
+    if (!value_ || !value_->is_string()) refuse("a string");
+    return value_->get<std::string>();
+}
+
+long long Field::integer(long long least, long long most) const {
+    if (!value_ || !value_->is_number()) refuse("an integer");
+    const auto range = [&] {
+        return "an integer from " + goodput::text_of(least) + " to " + goodput::text_of(most);
+    };
+    long long value = 0;
+    if (value_->is_number_float()) {
+        const double real = value_->get<double>();
+        if (real != std::floor(real)) refuse("an integer");
+        if (std::abs(real) > 9e15) refuse(range());  // beyond, not every integer is a double
+        value = static_cast<long long>(real);
+    } else if (value_->is_number_unsigned()) {
+        const auto natural = value_->get<unsigned long long>();
+        if (natural > static_cast<unsigned long long>(std::numeric_limits<long long>::max())) refuse(range());
+        value = static_cast<long long>(natural);
+    } else {
+        value = value_->get<long long>();
+    }
+    if (value < least || value > most) refuse(range());
+    return value;
+}
+
+std::string Field::path() const {
+    std::string path;
+    for (std::size_t i = 0; i < depth_; ++i) {
+        const Step& step = steps_[i];
+        if (step.name.data() == nullptr) {
+            path += "[" + goodput::text_of(step.index) + "]";
+        } else {
+            if (!path.empty()) path += ".";
+            path += step.name;
+        }
+    }
+    return path.empty() ? "the document" : path;
+}
+
+void Field::refuse(std::string_view expected) const {
+    goodput::bad_input(subject_, path(), std::string_view(shown(value_)), expected);
+}
+
+}  // namespace cli

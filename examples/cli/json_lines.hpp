@@ -1,0 +1,25 @@
+#ifndef GOODPUT_EXAMPLES_CLI_JSON_LINES_HPP
+#define GOODPUT_EXAMPLES_CLI_JSON_LINES_HPP
+
+// One JSON document a line in, one a line out, in order, each written before the next is read. A line that
+// cannot be used gets {"line": N, "error": "..."}, and the next is still served. Empty lines are such lines:
+// whoever waits for an answer to each of his lines gets one.
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+
+#include "json_fields.hpp"
+
+namespace cli {
+
+/// Answers every line of `in` by serve(document), which throws what std::exception it likes to refuse the
+/// line. Returns the exit status: 0, or 1 if a line was refused or could not be answered.
+int serve_lines(std::istream& in, std::ostream& out, const std::function<Json(const Json&)>& serve);
+
+/// Writes a document and ends the line; text that is not UTF-8 is mended.
+void write_line(std::ostream& out, const Json& document);
+
+}  // namespace cli
+
+#endif

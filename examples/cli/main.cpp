@@ -1,0 +1,70 @@
+// goodput: the library through a pipe. One subcommand, one job: JSON lines in, JSON lines out.
+
+#include <exception>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "allot.hpp"
+#include "fit.hpp"
+#include "goodput/version.hpp"
+#include "plan.hpp"
+#include "policies.hpp"
+
+namespace {
+
+constexpr int wrong_options = 2;
+
+const std::string lines_footer =
+    "Every line of input gets one line of output. One that cannot be used (an empty one too) gets\n"
+    "{\"line\": N, \"error\": \"...\"}; the others are still served, and the exit status is 1 at the end.";
+
+int run(int argc, char** argv) {
+    CLI::App app("Which job gets how many GPUs of which type, on which nodes, with which batch size.", "goodput");
+    app.require_subcommand(1);
+    app.set_version_flag("--version", std::string(goodput::version));
+
+    cli::AllotCommand allot;
+    CLI::App* allot_app = app.add_subcommand("allot", "Solve allotment problems, one JSON document a line");
+    allot_app->add_flag("--cold", allot.cold, "Start every line anew, not from the prices of the line before");
+    allot_app->add_flag("--relax", allot.relax, "The linear relaxation: jobs may be split");
+    allot_app->footer(lines_footer +
+                      "\n\nWhere the jobs that must run do not fit together, status is \"infeasible\": every choice is "
+                      "null\n(with --relax: empty), objective, bound and prices mean nothing and are 0.");
+
+    CLI::App* fit_app = app.add_subcommand("fit", "Fit a job's measurements and predict, one JSON document a line");
+    fit_app->footer(lines_footer);
+
+    cli::PlanCommand plan;
+    CLI::App* plan_app = app.add_subcommand("plan", "Plan scheduling rounds, one JSON document a line");
+    plan_app->add_option("--policy", plan.policy, "One of " + std::string(cli::policy_names))->capture_default_str();
+    plan_app->add_option("--policy-option", plan.policy_options, "Setting of the policy, key=value; may be repeated")
+        ->allow_extra_args(false);
+    plan_app->footer(lines_footer + "\nWhat a line says is then forgotten as if it had not been read.");
+
+    try {
+        app.parse(argc, argv);
+        if (allot_app->parsed()) return run_allot(allot);
+        if (fit_app->parsed()) return cli::run_fit();
+        return run_plan(plan);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : wrong_options;
+    } catch (const std::invalid_argument& error) {
+        std::cerr << "goodput: " << error.what() << '\n';
+        return wrong_options;
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::ios::sync_with_stdio(false);
+    try {
+        return run(argc, argv);
+    } catch (const std::exception& error) {
+        std::cerr << "goodput: " << error.what() << '\n';
+        return 1;
+    }
+}

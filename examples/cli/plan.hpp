@@ -1,0 +1,20 @@
+#ifndef GOODPUT_EXAMPLES_CLI_PLAN_HPP
+#define GOODPUT_EXAMPLES_CLI_PLAN_HPP
+
+#include <string>
+#include <vector>
+
+namespace cli {
+
+struct PlanCommand {
+    std::string policy = "sia";
+    std::vector<std::string> policy_options{};  ///< key=value
+};
+
+/// `goodput plan`: scheduling rounds from standard input. Returns the exit status; refuses unknown policies
+/// and options (std::invalid_argument) before it reads anything.
+int run_plan(const PlanCommand& command);
+
+}  // namespace cli
+
+#endif

@@ -1,0 +1,108 @@
+#ifndef GOODPUT_EXAMPLES_CLI_POLICIES_HPP
+#define GOODPUT_EXAMPLES_CLI_POLICIES_HPP
+
+// The policies by name, with their settings. A new one is one line in with_policy and, if it has settings, one
+// table of them.
+
+#include <charconv>
+#include <cmath>
+#include <initializer_list>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/policy/queue.hpp"
+#include "goodput/policy/sia.hpp"
+
+namespace cli {
+
+/// What a user may ask for; unknown names and settings are refused with the list of the known ones.
+inline constexpr std::string_view policy_names = "sia, fifo, srtf";
+
+/// A member of a policy that `--policy-option NAME=VALUE` sets.
+template <class P>
+struct Setting {
+    std::string_view name;
+    std::variant<double P::*, bool P::*> member;
+};
+
+namespace detail {
+
+inline std::pair<std::string, std::string> split_setting(const std::string& text) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0)
+        throw std::invalid_argument("--policy-option '" + text + "' must have the form key=value");
+    return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+inline double number_of(const std::string& subject, const std::string& key, const std::string& text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
+        goodput::bad_input(subject, key, "'" + text + "'", "a finite number");
+    return value;
+}
+
+inline bool flag_of(const std::string& subject, const std::string& key, const std::string& text) {
+    if (text == "true" || text == "1") return true;
+    if (text == "false" || text == "0") return false;
+    goodput::bad_input(subject, key, "'" + text + "'", "true or false");
+}
+
+/// `policy` with the settings that the user gave.
+template <class P>
+P configured(P policy, std::string_view name, std::initializer_list<Setting<P>> known,
+             std::span<const std::string> settings) {
+    const std::string subject = "policy " + std::string(name);
+    for (const std::string& text : settings) {
+        const auto [key, value] = split_setting(text);
+        const Setting<P>* found = nullptr;
+        std::string names;
+        for (const Setting<P>& setting : known) {
+            if (setting.name == key) found = &setting;
+            names.append(names.empty() ? "" : ", ").append(setting.name);
+        }
+        if (!found) {
+            std::string message = subject + " has no option '" + key + "'; it has ";
+            throw std::invalid_argument(message + (names.empty() ? "none" : names));
+        }
+        if (const auto* number = std::get_if<double P::*>(&found->member))
+            policy.**number = number_of(subject, key, value);
+        else
+            policy.*std::get<bool P::*>(found->member) = flag_of(subject, key, value);
+    }
+    if constexpr (requires { policy.validate(); }) policy.validate();
+    return policy;
+}
+
+}  // namespace detail
+
+/// Calls use(policy) with the policy of that name and returns what it returns. Refuses unknown names and
+/// settings, and settings that the policy itself refuses (std::invalid_argument).
+template <class Use>
+auto with_policy(std::string_view name, std::span<const std::string> settings, Use use) {
+    using namespace goodput;
+    using detail::configured;
+    if (name == "sia")
+        return use(configured<Sia>({}, name,
+                                   {{"p", &Sia::fairness_power},
+                                    {"lambda", &Sia::unserved_penalty},
+                                    {"rounding", &Sia::rounding},
+                                    {"largest", &Sia::largest}},
+                                   settings));
+    if (name == "fifo") return use(configured<Fifo>({}, name, {{"backfill", &Fifo::backfill}}, settings));
+    if (name == "srtf")
+        return use(configured<ShortestRemainingTime>({}, name, {{"backfill", &ShortestRemainingTime::backfill}},
+                                                     settings));
+    throw std::invalid_argument("there is no policy '" + std::string(name) + "'; known are " +
+                                std::string(policy_names));
+}
+
+}  // namespace cli
+
+#endif

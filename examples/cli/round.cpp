@@ -1,0 +1,180 @@
+#include "round.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "goodput/core/error.hpp"
+#include "samples.hpp"
+
+namespace cli {
+
+namespace {
+
+constexpr int most_gpus = 1 << 20;
+constexpr int most_examples = 1 << 30;
+
+class RoundReader {
+public:
+    RoundReader(const Field& line, const std::vector<std::string>& gpu_types) {
+        cluster().gpu_types = gpu_types;
+        for (std::size_t t = 0; t < gpu_types.size(); ++t) types_.emplace(gpu_types[t], t);
+        round_.snapshot.time_seconds = line["time_s"].number();
+        line["nodes"].for_each([&](const Field& node) { read_node(node); });
+        free_.reserve(cluster().nodes.size());
+        for (const goodput::Node& node : cluster().nodes) free_.push_back(node.gpus);
+        line["jobs"].for_each([&](const Field& job) { read_job(job); });
+        for (goodput::Job& job : round_.snapshot.jobs) {
+            job.types.resize(cluster().gpu_types.size());
+            validate(job, cluster());
+        }
+    }
+
+    [[nodiscard]] Round take() { return std::move(round_); }
+
+private:
+    [[nodiscard]] goodput::Cluster& cluster() { return round_.snapshot.cluster; }
+
+    /// The index of a GPU type, new if the name is.
+    std::size_t type_of(const std::string& name) {
+        const auto [type, fresh] = types_.try_emplace(name, cluster().gpu_types.size());
+        if (fresh) cluster().gpu_types.push_back(name);
+        return type->second;
+    }
+
+    static goodput::TypeLimits& limits_of(goodput::Job& job, std::size_t type) {
+        if (job.types.size() <= type) job.types.resize(type + 1);
+        return job.types[type];
+    }
+
+    void read_node(const Field& field) {
+        const std::string name = field["name"].text();
+        if (name.empty()) field["name"].refuse("a name of its own");
+        const std::string subject = "node '" + name + "'";
+        const Field about = field.about(subject);
+        if (!nodes_.try_emplace(name, cluster().nodes.size()).second) about["name"].refuse("given only once");
+        const std::string type = about["gpu_type"].text();
+        const int gpus = about["gpus"].count(1, most_gpus);
+        cluster().nodes.push_back({name, type_of(type), gpus});
+    }
+
+    void read_job(const Field& field) {
+        goodput::Job job;
+        job.name = field["name"].text();
+        if (job.name.empty()) field["name"].refuse("a name of its own");
+        const std::string subject = "job '" + job.name + "'";
+        const Field about = field.about(subject);
+        if (!jobs_.insert(job.name).second) about["name"].refuse("given only once");
+
+        job.submitted_seconds = about["submitted_s"].number();
+        if (const Field restarts = about["restarts"]; restarts.given()) job.restarts = restarts.count();
+        read_seconds(about["restart_cost_s"], job.restart_cost_seconds);
+        read_seconds(about["attained_gpu_s"], job.attained_gpu_seconds);
+        const Field gpus = about["gpus"];
+        gpus.require_size(2, "a pair [fewest, most]");
+        job.min_gpus = gpus[std::size_t{0}].count(1, most_gpus);
+        job.max_gpus = gpus[1].count(job.min_gpus, most_gpus);
+        read_adaptivity(about, job);
+        read_batch(about["batch"], job);
+        if (const Field replicas = about["gpus_per_replica"]; replicas.given())
+            for (const auto& [type, stages] : replicas.fields())
+                limits_of(job, type_of(type)).gpus_per_replica = stages.count(1, most_gpus);
+        if (const Field gradient = about["gradient"]; gradient.given())
+            job.gradient = goodput::GradientStatistics{gradient["sqr"].number_at_least(0),
+                                                       gradient["var"].number_at_least(0)};
+        if (const Field remaining = about["remaining_examples"]; remaining.given())
+            job.remaining_examples = remaining.number_at_least(0);
+        if (const Field preemptible = about["preemptible"]; preemptible.given())
+            job.preemptible = preemptible.boolean();
+        if (const Field placement = about["placement"]; placement.given()) read_placement(placement, job);
+        std::vector<NewSample> samples;
+        if (const Field given = about["samples"]; given.given())
+            given.for_each([&](const Field& sample) {
+                const std::size_t type = type_of(sample["gpu_type"].text());
+                samples.push_back({type, read_sample(sample, subject, limits_of(job, type).gpus_per_replica)});
+            });
+        round_.samples.push_back(std::move(samples));
+        round_.snapshot.jobs.push_back(std::move(job));
+    }
+
+    static void read_seconds(const Field& field, double& seconds) {
+        if (field.given()) seconds = field.number_at_least(0);
+    }
+
+    static void read_adaptivity(const Field& about, goodput::Job& job) {
+        const Field adapt = about["adapt"];
+        if (!adapt.given() || adapt.is("batch"))
+            job.adaptivity = goodput::Adaptivity::batch;
+        else if (adapt.is("gpus"))
+            job.adaptivity = goodput::Adaptivity::gpus;
+        else if (adapt.is("none"))
+            job.adaptivity = goodput::Adaptivity::none;
+        else
+            adapt.refuse("\"batch\", \"gpus\" or \"none\"");
+    }
+
+    void read_batch(const Field& batch, goodput::Job& job) {
+        const bool tuned = job.adaptivity == goodput::Adaptivity::batch;
+        job.initial_batch = batch["initial"].count(1, most_examples);
+        if (const Field most = batch["max"]; tuned || most.given())
+            job.max_batch = most.count(tuned ? job.initial_batch : 1, most_examples);
+        if (const Field target = batch["target"]; !tuned || target.given())
+            job.target_batch = target.count(1, most_examples);
+        for (const auto& [type, range] : batch["local"].fields()) {
+            range.require_size(2, "a pair [least, most]");
+            goodput::TypeLimits& limits = limits_of(job, type_of(type));
+            limits.min_atomic_batch = range[std::size_t{0}].count(1, most_examples);
+            limits.max_atomic_batch = range[1].count(limits.min_atomic_batch, most_examples);
+        }
+    }
+
+    /// Where the job runs. One that has lost a node holds nothing any more, unless it may not be stopped.
+    void read_placement(const Field& placement, goodput::Job& job) {
+        bool lost = false;
+        const Field nodes = placement["nodes"];
+        nodes.for_each([&](const Field& share) {
+            share.require_size(2, "a pair [node, GPUs]");
+            const std::string name = share[std::size_t{0}].text();
+            const int gpus = share[1].count(1, most_gpus);
+            const auto node = nodes_.find(name);
+            if (node == nodes_.end()) {
+                if (!job.preemptible)
+                    share[std::size_t{0}].refuse("among the nodes, as the job is not preemptible");
+                lost = true;
+                return;
+            }
+            if (gpus > cluster().nodes[node->second].gpus)
+                share[1].refuse("at most the node's GPUs, " + goodput::text_of(cluster().nodes[node->second].gpus));
+            job.placement.push_back({node->second, gpus});
+        });
+        std::sort(job.placement.begin(), job.placement.end());
+        for (std::size_t i = 1; i < job.placement.size(); ++i)
+            if (job.placement[i].node == job.placement[i - 1].node)
+                goodput::bad_input("job '" + job.name + "'", "placement.nodes",
+                                   "'" + cluster().nodes[job.placement[i].node].name + "' twice",
+                                   "each node once");
+        if (lost) job.placement.clear();
+        for (const goodput::NodeShare& share : job.placement) {
+            free_[share.node] -= share.gpus;
+            if (free_[share.node] < 0)
+                nodes.refuse("within the GPUs that other jobs leave on node '" + cluster().nodes[share.node].name + "'");
+        }
+    }
+
+    Round round_;
+    std::map<std::string, std::size_t> types_;
+    std::map<std::string, std::size_t> nodes_;
+    std::set<std::string> jobs_;
+    std::vector<int> free_;  ///< by node: GPUs that no job placed so far holds
+};
+
+}  // namespace
+
+Round read_round(const Json& document, const std::vector<std::string>& gpu_types) {
+    return RoundReader(Field(document, "round"), gpu_types).take();
+}
+
+}  // namespace cli

@@ -1,0 +1,32 @@
+#ifndef GOODPUT_EXAMPLES_CLI_ROUND_HPP
+#define GOODPUT_EXAMPLES_CLI_ROUND_HPP
+
+// A line of `goodput plan`, read and checked.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "goodput/schedule/snapshot.hpp"
+#include "json_fields.hpp"
+
+namespace cli {
+
+/// A new measurement of a job.
+struct NewSample {
+    std::size_t gpu_type = 0;
+    goodput::ThroughputSample sample{};
+};
+
+struct Round {
+    goodput::Snapshot snapshot{};  ///< without models
+    std::vector<std::vector<NewSample>> samples{};  ///< by job
+};
+
+/// Reads a round. `gpu_types`: the names met so far, whose order stays as it is; new ones follow, in the order in
+/// which the round names them. Refuses what no scheduler could make sense of (std::invalid_argument).
+Round read_round(const Json& document, const std::vector<std::string>& gpu_types);
+
+}  // namespace cli
+
+#endif

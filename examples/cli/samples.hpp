@@ -1,0 +1,37 @@
+#ifndef GOODPUT_EXAMPLES_CLI_SAMPLES_HPP
+#define GOODPUT_EXAMPLES_CLI_SAMPLES_HPP
+
+// Measurements as the formats of `fit` and `plan` write them.
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "goodput/core/sample.hpp"
+#include "json_fields.hpp"
+
+namespace cli {
+
+/// A measurement of replicas of `gpus_per_replica` GPUs each, checked.
+inline goodput::ThroughputSample read_sample(const Field& field, std::string_view subject, int gpus_per_replica = 1) {
+    constexpr int most = 1 << 20;
+    goodput::ThroughputSample sample;
+    sample.shape.nodes = field["nodes"].count(1, most);
+    sample.shape.gpus = field["gpus"].count(1, most);
+    sample.plan.atomic_batch = field["local_batch"].count(1, 1 << 30);
+    sample.plan.accumulation_steps = field["accumulation"].count(0, most);
+    sample.step_seconds = field["step_s"].number();
+    sample.sync_seconds = field["sync_s"].number();
+    if (sample.shape.gpus < sample.shape.nodes)
+        field["gpus"].refuse("at least the number of nodes, " + goodput::text_of(sample.shape.nodes));
+    if (sample.shape.gpus % gpus_per_replica != 0)
+        field["gpus"].refuse("a multiple of gpus_per_replica, " + goodput::text_of(gpus_per_replica));
+    sample.shape.gpus /= gpus_per_replica;
+    sample.shape.nodes = std::min(sample.shape.nodes, sample.shape.gpus);
+    validate(sample, subject);
+    return sample;
+}
+
+}  // namespace cli
+
+#endif

@@ -1,0 +1,261 @@
+#ifndef GOODPUT_FIT_DETAIL_LEAST_SQUARES_HPP
+#define GOODPUT_FIT_DETAIL_LEAST_SQUARES_HPP
+
+// min sum_i r_i(x)^2 over a box lower <= x <= upper, for a handful of parameters and any number of residuals.
+//
+// Method: an active set about Ceres' TinySolver, which is a Levenberg-Marquardt method without bounds.
+// (1) Identify: minimise g d + d H d / 2 over the box (H = J^T J, g = J^T r; exact, by the classical
+// active-set method), and go there if the sum of squares falls. This finds out which parameters end on a
+// bound, and lets go of those that no longer should. (2) TinySolver moves the others. Beyond the box the
+// residuals are continued as constants, so that a parameter that leaves the box stays on the bound that it
+// crossed, and the others are moved as if it were fixed there. (3) Again, until step (1) promises nothing.
+//
+// TinySolver is header-only (no link to Ceres, no glog), but trusts its caller; only this file knows it.
+// - It sees few numbers, never the residuals: as Jacobian the triangular R with R^T R = J^T J, as residuals y
+// with
+//   R^T y = J^T r and one more that makes up the sum. It forms normal equations in any case, and so takes the
+//   very same steps, but its storage has a fixed size: nothing is allocated here.
+// - Its tolerance is absolute. It is set from the sum of squares at the start of each round, and rounds go on
+//   while the sum falls by much.
+// - It takes a problem that cannot be evaluated for a solved one, and may end at NaN. Here a start
+//   without a finite sum fails, and a point is taken only if its sum is finite and less than before.
+//
+// Cost: two evaluations and O(P^3) an iteration; typically 3 to 8 iterations. Finds a local minimum.
+
+#include <ceres/tiny_solver.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <limits>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
+namespace goodput::detail {
+
+template <int P>
+using Point = Eigen::Matrix<double, P, 1>;
+
+/// J^T J, J^T r and r^T r of P parameters at one point.
+template <int P>
+struct NormalEquations {
+    Eigen::Matrix<double, P, P> hessian = Eigen::Matrix<double, P, P>::Zero();
+    Point<P> gradient = Point<P>::Zero();
+    double squares = 0;
+};
+
+/// Where the parameters may be; a parameter whose bounds are equal is held.
+template <int P>
+struct Box {
+    Point<P> lower = Point<P>::Constant(-std::numeric_limits<double>::infinity());
+    Point<P> upper = Point<P>::Constant(std::numeric_limits<double>::infinity());
+
+    [[nodiscard]] Point<P> nearest(const Point<P>& x) const { return x.cwiseMax(lower).cwiseMin(upper); }
+};
+
+/// Residuals of P parameters: their sum of squares, and that with derivatives; evaluated within the box only.
+template <class Problem, int P>
+concept LeastSquaresProblem = requires(const Problem& problem, const Point<P>& x) {
+    { problem.squares(x) } -> std::convertible_to<double>;
+    { problem.linearise(x) } -> std::same_as<NormalEquations<P>>;
+};
+
+enum class LeastSquaresStatus {
+    converged,
+    iteration_limit,  ///< the best point so far
+    failed            ///< the start is left as it is: no finite sum of squares there
+};
+
+struct LeastSquaresOptions {
+    int max_iterations = 60;
+    double relative_tolerance =
+        1e-8;                       ///< stop where a step changes the sum of squares by less than this part
+    double absolute_tolerance = 0;  ///< or by less than this
+};
+
+struct LeastSquaresResult {
+    LeastSquaresStatus status = LeastSquaresStatus::failed;
+    double squares = std::numeric_limits<double>::quiet_NaN();  ///< at the point found
+    int iterations = 0;
+};
+
+/// The step d that minimises g d + d (H + damping diag H) d / 2 with lower <= x + d <= upper, by an active
+/// set.
+template <int P>
+Point<P> box_step(const NormalEquations<P>& normal, double damping, const Point<P>& x, const Box<P>& box) {
+    Eigen::Matrix<double, P, P> hessian = normal.hessian;
+    // A direction that no residual sees must not make the matrix singular.
+    hessian.diagonal() *= 1 + damping;
+    hessian.diagonal().array() += 1e-14 * normal.hessian.trace() + std::numeric_limits<double>::min();
+    const Point<P> low = box.lower - x, high = box.upper - x;
+    Point<P> step = Point<P>::Zero();
+    std::array<bool, P> fixed{};
+    for (std::size_t i = 0; i < P; ++i) fixed[i] = !(low[static_cast<int>(i)] < high[static_cast<int>(i)]);
+    for (int change = 0; change < 4 * P; ++change) {
+        Eigen::Matrix<double, P, P> reduced = hessian;
+        Point<P> target = -normal.gradient;
+        for (int i = 0; i < P; ++i) {
+            if (!fixed[static_cast<std::size_t>(i)]) continue;
+            target -= hessian.col(i) * step[i];
+            reduced.row(i).setZero();
+            reduced.col(i).setZero();
+            reduced(i, i) = 1;
+        }
+        for (int i = 0; i < P; ++i)
+            if (fixed[static_cast<std::size_t>(i)]) target[i] = step[i];
+        target = reduced.llt().solve(target).eval();
+        if (!target.allFinite()) return step;
+        double part = 1;
+        int blocking = -1;
+        for (int i = 0; i < P; ++i) {
+            if (fixed[static_cast<std::size_t>(i)]) continue;
+            const double bound = target[i] < low[i] ? low[i] : target[i] > high[i] ? high[i] : target[i];
+            if (bound == target[i]) continue;
+            const double reach = std::max((bound - step[i]) / (target[i] - step[i]), 0.0);
+            if (reach < part || blocking < 0) {
+                part = std::min(reach, 1.0);
+                blocking = i;
+            }
+        }
+        if (blocking >= 0) {
+            const double bound = target[blocking] < low[blocking] ? low[blocking] : high[blocking];
+            step += part * (target - step);
+            step[blocking] = bound;
+            fixed[static_cast<std::size_t>(blocking)] = true;
+            continue;
+        }
+        step = target;
+        const Point<P> slope = normal.gradient + hessian * step;
+        int release = -1;
+        double most = 1e-10 * normal.squares;
+        for (int i = 0; i < P; ++i) {
+            if (!fixed[static_cast<std::size_t>(i)] || !(low[i] < high[i])) continue;
+            const bool inwards = step[i] <= low[i] ? slope[i] < 0 : slope[i] > 0;
+            const double gain = slope[i] * slope[i] / hessian(i, i);
+            if (inwards && gain > most) {
+                most = gain;
+                release = i;
+            }
+        }
+        if (release < 0) break;
+        fixed[static_cast<std::size_t>(release)] = false;
+    }
+    return step;
+}
+
+/// The problem as TinySolver wants to see it: P + 1 residuals, constant beyond the box.
+template <class Problem, int P>
+struct CompressedResiduals {
+    using Scalar = double;
+    enum { NUM_RESIDUALS = P + 1, NUM_PARAMETERS = P };
+    const Problem& problem;
+    const Box<P>& box;
+    const std::array<bool, P>& on_bound;
+
+    bool operator()(const double* parameters, double* residuals, double* jacobian) const {
+        const Point<P> x = Eigen::Map<const Point<P>>(parameters);
+        const Point<P> inside = box.nearest(x);
+        Eigen::Map<Eigen::Matrix<double, P + 1, 1>> rest(residuals);
+        rest.setZero();
+        if (jacobian == nullptr) {
+            rest[0] = std::sqrt(problem.squares(inside));
+            return true;
+        }
+        NormalEquations<P> normal = problem.linearise(inside);
+        for (int i = 0; i < P; ++i) {
+            if (x[i] == inside[i] && !on_bound[static_cast<std::size_t>(i)]) continue;
+            normal.gradient[i] = 0;
+            normal.hessian.row(i).setZero();
+            normal.hessian.col(i).setZero();
+        }
+        Eigen::Map<Eigen::Matrix<double, P + 1, P>> factor(jacobian);
+        factor.setZero();
+        double remaining = normal.squares;
+        // Cholesky by rows. A direction that the residuals do not see (pivot at rounding level) is left out,
+        // and the solver's damping keeps it where it is.
+        for (int i = 0; i < P; ++i) {
+            double pivot = normal.hessian(i, i);
+            for (int k = 0; k < i; ++k) pivot -= factor(k, i) * factor(k, i);
+            if (!(pivot > 1e-14 * normal.hessian(i, i))) continue;
+            const double diagonal = std::sqrt(pivot);
+            factor(i, i) = diagonal;
+            for (int j = i + 1; j < P; ++j) {
+                double entry = normal.hessian(i, j);
+                for (int k = 0; k < i; ++k) entry -= factor(k, i) * factor(k, j);
+                factor(i, j) = entry / diagonal;
+            }
+            double right = normal.gradient[i];
+            for (int k = 0; k < i; ++k) right -= factor(k, i) * rest[k];
+            rest[i] = right / diagonal;
+            remaining -= rest[i] * rest[i];
+        }
+        rest[P] = std::sqrt(std::max(remaining, 0.0));
+        return true;
+    }
+};
+
+/// Moves `x` to a local minimum of the problem's sum of squares over the box, starting from what it holds.
+template <int P, class Problem>
+requires LeastSquaresProblem<Problem, P> LeastSquaresResult
+minimise_squares(const Problem& problem, const Box<P>& box, Point<P>& x, const LeastSquaresOptions& options) {
+    using Residuals = CompressedResiduals<Problem, P>;
+    using Solver = ceres::TinySolver<Residuals>;
+    LeastSquaresResult result;
+    x = box.nearest(x);
+    Solver solver;
+    solver.options.cost_threshold = 0;
+    solver.options.gradient_tolerance = 0;
+    solver.options.parameter_tolerance = 1e-12;
+    for (;;) {
+        const NormalEquations<P> normal = problem.linearise(x);
+        if (!std::isfinite(normal.squares) || !normal.gradient.allFinite() || !normal.hessian.allFinite())
+            return result;
+        result.squares = normal.squares;
+        result.status = LeastSquaresStatus::converged;
+        const double tolerance =
+            std::max(options.relative_tolerance * normal.squares, options.absolute_tolerance);
+        // Identify. Far from the minimum the full step may fail; a damped one then still finds the bounds.
+        Point<P> step = box_step(normal, 1e-8, x, box);
+        if (-normal.gradient.dot(step) <= tolerance) return result;
+        for (const double damping : {0.03, 3.0, 0.0}) {
+            if (result.iterations == options.max_iterations) {
+                result.status = LeastSquaresStatus::iteration_limit;
+                return result;
+            }
+            ++result.iterations;
+            const Point<P> candidate = box.nearest(x + step);
+            const double squares = problem.squares(candidate);
+            if (squares < result.squares) {
+                x = candidate;
+                result.squares = squares;
+                break;
+            }
+            if (damping > 0) step = box_step(normal, damping, x, box);
+        }
+        if (normal.squares - result.squares <= tolerance && result.squares < normal.squares) return result;
+        if (result.iterations == options.max_iterations) continue;
+        std::array<bool, P> on_bound{};
+        for (int i = 0; i < P; ++i)
+            on_bound[static_cast<std::size_t>(i)] = x[i] <= box.lower[i] || x[i] >= box.upper[i];
+        const Residuals residuals{problem, box, on_bound};
+        Point<P> next = x;
+        solver.options.function_tolerance = tolerance;
+        solver.options.max_num_iterations = options.max_iterations - result.iterations + 1;
+        const auto& summary = solver.Solve(residuals, &next);
+        result.iterations += std::min(summary.iterations, options.max_iterations - result.iterations);
+        next = box.nearest(next);
+        if (next.allFinite() && 2 * summary.final_cost < result.squares) {
+            x = next;
+            result.squares = 2 * summary.final_cost;
+        } else if (!(result.squares < normal.squares)) {
+            return result;
+        }
+    }
+}
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,323 @@
+#ifndef GOODPUT_FIT_THROUGHPUT_FIT_HPP
+#define GOODPUT_FIT_THROUGHPUT_FIT_HPP
+
+// Which seven parameters of PolluxThroughput explain the measurements of a job on one GPU type, and which of
+// them do the measurements not tell?
+//
+// Problem. Each sample has a shape (n nodes, K replicas), a batch b, a step time t and in it a synchronising
+// time, so that c = t - sync was spent computing. With the model's computing time a and step T, minimise
+//
+//     sum (ln a - ln c)^2 + sum (ln T - ln t)^2 + omega^2 (gamma - 1)^2      alphas, betas >= 0, 1 <= gamma
+//     <= 10
+//
+// Logarithms, because an error of one per cent counts the same for a step of 10 ms and for one of 10 s. The
+// last term keeps gamma at no overlap where it makes no difference; omega is a third of the samples' scatter
+// about a straight line in the batch, so that exact samples are fitted exactly.
+//
+// Method. (1) Start in closed form (detail/pollux_start.hpp), or from a previous fit. (2) Levenberg-Marquardt
+// in coordinates without bounds (detail/pollux_residuals.hpp). (3) Where a parameter has run to its bound but
+// the samples now want it back, it is put back and (2) repeated. (4) Samples far outside the scatter of the
+// others (stragglers) are weighted down and (2) repeated.
+//
+// What the samples leave open is taken from a prior, the rule of the released code of Pollux (OSDI'21) and
+// Sia (SOSP'23), and ThroughputFit::identified says so:
+//
+//     a single batch size                    alpha_c is half the mean computing time
+//     never several nodes                    alpha_n, beta_n are 1.1 times alpha_r, beta_r
+//     never several replicas on one node     synchronising within a node is free: alpha_r = beta_r = 1e-8 s
+//     a single number of replicas            the beta of that block is 1e-8 s
+//     too few sorts of samples for gamma     gamma = 1: no overlap
+//
+// Cost: O(samples) for each of typically 3 to 8 iterations. ThroughputFitter allocates only when it meets
+// more samples than ever before. A local minimum is not proven to be the global one.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/core/sample.hpp"
+#include "goodput/fit/detail/pollux_residuals.hpp"
+#include "goodput/fit/detail/pollux_start.hpp"
+#include "goodput/model/pollux.hpp"
+
+namespace goodput {
+
+/// The names of PolluxThroughput's parameters, in the order of ThroughputFit::identified and ::covariance.
+inline constexpr std::array<std::string_view, 7> throughput_parameter_names{
+    "alpha_c", "beta_c", "alpha_n", "beta_n", "alpha_r", "beta_r", "gamma"};
+
+struct FitOptions {
+    std::optional<PolluxThroughput> start;  ///< a previous fit of this job, to start from
+    int max_iterations = 60;
+    bool robust = true;                               ///< weigh stragglers down
+    std::string_view subject = "throughput samples";  ///< whom messages about bad samples name
+};
+
+enum class FitStatus {
+    converged,
+    iteration_limit,  ///< FitOptions::max_iterations spent; the best so far
+    start_kept        ///< nothing better than the start was found
+};
+
+struct ThroughputFit {
+    PolluxThroughput model;
+    /// By parameter: determined by the samples (given those that are not); otherwise taken from the prior.
+    std::array<bool, 7> identified{};
+    double compute_rmsle = 0;  ///< root mean square error of ln(computing time), every sample counted alike
+    double step_rmsle = 0;     ///< the same of ln(step time)
+    int samples = 0;
+    int stragglers = 0;  ///< samples weighted down
+    int iterations = 0;
+    FitStatus status = FitStatus::start_kept;
+    /// Covariance of the parameters in their own units, the prior's uncertainty included.
+    std::array<std::array<double, 7>, 7> covariance{};
+    double step_deviation = 0;      ///< standard deviation of ln(step time) about the model
+    double degrees_of_freedom = 1;  ///< what that deviation rests on
+
+    /// One line: how it ended, how well it fits, what is from the prior.
+    [[nodiscard]] std::string report() const;
+};
+
+/// Fits again and again, without allocating once it has met its largest set of samples.
+class ThroughputFitter {
+public:
+    /// The parameters that explain `samples` of one job on one GPU type, in any order, duplicates welcome.
+    /// Refuses an empty set, bad samples and a start that is negative or not finite (std::invalid_argument).
+    [[nodiscard]] ThroughputFit fit(std::span<const ThroughputSample> samples,
+                                    const FitOptions& options = {});
+
+private:
+    void read(std::span<const ThroughputSample> samples, std::string_view subject);
+    void solve(ThroughputFit& fit, const FitOptions& options) const;
+    [[nodiscard]] int weigh_stragglers_down(const PolluxThroughput& model);
+    void complete(ThroughputFit& fit) const;
+    void estimate_covariance(ThroughputFit& fit) const;
+
+    std::vector<detail::PolluxRow> rows_;
+    std::vector<double> errors_;
+    detail::PolluxResiduals residuals_;
+};
+
+/// As ThroughputFitter::fit, for a single fit.
+[[nodiscard]] inline ThroughputFit fit_throughput(std::span<const ThroughputSample> samples,
+                                                  const FitOptions& options = {}) {
+    return ThroughputFitter().fit(samples, options);
+}
+
+namespace detail {
+
+/// Refuses a start that is no model.
+inline void validate_start(const PolluxThroughput& start, std::string_view subject) {
+    const std::array<double, 7> values = parameters_of(start);
+    for (std::size_t i = 0; i < 7; ++i)
+        require_at_least(subject, std::string("start.").append(throughput_parameter_names[i]), values[i],
+                         i == gamma_index ? 1 : 0);
+    if (start.gamma > 10) bad_input(subject, "start.gamma", start.gamma, "at most 10");
+}
+
+/// A previous fit, completed where the samples now tell what they left open then.
+inline PolluxThroughput warm_start(const PolluxThroughput& previous, const PolluxThroughput& cold,
+                                   const PolluxResiduals& residuals) {
+    std::array<double, 7> start = parameters_of(previous);
+    const std::array<double, 7> fresh = parameters_of(cold);
+    for (std::size_t i = 0; i < 7; ++i)
+        if (residuals.held[i]) start[i] = fresh[i];
+    return model_of(start);
+}
+
+}  // namespace detail
+
+inline ThroughputFit ThroughputFitter::fit(std::span<const ThroughputSample> samples,
+                                           const FitOptions& options) {
+    if (options.start) detail::validate_start(*options.start, options.subject);
+    read(samples, options.subject);
+    residuals_.held = detail::left_open(residuals_.rows);
+
+    const PolluxThroughput by_line = detail::computing_start(residuals_.rows, residuals_.held[0]);
+    const double freedom = std::max(1.0, static_cast<double>(rows_.size()) - 2);
+    residuals_.gamma_weight = std::sqrt(residuals_.parts(by_line)[0] / freedom) / 3;
+
+    ThroughputFit fit;
+    fit.samples = static_cast<int>(samples.size());
+    for (std::size_t i = 0; i < 7; ++i) fit.identified[i] = !residuals_.held[i];
+    fit.model = options.start ? detail::warm_start(*options.start, by_line, residuals_)
+                              : detail::cold_start(residuals_, by_line);
+    solve(fit, options);
+    for (int again = 0; options.robust && again < 3; ++again) {
+        const int stragglers = weigh_stragglers_down(fit.model);
+        if (stragglers == 0) break;
+        fit.stragglers = stragglers;
+        solve(fit, options);
+    }
+    estimate_covariance(fit);
+    complete(fit);
+    return fit;
+}
+
+/// Samples in blocks by what synchronises: one replica, several on one node, several nodes.
+inline void ThroughputFitter::read(std::span<const ThroughputSample> samples, std::string_view subject) {
+    if (samples.empty()) bad_input(subject, "samples", "empty", "at least one measurement");
+    const auto block_of = [](const ThroughputSample& sample) -> std::size_t {
+        return sample.shape.gpus < 2 ? 0 : sample.shape.nodes < 2 ? 1 : 2;
+    };
+    std::array<std::size_t, 3> size{};
+    double seconds = 0, batches = 0;
+    for (const ThroughputSample& sample : samples) {
+        validate(sample, subject);
+        ++size[block_of(sample)];
+        seconds += sample.step_seconds - sample.sync_seconds;
+        batches += sample.plan.atomic_batch;
+    }
+    rows_.resize(samples.size());
+    std::array<std::size_t, 3> next{0, size[0], size[0] + size[1]};
+    for (const ThroughputSample& sample : samples)
+        rows_[next[block_of(sample)]++] = {.batch = static_cast<double>(sample.plan.atomic_batch),
+                                           .further = std::max(sample.shape.gpus - 2.0, 0.0),
+                                           .compute = sample.step_seconds - sample.sync_seconds,
+                                           .step = sample.step_seconds,
+                                           .log_compute = std::log(sample.step_seconds - sample.sync_seconds),
+                                           .log_step = std::log(sample.step_seconds)};
+    const std::span<const detail::PolluxRow> all(rows_);
+    residuals_.rows = {all.first(size[0]), all.subspan(size[0], size[1]), all.last(size[2])};
+    const double mean = seconds / static_cast<double>(samples.size());
+    residuals_.scale = {mean, seconds / batches, mean, mean, mean, mean};
+}
+
+inline void ThroughputFitter::solve(ThroughputFit& fit, const FitOptions& options) const {
+    detail::Point<7> x = residuals_.coordinates(fit.model);
+    const detail::LeastSquaresResult found =
+        detail::minimise_squares<7>(residuals_, residuals_.box(fit.model), x,
+                                    {.max_iterations = options.max_iterations - fit.iterations,
+                                     .relative_tolerance = 1e-6,
+                                     .absolute_tolerance = 1e-16 * static_cast<double>(rows_.size())});
+    using Found = detail::LeastSquaresStatus;
+    fit.iterations += found.iterations;
+    fit.status = found.status == Found::converged         ? FitStatus::converged
+                 : found.status == Found::iteration_limit ? FitStatus::iteration_limit
+                                                          : FitStatus::start_kept;
+    if (found.status != Found::failed) fit.model = residuals_.natural(x);
+}
+
+/// Weighs samples outside six robust standard deviations by how far they are out, and returns their number;
+/// none if there are too many of them to be strangers among the others.
+inline int ThroughputFitter::weigh_stragglers_down(const PolluxThroughput& model) {
+    const std::size_t count = rows_.size();
+    if (count < 4) return 0;
+    // Errors of computing, errors of the step, and room to find a median in.
+    errors_.resize(3 * count);
+    const std::span<double> compute(errors_.data(), count), step(errors_.data() + count, count);
+    const std::span<double> sorted(errors_.data() + 2 * count, count);
+    std::size_t next = 0;
+    residuals_.for_each_row(model, [&](const detail::PolluxRow&, double error_compute, double error_step) {
+        compute[next] = std::abs(error_compute);
+        step[next++] = std::abs(error_step);
+    });
+    const auto limit_of = [&](std::span<const double> errors) {
+        std::copy(errors.begin(), errors.end(), sorted.begin());
+        const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(count / 2);
+        std::nth_element(sorted.begin(), middle, sorted.end());
+        return std::max(6 * 1.4826 * *middle, 0.05);
+    };
+    const double limit_compute = limit_of(compute), limit_step = limit_of(step);
+    std::size_t out = 0;
+    for (std::size_t i = 0; i < count; ++i) out += compute[i] > limit_compute || step[i] > limit_step ? 1 : 0;
+    if (out == 0 || out > std::max<std::size_t>(1, count / 8)) return 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        rows_[i].weight_compute = std::min(1.0, limit_compute / compute[i]);
+        rows_[i].weight_step = std::min(1.0, limit_step / step[i]);
+    }
+    return static_cast<int>(out);
+}
+
+/// What the minimum leaves to say: exact zeros, the prior of an unmeasured network, errors.
+inline void ThroughputFitter::complete(ThroughputFit& fit) const {
+    std::array<double, 7> values = detail::parameters_of(fit.model);
+    for (std::size_t i = 0; i < 6; ++i)
+        if (fit.identified[i] && values[i] <= 2 * residuals_.zero(i)) values[i] = 0;
+    if (!fit.identified[detail::gamma_index]) values[detail::gamma_index] = 1;
+    fit.model = detail::model_of(values);
+    if (residuals_.rows.network.empty()) {
+        fit.model.alpha_n = std::max(detail::free_seconds, 1.1 * fit.model.alpha_r);
+        fit.model.beta_n = std::max(detail::free_seconds, 1.1 * fit.model.beta_r);
+    }
+    double compute = 0, step = 0;
+    residuals_.for_each_row(fit.model,
+                            [&](const detail::PolluxRow&, double error_compute, double error_step) {
+                                compute += error_compute * error_compute;
+                                step += error_step * error_step;
+                            });
+    fit.compute_rmsle = std::sqrt(compute / fit.samples);
+    fit.step_rmsle = std::sqrt(step / fit.samples);
+}
+
+/// (J^T J / s^2 + prior)^-1 in units in which the parameters are about one.
+inline void ThroughputFitter::estimate_covariance(ThroughputFit& fit) const {
+    // A scatter of 3 %, worth two samples, is assumed beforehand: a perfect fit to few samples proves little.
+    constexpr double assumed_deviation = 0.03, assumed_freedom = 2;
+    const auto fitted = std::count(fit.identified.begin(), fit.identified.end(), true);
+    const double freedom = std::max(0.0, static_cast<double>(fit.samples) - static_cast<double>(fitted));
+    const double squares = residuals_.parts(fit.model)[1];
+    fit.degrees_of_freedom = freedom + assumed_freedom;
+    fit.step_deviation =
+        std::sqrt((squares + assumed_freedom * detail::square(assumed_deviation)) / fit.degrees_of_freedom);
+
+    // Standard deviations before any measurement, in units of the mean computing time: half of it is
+    // constant, give or take; what was never measured may well take half as long as computing; gamma in its
+    // own unit.
+    std::array<double, 7> prior{10, 10, 10, 10, 10, 10, 3};
+    if (residuals_.held[0]) prior[0] = 0.29;
+    const std::array<double, 7> values = detail::parameters_of(fit.model);
+    for (const std::size_t alpha : {std::size_t{2}, std::size_t{4}}) {
+        if (residuals_.held[alpha]) prior[alpha] = 0.5;
+        if (residuals_.held[alpha + 1])
+            prior[alpha + 1] =
+                residuals_.held[alpha] ? 0.05 : 0.1 * values[alpha] / residuals_.scale[alpha] + 1e-3;
+    }
+    const detail::NormalEquations<7> normal = residuals_.linearise_by_logarithms(fit.model);
+    Eigen::Matrix<double, 7, 1> unit;
+    for (int i = 0; i < 6; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        unit[i] = residuals_.scale[at] / values[at];
+    }
+    unit[6] = 1;
+    Eigen::Matrix<double, 7, 7> precision =
+        unit.asDiagonal() * normal.hessian * unit.asDiagonal() / detail::square(fit.step_deviation);
+    for (int i = 0; i < 7; ++i) precision(i, i) += 1 / detail::square(prior[static_cast<std::size_t>(i)]);
+    const Eigen::Matrix<double, 7, 7> inverse =
+        precision.llt().solve(Eigen::Matrix<double, 7, 7>::Identity());
+    for (int i = 0; i < 7; ++i)
+        for (int j = 0; j < 7; ++j) {
+            const auto row = static_cast<std::size_t>(i), column = static_cast<std::size_t>(j);
+            fit.covariance[row][column] = inverse(i, j) * (row < 6 ? residuals_.scale[row] : 1) *
+                                          (column < 6 ? residuals_.scale[column] : 1);
+        }
+}
+
+inline std::string ThroughputFit::report() const {
+    const auto percent = [](double part) { return text_of(std::round(part * 1000) / 10) + " %"; };
+    const std::string_view ended = status == FitStatus::converged         ? "converged"
+                                   : status == FitStatus::iteration_limit ? "stopped at the limit"
+                                                                          : "kept the start";
+    std::string line = text_of(samples) + " samples, " + std::string(ended) + " after " +
+                       text_of(iterations) + " iterations; error of computing " + percent(compute_rmsle) +
+                       ", of the step " + percent(step_rmsle);
+    if (stragglers > 0) line += "; " + text_of(stragglers) + " stragglers";
+    std::string_view separator = "; from the prior: ";
+    for (std::size_t i = 0; i < identified.size(); ++i) {
+        if (identified[i]) continue;
+        line.append(separator).append(throughput_parameter_names[i]);
+        separator = ", ";
+    }
+    return line;
+}
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,25 @@
+#ifndef GOODPUT_PLACE_CONCEPTS_HPP
+#define GOODPUT_PLACE_CONCEPTS_HPP
+
+// What a placement algorithm has to answer. Any type with the function satisfies the concept.
+
+#include <concepts>
+#include <span>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/place/request.hpp"
+
+namespace goodput {
+
+/// Which nodes does each job get: `result = placer.place(cluster, requests)`, one placement a request. Not
+/// const, so that a placer may keep its buffers from round to round; the answer must not depend on them.
+/// Satisfied by LeastMovesPlacer.
+template <class Algorithm>
+concept Placer = requires(Algorithm& placer, const Cluster& cluster,
+                          std::span<const PlacementRequest> requests) {
+    { placer.place(cluster, requests) } -> std::convertible_to<PlacementResult>;
+};
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,143 @@
+#ifndef GOODPUT_PLACE_DETAIL_LAYOUT_HPP
+#define GOODPUT_PLACE_DETAIL_LAYOUT_HPP
+
+// From "so many blocks on nodes with so much free" to nodes. Jobs that take whole nodes come first and keep
+// what they are on, as far as no other job holds more there (home_nodes.hpp); a block goes to a node that its
+// job is on if that is among those that best fit chooses from.
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "goodput/place/detail/home_nodes.hpp"
+#include "goodput/place/detail/pool_state.hpp"
+
+namespace goodput::detail {
+
+/// Keeps its buffers from call to call.
+class Layout {
+public:
+    using Placements = std::vector<Placement>;
+
+    /// Gives every accepted item its nodes, those that stay their own and the others as the last s.pack(),
+    /// which must have succeeded, has found. s.free is up to date afterwards.
+    void lay_out(PoolState& s, Placements& placements);
+
+    /// After lay_out(): accepts and places what still fits, for when the search for a packing was given up.
+    void fill_up(PoolState& s, Placements& placements);
+
+private:
+    void whole_nodes(PoolState& s, Placements& placements);
+    void block(PoolState& s, const PoolItem& item, std::size_t host, Placements& placements);
+    static void spread(const PoolState& s, const PoolItem& item, Placement& placement);
+
+    std::vector<std::vector<std::size_t>> nodes_by_free_;
+    std::vector<std::size_t> slot_;  // by node: position in nodes_by_free_
+    std::vector<HomeClaim> claims_;
+    std::vector<HomeNode> homes_;
+    std::vector<int> need_of_;  // by item: whole nodes still to get
+};
+
+inline void Layout::lay_out(PoolState& s, Placements& placements) {
+    for (const PoolItem& item : s.items)
+        if (item.accepted && !item.loose()) placements[item.job] = s.current(item);
+    whole_nodes(s, placements);
+    if (nodes_by_free_.size() < s.free_counts.size()) nodes_by_free_.resize(s.free_counts.size());
+    for (auto& nodes : nodes_by_free_) nodes.clear();
+    slot_.resize(s.free.size());
+    for (std::size_t i = s.pool->nodes.size(); i-- > 0;) {
+        auto& nodes = nodes_by_free_[static_cast<std::size_t>(s.free[s.pool->nodes[i]])];
+        slot_[s.pool->nodes[i]] = nodes.size();
+        nodes.push_back(s.pool->nodes[i]);
+    }
+    std::size_t next = 0;
+    for (const PoolItem& item : s.items)
+        if (item.loose() && !item.whole)
+            block(s, item, static_cast<std::size_t>(s.packer.hosts()[next++]), placements);
+}
+
+// One block on a node with `host` GPUs free, one that the job is on already if there is such.
+inline void Layout::block(PoolState& s, const PoolItem& item, std::size_t host, Placements& placements) {
+    auto& from = nodes_by_free_[host];
+    std::size_t node = from.back();
+    for (const NodeShare& share : s.current(item))
+        if (s.contains(share.node) && s.free[share.node] == static_cast<int>(host)) {
+            node = share.node;
+            break;
+        }
+    slot_[from.back()] = slot_[node];
+    from[slot_[node]] = from.back();
+    from.pop_back();
+    s.free[node] -= item.size;
+    auto& to = nodes_by_free_[static_cast<std::size_t>(s.free[node])];
+    slot_[node] = to.size();
+    to.push_back(node);
+    placements[item.job] = {{node, item.size}};
+}
+
+inline void Layout::whole_nodes(PoolState& s, Placements& placements) {
+    claims_.clear();
+    need_of_.assign(s.items.size(), 0);
+    for (std::size_t i = 0; i < s.items.size(); ++i) {
+        const PoolItem& item = s.items[i];
+        if (!item.loose() || !item.whole) continue;
+        need_of_[i] = item.nodes;
+        for (const NodeShare& share : s.current(item))
+            if (s.contains(share.node) && s.free[share.node] == s.pool->gpus_per_node)
+                claims_.push_back({i, share.node, share.gpus});
+    }
+    homes_.clear();
+    keep_home_nodes(claims_, need_of_, homes_);
+    const auto give = [&](std::size_t i, std::size_t node) {
+        placements[s.items[i].job].push_back({node, 0});
+        s.free[node] = 0;
+        --need_of_[i];
+    };
+    for (const HomeNode& home : homes_) give(home.job, home.node);
+    auto node = s.pool->nodes.begin();
+    for (std::size_t i = 0; i < s.items.size(); ++i) {
+        const PoolItem& item = s.items[i];
+        if (!item.loose() || !item.whole) continue;
+        for (; need_of_[i] > 0; ++node)
+            if (s.free[*node] == s.pool->gpus_per_node) give(i, *node);
+        spread(s, item, placements[item.job]);
+    }
+}
+
+// GPUs on whole nodes: the first are full, the last take the rest, but no node gets nothing.
+inline void Layout::spread(const PoolState& s, const PoolItem& item, Placement& placement) {
+    std::sort(placement.begin(), placement.end());
+    int left = s.requests[item.job].allotment.shape.gpus;
+    int nodes_left = item.nodes;
+    for (NodeShare& share : placement) {
+        share.gpus = std::min(s.pool->gpus_per_node, left - --nodes_left);
+        left -= share.gpus;
+    }
+}
+
+inline void Layout::fill_up(PoolState& s, Placements& placements) {
+    for (PoolItem& item : s.items) {
+        if (item.accepted) continue;
+        if (item.whole) {
+            auto& whole = nodes_by_free_[static_cast<std::size_t>(item.size)];
+            if (whole.size() < static_cast<std::size_t>(item.nodes)) continue;
+            Placement& placement = placements[item.job];
+            for (int n = 0; n < item.nodes; ++n) {
+                placement.push_back({whole.back(), 0});
+                s.free[whole.back()] = 0;
+                whole.pop_back();
+            }
+            spread(s, item, placement);
+        } else {
+            std::size_t host = static_cast<std::size_t>(item.size);
+            while (host < s.free_counts.size() && nodes_by_free_[host].empty()) ++host;
+            if (host == s.free_counts.size()) continue;
+            block(s, item, host, placements);
+        }
+        item.accepted = true;
+    }
+}
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,198 @@
+#ifndef GOODPUT_PLACE_DETAIL_MOVE_SEARCH_HPP
+#define GOODPUT_PLACE_DETAIL_MOVE_SEARCH_HPP
+
+// Which jobs make room, if not everybody can stay? (least_moves.hpp, steps 3 and 4.)
+//
+// First the cheapest evictions that end every shortage of blocks (evictions.hpp): a lower bound, and for
+// sizes in a divisor chain the answer. If the others still cannot be packed: one block more of the size at
+// which best fit got stuck, until they can; then jobs that need not leave after all stay; then branch and
+// bound over who leaves, within the limit on work.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "goodput/place/detail/evictions.hpp"
+#include "goodput/place/detail/pool_state.hpp"
+
+namespace goodput::detail {
+
+/// Keeps its buffers from call to call.
+class MoveSearch {
+public:
+    /// Sets `evicted` of the items, so that s.pack() succeeds, as it has done last when this returns. The
+    /// answer is a lower bound of the weight of any evictions that make room. Expects accepted items that
+    /// could be packed if none had to stay, and s.pack() to have failed with all of them staying.
+    std::int64_t choose(PoolState& s);
+
+private:
+    std::int64_t evict_for_need(PoolState& s);
+    std::int64_t search(PoolState& s, std::int64_t bound);
+    bool evict_where_stuck(PoolState& s);
+    void keep_again(PoolState& s);
+    void branch(PoolState& s, std::size_t next, std::int64_t cost, bool failed);
+    [[nodiscard]] static std::int64_t evicted_weight(const PoolState& s);
+
+    EvictionChooser evictions_;
+    std::vector<Stayer> stayers_;
+    std::vector<int> rows_;  // sizes that are short
+    CoverVector need_{};     // and by how many blocks
+    std::vector<std::size_t> by_weight_, best_evicted_, kept_;
+    std::int64_t best_weight_ = 0, bound_ = 0;
+    bool search_complete_ = true;
+};
+
+inline std::int64_t MoveSearch::choose(PoolState& s) {
+    rows_.clear();
+    need_ = {};
+    const auto add_row = [&](int size) {
+        const std::int64_t shortage = size == s.pool->gpus_per_node
+                                          ? std::int64_t{s.blocks.whole_nodes} - s.free_counts.back()
+                                          : s.packer.shortage(s.free_counts, s.blocks, size);
+        // Leaving a row out leaves a bound.
+        if (shortage <= 0 || rows_.size() == cover_rows) return;
+        need_[rows_.size()] = static_cast<int>(shortage);
+        rows_.push_back(size);
+    };
+    add_row(s.pool->gpus_per_node);
+    for (std::size_t i = s.packer.sizes().size(); i-- > 0;) add_row(s.packer.sizes()[i]);
+    const std::int64_t bound = rows_.empty() ? 0 : evict_for_need(s);
+    return s.pack() == Packing::found ? bound : search(s, bound);
+}
+
+// Marks the cheapest evictions that gain need_; free_ is that of everyone staying.
+inline std::int64_t MoveSearch::evict_for_need(PoolState& s) {
+    stayers_.clear();
+    for (std::size_t i = 0; i < s.items.size(); ++i) {
+        const PoolItem& item = s.items[i];
+        if (item.accepted && item.held && !item.whole)
+            stayers_.push_back({s.current(item).front().node, item.size, item.weight, i});
+    }
+    const std::int64_t bound = evictions_.choose(stayers_, s.free, rows_, need_, s.cover_work);
+    for (const std::size_t i : evictions_.evicted()) s.items[i].evicted = true;
+    return bound;
+}
+
+// Evictions that gain one block more of the size at which packing got stuck, again and again.
+inline bool MoveSearch::evict_where_stuck(PoolState& s) {
+    while (s.work_left > s.search_work / 4 && s.packer.levels_hold(s.free_counts, s.blocks)) {
+        const int size = s.packer.stuck();
+        const auto row = std::find(rows_.begin(), rows_.end(), size);
+        const auto r = static_cast<std::size_t>(row - rows_.begin());
+        if (r == cover_rows) return false;
+        if (row == rows_.end()) rows_.push_back(size);
+        const std::int64_t now = s.packer.shortage(s.free_counts, s.blocks, size);
+        for (PoolItem& item : s.items) item.evicted = false;
+        s.set_free();
+        s.count_free();
+        s.count_blocks();
+        need_[r] = static_cast<int>(s.packer.shortage(s.free_counts, s.blocks, size) - now) + 1;
+        evict_for_need(s);
+        s.spend(8 * stayers_.size());
+        if (s.pack() == Packing::found) return true;
+        if (evictions_.evicted().empty()) return false;
+    }
+    return false;
+}
+
+inline std::int64_t MoveSearch::evicted_weight(const PoolState& s) {
+    std::int64_t weight = 0;
+    for (const PoolItem& item : s.items) weight += item.evicted ? item.weight : 0;
+    return weight;
+}
+
+// Step 4, from the evictions of step 3; returns a lower bound of the weight.
+inline std::int64_t MoveSearch::search(PoolState& s, std::int64_t bound) {
+    by_weight_.clear();
+    for (std::size_t i = 0; i < s.items.size(); ++i)
+        if (s.items[i].accepted && s.items[i].held && !s.items[i].whole) by_weight_.push_back(i);
+    const auto heavier = [&](std::size_t a, std::size_t b) {
+        return s.items[a].weight != s.items[b].weight ? s.items[a].weight > s.items[b].weight : a < b;
+    };
+    std::sort(by_weight_.begin(), by_weight_.end(), heavier);
+    // A first solution. If nothing better is found, more and more of the light ones leave: with all of them
+    // gone it is a packing that the admission has seen.
+    const bool found = evict_where_stuck(s);
+    std::size_t lightest = found ? 0 : by_weight_.size();
+    for (std::size_t batch = 1; lightest > 0; batch *= 2) {
+        for (std::size_t i = 0; i < batch && lightest > 0; ++i)
+            s.items[by_weight_[--lightest]].evicted = true;
+        if (s.pack() == Packing::found) break;
+    }
+    keep_again(s);
+    best_weight_ = evicted_weight(s);
+    best_evicted_.clear();
+    for (const std::size_t i : by_weight_)
+        if (s.items[i].evicted) best_evicted_.push_back(i);
+
+    if (best_weight_ > bound) {
+        search_complete_ = true;
+        for (const std::size_t i : by_weight_) s.items[i].evicted = false;
+        bound_ = bound;
+        branch(s, 0, 0, false);
+        if (search_complete_) bound = best_weight_;
+    }
+    for (const std::size_t i : by_weight_) s.items[i].evicted = false;
+    for (const std::size_t i : best_evicted_) s.items[i].evicted = true;
+    s.pack();
+    return std::min(bound, best_weight_);
+}
+
+// Lets evicted jobs stay again where the rest still fits, in runs of the heaviest first that are halved until
+// they succeed.
+inline void MoveSearch::keep_again(PoolState& s) {
+    std::size_t evicted = 0;
+    for (const std::size_t i : by_weight_) evicted += s.items[i].evicted ? 1 : 0;
+    for (std::size_t run = std::max<std::size_t>(evicted / 2, 1); evicted > 0; run /= 2) {
+        for (std::size_t at = 0; at < by_weight_.size();) {
+            kept_.clear();
+            for (; at < by_weight_.size() && kept_.size() < run; ++at)
+                if (s.items[by_weight_[at]].evicted) kept_.push_back(by_weight_[at]);
+            if (kept_.empty() || s.work_left < s.search_work / 8) break;
+            for (const std::size_t i : kept_) s.items[i].evicted = false;
+            if (s.pack() == Packing::found) continue;
+            for (const std::size_t i : kept_) s.items[i].evicted = true;
+        }
+        if (run == 1) break;
+    }
+}
+
+// Branch and bound over who leaves, the heaviest decided first. `failed`: keeping all from `next` on has
+// failed.
+inline void MoveSearch::branch(PoolState& s, std::size_t next, std::int64_t cost, bool failed) {
+    if (cost >= best_weight_ || best_weight_ <= bound_) return;
+    if (s.work_left == 0) {
+        search_complete_ = false;
+        return;
+    }
+    if (!failed) {
+        const Packing packing = s.pack();
+        if (packing == Packing::found) {
+            best_weight_ = cost;
+            best_evicted_.clear();
+            for (const std::size_t i : by_weight_)
+                if (s.items[i].evicted) best_evicted_.push_back(i);
+            return;
+        }
+        if (packing == Packing::gave_up) search_complete_ = false;
+    }
+    if (next == by_weight_.size()) return;
+    for (std::size_t i = next; i < by_weight_.size(); ++i) s.items[by_weight_[i]].evicted = true;
+    s.set_free();
+    s.count_free();
+    s.count_blocks();
+    s.spend(s.items.size() + s.pool->nodes.size());
+    const bool hopeless = !s.packer.levels_hold(s.free_counts, s.blocks);
+    for (std::size_t i = next; i < by_weight_.size(); ++i) s.items[by_weight_[i]].evicted = false;
+    if (hopeless) return;
+    PoolItem& item = s.items[by_weight_[next]];
+    branch(s, next + 1, cost, true);
+    item.evicted = true;
+    branch(s, next + 1, cost + item.weight, false);
+    item.evicted = false;
+}
+
+}  // namespace goodput::detail
+
+#endif

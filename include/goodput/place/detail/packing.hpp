@@ -1,0 +1,165 @@
+#ifndef GOODPUT_PLACE_DETAIL_PACKING_HPP
+#define GOODPUT_PLACE_DETAIL_PACKING_HPP
+
+// Do these blocks fit into what is free on the nodes of a pool? Nodes matter only by how much they have free.
+//
+// Levels. A node with f GPUs free holds floor(f/s) blocks of s GPUs, and a job of t GPUs uses up floor(t/s)
+// of them at least (floor is superadditive). So for every size s
+//
+//     sum_jobs floor(t/s) <= sum_nodes floor(f/s)
+//
+// is necessary. If the sizes below a node form a divisor chain (each divides the next; whole nodes stand
+// above the chain without having to be multiples), a job of t >= s uses exactly t/s blocks of whatever node
+// it is put on, so that these conditions are also sufficient: placing the largest first, anywhere, never gets
+// stuck. Best fit then also opens the fewest untouched nodes.
+//
+// Without a chain this is bin packing: best fit decreasing, then depth-first search over the counts of nodes
+// by free GPUs, cut off by a number of steps.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace goodput::detail {
+
+/// count[f] nodes have f GPUs free; the last entry counts the wholly free nodes.
+using FreeCounts = std::vector<int>;
+
+/// What has to be placed: whole nodes, and for each size below a node how many blocks (in the order of
+/// Packer::sizes()).
+struct Blocks {
+    int whole_nodes = 0;
+    std::vector<int> count;
+};
+
+/// True if every size divides the next larger one. `sizes` ascending, without repeats.
+inline bool is_divisor_chain(std::span<const int> sizes) {
+    for (std::size_t i = 1; i < sizes.size(); ++i)
+        if (sizes[i] % sizes[i - 1] != 0) return false;
+    return true;
+}
+
+/// A search places one block a level of its recursion; more blocks than this are left to best fit.
+inline constexpr std::size_t search_depth = 2000;
+
+enum class Packing { found, impossible, gave_up };
+
+/// Keeps its buffers from call to call.
+class Packer {
+public:
+    /// The sizes below a node that can occur, ascending, and how many steps a search may take.
+    void prepare(std::span<const int> sizes, std::size_t step_limit) {
+        sizes_.assign(sizes.begin(), sizes.end());
+        chain_ = is_divisor_chain(sizes);
+        step_limit_ = step_limit;
+    }
+
+    [[nodiscard]] bool chain() const { return chain_; }
+    [[nodiscard]] std::span<const int> sizes() const { return sizes_; }
+
+    /// How many blocks of `size` GPUs are short: what the blocks use up less what is free. Positive proves
+    /// that they do not fit.
+    [[nodiscard]] std::int64_t shortage(const FreeCounts& free, const Blocks& blocks, int size) const {
+        const int node = static_cast<int>(free.size()) - 1;
+        std::int64_t shortage = std::int64_t{blocks.whole_nodes} * (node / size);
+        for (std::size_t i = 0; i < sizes_.size(); ++i)
+            shortage += std::int64_t{blocks.count[i]} * (sizes_[i] / size);
+        for (int f = size; f <= node; ++f)
+            shortage -= std::int64_t{free[static_cast<std::size_t>(f)]} * (f / size);
+        return shortage;
+    }
+
+    /// No size is short: necessary, and sufficient for a divisor chain.
+    [[nodiscard]] bool levels_hold(const FreeCounts& free, const Blocks& blocks) const {
+        if (blocks.whole_nodes > free.back()) return false;
+        return std::none_of(sizes_.begin(), sizes_.end(),
+                            [&](int size) { return shortage(free, blocks, size) > 0; });
+    }
+
+    /// Looks for a packing; hosts() then tells for each block, the largest first, how much its node had free
+    /// just before.
+    Packing find(const FreeCounts& free, const Blocks& blocks) {
+        steps_ = 0;
+        if (!levels_hold(free, blocks)) return Packing::impossible;
+        start(free, blocks);
+        for (const int size : largest_first_) {
+            std::size_t host = static_cast<std::size_t>(size);
+            while (host < count_.size() && count_[host] == 0) ++host;
+            if (host == count_.size()) break;
+            take(host, size);
+        }
+        if (hosts_.size() == largest_first_.size()) return Packing::found;
+        stuck_ = largest_first_[hosts_.size()];
+        if (largest_first_.size() > search_depth) return Packing::gave_up;
+        start(free, blocks);
+        // What may be left over in all; a rest below the smallest block is lost for good.
+        const int smallest = largest_first_.back();
+        std::int64_t spare = 0;
+        for (std::size_t f = static_cast<std::size_t>(smallest); f < count_.size(); ++f)
+            spare += std::int64_t{count_[f]} * static_cast<std::int64_t>(f);
+        for (const int size : largest_first_) spare -= size;
+        if (descend(spare)) return Packing::found;
+        return steps_ > step_limit_ ? Packing::gave_up : Packing::impossible;
+    }
+
+    [[nodiscard]] std::span<const int> hosts() const { return hosts_; }
+
+    /// The size at which best fit got stuck in the last find() that level conditions did not refuse and that
+    /// best fit did not solve.
+    [[nodiscard]] int stuck() const { return stuck_; }
+
+    /// Steps that the last find() spent on searching.
+    [[nodiscard]] std::size_t steps() const { return steps_; }
+
+private:
+    void start(const FreeCounts& free, const Blocks& blocks) {
+        count_ = free;
+        count_.back() -= blocks.whole_nodes;
+        hosts_.clear();
+        largest_first_.clear();
+        for (std::size_t i = sizes_.size(); i-- > 0;)
+            largest_first_.insert(largest_first_.end(), static_cast<std::size_t>(blocks.count[i]), sizes_[i]);
+    }
+
+    void take(std::size_t host, int size) {
+        --count_[host];
+        ++count_[host - static_cast<std::size_t>(size)];
+        hosts_.push_back(static_cast<int>(host));
+    }
+
+    bool descend(std::int64_t spare) {
+        const std::size_t next = hosts_.size();
+        if (next == largest_first_.size()) return true;
+        if (spare < 0 || ++steps_ > step_limit_) return false;
+        const int size = largest_first_[next];
+        // Equal blocks are interchangeable: their hosts go down.
+        const bool again = next > 0 && size == largest_first_[next - 1];
+        const std::size_t most = again ? static_cast<std::size_t>(hosts_[next - 1]) : count_.size() - 1;
+        for (std::size_t host = static_cast<std::size_t>(size); host <= most; ++host) {
+            if (count_[host] == 0) continue;
+            const int rest = static_cast<int>(host) - size;
+            const std::int64_t lost = rest < largest_first_.back() ? rest : 0;
+            if (lost > spare) continue;
+            take(host, size);
+            if (descend(spare - lost)) return true;
+            hosts_.pop_back();
+            ++count_[host];
+            --count_[static_cast<std::size_t>(rest)];
+            if (steps_ > step_limit_) return false;
+        }
+        return false;
+    }
+
+    std::vector<int> sizes_;
+    bool chain_ = true;
+    int stuck_ = 0;
+    std::size_t step_limit_ = 0, steps_ = 0;
+    FreeCounts count_;
+    std::vector<int> largest_first_, hosts_;
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,131 @@
+#ifndef GOODPUT_PLACE_DETAIL_POOL_STATE_HPP
+#define GOODPUT_PLACE_DETAIL_POOL_STATE_HPP
+
+// What the steps of a placement share: the jobs of one pool, who stays, and what is free beside them.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/place/detail/packing.hpp"
+#include "goodput/place/request.hpp"
+
+namespace goodput::detail {
+
+/// An unpinned job with an allotment in the pool.
+struct PoolItem {
+    std::size_t job = 0;
+    int nodes = 1;
+    int size = 0;             ///< GPUs on each node; the node's size for whole nodes
+    std::int64_t weight = 0;  ///< of moving it: milliseconds, then one a move
+    bool running = false;
+    bool held = false;     ///< holds its allotment
+    bool accepted = true;  ///< gets nodes
+    bool evicted = false;  ///< has to leave those that it holds
+    bool whole = false;    ///< takes whole nodes
+
+    /// Needs nodes: does not hold them, or not any more.
+    [[nodiscard]] bool loose() const { return accepted && (!held || evicted); }
+    [[nodiscard]] std::int64_t occupied() const { return std::int64_t{nodes} * size; }
+};
+
+/// One pool while its jobs are placed. By node means by index into Cluster::nodes.
+struct PoolState {
+    const Cluster* cluster = nullptr;
+    std::span<const PlacementRequest> requests;
+    const Pool* pool = nullptr;
+    std::vector<PoolItem> items;  ///< the largest first, of equal ones those that run, then the lower index
+    std::vector<int> base;        ///< by node: free if only the pinned jobs stay
+    std::vector<int> free;        ///< by node: free beside those who stay, after set_free()
+    FreeCounts free_counts;       ///< of `free`, after count_free()
+    Blocks blocks;                ///< of the loose items, after count_blocks()
+    Packer packer;
+    std::size_t search_work = 0;  ///< limit in items and nodes looked at
+    std::size_t work_left = 0;
+    std::size_t cover_work = 0;
+
+    /// Sorts the items and prepares the packer; `items` and `base` are filled in before.
+    void start(std::size_t search_steps);
+
+    /// Free GPUs with everyone in place who is accepted and stays.
+    void set_free();
+    void count_free();
+    void count_blocks();
+
+    /// Tries to place the loose items beside those that stay.
+    Packing pack();
+
+    void spend(std::size_t work) { work_left -= std::min(work_left, work); }
+
+    /// Adds an item to the blocks, or with `sign` -1 takes it out.
+    void count(const PoolItem& item, int sign) {
+        if (item.whole)
+            blocks.whole_nodes += sign * item.nodes;
+        else
+            blocks.count[level_of(item.size)] += sign;
+    }
+
+    [[nodiscard]] const Placement& current(const PoolItem& item) const { return requests[item.job].current; }
+
+    [[nodiscard]] bool contains(std::size_t node) const {
+        const Node& n = cluster->nodes[node];
+        return n.gpu_type == pool->gpu_type && n.gpus == pool->gpus_per_node;
+    }
+
+private:
+    [[nodiscard]] std::size_t level_of(int size) const {
+        const auto sizes = packer.sizes();
+        return static_cast<std::size_t>(std::lower_bound(sizes.begin(), sizes.end(), size) - sizes.begin());
+    }
+    std::vector<int> sizes_;
+};
+
+inline void PoolState::start(std::size_t search_steps) {
+    std::sort(items.begin(), items.end(), [](const PoolItem& a, const PoolItem& b) {
+        if (a.occupied() != b.occupied()) return a.occupied() > b.occupied();
+        return a.running != b.running ? a.running : a.job < b.job;
+    });
+    sizes_.clear();
+    for (const PoolItem& item : items)
+        if (!item.whole && (sizes_.empty() || sizes_.back() != item.size)) sizes_.push_back(item.size);
+    std::reverse(sizes_.begin(), sizes_.end());
+    packer.prepare(sizes_, search_steps);
+    work_left = search_work;
+}
+
+inline void PoolState::set_free() {
+    for (const std::size_t node : pool->nodes) free[node] = base[node];
+    for (const PoolItem& item : items) {
+        if (!item.accepted || item.loose()) continue;
+        for (const NodeShare& share : current(item))
+            free[share.node] = item.whole ? 0 : free[share.node] - item.size;
+    }
+}
+
+inline void PoolState::count_free() {
+    free_counts.assign(static_cast<std::size_t>(pool->gpus_per_node) + 1, 0);
+    for (const std::size_t node : pool->nodes) ++free_counts[static_cast<std::size_t>(free[node])];
+}
+
+inline void PoolState::count_blocks() {
+    blocks.whole_nodes = 0;
+    blocks.count.assign(packer.sizes().size(), 0);
+    for (const PoolItem& item : items)
+        if (item.loose()) count(item, 1);
+}
+
+inline Packing PoolState::pack() {
+    set_free();
+    count_free();
+    count_blocks();
+    const Packing packing = packer.find(free_counts, blocks);
+    spend(packer.steps() + items.size() + pool->nodes.size());
+    return packing;
+}
+
+}  // namespace goodput::detail
+
+#endif

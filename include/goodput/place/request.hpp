@@ -1,0 +1,63 @@
+#ifndef GOODPUT_PLACE_REQUEST_HPP
+#define GOODPUT_PLACE_REQUEST_HPP
+
+// What a placement algorithm is asked and what it answers.
+//
+// A request is one job: what it was allotted and where it runs now. A job over several nodes takes whole
+// nodes and shares none of them; a job on one node is never split. A job *holds its allotment* if its current
+// placement has the allotment's pool and shape and, for a job over several nodes, if none of these nodes is
+// shared with another job that keeps its allotment. Such a job moves at a cost; any other job restarts in any
+// case and is free to go anywhere.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "goodput/core/placement.hpp"
+#include "goodput/core/shape.hpp"
+#include "goodput/core/verdict.hpp"
+
+namespace goodput {
+
+/// One job. Its index in the list is its priority: the lower, the more important.
+struct PlacementRequest {
+    Allotment allotment = {};  ///< empty: the job gets nothing this round
+    Placement current = {};    ///< empty: it runs nowhere
+    double move_cost = 0;      ///< seconds lost if a job that holds its allotment is moved; counted in ms
+    bool pinned = false;       ///< keeps exactly what it holds; without effect on a job that runs nowhere
+};
+
+/// A job with an allotment but without nodes: `why` tells whether it waits or is impossible.
+struct UnplacedJob {
+    std::size_t job = 0;
+    Verdict why;
+};
+
+struct PlacementResult {
+    std::vector<Placement> placements;   ///< by job; empty: gets nothing, or is unplaced
+    std::vector<UnplacedJob> unplaced;   ///< ascending
+    std::vector<std::size_t> moved;      ///< jobs that held their allotment and now lie elsewhere, ascending
+    double move_cost = 0;                ///< seconds, of the moved jobs
+    double move_cost_bound = 0;          ///< no placement of the same jobs moves for less
+    bool fewest_unplaced_proven = true;  ///< no placement leaves fewer jobs out (impossible ones aside)
+    std::size_t whole_free_nodes = 0;    ///< nodes that nobody uses
+
+    /// Nothing better exists: neither fewer unplaced jobs nor, for the same jobs, cheaper moves.
+    [[nodiscard]] bool proven() const { return fewest_unplaced_proven && move_cost <= move_cost_bound; }
+};
+
+/// One line for a log.
+[[nodiscard]] inline std::string report(const PlacementResult& result) {
+    std::size_t placed = 0;
+    for (const Placement& placement : result.placements) placed += placement.empty() ? 0 : 1;
+    std::string line = text_of(placed) + " jobs placed, " + text_of(result.unplaced.size()) + " not, " +
+                       text_of(result.moved.size()) + " moved for " + text_of(result.move_cost) + " s";
+    if (result.proven()) return line + " (proven least)";
+    line += " (at least " + text_of(result.move_cost_bound) + " s";
+    if (!result.fewest_unplaced_proven) line += "; perhaps more jobs can be placed";
+    return line + ")";
+}
+
+}  // namespace goodput
+
+#endif

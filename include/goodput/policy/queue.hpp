@@ -1,0 +1,112 @@
+#ifndef GOODPUT_POLICY_QUEUE_HPP
+#define GOODPUT_POLICY_QUEUE_HPP
+
+// Policies that serve jobs one after another in some order: each takes, of what the ones before it left, the
+// option that it likes best, and the allotment step is asked for exactly that.
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "goodput/policy/concepts.hpp"
+
+namespace goodput {
+
+namespace detail {
+
+/// Values 1 for what each job takes in the given order of rows, else 0. What a job holds is preferred, then
+/// the largest goodput, then the first option. Without backfilling the first job that finds nothing ends the
+/// round.
+inline void serve_in_order(const Round& round, std::span<const Row> rows, std::span<const std::size_t> order,
+                           bool backfill) {
+    std::vector<int> left;
+    for (const Pool& pool : round.pools) left.push_back(pool.gpus());
+    const auto left_for = [&](const Allotment& allotment) -> int& {
+        std::size_t pool = 0;
+        while (round.pools[pool].gpu_type != allotment.gpu_type ||
+               round.pools[pool].gpus_per_node != allotment.gpus_per_node)
+            ++pool;
+        return left[pool];
+    };
+    for (const Row& row : rows) std::fill(row.values.begin(), row.values.end(), 0.0);
+    for (const std::size_t index : order) {
+        const Row& row = rows[index];
+        const Allotment held = round.held_by(row.job);
+        std::size_t chosen = row.options.size();
+        double best = 0;
+        for (std::size_t k = 0; k < row.options.size(); ++k) {
+            const Option& option = row.options[k];
+            if (option.goodput <= 0 || option.allotment.occupied_gpus() > left_for(option.allotment))
+                continue;
+            const double liking = !held.empty() && option.allotment == held
+                                      ? std::numeric_limits<double>::infinity()
+                                      : option.goodput;
+            if (liking <= best) continue;
+            best = liking;
+            chosen = k;
+        }
+        if (chosen == row.options.size()) {
+            if (!backfill && !row.options.empty()) return;
+            continue;
+        }
+        row.values[chosen] = 1;
+        left_for(row.options[chosen].allotment) -= row.options[chosen].allotment.occupied_gpus();
+    }
+}
+
+/// Rows in the order of less(row, row), equal ones as they come.
+template <class Less>
+std::vector<std::size_t> ordered(std::span<const Row> rows, Less less) {
+    std::vector<std::size_t> order(rows.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return less(rows[a], rows[b]); });
+    return order;
+}
+
+}  // namespace detail
+
+/// First in, first out: running jobs keep what they hold, waiting ones follow in the order of submission.
+struct Fifo {
+    static constexpr bool rigid_jobs =
+        true;               ///< a replay runs jobs with the GPUs and batch size that their owners asked for
+    bool backfill = false;  ///< lets later jobs pass one that does not fit
+
+    void value_round(const Round& round, std::span<const Row> rows) const {
+        const auto order = detail::ordered(rows, [](const Row& a, const Row& b) {
+            if (a.job.placement.empty() != b.job.placement.empty()) return b.job.placement.empty();
+            return a.job.submitted_seconds < b.job.submitted_seconds;
+        });
+        detail::serve_in_order(round, rows, order, backfill);
+    }
+};
+
+/// Shortest remaining time first, preempting: the declared remaining work over the best goodput offered. Jobs
+/// without declared work come last, in the order of submission.
+struct ShortestRemainingTime {
+    static constexpr bool rigid_jobs = true;
+    bool backfill = true;
+
+    void value_round(const Round& round, std::span<const Row> rows) const {
+        const auto seconds = [](const Row& row) {
+            double best = 0;
+            for (const Option& option : row.options) best = std::max(best, option.goodput);
+            return row.job.remaining_examples && best > 0 ? *row.job.remaining_examples / best
+                                                          : std::numeric_limits<double>::infinity();
+        };
+        const auto order = detail::ordered(rows, [&](const Row& a, const Row& b) {
+            const double first = seconds(a), second = seconds(b);
+            return first != second ? first < second : a.job.submitted_seconds < b.job.submitted_seconds;
+        });
+        detail::serve_in_order(round, rows, order, backfill);
+    }
+};
+
+static_assert(RoundPolicy<Fifo> && RoundPolicy<ShortestRemainingTime>);
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,111 @@
+#ifndef GOODPUT_SCHEDULE_JOB_HISTORY_HPP
+#define GOODPUT_SCHEDULE_JOB_HISTORY_HPP
+
+// What is remembered of a job between rounds: its measurements, one a (nodes, replicas, atomic batch) and GPU
+// type, and the models fitted to them. A repeated measurement is averaged into the one that is there; a model
+// is fitted anew only when its measurements changed, starting from its last parameters.
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "goodput/core/sample.hpp"
+#include "goodput/fit/throughput_fit.hpp"
+#include "goodput/model/job_model.hpp"
+
+namespace goodput {
+
+class JobHistory {
+public:
+    explicit JobHistory(std::size_t gpu_types = 0) : types_(gpu_types) { model_.types.resize(gpu_types); }
+
+    /// Adds a measurement on a GPU type (std::invalid_argument for a bad one, see
+    /// validate(ThroughputSample)).
+    void add(std::size_t gpu_type, const ThroughputSample& sample, std::string_view subject) {
+        validate(sample, subject);
+        if (gpu_type >= types_.size()) {
+            types_.resize(gpu_type + 1);
+            model_.types.resize(gpu_type + 1);
+        }
+        OfType& type = types_[gpu_type];
+        TypeModel& model = model_.types[gpu_type];
+        model.most_replicas = std::max(model.most_replicas, sample.shape.gpus);
+        model.last_plan = sample.plan;
+        const auto same = [&](const ThroughputSample& known) {
+            return known.shape == sample.shape && known.plan.atomic_batch == sample.plan.atomic_batch;
+        };
+        const auto known = std::find_if(type.samples.begin(), type.samples.end(), same);
+        if (known == type.samples.end()) {
+            type.samples.push_back(sample);
+            type.counts.push_back(1);
+            type.changed = true;
+            return;
+        }
+        const int count = ++type.counts[static_cast<std::size_t>(known - type.samples.begin())];
+        const auto average_in = [&](double& mean, double value) {
+            if (value == mean) return;
+            mean += (value - mean) / count;
+            type.changed = true;
+        };
+        average_in(known->step_seconds, sample.step_seconds);
+        average_in(known->sync_seconds, sample.sync_seconds);
+    }
+
+    /// Fits the models whose measurements changed.
+    void refit(ThroughputFitter& fitter, std::string_view subject) {
+        for (std::size_t t = 0; t < types_.size(); ++t) {
+            OfType& type = types_[t];
+            if (!type.changed) continue;
+            FitOptions options;
+            options.subject = subject;
+            if (type.fitted) options.start = model_.types[t].throughput;
+            model_.types[t].throughput = fitter.fit(type.samples, options).model;
+            type.fitted = true;
+            type.changed = false;
+        }
+    }
+
+    [[nodiscard]] const JobModel& model() const { return model_; }
+    [[nodiscard]] bool has_measured(std::size_t gpu_type, Shape shape, int atomic_batch) const {
+        if (gpu_type >= types_.size()) return false;
+        const auto& samples = types_[gpu_type].samples;
+        return std::any_of(samples.begin(), samples.end(), [&](const ThroughputSample& sample) {
+            return sample.shape == shape && sample.plan.atomic_batch == atomic_batch;
+        });
+    }
+
+private:
+    struct OfType {
+        std::vector<ThroughputSample> samples{};
+        std::vector<int> counts{};  ///< measurements averaged into each sample
+        bool changed = false;
+        bool fitted = false;
+    };
+    std::vector<OfType> types_;
+    JobModel model_;
+};
+
+/// The histories of all jobs, by name.
+class JobHistories {
+public:
+    /// The history of a job, new if the name is.
+    JobHistory& of(const std::string& name) { return histories_[name]; }
+    /// Fits what changed in a job's history.
+    void refit(const std::string& name) { histories_[name].refit(fitter_, "job '" + name + "'"); }
+    /// Forgets all jobs but those for which keep(name) holds.
+    template <class Keep>
+    void forget_unless(Keep keep) {
+        std::erase_if(histories_, [&](const auto& entry) { return !keep(entry.first); });
+    }
+
+private:
+    std::map<std::string, JobHistory> histories_;
+    ThroughputFitter fitter_;
+};
+
+}  // namespace goodput
+
+#endif

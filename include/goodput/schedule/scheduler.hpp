@@ -1,0 +1,270 @@
+#ifndef GOODPUT_SCHEDULE_SCHEDULER_HPP
+#define GOODPUT_SCHEDULE_SCHEDULER_HPP
+
+// One call from a snapshot to a plan: options of every job, their goodput, their values under a policy, the
+// allotment, the placement.
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "goodput/allot/allot.hpp"
+#include "goodput/model/job_model.hpp"
+#include "goodput/place/concepts.hpp"
+#include "goodput/place/least_moves.hpp"
+#include "goodput/policy/concepts.hpp"
+#include "goodput/policy/sia.hpp"
+#include "goodput/schedule/options.hpp"
+#include "goodput/schedule/snapshot.hpp"
+
+namespace goodput {
+
+/// Makes plans round after round. Keeps buffers and the last prices; nothing else carries over from one
+/// snapshot to the next.
+template <Policy P = Sia, Placer NodePlacer = LeastMovesPlacer, class Solver = Allotter<>>
+class Scheduler {
+public:
+    explicit Scheduler(P policy = {}, AllotOptions options = {}, NodePlacer placer = {}, Solver solver = {})
+        : policy_(std::move(policy)),
+          options_(options),
+          placer_(std::move(placer)),
+          solver_(std::move(solver)) {
+        if constexpr (requires { policy_.validate(); }) policy_.validate();
+    }
+
+    /// The plan for a snapshot; valid until the next call. Refuses bad input (std::invalid_argument naming
+    /// job, field and value): see validate(Cluster), validate(Job); also two jobs of one name, nodes given to
+    /// more jobs than they hold, a job that keeps what it holds (not preemptible, or restarting) spread over
+    /// several GPU types. `step(Step)` is called after each step.
+    template <class AfterStep>
+    const Plan& plan(const Snapshot& snapshot, AfterStep step) {
+        validate(snapshot.cluster);
+        pools_ = pools_of(snapshot.cluster);
+        check_jobs(snapshot);
+        const Round round{snapshot.time_seconds, snapshot.cluster, pools_};
+        make_options(snapshot, round);
+        value_options(snapshot, round);
+        step(Step::value);
+        const AllotResult& allotted = solver_(problem_, options_);
+        step(Step::allot);
+        take_over(snapshot, allotted);
+        place(snapshot);
+        step(Step::place);
+        return plan_;
+    }
+    const Plan& plan(const Snapshot& snapshot) {
+        return plan(snapshot, [](Step) {});
+    }
+
+    /// The options and values that the last plan chose from, for the job of that index.
+    [[nodiscard]] std::span<const Option> options_of(std::size_t job) const {
+        return {options_flat_.data() + first_[job], first_[job + 1] - first_[job]};
+    }
+    [[nodiscard]] std::span<const double> values_of(std::size_t job) const {
+        return {values_.data() + first_[job], first_[job + 1] - first_[job]};
+    }
+
+private:
+    [[nodiscard]] static bool keeps_what_it_holds(const Job& job) {
+        return !job.placement.empty() && (!job.preemptible || job.restarting);
+    }
+
+    void check_jobs(const Snapshot& snapshot) {
+        const std::vector<Job>& jobs = snapshot.jobs;
+        if (!std::isfinite(snapshot.time_seconds))
+            bad_input("snapshot", "time_s", snapshot.time_seconds, "finite");
+        if (!snapshot.models.empty() && snapshot.models.size() != jobs.size())
+            bad_input("snapshot", "number of models", snapshot.models.size(),
+                      "0 or the number of jobs, " + text_of(jobs.size()));
+        by_name_.clear();
+        for (const Job& job : jobs) {
+            validate(job, snapshot.cluster);
+            by_name_.push_back(&job);
+            if (keeps_what_it_holds(job) && allotment_of(job.placement, snapshot.cluster).empty())
+                bad_input("job '" + job.name + "'", "placement",
+                          std::string_view("over nodes of several GPU types or sizes"),
+                          "over nodes of one kind, as the job keeps it");
+        }
+        std::sort(by_name_.begin(), by_name_.end(),
+                  [](const Job* a, const Job* b) { return a->name < b->name; });
+        const auto twice = std::adjacent_find(by_name_.begin(), by_name_.end(),
+                                              [](const Job* a, const Job* b) { return a->name == b->name; });
+        if (twice != by_name_.end())
+            bad_input("job '" + (*twice)->name + "'", "name", std::string_view("given twice"),
+                      "a name of its own");
+    }
+
+    const JobModel& model_of(const Snapshot& snapshot, std::size_t job) const {
+        static const JobModel nothing_known;
+        return snapshot.models.empty() ? nothing_known : snapshot.models[job];
+    }
+
+    void make_options(const Snapshot& snapshot, const Round& round) {
+        options_flat_.clear();
+        first_.assign(1, 0);
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            const Job& job = snapshot.jobs[j];
+            const JobModel& model = model_of(snapshot, j);
+            if (keeps_what_it_holds(job)) {
+                options_flat_.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
+            } else {
+                append_options(
+                    job, pools_,
+                    [&](std::size_t type) {
+                        if constexpr (GrowthLimit<P>)
+                            return static_cast<int>(policy_.most_gpus(job, model, type));
+                        else
+                            return std::numeric_limits<int>::max();
+                    },
+                    options_flat_);
+            }
+            predict_(job, model, std::span<Option>(options_flat_).subspan(first_.back()));
+            first_.push_back(options_flat_.size());
+        }
+    }
+
+    void value_options(const Snapshot& snapshot, const Round& round) {
+        values_.assign(options_flat_.size(), 0);
+        rows_.clear();
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+            rows_.push_back({snapshot.jobs[j], options_of(j),
+                             std::span<double>(values_).subspan(first_[j], first_[j + 1] - first_[j])});
+        value_rows(policy_, round, std::span<const Row>(rows_));
+        problem_.clear();
+        problem_.capacity.clear();
+        for (const Pool& pool : pools_) problem_.capacity.push_back(pool.gpus());
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            const bool must = keeps_what_it_holds(snapshot.jobs[j]);
+            problem_.add_job(must);
+            for (std::size_t k = first_[j]; k < first_[j + 1]; ++k) {
+                if (!std::isfinite(values_[k]))
+                    bad_input("job '" + snapshot.jobs[j].name + "'",
+                              "value of " + describe(snapshot.cluster, options_flat_[k].allotment),
+                              values_[k], "finite");
+                const bool offered = must || options_flat_[k].goodput > 0;
+                problem_.add_option(offered ? values_[k] : 0,
+                                    {Use{pool_of(options_flat_[k].allotment),
+                                         static_cast<double>(options_flat_[k].allotment.occupied_gpus())}});
+            }
+        }
+    }
+
+    [[nodiscard]] std::uint32_t pool_of(const Allotment& allotment) const {
+        std::uint32_t pool = 0;
+        while (pools_[pool].gpu_type != allotment.gpu_type ||
+               pools_[pool].gpus_per_node != allotment.gpus_per_node)
+            ++pool;
+        return pool;
+    }
+
+    void take_over(const Snapshot& snapshot, const AllotResult& allotted) {
+        if (allotted.status == AllotStatus::infeasible)
+            bad_input("snapshot", "placements of jobs that keep what they hold",
+                      std::string_view("more GPUs than there are"), "within the cluster");
+        plan_.objective = allotted.objective;
+        plan_.bound = allotted.bound;
+        plan_.status = allotted.status;
+        plan_.prices.clear();
+        for (std::size_t p = 0; p < pools_.size(); ++p)
+            plan_.prices.push_back({pools_[p].gpu_type, pools_[p].gpus_per_node, allotted.prices[p]});
+        plan_.decisions.resize(snapshot.jobs.size());
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            Decision& decision = plan_.decisions[j];
+            decision = {};
+            if (const std::size_t choice = allotted.choice[j]; choice != no_option) {
+                decision.option = options_of(j)[choice];
+                decision.value = values_of(j)[choice];
+            } else {
+                decision.verdict = why_not(snapshot, j);
+            }
+        }
+    }
+
+    void place(const Snapshot& snapshot) {
+        requests_.clear();
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            const Job& job = snapshot.jobs[j];
+            requests_.push_back({plan_.decisions[j].option.allotment, job.placement, job.restart_cost_seconds,
+                                 keeps_what_it_holds(job)});
+        }
+        PlacementResult placed = placer_.place(snapshot.cluster, requests_);
+        plan_.move_cost_seconds = placed.move_cost;
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            Decision& decision = plan_.decisions[j];
+            decision.placement = std::move(placed.placements[j]);
+            decision.restarts =
+                !decision.placement.empty() && decision.placement != snapshot.jobs[j].placement;
+        }
+        for (const UnplacedJob& unplaced : placed.unplaced) {
+            Decision& decision = plan_.decisions[unplaced.job];
+            plan_.objective -= decision.value;
+            decision = {};
+            decision.verdict = unplaced.why;
+        }
+    }
+
+    [[nodiscard]] static std::string describe(const Cluster& cluster, const Allotment& allotment) {
+        return text_of(allotment.shape.gpus) + " " + cluster.gpu_types[allotment.gpu_type] + " on " +
+               text_of(allotment.shape.nodes) + (allotment.shape.nodes == 1 ? " node" : " nodes");
+    }
+
+    /// Why a job gets nothing: no option at all, or none worth its price.
+    [[nodiscard]] Verdict why_not(const Snapshot& snapshot, std::size_t j) const {
+        const Job& job = snapshot.jobs[j];
+        const std::span<const Option> options = options_of(j);
+        if (options.empty())
+            return {Outcome::impossible, "no healthy nodes could hold " + text_of(job.min_gpus) + " to " +
+                                             text_of(job.max_gpus) + " GPUs of a type that it can use"};
+        std::size_t best = options.size();
+        double best_reduced = -std::numeric_limits<double>::infinity(), best_price = 0;
+        for (std::size_t k = 0; k < options.size(); ++k) {
+            if (options[k].goodput <= 0) continue;
+            const double price =
+                plan_.prices[pool_of(options[k].allotment)].price * options[k].allotment.occupied_gpus();
+            if (values_of(j)[k] - price <= best_reduced) continue;
+            best_reduced = values_of(j)[k] - price;
+            best_price = price;
+            best = k;
+        }
+        if (best == options.size())
+            return {Outcome::impossible, "no batch plan respects its limits on any option"};
+        const std::string what = describe(snapshot.cluster, options[best].allotment);
+        const double value = values_of(j)[best];
+        if (value <= 0)
+            return {Outcome::waits, "the policy offers it nothing this round (" + what + " has value " +
+                                        text_of(value) + ")"};
+        if (best_reduced <= 0)
+            return {Outcome::waits, what + " would be worth " + text_of(value) + " to it, but " +
+                                        text_of(best_price) + " to others"};
+        return {Outcome::waits,
+                "its best option, " + what + ", does not fit beside those of others in this round"};
+    }
+
+    P policy_;
+    AllotOptions options_;
+    NodePlacer placer_;
+    Solver solver_;
+    GoodputPredictor predict_;
+    AllotmentProblem problem_;
+    std::vector<Pool> pools_;
+    std::vector<const Job*> by_name_;
+    std::vector<Option> options_flat_;
+    std::vector<std::size_t> first_{0};
+    std::vector<double> values_;
+    std::vector<Row> rows_;
+    std::vector<PlacementRequest> requests_;
+    Plan plan_;
+};
+
+/// The plan for one snapshot under a policy, from scratch; see Scheduler for round after round.
+template <Policy P = Sia>
+Plan plan(const Snapshot& snapshot, P policy = {}, AllotOptions options = {}) {
+    return Scheduler<P>(std::move(policy), options).plan(snapshot);
+}
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,71 @@
+#ifndef GOODPUT_SCHEDULE_SNAPSHOT_HPP
+#define GOODPUT_SCHEDULE_SNAPSHOT_HPP
+
+// What a decision is made from, and the decision.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "goodput/allot/result.hpp"
+#include "goodput/core/cluster.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/core/option.hpp"
+#include "goodput/core/placement.hpp"
+#include "goodput/core/verdict.hpp"
+#include "goodput/model/job_model.hpp"
+
+namespace goodput {
+
+/// Everything at one moment: a plan is a function of this and nothing else.
+struct Snapshot {
+    double time_seconds = 0;
+    Cluster cluster{};
+    std::vector<Job> jobs{};
+    std::vector<JobModel> models{};  ///< by job; may be left empty where nothing has been measured
+};
+
+/// What one job gets, and why.
+struct Decision {
+    Option option{};  ///< empty allotment: nothing this round
+    double value = 0;
+    Placement placement{};
+    bool restarts = false;  ///< starts, or continues with other GPUs than it holds
+    Verdict verdict{};
+};
+
+/// Worth of one more GPU of a pool, in units of the policy's values.
+struct PoolPrice {
+    std::size_t gpu_type = 0;
+    int gpus_per_node = 0;
+    double price = 0;
+};
+
+struct Plan {
+    std::vector<Decision> decisions{};  ///< by job
+    std::vector<PoolPrice> prices{};    ///< by pool, in the order of pools_of(cluster)
+    double objective = 0;               ///< sum of the values of what is given
+    double bound = 0;                   ///< no plan is worth more
+    AllotStatus status = AllotStatus::optimal;
+    double move_cost_seconds = 0;  ///< lost by jobs that had to move although they keep their shape
+
+    /// One line for a log.
+    [[nodiscard]] std::string report() const {
+        std::size_t running = 0, restarting = 0;
+        for (const Decision& decision : decisions) {
+            running += decision.placement.empty() ? 0 : 1;
+            restarting += decision.restarts ? 1 : 0;
+        }
+        return text_of(running) + " of " + text_of(decisions.size()) + " jobs run, " + text_of(restarting) +
+               " of them (re)start; value " + text_of(objective) + ", at most " + text_of(bound) +
+               " possible";
+    }
+};
+
+/// The steps of a plan, for whoever times them.
+enum class Step { value, allot, place };
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,191 @@
+#ifndef GOODPUT_SIM_REPLAY_HPP
+#define GOODPUT_SIM_REPLAY_HPP
+
+// What if this trace had run under that policy? Rounds of fixed length: in each, first every job trains with
+// what it holds, then the policy decides for all jobs submitted by then. Order of simultaneous events:
+// training, completion, submission, decision; jobs in the order of the trace. So the first decision is at the
+// end of the first round, GPUs freed within a round idle until its end, and equal inputs give equal outcomes
+// to the last digit.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/fit/throughput_fit.hpp"
+#include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/scheduler.hpp"
+#include "goodput/schedule/snapshot.hpp"
+#include "goodput/sim/application.hpp"
+#include "goodput/sim/running_job.hpp"
+
+namespace goodput {
+
+struct ReplayOptions {
+    double interval_seconds = 60;
+    int most_gpus_per_job = 64;
+    bool moves_restart =
+        true;  ///< other nodes of the same shape cost a restart; Sia's public simulator has them free
+    double last_second = 1e9;  ///< jobs that are not complete by then stay incomplete
+    AllotOptions allot{};
+};
+
+/// GPUs that a job holds without change from `begin` to `end`.
+struct Segment {
+    std::size_t job = 0;
+    Allotment allotment{};
+    double begin_seconds = 0;
+    double end_seconds = 0;
+};
+
+struct JobOutcome {
+    double submitted_seconds = 0;
+    std::optional<double> completed_seconds{};
+    int restarts = 0;
+    double gpu_seconds = 0;  ///< allotted, restarts and idle rests of rounds included
+};
+
+struct ReplayResult {
+    std::vector<JobOutcome> jobs{};   ///< by submission
+    std::vector<Segment> segments{};  ///< in the order in which they end
+    std::size_t rounds = 0;           ///< decisions with at least one active job
+    double end_seconds = 0;
+};
+
+/// Policies with `static constexpr bool rigid_jobs = true` run jobs with the GPUs and batch size that their
+/// owners asked for.
+template <class P>
+inline constexpr bool runs_rigid_jobs = requires {
+    requires P::rigid_jobs;
+};
+
+/// Replays a trace (submissions in the order of their times) under a policy. `observe(time, snapshot,
+/// make_plan)` is called once a round and has to call make_plan() once, which returns the plan: the place for
+/// a clock or a progress bar. Refuses submissions out of order, unknown applications and options that are not
+/// positive (std::invalid_argument); Scheduler::plan's exceptions pass through.
+template <Policy P, class Observe>
+ReplayResult replay(const Cluster& cluster, std::span<const Application> applications,
+                    std::span<const Submission> submissions, P policy, const ReplayOptions& options,
+                    Observe observe);
+
+template <Policy P>
+ReplayResult replay(const Cluster& cluster, std::span<const Application> applications,
+                    std::span<const Submission> submissions, P policy, const ReplayOptions& options = {}) {
+    return replay(cluster, applications, submissions, std::move(policy), options,
+                  [](double, const Snapshot&, auto make_plan) { make_plan(); });
+}
+
+namespace detail {
+
+inline void validate_replay(const Cluster& cluster, std::span<const Application> applications,
+                            std::span<const Submission> submissions, const ReplayOptions& options) {
+    validate(cluster);
+    require_positive("replay", "interval", options.interval_seconds);
+    require_between("replay", "most GPUs a job", options.most_gpus_per_job, 1,
+                    std::numeric_limits<int>::max());
+    for (const Application& application : applications)
+        if (application.types.size() != cluster.gpu_types.size())
+            bad_input("application '" + application.name + "'", "GPU types", application.types.size(),
+                      "as many as the cluster's, " + text_of(cluster.gpu_types.size()));
+    double last = 0;
+    for (const Submission& submission : submissions) {
+        const std::string subject = "job '" + submission.name + "'";
+        require_at_least(subject, "time", submission.time_seconds, last);
+        last = submission.time_seconds;
+        if (submission.application >= applications.size())
+            bad_input(subject, "application", submission.application, "one of those given");
+        require_between(subject, "num_replicas", submission.gpus, 1, 1 << 20);
+        require_between(subject, "batch_size", submission.batch, 1, 1 << 30);
+    }
+}
+
+/// Turns the sequence of decisions into segments of constant allotment.
+class SegmentRecorder {
+public:
+    explicit SegmentRecorder(std::size_t jobs) : open_(jobs) {}
+    void set(std::size_t job, const Allotment& allotment, double now, std::vector<Segment>& segments) {
+        Segment& open = open_[job];
+        if (open.allotment == allotment) return;
+        if (!open.allotment.empty()) {
+            open.end_seconds = now;
+            segments.push_back(open);
+        }
+        open = {job, allotment, now, now};
+    }
+
+private:
+    std::vector<Segment> open_;
+};
+
+}  // namespace detail
+
+template <Policy P, class Observe>
+ReplayResult replay(const Cluster& cluster, std::span<const Application> applications,
+                    std::span<const Submission> submissions, P policy, const ReplayOptions& options,
+                    Observe observe) {
+    detail::validate_replay(cluster, applications, submissions, options);
+    Scheduler<P> scheduler(std::move(policy), options.allot);
+    ThroughputFitter fitter;
+    std::vector<RunningJob> jobs;
+    jobs.reserve(submissions.size());
+    for (const Submission& submission : submissions)
+        jobs.emplace_back(submission, applications[submission.application], runs_rigid_jobs<P>,
+                          options.most_gpus_per_job);
+    ReplayResult result;
+    detail::SegmentRecorder recorder(jobs.size());
+    Snapshot snapshot;
+    snapshot.cluster = cluster;
+    std::vector<std::size_t> active;
+    std::size_t submitted = 0;
+    double now = 0;
+    while ((submitted < jobs.size() || !active.empty()) && now < options.last_second) {
+        const double begin = now;
+        now += options.interval_seconds;
+        for (const std::size_t index : active) {
+            RunningJob& job = jobs[index];
+            job.advance(begin, options.interval_seconds, fitter);
+            if (!job.complete()) continue;
+            recorder.set(index, {}, *job.completion_seconds(), result.segments);
+            job.release();
+        }
+        std::erase_if(active, [&](std::size_t index) { return jobs[index].complete(); });
+        while (submitted < jobs.size() && submissions[submitted].time_seconds <= now)
+            active.push_back(submitted++);
+        if (active.empty()) continue;
+
+        ++result.rounds;
+        snapshot.time_seconds = now;
+        snapshot.jobs.clear();
+        snapshot.models.clear();
+        for (const std::size_t index : active) {
+            snapshot.jobs.push_back(jobs[index].view());
+            snapshot.models.push_back(jobs[index].model());
+        }
+        observe(now, std::as_const(snapshot), [&]() -> const Plan& {
+            const Plan& plan = scheduler.plan(snapshot);
+            for (std::size_t i = 0; i < active.size(); ++i) {
+                const Decision& decision = plan.decisions[i];
+                jobs[active[i]].hold(decision.option.allotment, decision.placement, options.moves_restart);
+                recorder.set(active[i], decision.option.allotment, now, result.segments);
+            }
+            return plan;
+        });
+    }
+    for (std::size_t index = 0; index < jobs.size(); ++index) {
+        recorder.set(index, {}, now, result.segments);
+        const RunningJob& job = jobs[index];
+        result.jobs.push_back(
+            {job.submission().time_seconds, job.completion_seconds(), job.restarts(), job.gpu_seconds()});
+    }
+    result.end_seconds = now;
+    return result;
+}
+
+}  // namespace goodput
+
+#endif

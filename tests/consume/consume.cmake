@@ -1,0 +1,24 @@
+# cmake -DSOURCE=<project> -DBUILD=<folder to write to> -P consume.cmake -- <arguments for configuring>
+#
+# Configures a project that uses the library, from nothing, builds it and runs its program.
+cmake_minimum_required(VERSION 3.23)
+
+set(arguments "")
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(index RANGE ${last})
+  if(DEFINED after)
+    list(APPEND arguments "${CMAKE_ARGV${index}}")
+  elseif(CMAKE_ARGV${index} STREQUAL "--")
+    set(after ${index})
+  endif()
+endforeach()
+
+file(REMOVE_RECURSE "${BUILD}")
+foreach(step IN ITEMS "${CMAKE_COMMAND};-S;${SOURCE};-B;${BUILD};${arguments}" "${CMAKE_COMMAND};--build;${BUILD}"
+    "${BUILD}/consumer")
+  execute_process(COMMAND ${step} RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    list(JOIN step " " step)
+    message(FATAL_ERROR "this failed: ${step}")
+  endif()
+endforeach()

@@ -1,0 +1,287 @@
+#include "goodput/model/batch_plan.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "support/published_batch_grid.hpp"
+#include "support/random.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace goodput;
+
+namespace {
+
+static_assert(ThroughputModel<PolluxThroughput>);
+static_assert(EfficiencyModel<NoiseScaleEfficiency>);
+static_assert(EfficiencyModel<FullEfficiency>);
+struct Nothing {};
+static_assert(!ThroughputModel<Nothing>);
+static_assert(!EfficiencyModel<Nothing>);
+static_assert(!ThroughputModel<NoiseScaleEfficiency>);
+static_assert(!EfficiencyModel<PolluxThroughput>);
+
+// The same models under other names, so that the search over all plans is used.
+struct UserThroughput {
+    PolluxThroughput model;
+    [[nodiscard]] double iteration_seconds(Shape shape, BatchPlan plan) const {
+        return model.iteration_seconds(shape, plan);
+    }
+};
+struct UserEfficiency {
+    NoiseScaleEfficiency model;
+    [[nodiscard]] double efficiency(double total) const { return model.efficiency(total); }
+};
+
+using support::Random;
+
+double log_between(Random& random, double low, double high) {
+    return low * std::exp(random.unit() * std::log(high / low));
+}
+
+// Zero, the bound that fits stop at, or anything from a microsecond to seconds.
+double some_seconds(Random& random, double most) {
+    if (random.chance(0.1)) return 0;
+    return random.chance(0.15) ? 1e-8 : log_between(random, most * 1e-5, most);
+}
+
+struct Case {
+    PolluxThroughput model;
+    NoiseScaleEfficiency efficiency;
+    Shape shape;
+    BatchLimits limits;
+};
+
+Case random_case(Random& random, int largest_batch, int largest_atomic, int most_gpus) {
+    Case c;
+    c.model = {some_seconds(random, 1),
+               some_seconds(random, 0.1),
+               some_seconds(random, 1),
+               some_seconds(random, 0.1),
+               some_seconds(random, 0.1),
+               some_seconds(random, 0.1),
+               1};
+    if (random.chance(0.8)) c.model.gamma = random.chance(0.2) ? 10 : random.between(1, 10);
+    c.limits.initial_batch = static_cast<int>(log_between(random, 1, largest_batch));
+    c.limits.max_batch = random.integer(c.limits.initial_batch, largest_batch);
+    c.limits.min_atomic_batch = static_cast<int>(log_between(random, 1, largest_atomic));
+    c.limits.max_atomic_batch = random.integer(c.limits.min_atomic_batch, largest_atomic);
+    c.limits.single_gpu_accumulates = random.chance(0.5);
+    c.efficiency.initial_batch = c.limits.initial_batch;
+    if (!random.chance(0.1)) c.efficiency.gradient.variance = log_between(random, 1e-3, 1e5);
+    if (!random.chance(0.1)) c.efficiency.gradient.squared_norm = log_between(random, 1e-3, 1e3);
+    const int gpus = random.chance(0.15) ? 1 : random.integer(1, most_gpus);
+    c.shape = {random.integer(1, std::min(gpus, 4)), gpus};
+    return c;
+}
+
+// Whether the fast plan is as good as the best of all plans, legal, and worth what it says.
+void check_exact(const Case& c, const BestPlan& fast, const BestPlan& all) {
+    REQUIRE((fast.goodput > 0) == (all.goodput > 0));
+    if (all.goodput == 0) {
+        CHECK(fast.plan == BatchPlan{});
+        return;
+    }
+    CHECK(std::abs(fast.goodput - all.goodput) <= 1e-12 * all.goodput);
+    CHECK(support::respects(c.limits, c.shape.gpus, fast.plan));
+    const double worth = detail::goodput_of(c.model, c.efficiency, c.shape, fast.plan);
+    CHECK(std::abs(worth - fast.goodput) <= 1e-12 * worth);
+}
+
+void check_many(std::uint64_t seed, int cases, int largest_batch, int largest_atomic, int most_gpus) {
+    Random random(seed);
+    int legal = 0;
+    for (int i = 0; i < cases; ++i) {
+        CAPTURE(i);
+        const Case c = random_case(random, largest_batch, largest_atomic, most_gpus);
+        const BestPlan fast = best_batch_plan(c.model, c.efficiency, c.shape, c.limits);
+        const BestPlan all =
+            best_batch_plan(UserThroughput{c.model}, UserEfficiency{c.efficiency}, c.shape, c.limits);
+        check_exact(c, fast, all);
+        if (all.goodput > 0) ++legal;
+    }
+    CHECK(legal > cases / 4);
+}
+
+}  // namespace
+
+TEST_CASE("the fast search finds the optimum over all batch plans: small batches, where rounding matters") {
+    check_many(1, 60000, 60, 20, 8);
+}
+
+TEST_CASE("the fast search finds the optimum over all batch plans: little memory, much accumulation") {
+    check_many(2, 20000, 600, 12, 6);
+}
+
+TEST_CASE("the fast search finds the optimum over all batch plans: medium and large batches") {
+    check_many(3, 10000, 1000, 300, 16);
+    check_many(4, 300, 33000, 4096, 16);
+}
+
+TEST_CASE("full efficiency is the limit of a noise scale without end") {
+    Random random(5);
+    for (int i = 0; i < 5000; ++i) {
+        CAPTURE(i);
+        Case c = random_case(random, 300, 64, 8);
+        c.efficiency.gradient = {0, random.chance(0.5) ? 0.0 : 3.0};
+        const BestPlan full = best_batch_plan(c.model, FullEfficiency{}, c.shape, c.limits);
+        const BestPlan noise = best_batch_plan(c.model, c.efficiency, c.shape, c.limits);
+        check_exact(c, full, best_batch_plan(UserThroughput{c.model}, FullEfficiency{}, c.shape, c.limits));
+        CHECK(full.goodput == doctest::Approx(noise.goodput).epsilon(1e-12));
+    }
+}
+
+TEST_CASE("shapes searched together give what each gives alone, in any order") {
+    Random random(6);
+    for (int i = 0; i < 1000; ++i) {
+        CAPTURE(i);
+        const Case c = random_case(random, 4000, 1000, 1);
+        std::vector<Shape> shapes{{1, 1}, {1, 2}, {1, 4}};
+        for (int n = 2; n <= 16; ++n) shapes.push_back({n, 4 * n});
+        for (std::size_t k = shapes.size(); k > 1; --k)
+            std::swap(shapes[k - 1],
+                      shapes[static_cast<std::size_t>(random.integer(0, static_cast<int>(k) - 1))]);
+        std::vector<BestPlan> together(shapes.size());
+        best_batch_plans(c.model, c.efficiency, shapes, c.limits, together);
+        for (std::size_t k = 0; k < shapes.size(); ++k) {
+            Case one = c;
+            one.shape = shapes[k];
+            check_exact(one, together[k], best_batch_plan(c.model, c.efficiency, shapes[k], c.limits));
+        }
+    }
+    std::vector<BestPlan> too_few(1);
+    const std::array<Shape, 2> two{Shape{1, 1}, Shape{1, 2}};
+    CHECK_THROWS_AS(best_batch_plans(PolluxThroughput{}, FullEfficiency{}, two, BatchLimits{}, too_few),
+                    std::invalid_argument);
+}
+
+TEST_CASE("equal plans: fewest accumulation steps, then the smallest atomic batch") {
+    // Powers of two, so that ties are exact: time in proportion to the batch, and every example counts.
+    const PolluxThroughput linear{.beta_c = 0.125};
+    const BatchLimits limits{
+        .initial_batch = 8, .max_batch = 64, .min_atomic_batch = 2, .max_atomic_batch = 16};
+    for (const int gpus : {1, 2, 4}) {
+        const Shape shape{1, gpus};
+        const BatchPlan expected{8 / gpus, 0};
+        CHECK(best_batch_plan(linear, FullEfficiency{}, shape, limits).plan == expected);
+        CHECK(best_batch_plan(UserThroughput{linear}, FullEfficiency{}, shape, limits).plan == expected);
+    }
+    // Synchronisation that is not hidden and no constant time: only the total batch matters.
+    const PolluxThroughput no_overlap{.beta_c = 0.125, .alpha_r = 0.5, .gamma = 1};
+    const BatchLimits forced{
+        .initial_batch = 64, .max_batch = 64, .min_atomic_batch = 1, .max_atomic_batch = 16};
+    CHECK(best_batch_plan(no_overlap, FullEfficiency{}, {1, 2}, forced).plan == BatchPlan{16, 1});
+    CHECK(best_batch_plan(UserThroughput{no_overlap}, FullEfficiency{}, {1, 2}, forced).plan ==
+          BatchPlan{16, 1});
+}
+
+TEST_CASE("the search over integers is never worse than the published grid of fifty batch sizes") {
+    Random random(7);
+    int compared = 0, better = 0;
+    for (int i = 0; i < 20000; ++i) {
+        CAPTURE(i);
+        const Case c = random_case(random, 20000, 2000, 64);
+        const BestPlan best = best_batch_plan(c.model, c.efficiency, c.shape, c.limits);
+        const support::GridPlan grid =
+            support::published_batch_grid(c.model, c.efficiency, c.shape, c.limits, true);
+        CHECK(best.goodput >= grid.goodput * (1 - 1e-12));
+        if (grid.goodput > 0) ++compared;
+        if (best.goodput > grid.goodput * 1.001) ++better;
+    }
+    CHECK(compared > 5000);
+    CHECK(better > 500);
+}
+
+TEST_CASE("the published grid gives the published example") {
+    const PolluxThroughput model{0.02, 0.0002, 0.01, 0.002, 0.004, 0.0005, 1.5};
+    const NoiseScaleEfficiency efficiency{128, {.squared_norm = 0.5, .variance = 2}};
+    const BatchLimits limits{128, 4096, 32, 1024, true};
+    const auto grid = [&](Shape shape) {
+        return support::published_batch_grid(model, efficiency, shape, limits, false);
+    };
+    CHECK(grid({1, 1}).goodput == doctest::Approx(2807.02).epsilon(1e-5));
+    CHECK(grid({1, 1}).plan == BatchPlan{128, 0});
+    CHECK(grid({1, 4}).goodput == doctest::Approx(6863.49).epsilon(1e-6));
+    CHECK(grid({1, 4}).plan == BatchPlan{115, 0});
+    CHECK(grid({2, 8}).goodput == doctest::Approx(7775.97).epsilon(1e-6));
+    CHECK(grid({2, 8}).plan == BatchPlan{106, 0});
+}
+
+TEST_CASE("a single GPU that must accumulate does so above the initial batch, and only there") {
+    const PolluxThroughput model{.alpha_c = 0.1, .beta_c = 0.001};
+    const NoiseScaleEfficiency noisy{16, {.squared_norm = 1, .variance = 1000}};
+    const NoiseScaleEfficiency exact{16, {.squared_norm = 1, .variance = 0}};
+    const BatchLimits limits{16, 4096, 4, 256, true};
+    const BatchPlan large = best_batch_plan(model, noisy, {1, 1}, limits).plan;
+    CHECK(large.accumulation_steps >= 1);
+    CHECK(large.total(1) > 16);
+    CHECK(best_batch_plan(model, exact, {1, 1}, limits).plan == BatchPlan{16, 0});
+    CHECK(best_batch_plan(model, noisy, {1, 2}, limits).plan.accumulation_steps == 0);
+}
+
+TEST_CASE("no legal plan, or a model that predicts no positive finite time: an empty plan") {
+    const PolluxThroughput model{.alpha_c = 0.1, .beta_c = 0.001};
+    const FullEfficiency full;
+    const BatchLimits limits{16, 64, 4, 8};
+    const auto empty = [](const BestPlan& best) { return best.goodput == 0 && best.plan == BatchPlan{}; };
+    CHECK(empty(best_batch_plan(model, full, {0, 0}, limits)));
+    CHECK(empty(best_batch_plan(model, full, {1, -1}, limits)));
+    CHECK(empty(best_batch_plan(model, full, {5, 17}, limits)));  // four examples each are more than 64
+    CHECK(empty(best_batch_plan(model, full, {1, 1}, BatchLimits{})));
+    CHECK(empty(best_batch_plan(model, full, {1, 1}, {16, 64, 8, 7})));
+    CHECK(empty(best_batch_plan(model, full, {1, 1}, {16, 15, 4, 8})));
+    CHECK(empty(best_batch_plan(model, full, {1, 1}, {5, 5, 2, 4})));  // no product of two such integers is 5
+    CHECK(empty(best_batch_plan(PolluxThroughput{}, full, {1, 1}, limits)));
+    const double nan = std::numeric_limits<double>::quiet_NaN(),
+                 infinite = std::numeric_limits<double>::infinity();
+    for (const double bad : {nan, infinite}) {
+        CHECK(empty(best_batch_plan(PolluxThroughput{.alpha_c = bad, .beta_c = 1}, full, {1, 2}, limits)));
+        CHECK(empty(best_batch_plan(PolluxThroughput{.alpha_c = 1, .beta_c = bad}, full, {1, 2}, limits)));
+        CHECK(empty(best_batch_plan(UserThroughput{{.alpha_c = bad}}, full, {1, 2}, limits)));
+    }
+}
+
+TEST_CASE("extreme sizes end at once") {
+    // Memory for one example, no noise limit: the best of a million accumulation steps.
+    const PolluxThroughput model{.alpha_c = 0, .beta_c = 0.01, .alpha_r = 0.1, .gamma = 2};
+    const BatchLimits limits{1, 1 << 30, 1, 1};
+    const BestPlan best = best_batch_plan(model, FullEfficiency{}, {1, 2}, limits);
+    CHECK(best.plan == BatchPlan{1, (1 << 29) - 1});
+    CHECK(best.goodput == doctest::Approx(200).epsilon(1e-6));
+    const BatchLimits roomy{1, 1 << 30, 1, 1 << 30};
+    CHECK(best_batch_plan(model, FullEfficiency{}, {1, 2}, roomy).plan == BatchPlan{1 << 29, 0});
+}
+
+TEST_CASE("a fixed total batch: the fewest accumulation steps that fit in memory") {
+    Random random(8);
+    for (int i = 0; i < 20000; ++i) {
+        CAPTURE(i);
+        Case c = random_case(random, 2000, 100, 16);
+        c.limits.single_gpu_accumulates = false;
+        const int total = random.integer(1, 2000);
+        const BestPlan fixed = fixed_batch_plan(c.model, c.efficiency, c.shape, c.limits, total);
+        const int gpus = c.shape.gpus;
+        int steps = 0;
+        const auto share = [&](int s) { return (total + gpus * (s + 1) - 1) / (gpus * (s + 1)); };
+        while (share(steps) > c.limits.max_atomic_batch) ++steps;
+        if (share(steps) < c.limits.min_atomic_batch) {
+            CHECK(fixed.goodput == 0);
+            CHECK(fixed.plan == BatchPlan{});
+            continue;
+        }
+        const BatchPlan expected{share(steps), steps};
+        const double worth = detail::goodput_of(c.model, c.efficiency, c.shape, expected);
+        CHECK(fixed.goodput == worth);
+        if (worth > 0) CHECK(fixed.plan == expected);
+        CHECK(expected.total(gpus) >= total);
+        CHECK(expected.total(gpus) < total + gpus * (steps + 1));
+    }
+    const BatchLimits accumulates{16, 64, 4, 64, true};
+    const PolluxThroughput model{.alpha_c = 0.1};
+    CHECK(fixed_batch_plan(model, FullEfficiency{}, {1, 1}, accumulates, 32).plan == BatchPlan{16, 1});
+    CHECK(fixed_batch_plan(model, FullEfficiency{}, {1, 1}, accumulates, 16).plan == BatchPlan{16, 0});
+    CHECK(fixed_batch_plan(model, FullEfficiency{}, {1, 2}, accumulates, 32).plan == BatchPlan{16, 0});
+}

@@ -1,0 +1,675 @@
+// Placement: against brute force on thousands of small clusters, and by its invariants on larger ones.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <tuple>
+
+#include "goodput/place/least_moves.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace goodput;
+
+struct Random {
+    std::mt19937_64 engine;
+    int below(int n) { return static_cast<int>(engine() % static_cast<std::uint64_t>(n)); }
+    bool chance(int percent) { return below(100) < percent; }
+    template <class T>
+    const T& of(const std::vector<T>& values) {
+        return values[engine() % values.size()];
+    }
+};
+
+struct Round {
+    Cluster cluster;
+    std::vector<PlacementRequest> requests;
+};
+
+void add_nodes(Cluster& cluster, std::size_t type, int gpus, int count) {
+    for (int n = 0; n < count; ++n)
+        cluster.nodes.push_back({"node" + std::to_string(cluster.nodes.size()), type, gpus});
+}
+
+// Which jobs hold their allotment, by the words of request.hpp.
+std::vector<bool> holders(const Round& round) {
+    const std::size_t n = round.requests.size();
+    std::vector<bool> matches(n), holds(n);
+    for (std::size_t j = 0; j < n; ++j) {
+        const PlacementRequest& r = round.requests[j];
+        matches[j] = !r.current.empty() && allotment_of(r.current, round.cluster) == r.allotment;
+    }
+    const auto meet = [&](std::size_t a, std::size_t b) {
+        for (const NodeShare& x : round.requests[a].current)
+            for (const NodeShare& y : round.requests[b].current)
+                if (x.node == y.node) return true;
+        return false;
+    };
+    for (std::size_t j = 0; j < n; ++j) {
+        holds[j] = matches[j];
+        if (round.requests[j].pinned) continue;
+        for (std::size_t k = 0; k < n; ++k) {
+            if (k == j || !matches[j] || !matches[k] || !meet(j, k)) continue;
+            const bool wide = round.requests[j].current.size() > 1;
+            const bool other_wide = round.requests[k].current.size() > 1;
+            if (wide || (other_wide && round.requests[k].pinned)) holds[j] = false;
+        }
+    }
+    return holds;
+}
+
+std::int64_t cost_ms(const PlacementRequest& request) { return std::llround(request.move_cost * 1000); }
+
+bool stays_pinned(const PlacementRequest& request) { return request.pinned && !request.current.empty(); }
+
+// Every job has its shape or nothing; no node is over-committed; whole nodes are exclusive; pinned jobs stay.
+void check_valid(const Round& round, const PlacementResult& result) {
+    REQUIRE(result.placements.size() == round.requests.size());
+    std::vector<int> used(round.cluster.nodes.size(), 0), holders_of(used), wide(used);
+    std::vector<std::size_t> without;
+    for (std::size_t j = 0; j < round.requests.size(); ++j) {
+        const PlacementRequest& request = round.requests[j];
+        const Placement& placement = result.placements[j];
+        if (stays_pinned(request)) REQUIRE(placement == request.current);
+        if (placement.empty()) {
+            if (!request.allotment.empty()) without.push_back(j);
+            continue;
+        }
+        REQUIRE(allotment_of(placement, round.cluster) == request.allotment);
+        REQUIRE(std::is_sorted(placement.begin(), placement.end()));
+        for (std::size_t i = 0; i < placement.size(); ++i) {
+            REQUIRE(placement[i].gpus >= 1);
+            if (i > 0) REQUIRE(placement[i].node > placement[i - 1].node);
+            used[placement[i].node] += placement[i].gpus;
+            if (stays_pinned(request)) continue;
+            ++holders_of[placement[i].node];
+            if (placement.size() > 1) ++wide[placement[i].node];
+        }
+    }
+    for (std::size_t h = 0; h < used.size(); ++h) {
+        REQUIRE(used[h] <= round.cluster.nodes[h].gpus);
+        if (wide[h] > 0) REQUIRE(holders_of[h] == 1);
+    }
+    for (std::size_t j = 0; j < round.requests.size(); ++j)
+        if (stays_pinned(round.requests[j]) && round.requests[j].current.size() > 1)
+            for (const NodeShare& share : round.requests[j].current) REQUIRE(holders_of[share.node] == 0);
+    REQUIRE(without.size() == result.unplaced.size());
+    for (std::size_t i = 0; i < without.size(); ++i) {
+        REQUIRE(result.unplaced[i].job == without[i]);
+        REQUIRE(result.unplaced[i].why.outcome != Outcome::runs);
+        REQUIRE(!result.unplaced[i].why.reason.empty());
+    }
+    const std::vector<bool> holds = holders(round);
+    std::vector<std::size_t> moved;
+    double cost = 0;
+    for (std::size_t j = 0; j < round.requests.size(); ++j)
+        if (holds[j] && !result.placements[j].empty() && result.placements[j] != round.requests[j].current) {
+            moved.push_back(j);
+            cost += static_cast<double>(cost_ms(round.requests[j])) / 1000;
+        }
+    REQUIRE(result.moved == moved);
+    REQUIRE(result.move_cost == doctest::Approx(cost));
+    REQUIRE(result.move_cost_bound <= result.move_cost + 1e-9);
+}
+
+// The best by trying every node for every job.
+struct BruteForce {
+    explicit BruteForce(const Round& r) : round(r), holds(holders(r)) {
+        const std::size_t n = r.requests.size();
+        free.resize(r.cluster.nodes.size());
+        for (std::size_t h = 0; h < free.size(); ++h) free[h] = r.cluster.nodes[h].gpus;
+        for (const PlacementRequest& q : r.requests)
+            if (stays_pinned(q))
+                for (const NodeShare& s : q.current)
+                    free[s.node] = q.current.size() > 1 ? 0 : std::max(free[s.node] - s.gpus, 0);
+        for (std::size_t j = 0; j < n; ++j)
+            if (!stays_pinned(r.requests[j]) && !r.requests[j].allotment.empty()) order.push_back(j);
+        // Those that run first, then by index: a job that is left out weighs on its place in this order.
+        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            return !r.requests[a].current.empty() && r.requests[b].current.empty();
+        });
+        placed.assign(order.size(), false);
+        best.unplaced = order.size() + 1;
+        descend(0, 0, 0);
+    }
+
+    struct Score {
+        std::size_t unplaced = 0;
+        std::vector<bool> left_out;
+        std::int64_t cost = 0;
+        int moves = 0;
+        friend auto operator<=>(const Score&, const Score&) = default;
+    };
+    Score best;
+    int whole_free = 0;  // most, among the best placements
+
+private:
+    void descend(std::size_t next, std::int64_t cost, int moves) {
+        const auto out = static_cast<std::size_t>(
+            std::count(placed.begin(), placed.begin() + static_cast<std::ptrdiff_t>(next), false));
+        if (out > best.unplaced) return;
+        if (next == order.size()) {
+            Score score{out, {}, cost, moves};
+            for (const bool p : placed) score.left_out.push_back(!p);
+            int whole = 0;
+            for (std::size_t h = 0; h < free.size(); ++h) whole += free[h] == round.cluster.nodes[h].gpus;
+            if (score < best) best = score, whole_free = whole;
+            if (score == best) whole_free = std::max(whole_free, whole);
+            return;
+        }
+        const PlacementRequest& request = round.requests[order[next]];
+        placed[next] = true;
+        choose(next, 0, request.allotment.shape.nodes, {}, cost, moves);
+        placed[next] = false;
+        descend(next + 1, cost, moves);
+    }
+
+    void choose(std::size_t next, std::size_t from, int nodes, std::vector<std::size_t> chosen,
+                std::int64_t cost, int moves) {
+        const std::size_t job = order[next];
+        const PlacementRequest& request = round.requests[job];
+        const bool whole = request.allotment.shape.nodes > 1;
+        if (nodes == 0) {
+            bool same = holds[job] && chosen.size() == request.current.size();
+            for (std::size_t i = 0; same && i < chosen.size(); ++i)
+                same = chosen[i] == request.current[i].node;
+            const bool moves_now = holds[job] && !same;
+            descend(next + 1, cost + (moves_now ? cost_ms(request) : 0), moves + moves_now);
+            return;
+        }
+        for (std::size_t h = from; h < free.size(); ++h) {
+            const Node& node = round.cluster.nodes[h];
+            if (node.gpu_type != request.allotment.gpu_type || node.gpus != request.allotment.gpus_per_node)
+                continue;
+            const int takes = whole ? node.gpus : request.allotment.shape.gpus;
+            if (free[h] < takes) continue;
+            free[h] -= takes;
+            chosen.push_back(h);
+            choose(next, h + 1, nodes - 1, chosen, cost, moves);
+            chosen.pop_back();
+            free[h] += takes;
+        }
+    }
+
+    const Round& round;
+    std::vector<bool> holds;
+    std::vector<int> free;
+    std::vector<std::size_t> order;
+    std::vector<bool> placed;
+};
+
+// Sizes on one node that a job may have.
+std::vector<int> sizes_on(int node, bool chain) {
+    std::vector<int> sizes;
+    for (int s = 1; s <= node; ++s)
+        if (!chain || (s & (s - 1)) == 0 || s == node) sizes.push_back(s);
+    return sizes;
+}
+
+Allotment random_allotment(Random& random, const Cluster& cluster, bool chain) {
+    const Node& node = random.of(cluster.nodes);
+    Allotment allotment{node.gpu_type, node.gpus, {1, 0}};
+    if (random.chance(25)) {
+        allotment.shape.nodes = 2 + random.below(2);
+        allotment.shape.gpus = allotment.shape.nodes * node.gpus;
+        if (random.chance(30))
+            allotment.shape.gpus -= random.below(allotment.shape.gpus - allotment.shape.nodes + 1);
+    } else {
+        allotment.shape.gpus = random.of(sizes_on(node.gpus, chain));
+    }
+    return allotment;
+}
+
+// Jobs that run somewhere, more or less packed, of which some have a new allotment, and new jobs.
+Round random_round(Random& random, Cluster cluster, int jobs, bool chain, int changed_percent,
+                   int pinned_percent, int new_percent = 35) {
+    Round round{std::move(cluster), {}};
+    const std::size_t count = round.cluster.nodes.size();
+    std::vector<int> free;
+    for (const Node& node : round.cluster.nodes) free.push_back(node.gpus);
+    for (int j = 0; j < jobs; ++j) {
+        PlacementRequest request;
+        request.allotment = random_allotment(random, round.cluster, chain);
+        const int range = random.chance(50) ? 4 : 100;
+        request.move_cost = random.chance(20) ? 0 : random.below(range) * 0.5;
+        if (!random.chance(new_percent)) {
+            const Shape shape = request.allotment.shape;
+            const std::size_t start = random.engine() % count;
+            int left = shape.gpus, nodes = shape.nodes;
+            Placement current;
+            for (std::size_t i = 0; i < count && nodes > 0; ++i) {
+                const std::size_t h = (start + i) % count;
+                const Node& node = round.cluster.nodes[h];
+                if (node.gpu_type != request.allotment.gpu_type ||
+                    node.gpus != request.allotment.gpus_per_node)
+                    continue;
+                const int share = std::min(node.gpus, left - (nodes - 1));
+                // Jobs over several nodes mostly have them alone, but not always.
+                if (free[h] < share || (shape.nodes > 1 && free[h] < node.gpus && !random.chance(10)))
+                    continue;
+                current.push_back({h, share});
+                left -= share;
+                --nodes;
+            }
+            if (nodes == 0) {
+                std::sort(current.begin(), current.end());
+                for (const NodeShare& share : current) free[share.node] -= share.gpus;
+                request.current = current;
+                if (shape.nodes > 1 && shape.gpus % request.allotment.gpus_per_node == 0 && random.chance(90))
+                    for (const NodeShare& share : current) free[share.node] = 0;
+            }
+        }
+        request.pinned = random.chance(pinned_percent);
+        if (!(request.pinned && !request.current.empty()) && random.chance(changed_percent)) {
+            request.allotment = random_allotment(random, round.cluster, chain);
+            if (random.chance(10)) request.allotment = {};
+        }
+        round.requests.push_back(request);
+    }
+    return round;
+}
+
+void check_against_brute_force(const Round& round, const PlacementResult& result, const BruteForce& brute) {
+    std::vector<bool> left_out;
+    std::vector<std::size_t> order;
+    for (std::size_t j = 0; j < round.requests.size(); ++j)
+        if (!stays_pinned(round.requests[j]) && !round.requests[j].allotment.empty()) order.push_back(j);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return !round.requests[a].current.empty() && round.requests[b].current.empty();
+    });
+    for (const std::size_t j : order) left_out.push_back(result.placements[j].empty());
+    REQUIRE(result.unplaced.size() == brute.best.unplaced);
+    REQUIRE(left_out == brute.best.left_out);
+    REQUIRE(result.move_cost_bound <= static_cast<double>(brute.best.cost) / 1000 + 1e-9);
+    REQUIRE(result.proven());
+    REQUIRE(result.move_cost == doctest::Approx(static_cast<double>(brute.best.cost) / 1000));
+    REQUIRE(static_cast<int>(result.moved.size()) == brute.best.moves);
+}
+
+Cluster small_cluster(Random& random) {
+    Cluster cluster{{"a100", "rtx"}, {}};
+    const int nodes = 1 + random.below(4);
+    const std::vector<int> sizes{2, 4, 8, 8};
+    const int size = random.of(sizes);
+    const bool mixed = random.chance(25);
+    for (int n = 0; n < nodes; ++n) {
+        const std::size_t type = mixed && random.chance(50) ? 1 : 0;
+        add_nodes(cluster, type, mixed ? random.of(sizes) : size, 1);
+    }
+    return cluster;
+}
+
+TEST_CASE("powers of two: nothing better than the placement exists, and it says so") {
+    Random random{std::mt19937_64(1)};
+    LeastMovesPlacer placer;
+    int with_moves = 0, with_unplaced = 0;
+    for (int trial = 0; trial < 20000; ++trial) {
+        CAPTURE(trial);
+        Cluster cluster = small_cluster(random);
+        const int jobs = 2 + random.below(5), changed = random.below(40);
+        const Round round = random_round(random, cluster, jobs, true, changed, 8, 20);
+        const BruteForce brute(round);
+        const PlacementResult result = placer.place(round.cluster, round.requests);
+        check_valid(round, result);
+        check_against_brute_force(round, result, brute);
+        if (result.moved.empty()) REQUIRE(static_cast<int>(result.whole_free_nodes) >= brute.whole_free);
+        with_moves += result.moved.empty() ? 0 : 1;
+        with_unplaced += result.unplaced.empty() ? 0 : 1;
+    }
+    // The cases are not all easy ones.
+    CHECK(with_moves > 300);
+    CHECK(with_unplaced > 300);
+}
+
+TEST_CASE("any sizes: the same, by search") {
+    Random random{std::mt19937_64(2)};
+    LeastMovesPlacer placer;
+    int with_moves = 0;
+    for (int trial = 0; trial < 20000; ++trial) {
+        CAPTURE(trial);
+        Cluster cluster{{"a100"}, {}};
+        const int node_size = 3 + random.below(6);
+        add_nodes(cluster, 0, node_size, 1 + random.below(4));
+        const int jobs = 1 + random.below(6), changed = random.below(50);
+        const Round round = random_round(random, cluster, jobs, false, changed, 10);
+        const BruteForce brute(round);
+        const PlacementResult result = placer.place(round.cluster, round.requests);
+        check_valid(round, result);
+        check_against_brute_force(round, result, brute);
+        with_moves += result.moved.empty() ? 0 : 1;
+    }
+    CHECK(with_moves > 100);
+}
+
+TEST_CASE("hardly any step to search with: still valid, and the bound stays below the best") {
+    Random random{std::mt19937_64(3)};
+    LeastMovesPlacer placer({.search_steps = 2, .search_work = 20, .cover_work = 4});
+    int unproven = 0;
+    for (int trial = 0; trial < 3000; ++trial) {
+        CAPTURE(trial);
+        Cluster cluster{{"a100"}, {}};
+        const int node_size = 3 + random.below(6);
+        add_nodes(cluster, 0, node_size, 1 + random.below(4));
+        const int jobs = 1 + random.below(6), changed = random.below(50);
+        const bool chain = random.chance(30);
+        const Round round = random_round(random, cluster, jobs, chain, changed, 10);
+        const BruteForce brute(round);
+        const PlacementResult result = placer.place(round.cluster, round.requests);
+        check_valid(round, result);
+        REQUIRE(result.unplaced.size() >= brute.best.unplaced);
+        if (result.fewest_unplaced_proven) REQUIRE(result.unplaced.size() == brute.best.unplaced);
+        unproven += result.proven() ? 0 : 1;
+    }
+    CHECK(unproven > 0);
+}
+
+TEST_CASE("an unchanged round moves nothing, at any size and whatever the sizes of jobs") {
+    Random random{std::mt19937_64(4)};
+    LeastMovesPlacer placer;
+    for (int trial = 0; trial < 200; ++trial) {
+        CAPTURE(trial);
+        Cluster cluster{{"a100", "rtx"}, {}};
+        add_nodes(cluster, 0, 8, 20);
+        add_nodes(cluster, 1, 4, 20);
+        Round round = random_round(random, cluster, 60, trial % 2 == 0, 30, 10);
+        PlacementResult result = placer.place(round.cluster, round.requests);
+        check_valid(round, result);
+        for (std::size_t j = 0; j < round.requests.size(); ++j)
+            round.requests[j].current = result.placements[j];
+        // A pinned job that waits, and one of two pinned jobs that shared a node against the rules, stay odd.
+        std::erase_if(round.requests,
+                      [](const PlacementRequest& r) { return r.current.empty() || r.pinned; });
+        result = placer.place(round.cluster, round.requests);
+        check_valid(round, result);
+        CHECK(result.moved.empty());
+        CHECK(result.unplaced.empty());
+        for (std::size_t j = 0; j < round.requests.size(); ++j)
+            CHECK(result.placements[j] == round.requests[j].current);
+    }
+}
+
+// 50 nodes; allotments that sum to at most what there is.
+Round feasible_round(Random& random, int changed_percent) {
+    Cluster cluster{{"a100"}, {}};
+    add_nodes(cluster, 0, 8, 50);
+    const int jobs = 60 + random.below(140), started = random.below(40);
+    Round round = random_round(random, cluster, jobs, true, changed_percent, 0, started);
+    int left = 400;
+    for (PlacementRequest& request : round.requests) {
+        if (request.allotment.occupied_gpus() > left) request.allotment = {};
+        left -= request.allotment.occupied_gpus();
+    }
+    return round;
+}
+
+TEST_CASE("powers of two: whatever fits by capacity is placed; moves are as cheap as can be") {
+    Random random{std::mt19937_64(5)};
+    LeastMovesPlacer placer;
+    int proven = 0, moves = 0;
+    double cost = 0, bound = 0;
+    constexpr int trials = 3000;
+    for (int trial = 0; trial < trials; ++trial) {
+        CAPTURE(trial);
+        const Round round = feasible_round(random, random.below(60));
+        const PlacementResult result = placer.place(round.cluster, round.requests);
+        check_valid(round, result);
+        REQUIRE(result.unplaced.empty());
+        proven += result.proven() ? 1 : 0;
+        moves += result.moved.empty() ? 0 : 1;
+        cost += result.move_cost;
+        bound += result.move_cost_bound;
+    }
+    MESSAGE(proven << " of " << trials << " proven, " << moves << " with moves, cost over bound "
+                   << cost / bound);
+    CHECK(moves > trials / 4);
+    CHECK(proven > trials * 95 / 100);
+    CHECK(cost <= bound * 1.005);
+}
+
+TEST_CASE("any sizes and pinned jobs on many nodes, also more than fits: valid, with an honest bound") {
+    Random random{std::mt19937_64(9)};
+    LeastMovesPlacer placer;
+    int proven = 0, unplaced = 0, moves = 0;
+    constexpr int trials = 400;
+    for (int trial = 0; trial < trials; ++trial) {
+        CAPTURE(trial);
+        Cluster cluster{{"a100", "rtx"}, {}};
+        add_nodes(cluster, 0, 8, 20);
+        add_nodes(cluster, 1, trial % 2 == 0 ? 7 : 8, 20);
+        const int jobs = 40 + random.below(60), changed = random.below(30);
+        const Round round = random_round(random, cluster, jobs, trial % 4 == 0, changed, 5);
+        const PlacementResult result = placer.place(round.cluster, round.requests);
+        check_valid(round, result);
+        // The same with a placer that has seen nothing before.
+        const PlacementResult fresh = LeastMovesPlacer{}.place(round.cluster, round.requests);
+        CHECK(fresh.placements == result.placements);
+        proven += result.proven() ? 1 : 0;
+        unplaced += result.unplaced.empty() ? 0 : 1;
+        moves += result.moved.empty() ? 0 : 1;
+    }
+    MESSAGE(proven << " of " << trials << " proven, " << unplaced << " with unplaced jobs, " << moves
+                   << " with moves");
+    CHECK(unplaced > trials / 4);
+}
+
+TEST_CASE("other names and orders of nodes and jobs give no worse a placement") {
+    Random random{std::mt19937_64(6)};
+    LeastMovesPlacer placer;
+    for (int trial = 0; trial < 500; ++trial) {
+        CAPTURE(trial);
+        const Round round = feasible_round(random, 20);
+        const PlacementResult result = placer.place(round.cluster, round.requests);
+        std::vector<std::size_t> to(round.cluster.nodes.size());
+        std::iota(to.begin(), to.end(), std::size_t{0});
+        for (std::size_t h = to.size(); h > 1; --h) std::swap(to[h - 1], to[random.engine() % h]);
+        Round other = round;
+        for (std::size_t h = 0; h < to.size(); ++h) other.cluster.nodes[to[h]] = round.cluster.nodes[h];
+        for (PlacementRequest& request : other.requests) {
+            for (NodeShare& share : request.current) share.node = to[share.node];
+            std::sort(request.current.begin(), request.current.end());
+        }
+        std::reverse(other.requests.begin(), other.requests.end());
+        const PlacementResult again = placer.place(other.cluster, other.requests);
+        CHECK(again.unplaced.size() == result.unplaced.size());
+        if (!result.proven() || !again.proven()) continue;
+        CHECK(again.move_cost == doctest::Approx(result.move_cost));
+        CHECK(again.moved.size() == result.moved.size());
+        if (result.moved.empty()) CHECK(again.whole_free_nodes == result.whole_free_nodes);
+    }
+}
+
+TEST_CASE("covering: exact where the dynamic program fits, else between bound and a small gap") {
+    Random random{std::mt19937_64(7)};
+    detail::CoverSolver solver;
+    double cost = 0, bound = 0;
+    for (int trial = 0; trial < 3000; ++trial) {
+        CAPTURE(trial);
+        std::vector<detail::CoverOption> options;
+        detail::CoverVector need{};
+        const std::size_t rows = 1 + random.engine() % 3;
+        for (std::size_t r = 0; r < rows; ++r) need[r] = random.below(4);
+        const std::size_t groups = 1 + random.engine() % 6;
+        for (std::size_t g = 0; g < groups; ++g)
+            for (int o = random.below(3); o >= 0; --o) {
+                const int range = random.chance(50) ? 5 : 1000;
+                detail::CoverOption option{g, random.below(range), {}};
+                for (std::size_t r = 0; r < rows; ++r) option.gain[r] = random.below(3);
+                options.push_back(option);
+            }
+        // Brute force over one option or none for each group.
+        std::int64_t best = std::numeric_limits<std::int64_t>::max();
+        const auto descend = [&](auto&& self, std::size_t g, detail::CoverVector left,
+                                 std::int64_t sum) -> void {
+            if (g == groups) {
+                if (std::all_of(left.begin(), left.end(), [](int l) { return l <= 0; }))
+                    best = std::min(best, sum);
+                return;
+            }
+            self(self, g + 1, left, sum);
+            for (const auto& option : options) {
+                if (option.group != g) continue;
+                detail::CoverVector next = left;
+                for (std::size_t r = 0; r < rows; ++r) next[r] -= option.gain[r];
+                self(self, g + 1, next, sum + option.cost);
+            }
+        };
+        descend(descend, 0, need, 0);
+        const bool possible = best != std::numeric_limits<std::int64_t>::max();
+        const detail::CoverResult exact = solver.solve(options, need, 1'000'000);
+        REQUIRE(exact.covered == possible);
+        if (!possible) continue;
+        REQUIRE(exact.cost == best);
+        REQUIRE(exact.bound == best);
+        const detail::CoverResult priced = solver.solve(options, need, 1);
+        if (!priced.covered) continue;
+        REQUIRE(priced.bound <= best);
+        REQUIRE(priced.cost >= best);
+        detail::CoverVector left = need;
+        std::int64_t sum = 0;
+        for (const std::size_t o : solver.chosen()) {
+            sum += options[o].cost;
+            for (std::size_t r = 0; r < rows; ++r) left[r] -= options[o].gain[r];
+        }
+        REQUIRE(sum == priced.cost);
+        REQUIRE(std::all_of(left.begin(), left.end(), [](int l) { return l <= 0; }));
+        cost += static_cast<double>(priced.cost);
+        bound += static_cast<double>(best);
+    }
+    MESSAGE("by prices alone " << cost / bound << " of the best");
+}
+
+TEST_CASE("nodes that several restarting jobs are on go to them as brute force would have it") {
+    Random random{std::mt19937_64(8)};
+    for (int trial = 0; trial < 3000; ++trial) {
+        CAPTURE(trial);
+        const std::size_t jobs = 1 + random.engine() % 4, nodes = 1 + random.engine() % 5;
+        std::vector<int> need;
+        for (std::size_t j = 0; j < jobs; ++j) need.push_back(1 + random.below(3));
+        std::vector<detail::HomeClaim> claims;
+        std::vector<std::vector<int>> held(jobs, std::vector<int>(nodes, 0));
+        for (std::size_t j = 0; j < jobs; ++j)
+            for (std::size_t h = 0; h < nodes; ++h)
+                if (random.chance(40)) claims.push_back({j, h, held[j][h] = 1 + random.below(8)});
+        int best = 0;
+        std::vector<int> left = need;
+        const auto descend = [&](auto&& self, std::size_t h, int sum) -> void {
+            if (h == nodes) {
+                best = std::max(best, sum);
+                return;
+            }
+            self(self, h + 1, sum);
+            for (std::size_t j = 0; j < jobs; ++j) {
+                if (left[j] == 0 || held[j][h] == 0) continue;
+                --left[j];
+                self(self, h + 1, sum + held[j][h]);
+                ++left[j];
+            }
+        };
+        descend(descend, 0, 0);
+        std::vector<detail::HomeNode> kept;
+        detail::keep_home_nodes(claims, need, kept);
+        int sum = 0;
+        std::vector<int> uses(nodes, 0);
+        for (const detail::HomeNode& home : kept) {
+            sum += held[home.job][home.node];
+            REQUIRE(held[home.job][home.node] > 0);
+            REQUIRE(++uses[home.node] == 1);
+            REQUIRE(--need[home.job] >= 0);
+        }
+        CHECK(sum == best);
+    }
+}
+
+TEST_CASE("restarting jobs keep nodes that they are on") {
+    Cluster cluster{{"a100"}, {}};
+    add_nodes(cluster, 0, 8, 4);
+    // Job 0 grows from node 2 to two nodes, job 1 shrinks from nodes 0 and 3 to one of them.
+    std::vector<PlacementRequest> requests(2);
+    requests[0] = {.allotment = {0, 8, {2, 16}}, .current = {{2, 4}}};
+    requests[1] = {.allotment = {0, 8, {1, 8}}, .current = {{0, 8}, {3, 8}}};
+    const PlacementResult result = LeastMovesPlacer{}.place(cluster, requests);
+    CHECK(std::ranges::count(result.placements[0], NodeShare{2, 8}) == 1);
+    CHECK((result.placements[1] == Placement{{0, 8}} || result.placements[1] == Placement{{3, 8}}));
+    CHECK(result.moved.empty());
+}
+
+TEST_CASE("7 + 6 + 7 of 8 GPUs in use and a job of 4 to start: the cheapest jobs make room") {
+    Cluster cluster{{"a100"}, {}};
+    add_nodes(cluster, 0, 8, 3);
+    std::vector<PlacementRequest> requests;
+    const auto add = [&](std::size_t node, int gpus, double cost) {
+        requests.push_back({.allotment = {0, 8, {1, gpus}}, .current = {{node, gpus}}, .move_cost = cost});
+    };
+    add(0, 4, 900), add(0, 2, 60), add(0, 1, 60);
+    add(1, 4, 900), add(1, 2, 45);
+    add(2, 4, 900), add(2, 2, 30), add(2, 1, 20);
+    requests.push_back({.allotment = {0, 8, {1, 4}}});
+    const PlacementResult result = LeastMovesPlacer{}.place(cluster, requests);
+    CHECK(result.unplaced.empty());
+    CHECK(result.moved == std::vector<std::size_t>{6, 7});
+    CHECK(result.move_cost == doctest::Approx(50));
+    CHECK(result.proven());
+}
+
+TEST_CASE("jobs that cannot be placed say why") {
+    Cluster cluster{{"a100", "rtx"}, {}};
+    add_nodes(cluster, 0, 8, 2);
+    std::vector<PlacementRequest> requests(5);
+    requests[0] = {.allotment = {0, 8, {1, 3}}, .current = {{0, 3}}, .pinned = true};
+    requests[1] = {.allotment = {0, 8, {1, 3}}, .current = {{1, 3}}, .pinned = true};
+    requests[2] = {.allotment = {0, 8, {1, 6}}};
+    requests[3] = {.allotment = {1, 4, {1, 2}}};
+    requests[4] = {.allotment = {0, 8, {3, 24}}};
+    const PlacementResult result = LeastMovesPlacer{}.place(cluster, requests);
+    REQUIRE(result.unplaced.size() == 3);
+    CHECK(result.unplaced[0].why.outcome == Outcome::waits);
+    CHECK(result.unplaced[0].why.reason ==
+          "needs 6 GPUs on one of the 2 a100 nodes of 8 GPUs; the largest free block is 5");
+    CHECK(result.unplaced[1].why.outcome == Outcome::impossible);
+    CHECK(result.unplaced[1].why.reason == "no healthy rtx node of 4 GPUs exists");
+    CHECK(result.unplaced[2].why.outcome == Outcome::impossible);
+    CHECK(result.proven());
+    CHECK(report(result) == "2 jobs placed, 3 not, 0 moved for 0 s (proven least)");
+}
+
+TEST_CASE("input that makes no sense is refused") {
+    Cluster cluster{{"a100"}, {}};
+    add_nodes(cluster, 0, 8, 2);
+    LeastMovesPlacer placer;
+    const auto refused = [&](std::vector<PlacementRequest> requests) {
+        CHECK_THROWS_AS(placer.place(cluster, requests), std::invalid_argument);
+    };
+    const Allotment two{0, 8, {1, 2}};
+    refused({{.allotment = {0, 8, {1, 9}}}});
+    refused({{.allotment = {0, 8, {0, 2}}}});
+    refused({{.allotment = {0, 8, {3, 2}}}});
+    refused({{.allotment = {0, 8, {1, -1}}}});
+    refused({{.allotment = {0, 0, {1, 1}}}});
+    refused({{.allotment = {1, 8, {1, 2}}}});
+    refused({{.allotment = two, .current = {{2, 2}}}});
+    refused({{.allotment = two, .current = {{0, 9}}}});
+    refused({{.allotment = two, .current = {{0, 0}}}});
+    refused({{.allotment = two, .current = {{1, 1}, {0, 1}}}});
+    refused({{.allotment = two, .current = {{0, 5}}}, {.allotment = two, .current = {{0, 4}}}});
+    refused({{.allotment = two, .move_cost = -1}});
+    refused({{.allotment = two, .move_cost = std::numeric_limits<double>::quiet_NaN()}});
+    refused({{.allotment = two, .move_cost = std::numeric_limits<double>::infinity()}});
+    refused({{.allotment = two, .current = {{0, 4}}, .pinned = true}});
+    // A pinned job that runs nowhere yet is like any other.
+    CHECK(placer.place(cluster, std::vector<PlacementRequest>{{.allotment = two, .pinned = true}})
+              .unplaced.empty());
+}
+
+// A placer of one's own.
+struct NoPlacer {
+    PlacementResult place(const Cluster&, std::span<const PlacementRequest>) { return {}; }
+};
+static_assert(Placer<NoPlacer>);
+
+}  // namespace

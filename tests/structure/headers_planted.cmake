@@ -1,0 +1,79 @@
+# cmake -DSCRATCH=<folder to write to> -P headers_planted.cmake
+#
+# headers.cmake must accept a clean tree and refuse each fault that is planted in it.
+cmake_minimum_required(VERSION 3.23)
+
+function(write_header path)
+  string(TOUPPER "${path}" guard)
+  string(REGEX REPLACE "[/.]" "_" guard "${guard}")
+  string(JOIN "\n" text "#ifndef ${guard}" "#define ${guard}" ${ARGN} "#endif" "")
+  file(WRITE "${SCRATCH}/${path}" "${text}")
+endfunction()
+
+function(write_clean_tree)
+  file(REMOVE_RECURSE "${SCRATCH}")
+  write_header(goodput/core/shape.hpp "#include <vector>")
+  write_header(goodput/model/pollux.hpp "#include \"goodput/core/shape.hpp\"")
+  write_header(goodput/fit/fit.hpp "#include <Eigen/Dense>" "#include <ceres/tiny_solver.h>"
+    "#include \"goodput/model/pollux.hpp\"")
+  write_header(goodput/allot/allot.hpp "#include \"goodput/allot/detail/bound.hpp\"")
+  write_header(goodput/allot/detail/bound.hpp "#include \"goodput/core/shape.hpp\"")
+  write_header(goodput/place/place.hpp "#include <boost/graph/adjacency_list.hpp>" "#include \"goodput/core/shape.hpp\"")
+  write_header(goodput/policy/sia.hpp "#include \"goodput/model/pollux.hpp\"")
+  write_header(goodput/schedule/schedule.hpp "#include \"goodput/fit/fit.hpp\"" "#include \"goodput/allot/allot.hpp\""
+    "#include \"goodput/place/place.hpp\"" "#include \"goodput/policy/sia.hpp\"")
+  write_header(goodput/sim/replay.hpp "#include \"goodput/schedule/schedule.hpp\"")
+  write_header(goodput/goodput.hpp "#include \"goodput/sim/replay.hpp\"")
+endfunction()
+
+function(expect outcome pattern)
+  execute_process(COMMAND "${CMAKE_COMMAND}" "-DINCLUDE_DIR=${SCRATCH}" -P "${CMAKE_CURRENT_LIST_DIR}/headers.cmake"
+    RESULT_VARIABLE result ERROR_VARIABLE error)
+  if(outcome STREQUAL "accepted" AND NOT result EQUAL 0)
+    message(SEND_ERROR "a clean tree was refused:\n${error}")
+  elseif(outcome STREQUAL "refused" AND (result EQUAL 0 OR NOT error MATCHES "${pattern}"))
+    message(SEND_ERROR "expected a complaint '${pattern}', but got:\n${error}")
+  endif()
+endfunction()
+
+write_clean_tree()
+expect(accepted "")
+
+# Each line: the header that gets the fault, the include that it may not have.
+foreach(fault IN ITEMS
+    "core/shape.hpp|\"goodput/model/pollux.hpp\""
+    "core/shape.hpp|<Eigen/Dense>"
+    "model/pollux.hpp|\"goodput/allot/allot.hpp\""
+    "model/pollux.hpp|<ceres/jet.h>"
+    "fit/fit.hpp|\"goodput/policy/sia.hpp\""
+    "fit/fit.hpp|<boost/graph/adjacency_list.hpp>"
+    "allot/allot.hpp|\"goodput/model/pollux.hpp\""
+    "allot/detail/bound.hpp|<boost/config.hpp>"
+    "allot/detail/bound.hpp|\"goodput/place/place.hpp\""
+    "place/place.hpp|\"goodput/allot/allot.hpp\""
+    "place/place.hpp|<Eigen/Core>"
+    "policy/sia.hpp|\"goodput/schedule/schedule.hpp\""
+    "policy/sia.hpp|\"pollux.hpp\""
+    "schedule/schedule.hpp|\"goodput/sim/replay.hpp\""
+    "sim/replay.hpp|<nlohmann/json.hpp>"
+    "sim/replay.hpp|\"goodput/goodput.hpp\"")
+  string(REGEX MATCH "^([^|]+)\\|(.(.+).)$" fault "${fault}")
+  set(header ${CMAKE_MATCH_1})
+  set(bracketed "${CMAKE_MATCH_2}")
+  set(included "${CMAKE_MATCH_3}")
+  write_clean_tree()
+  file(APPEND "${SCRATCH}/goodput/${header}" "#  include ${bracketed}\n")
+  expect(refused "goodput/${header}: [a-z]+/ may not include ${included}")
+endforeach()
+
+write_clean_tree()
+write_header(goodput/fit/forgotten.hpp)
+expect(refused "goodput/fit/forgotten.hpp: goodput/goodput.hpp does not reach it")
+
+write_clean_tree()
+file(WRITE "${SCRATCH}/goodput/core/shape.hpp" "#ifndef SHAPE_HPP\n#define SHAPE_HPP\n#endif\n")
+expect(refused "GOODPUT_CORE_SHAPE_HPP")
+
+write_clean_tree()
+write_header(goodput/utility/text.hpp)
+expect(refused "utility/ is no folder")

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <iostream>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -62,7 +64,7 @@ Json answer(Json choice, const Result& result, double milliseconds, std::size_t 
     answer["objective"] = infeasible ? 0.0 : result.objective;
     answer["bound"] = infeasible ? 0.0 : result.bound;
     answer["status"] = name_of(result.status);
-    answer["prices"] = result.prices;
+    answer["prices"] = infeasible ? std::vector<double>(result.prices.size(), 0.0) : result.prices;
     answer["milliseconds"] = milliseconds;
     answer["nodes"] = nodes;
     return answer;

@@ -58,10 +58,12 @@ std::string place_of_error(const std::string& line) {
     return place;
 }
 
-/// The parser's words without its own name and error number.
+/// The parser's words without its own name, its error number, and the line, which to it is always the first.
 std::string plain(const std::string& message) {
     const std::size_t end = message.find("] ");
     std::string text = message.front() == '[' && end != std::string::npos ? message.substr(end + 2) : message;
+    if (const std::string prefix = "parse error at line 1, "; text.starts_with(prefix))
+        text = "at " + text.substr(prefix.size());
     if (text.size() > 300) text = text.substr(0, 300) + "...";
     return text;
 }

@@ -74,7 +74,7 @@ struct Milliseconds {
     double fit = 0, value = 0, allot = 0, place = 0;
 };
 
-const char* name_of(goodput::Knowledge knowledge) {
+const char* text_of_knowledge(goodput::Knowledge knowledge) {
     switch (knowledge) {
         case goodput::Knowledge::measured: return "measured";
         case goodput::Knowledge::projected: return "projected";
@@ -100,7 +100,7 @@ Json answer_for(const goodput::Job& job, const goodput::Decision& decision, cons
     answer["local_batch"] = decision.option.plan.atomic_batch;
     answer["accumulation"] = decision.option.plan.accumulation_steps;
     answer["goodput"] = decision.option.goodput;
-    answer["knowledge"] = name_of(decision.option.knowledge);
+    answer["knowledge"] = text_of_knowledge(decision.option.knowledge);
     return answer;
 }
 
@@ -132,7 +132,7 @@ Json answer(const goodput::Snapshot& snapshot, const goodput::Plan& plan, const 
 
 template <class P>
 int serve_rounds(P policy) {
-    goodput::Scheduler<P> scheduler(std::move(policy));
+    goodput::Scheduler<P> scheduler(std::move(policy), {}, goodput::LeastMovesPlacer());
     Memory memory;
     return serve_lines(std::cin, std::cout, [&](const Json& document) {
         Round round = read_round(document, memory.gpu_types());

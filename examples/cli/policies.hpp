@@ -12,7 +12,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "goodput/core/error.hpp"
@@ -24,11 +23,11 @@ namespace cli {
 /// What a user may ask for; unknown names and settings are refused with the list of the known ones.
 inline constexpr std::string_view policy_names = "sia, fifo, srtf";
 
-/// A member of a policy that `--policy-option NAME=VALUE` sets.
+/// What `--policy-option name=value` sets.
 template <class P>
 struct Setting {
     std::string_view name;
-    std::variant<double P::*, bool P::*> member;
+    void (*set)(P& policy, std::string_view subject, std::string_view name, const std::string& value);
 };
 
 namespace detail {
@@ -40,18 +39,20 @@ inline std::pair<std::string, std::string> split_setting(const std::string& text
     return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-inline double number_of(const std::string& subject, const std::string& key, const std::string& text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
-        goodput::bad_input(subject, key, "'" + text + "'", "a finite number");
-    return value;
+inline void read(std::string_view subject, std::string_view name, const std::string& text, double& number) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number))
+        goodput::bad_input(subject, name, "'" + text + "'", "a finite number");
 }
 
-inline bool flag_of(const std::string& subject, const std::string& key, const std::string& text) {
-    if (text == "true" || text == "1") return true;
-    if (text == "false" || text == "0") return false;
-    goodput::bad_input(subject, key, "'" + text + "'", "true or false");
+inline void read(std::string_view subject, std::string_view name, const std::string& text, bool& flag) {
+    flag = text == "true" || text == "1";
+    if (!flag && text != "false" && text != "0") goodput::bad_input(subject, name, "'" + text + "'", "true or false");
+}
+
+template <class P, auto Member>
+void set(P& policy, std::string_view subject, std::string_view name, const std::string& value) {
+    read(subject, name, value, policy.*Member);
 }
 
 /// `policy` with the settings that the user gave.
@@ -71,10 +72,7 @@ P configured(P policy, std::string_view name, std::initializer_list<Setting<P>> 
             std::string message = subject + " has no option '" + key + "'; it has ";
             throw std::invalid_argument(message + (names.empty() ? "none" : names));
         }
-        if (const auto* number = std::get_if<double P::*>(&found->member))
-            policy.**number = number_of(subject, key, value);
-        else
-            policy.*std::get<bool P::*>(found->member) = flag_of(subject, key, value);
+        found->set(policy, subject, key, value);
     }
     if constexpr (requires { policy.validate(); }) policy.validate();
     return policy;
@@ -87,18 +85,18 @@ P configured(P policy, std::string_view name, std::initializer_list<Setting<P>> 
 template <class Use>
 auto with_policy(std::string_view name, std::span<const std::string> settings, Use use) {
     using namespace goodput;
-    using detail::configured;
+    using cli::detail::configured, cli::detail::set;
     if (name == "sia")
         return use(configured<Sia>({}, name,
-                                   {{"p", &Sia::fairness_power},
-                                    {"lambda", &Sia::unserved_penalty},
-                                    {"rounding", &Sia::rounding},
-                                    {"largest", &Sia::largest}},
+                                   {{"p", set<Sia, &Sia::fairness_power>},
+                                    {"lambda", set<Sia, &Sia::unserved_penalty>},
+                                    {"rounding", set<Sia, &Sia::rounding>},
+                                    {"largest", set<Sia, &Sia::largest>}},
                                    settings));
-    if (name == "fifo") return use(configured<Fifo>({}, name, {{"backfill", &Fifo::backfill}}, settings));
+    if (name == "fifo") return use(configured<Fifo>({}, name, {{"backfill", set<Fifo, &Fifo::backfill>}}, settings));
     if (name == "srtf")
-        return use(configured<ShortestRemainingTime>({}, name, {{"backfill", &ShortestRemainingTime::backfill}},
-                                                     settings));
+        return use(configured<ShortestRemainingTime>(
+            {}, name, {{"backfill", set<ShortestRemainingTime, &ShortestRemainingTime::backfill>}}, settings));
     throw std::invalid_argument("there is no policy '" + std::string(name) + "'; known are " +
                                 std::string(policy_names));
 }

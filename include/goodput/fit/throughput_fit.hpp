@@ -142,7 +142,7 @@ inline ThroughputFit ThroughputFitter::fit(std::span<const ThroughputSample> sam
 
     const PolluxThroughput by_line = detail::computing_start(residuals_.rows, residuals_.held[0]);
     const double freedom = std::max(1.0, static_cast<double>(rows_.size()) - 2);
-    residuals_.gamma_weight = std::sqrt(residuals_.parts(by_line)[0] / freedom) / 3;
+    residuals_.gamma_weight = std::sqrt(residuals_.parts(by_line)[0] / freedom) / detail::compute_weight;
 
     ThroughputFit fit;
     fit.samples = static_cast<int>(samples.size());
@@ -230,7 +230,7 @@ inline int ThroughputFitter::weigh_stragglers_down(const PolluxThroughput& model
     for (std::size_t i = 0; i < count; ++i) out += compute[i] > limit_compute || step[i] > limit_step ? 1 : 0;
     if (out == 0 || out > std::max<std::size_t>(1, count / 8)) return 0;
     for (std::size_t i = 0; i < count; ++i) {
-        rows_[i].weight_compute = std::min(1.0, limit_compute / compute[i]);
+        rows_[i].weight_compute = detail::compute_weight * std::min(1.0, limit_compute / compute[i]);
         rows_[i].weight_step = std::min(1.0, limit_step / step[i]);
     }
     return static_cast<int>(out);
@@ -271,7 +271,7 @@ inline void ThroughputFitter::estimate_covariance(ThroughputFit& fit) const {
     // Standard deviations before any measurement, in units of the mean computing time: half of it is
     // constant, give or take; what was never measured may well take half as long as computing; gamma in its
     // own unit.
-    std::array<double, 7> prior{10, 10, 10, 10, 10, 10, 3};
+    std::array<double, 7> prior{10, 10, 10, 10, 10, 10, 1};
     if (residuals_.held[0]) prior[0] = 0.29;
     const std::array<double, 7> values = detail::parameters_of(fit.model);
     for (const std::size_t alpha : {std::size_t{2}, std::size_t{4}}) {

@@ -14,10 +14,10 @@
 // All times in seconds. The model is linear in the batch and knows nothing of how GPUs are spread over nodes.
 
 #include <algorithm>
-#include <cmath>
 
 #include "goodput/core/batch.hpp"
 #include "goodput/core/shape.hpp"
+#include "goodput/model/detail/elementary.hpp"
 
 namespace goodput {
 
@@ -51,23 +51,17 @@ struct PolluxThroughput {
 
     /// The last step of an iteration, in which computing and synchronising overlap, with its derivatives.
     [[nodiscard]] OverlappedStep overlapped_step(double compute, double sync) const {
+        // Scaled by the longer part, because the powers of small times underflow at gamma = 10. No branches, so that
+        // a loop over many steps works on several at a time.
         const bool computing_longer = compute >= sync;
         const double longer = computing_longer ? compute : sync, shorter = computing_longer ? sync : compute;
-        double seconds = longer, of_longer = 1, of_shorter = gamma > 1 ? 0 : 1;
-        if (gamma == 1) {
-            seconds = longer + shorter;
-        } else if (const double ratio = shorter > 0 ? shorter / longer : 0; ratio > 0) {
-            // Scaled by the longer part, because the powers of small times underflow at gamma = 10. Logarithm
-            // and exponential instead of pow, because rounding in the exponent only matters where `power` is
-            // near 1.
-            const double power = std::exp(gamma * std::log(ratio));
-            const double root = std::exp(std::log(1 + power) * (1 / gamma));
-            seconds = longer * root;
-            of_longer = root / (1 + power);
-            of_shorter = of_longer * (power / ratio);
-        }
-        return computing_longer ? OverlappedStep{seconds, of_longer, of_shorter}
-                                : OverlappedStep{seconds, of_shorter, of_longer};
+        const double ratio = shorter < longer ? shorter / longer : 1;
+        const double lower_power = detail::exp2_of((gamma - 1) * detail::log2_of(ratio));
+        const double of_longer = detail::exp2_of((1 / gamma - 1) * detail::log2_of(1 + ratio * lower_power));
+        const double of_shorter = of_longer * lower_power;
+        const double seconds = longer * of_longer + shorter * of_shorter;
+        return {seconds < longer ? longer : seconds, computing_longer ? of_longer : of_shorter,
+                computing_longer ? of_shorter : of_longer};
     }
 
     [[nodiscard]] double step_seconds(double compute, double sync) const {

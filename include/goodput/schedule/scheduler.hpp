@@ -27,7 +27,8 @@ namespace goodput {
 template <Policy P = Sia, Placer NodePlacer = LeastMovesPlacer, class Solver = Allotter<>>
 class Scheduler {
 public:
-    explicit Scheduler(P policy = {}, AllotOptions options = {}, NodePlacer placer = {}, Solver solver = {})
+    explicit Scheduler(P policy = P(), AllotOptions options = {}, NodePlacer placer = NodePlacer(),
+                       Solver solver = Solver())
         : policy_(std::move(policy)),
           options_(options),
           placer_(std::move(placer)),

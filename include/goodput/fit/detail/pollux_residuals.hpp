@@ -41,6 +41,10 @@ inline PolluxThroughput model_of(const std::array<double, 7>& p) {
     return {p[0], p[1], p[2], p[3], p[4], p[5], p[6]};
 }
 
+/// rho_c of a sample like any other. Half the weight (squared) of the step, which is what options are judged
+/// by; computing alone matters in accumulation only.
+inline constexpr double compute_weight = 0.7071067811865476;
+
 /// A sample as the residuals need it.
 struct PolluxRow {
     double batch = 0;
@@ -49,8 +53,8 @@ struct PolluxRow {
     double step = 0;     ///< s, measured
     double log_compute = 0;
     double log_step = 0;
-    double weight_compute = 1;  ///< rho_c
-    double weight_step = 1;     ///< rho_s
+    double weight_compute = compute_weight;  ///< rho_c
+    double weight_step = 1;                  ///< rho_s
 };
 
 /// Rows in three blocks: one replica, several on one node, several nodes.

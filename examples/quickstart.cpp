@@ -1,0 +1,28 @@
+#include <goodput/goodput.hpp>
+#include <iostream>
+
+int main() {
+    goodput::Snapshot now{.time_seconds = 600};
+    now.cluster = {{"T4", "A100"}, {{"small-0", 0, 4}, {"small-1", 0, 4}, {"big-0", 1, 8}}};
+    for (const char* name : {"vision", "speech", "language"}) {
+        goodput::Job job{.name = name, .max_gpus = 8, .initial_batch = 128, .max_batch = 4096};
+        job.types = {{.min_atomic_batch = 16, .max_atomic_batch = 256},
+                     {.min_atomic_batch = 16, .max_atomic_batch = 512}};
+        job.gradient = {.squared_norm = 1, .variance = 6};  // at the initial batch size
+        now.jobs.push_back(job);
+    }
+    goodput::JobHistories
+        measured;  // "vision" has been seen on 1 and 2 T4: nodes, GPUs, batch, step and sync seconds
+    measured.of("vision").add(0, {{1, 1}, {128, 0}, 0.31, 0.00}, "vision");
+    measured.of("vision").add(0, {{1, 2}, {128, 0}, 0.34, 0.03}, "vision");
+    measured.refit("vision");
+    for (const goodput::Job& job : now.jobs) now.models.push_back(measured.of(job.name).model());
+
+    const goodput::Plan plan = goodput::plan(now, goodput::Sia{.fairness_power = -0.5});
+    for (std::size_t j = 0; j < now.jobs.size(); ++j)
+        for (const goodput::NodeShare& share : plan.decisions[j].placement)
+            std::cout << now.jobs[j].name << ": " << share.gpus << " GPUs of "
+                      << now.cluster.nodes[share.node].name << ", batch "
+                      << plan.decisions[j].option.plan.atomic_batch << " a GPU\n";
+    std::cout << plan.report() << "\n";
+}

@@ -1,0 +1,101 @@
+#ifndef GOODPUT_FIT_PREDICTION_INTERVAL_HPP
+#define GOODPUT_FIT_PREDICTION_INTERVAL_HPP
+
+// How far may a measurement lie from what a fitted model predicts?
+//
+// With theta the parameters, C their covariance and s the scatter of measured steps about the model
+// (ThroughputFit), the logarithm of an iteration's time has to first order the variance
+//
+//     v = s^2 + g^T C g,      g = d ln iteration / d theta
+//
+// and the interval is exp(ln iteration -+ q sqrt(v)) with q the two-sided quantile of Student's t
+// distribution at the degrees of freedom that s rests on. For synchronising times that were never measured g
+// is a secant over one standard deviation of the prior, because at zero a tangent says nothing; and since
+// they cannot be negative, the low end is at least that of computing alone.
+//
+// What it cannot know: errors of the model itself that all samples of a shape share. It takes them for
+// scatter, and is too narrow where many samples of few shapes are to tell about others
+// (tests/fit_throughput_test.cpp states the share that it covers on measured profiles).
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+#include "goodput/core/batch.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/core/shape.hpp"
+#include "goodput/fit/throughput_fit.hpp"
+
+namespace goodput {
+
+struct Interval {
+    double low = 0, high = 0;
+};
+
+namespace detail {
+
+/// z with P(|Z| < z) = coverage for a standard normal Z, coverage in (0, 1).
+inline double normal_quantile(double coverage) {
+    // Newton's method from zero: the distribution function is concave there, so that it rises to the root.
+    double z = 0;
+    for (int i = 0; i < 60; ++i) {
+        const double step =
+            (std::erf(z / std::sqrt(2.0)) - coverage) * std::sqrt(std::acos(-1.0) / 2) * std::exp(z * z / 2);
+        z -= step;
+        if (std::abs(step) < 1e-12) break;
+    }
+    return z;
+}
+
+/// The same for Student's t with at least two degrees of freedom (expansion in 1/freedom about the normal).
+inline double student_quantile(double coverage, double freedom) {
+    const double z = normal_quantile(coverage), n = std::max(freedom, 2.0), zz = z * z;
+    return z * (1 + (zz + 1) / (4 * n) + ((5 * zz + 16) * zz + 3) / (96 * n * n) +
+                (((3 * zz + 19) * zz + 17) * zz - 15) / (384 * n * n * n));
+}
+
+}  // namespace detail
+
+/// Seconds between which an iteration on `shape` with `plan` lies with probability `coverage`, in (0, 1)
+/// (others get std::invalid_argument).
+[[nodiscard]] inline Interval predict_interval(const ThroughputFit& fit, Shape shape, BatchPlan plan,
+                                               double coverage = 0.9) {
+    if (!(coverage > 0 && coverage < 1))
+        bad_input("predict_interval", "coverage", coverage, "between 0 and 1");
+    const auto log_iteration = [&](const std::array<double, 7>& parameters) {
+        return std::log(detail::model_of(parameters).iteration_seconds(shape, plan));
+    };
+    const std::array<double, 7> values = detail::parameters_of(fit.model);
+    const double center = log_iteration(values);
+    std::array<double, 7> gradient{};
+    for (std::size_t i = 0; i < 7; ++i) {
+        // Differences forward and of a size at which they see neither rounding nor curvature; secants see
+        // both.
+        const bool secant = !fit.identified[i] && i >= 2 && i < 6;
+        const double deviation = std::sqrt(fit.covariance[i][i]);
+        double by = secant ? deviation : 1e-4 * deviation;
+        if (i == 6 && values[i] + by > 10) by = -by;
+        if (by == 0) continue;
+        std::array<double, 7> moved = values;
+        moved[i] += by;
+        gradient[i] = (log_iteration(moved) - center) / by;
+    }
+    double variance = detail::square(fit.step_deviation);
+    for (std::size_t i = 0; i < 7; ++i)
+        for (std::size_t j = 0; j < 7; ++j) variance += gradient[i] * fit.covariance[i][j] * gradient[j];
+    const double quantile = detail::student_quantile(coverage, fit.degrees_of_freedom);
+    const double half = quantile * std::sqrt(std::max(variance, 0.0));
+    Interval interval{std::exp(center - half), std::exp(center + half)};
+    const bool unmeasured = shape.gpus > 1 && !fit.identified[shape.nodes > 1 ? 2 : 4];
+    if (unmeasured) {
+        const double compute = (plan.accumulation_steps + 1.0) * fit.model.compute_seconds(plan.atomic_batch);
+        interval.low = std::max(interval.low, compute * std::exp(-quantile * fit.step_deviation));
+        interval.low = std::min(interval.low, std::exp(center));
+    }
+    return interval;
+}
+
+}  // namespace goodput
+
+#endif

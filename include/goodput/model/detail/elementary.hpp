@@ -1,0 +1,50 @@
+#ifndef GOODPUT_MODEL_DETAIL_ELEMENTARY_HPP
+#define GOODPUT_MODEL_DETAIL_ELEMENTARY_HPP
+
+// Powers with a real exponent, 2^(e log2 x), without branches, table or call: inlined in a loop, compilers work on
+// several at a time. An error of a few units in the last place, which grows with the size of the exponent, so
+// that it matters least where the power is small.
+
+#include <bit>
+#include <cstdint>
+
+namespace goodput::detail {
+
+// log2 of a positive finite number; finite for everything else. With x = 2^n m, m in [sqrt(1/2), sqrt(2)), and
+// s = (m - 1) / (m + 1), it is n + s P(s^2): P interpolates 2 atanh(s) / (s ln 2) at Chebyshev's points.
+inline double log2_of(double x) {
+    constexpr std::uint64_t root_half = 0x3fe6a09e667f3bcd, one = 0x3ff0000000000000;
+    constexpr std::uint64_t mantissa = 0x000fffffffffffff;
+    const std::uint64_t shifted = std::bit_cast<std::uint64_t>(x) + (one - root_half);
+    const double m = std::bit_cast<double>((shifted & mantissa) + root_half);
+    // 2^52 + biased exponent, as a number: integers become numbers without an instruction for it.
+    const double n = std::bit_cast<double>((shifted >> 52) | 0x4330000000000000) - (0x1p52 + 1023);
+    const double s = (m - 1) / (m + 1), z = s * s, z2 = z * z;
+    const double low = (0x1.71547652b82ffp+1 + 0x1.ec709dc39ca40p-1 * z) +
+                       (0x1.2776c516a083cp-1 + 0x1.a61756810b0f8p-2 * z) * z2;
+    const double high =
+        (0x1.484fa9965bc9cp-2 + 0x1.0bb80a92c80ccp-2 * z) + 0x1.f17dfd13ae0efp-3 * z2;
+    return n + s * (low + high * (z2 * z2));
+}
+
+// 2^y for y <= 1023, at least 2^-1000, and never above 1 for y <= 0. With n the integer next to y and z = y - n,
+// it is 2^n (1 + z Q(z)): Q interpolates (2^z - 1) / z at Chebyshev's points.
+inline double exp2_of(double y) {
+    y = -1000 < y ? y : -1000;
+    // Adding 3/2 2^52 rounds to an integer, and leaves it in the last bits.
+    const double shifted = y + 0x1.8p52;
+    const double z = y - (shifted - 0x1.8p52), z2 = z * z, z4 = z2 * z2;
+    const double low = (0x1.62e42fefa39efp-1 + 0x1.ebfbdff82c598p-3 * z) +
+                       (0x1.c6b08d704a0c2p-5 + 0x1.3b2ab6fba1ddap-7 * z) * z2;
+    const double middle = (0x1.5d87fe78a5276p-10 + 0x1.430913096fd9fp-13 * z) +
+                          (0x1.ffcbfc670dcd4p-17 + 0x1.62bfd47773353p-20 * z) * z2;
+    const double high =
+        (0x1.b524fae627834p-24 + 0x1.e6063f7217bc6p-28 * z) + 0x1.e9d3fe3952179p-32 * z2;
+    const double fraction = 1 + z * (low + (middle + high * z4) * z4);
+    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(fraction) +
+                                 (std::bit_cast<std::uint64_t>(shifted) << 52));
+}
+
+}  // namespace goodput::detail
+
+#endif

@@ -26,7 +26,8 @@ constexpr const char* subject = "allotment problem";
 goodput::AllotOptions read(const Field& line, goodput::AllotmentProblem& problem) {
     problem.clear();
     problem.capacity.clear();
-    line["capacity"].for_each([&](const Field& capacity) { problem.capacity.push_back(capacity.number_at_least(0)); });
+    line["capacity"].for_each(
+        [&](const Field& capacity) { problem.capacity.push_back(capacity.number_at_least(0)); });
     std::vector<goodput::Use> uses;
     line["jobs"].for_each([&](const Field& job) {
         const Field must = job["must"];
@@ -35,7 +36,8 @@ goodput::AllotOptions read(const Field& line, goodput::AllotmentProblem& problem
             uses.clear();
             option["use"].for_each([&](const Field& use) {
                 use.require_size(2, "a pair [resource, units]");
-                const auto resource = use[std::size_t{0}].integer(0, std::numeric_limits<std::uint32_t>::max());
+                const auto resource =
+                    use[std::size_t{0}].integer(0, std::numeric_limits<std::uint32_t>::max());
                 if (static_cast<std::size_t>(resource) >= problem.capacity.size())
                     use[std::size_t{0}].refuse("below the number of capacities, " +
                                                goodput::text_of(problem.capacity.size()));
@@ -92,7 +94,8 @@ Json relax(goodput::Allotter<>& allotter, const goodput::AllotmentProblem& probl
     Json choice = Json::array();
     for (const std::vector<goodput::Fraction>& parts : relaxed.choice) {
         Json split = Json::array();
-        for (const goodput::Fraction& part : parts) split.push_back(Json::array({part.option, part.fraction}));
+        for (const goodput::Fraction& part : parts)
+            split.push_back(Json::array({part.option, part.fraction}));
         choice.push_back(std::move(split));
     }
     return answer(std::move(choice), relaxed, milliseconds, 0);

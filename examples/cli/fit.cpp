@@ -59,9 +59,8 @@ Question read_question(const Field& field) {
 Json serve(const Json& document, goodput::ThroughputFitter& fitter) {
     const Field line(document, subject);
     JobFit job;
-    line["samples"].for_each([&](const Field& sample) {
-        job.add(sample["gpu_type"].text(), read_sample(sample, subject));
-    });
+    line["samples"].for_each(
+        [&](const Field& sample) { job.add(sample["gpu_type"].text(), read_sample(sample, subject)); });
     std::vector<Question> questions;
     if (const Field predict = line["predict"]; predict.given())
         predict.for_each([&](const Field& question) { questions.push_back(read_question(question)); });
@@ -78,7 +77,8 @@ Json serve(const Json& document, goodput::ThroughputFitter& fitter) {
     for (const Question& question : questions) {
         const std::optional<Prediction> prediction =
             job.predict(question.gpu_type, question.shape, question.plan);
-        if (!prediction) question.field["gpu_type"].refuse("measured, or another GPU type measured: there are no samples");
+        if (!prediction)
+            question.field["gpu_type"].refuse("measured, or another GPU type measured: there are no samples");
         predictions.push_back(json_of(*prediction));
     }
     Json answer;

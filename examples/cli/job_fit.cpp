@@ -16,8 +16,8 @@ using goodput::PolluxThroughput;
 using goodput::Shape;
 using goodput::ThroughputFit;
 
-// By which factor, up or down, what is borrowed may be wrong in one of ten cases: rounded from what the published
-// measurements of Sia show between GPU types.
+// By which factor, up or down, what is borrowed may be wrong in one of ten cases: rounded from what the
+// published measurements of Sia show between GPU types.
 constexpr double synchronising_factor = 7;
 constexpr double computing_factor = 5;
 
@@ -74,10 +74,7 @@ Prediction predict_alone(const ThroughputFit& own, const ThroughputFit* lender, 
     if (shape.gpus > 1) {
         const std::size_t alpha = alpha_of(shape);
         const double further = shape.gpus - 2, beta = shape.nodes > 1 ? model.beta_n : model.beta_r;
-        if (!own.identified[alpha])
-            guessed = model.sync_seconds(shape);
-        else if (!own.identified[alpha + 1])
-            guessed = beta * further;
+        if (own.identified[alpha] && !own.identified[alpha + 1]) guessed = beta * further;
     }
     Reach reach = reach_of(fit, shape, plan);
     reach.widen(reach_of_guess(model, shape, plan, guessed));
@@ -109,7 +106,8 @@ Prediction predict_by_other(const ThroughputFit& lender, Shape shape, BatchPlan 
 }  // namespace
 
 void JobFit::add(const std::string& gpu_type, const goodput::ThroughputSample& sample) {
-    auto type = std::find_if(types_.begin(), types_.end(), [&](const OfType& t) { return t.name == gpu_type; });
+    auto type =
+        std::find_if(types_.begin(), types_.end(), [&](const OfType& t) { return t.name == gpu_type; });
     if (type == types_.end()) type = types_.insert(types_.end(), {gpu_type, {}, {}, 0});
     type->samples.push_back(sample);
     type->most_replicas = std::max(type->most_replicas, sample.shape.gpus);

@@ -19,7 +19,8 @@ std::string shown(const Json* value) {
     constexpr std::size_t most = 80;
     if (text.size() > most) {
         std::size_t end = most;
-        while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;  // whole characters
+        while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
+            --end;  // whole characters
         text.resize(end);
         text += "...";
     }

@@ -28,10 +28,18 @@ std::string place_of_error(const std::string& line) {
     };
     const auto follow = [&](int, Json::parse_event_t event, Json& parsed) {
         switch (event) {
-            case Json::parse_event_t::object_start: levels.push_back({false, 0, {}}); break;
-            case Json::parse_event_t::array_start: levels.push_back({true, 0, {}}); break;
-            case Json::parse_event_t::key: levels.back().key = parsed.get<std::string>(); break;
-            case Json::parse_event_t::value: value_ended(); break;
+            case Json::parse_event_t::object_start:
+                levels.push_back({false, 0, {}});
+                break;
+            case Json::parse_event_t::array_start:
+                levels.push_back({true, 0, {}});
+                break;
+            case Json::parse_event_t::key:
+                levels.back().key = parsed.get<std::string>();
+                break;
+            case Json::parse_event_t::value:
+                value_ended();
+                break;
             case Json::parse_event_t::object_end:
             case Json::parse_event_t::array_end:
                 levels.pop_back();
@@ -69,7 +77,8 @@ std::string plain(const std::string& message) {
 }
 
 Json parse(const std::string& line) {
-    if (line.find_first_not_of(" \t\r\v\f") == std::string::npos) throw std::invalid_argument("the line is empty");
+    if (line.find_first_not_of(" \t\r\v\f") == std::string::npos)
+        throw std::invalid_argument("the line is empty");
     try {
         return Json::parse(line);
     } catch (const Json::exception& error) {

@@ -22,25 +22,32 @@ const std::string lines_footer =
     "{\"line\": N, \"error\": \"...\"}; the others are still served, and the exit status is 1 at the end.";
 
 int run(int argc, char** argv) {
-    CLI::App app("Which job gets how many GPUs of which type, on which nodes, with which batch size.", "goodput");
+    CLI::App app("Which job gets how many GPUs of which type, on which nodes, with which batch size.",
+                 "goodput");
     app.require_subcommand(1);
     app.set_version_flag("--version", std::string(goodput::version));
 
     cli::AllotCommand allot;
     CLI::App* allot_app = app.add_subcommand("allot", "Solve allotment problems, one JSON document a line");
-    allot_app->add_flag("--cold", allot.cold, "Start every line anew, not from the prices of the line before");
+    allot_app->add_flag("--cold", allot.cold,
+                        "Start every line anew, not from the prices of the line before");
     allot_app->add_flag("--relax", allot.relax, "The linear relaxation: jobs may be split");
-    allot_app->footer(lines_footer +
-                      "\n\nWhere the jobs that must run do not fit together, status is \"infeasible\": every choice is "
-                      "null\n(with --relax: empty), objective, bound and prices mean nothing and are 0.");
+    allot_app->footer(
+        lines_footer +
+        "\n\nWhere the jobs that must run do not fit together, status is \"infeasible\": every choice is "
+        "null\n(with --relax: empty), objective, bound and prices mean nothing and are 0.");
 
-    CLI::App* fit_app = app.add_subcommand("fit", "Fit a job's measurements and predict, one JSON document a line");
+    CLI::App* fit_app =
+        app.add_subcommand("fit", "Fit a job's measurements and predict, one JSON document a line");
     fit_app->footer(lines_footer);
 
     cli::PlanCommand plan;
     CLI::App* plan_app = app.add_subcommand("plan", "Plan scheduling rounds, one JSON document a line");
-    plan_app->add_option("--policy", plan.policy, "One of " + std::string(cli::policy_names))->capture_default_str();
-    plan_app->add_option("--policy-option", plan.policy_options, "Setting of the policy, key=value; may be repeated")
+    plan_app->add_option("--policy", plan.policy, "One of " + std::string(cli::policy_names))
+        ->capture_default_str();
+    plan_app
+        ->add_option("--policy-option", plan.policy_options,
+                     "Setting of the policy, key=value; may be repeated")
         ->allow_extra_args(false);
     plan_app->footer(lines_footer + "\nWhat a line says is then forgotten as if it had not been read.");
 

@@ -35,7 +35,8 @@ public:
             const std::string& name = round.snapshot.jobs[j].name;
             goodput::JobHistory& history = histories_.of(name);
             before_.emplace_back(name, history);
-            for (const NewSample& sample : round.samples[j]) history.add(sample.gpu_type, sample.sample, name);
+            for (const NewSample& sample : round.samples[j])
+                history.add(sample.gpu_type, sample.sample, name);
         }
     }
     void refit(Round& round) {
@@ -43,7 +44,8 @@ public:
             if (!round.samples[j].empty()) histories_.refit(round.snapshot.jobs[j].name);
     }
     void give_models(goodput::Snapshot& snapshot) {
-        for (const goodput::Job& job : snapshot.jobs) snapshot.models.push_back(histories_.of(job.name).model());
+        for (const goodput::Job& job : snapshot.jobs)
+            snapshot.models.push_back(histories_.of(job.name).model());
     }
 
     /// The round counts: jobs that are no longer there are forgotten.
@@ -76,9 +78,12 @@ struct Milliseconds {
 
 const char* text_of_knowledge(goodput::Knowledge knowledge) {
     switch (knowledge) {
-        case goodput::Knowledge::measured: return "measured";
-        case goodput::Knowledge::projected: return "projected";
-        case goodput::Knowledge::unknown: break;
+        case goodput::Knowledge::measured:
+            return "measured";
+        case goodput::Knowledge::projected:
+            return "projected";
+        case goodput::Knowledge::unknown:
+            break;
     }
     return "unknown";
 }
@@ -146,9 +151,15 @@ int serve_rounds(P policy) {
             stopwatch.lap();
             const goodput::Plan& plan = scheduler.plan(round.snapshot, [&](goodput::Step step) {
                 switch (step) {
-                    case goodput::Step::value: milliseconds.value = stopwatch.lap(); break;
-                    case goodput::Step::allot: milliseconds.allot = stopwatch.lap(); break;
-                    case goodput::Step::place: milliseconds.place = stopwatch.lap(); break;
+                    case goodput::Step::value:
+                        milliseconds.value = stopwatch.lap();
+                        break;
+                    case goodput::Step::allot:
+                        milliseconds.allot = stopwatch.lap();
+                        break;
+                    case goodput::Step::place:
+                        milliseconds.place = stopwatch.lap();
+                        break;
                 }
             });
             memory.keep(round.snapshot);

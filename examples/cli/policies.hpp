@@ -1,8 +1,8 @@
 #ifndef GOODPUT_EXAMPLES_CLI_POLICIES_HPP
 #define GOODPUT_EXAMPLES_CLI_POLICIES_HPP
 
-// The policies by name, with their settings. A new one is one line in with_policy and, if it has settings, one
-// table of them.
+// The policies by name, with their settings. A new one is one line in with_policy and, if it has settings,
+// one table of them.
 
 #include <charconv>
 #include <cmath>
@@ -47,7 +47,8 @@ inline void read(std::string_view subject, std::string_view name, const std::str
 
 inline void read(std::string_view subject, std::string_view name, const std::string& text, bool& flag) {
     flag = text == "true" || text == "1";
-    if (!flag && text != "false" && text != "0") goodput::bad_input(subject, name, "'" + text + "'", "true or false");
+    if (!flag && text != "false" && text != "0")
+        goodput::bad_input(subject, name, "'" + text + "'", "true or false");
 }
 
 template <class P, auto Member>
@@ -93,10 +94,12 @@ auto with_policy(std::string_view name, std::span<const std::string> settings, U
                                     {"rounding", set<Sia, &Sia::rounding>},
                                     {"largest", set<Sia, &Sia::largest>}},
                                    settings));
-    if (name == "fifo") return use(configured<Fifo>({}, name, {{"backfill", set<Fifo, &Fifo::backfill>}}, settings));
+    if (name == "fifo")
+        return use(configured<Fifo>({}, name, {{"backfill", set<Fifo, &Fifo::backfill>}}, settings));
     if (name == "srtf")
         return use(configured<ShortestRemainingTime>(
-            {}, name, {{"backfill", set<ShortestRemainingTime, &ShortestRemainingTime::backfill>}}, settings));
+            {}, name, {{"backfill", set<ShortestRemainingTime, &ShortestRemainingTime::backfill>}},
+            settings));
     throw std::invalid_argument("there is no policy '" + std::string(name) + "'; known are " +
                                 std::string(policy_names));
 }

@@ -94,7 +94,8 @@ private:
         if (const Field given = about["samples"]; given.given())
             given.for_each([&](const Field& sample) {
                 const std::size_t type = type_of(sample["gpu_type"].text());
-                samples.push_back({type, read_sample(sample, subject, limits_of(job, type).gpus_per_replica)});
+                samples.push_back(
+                    {type, read_sample(sample, subject, limits_of(job, type).gpus_per_replica)});
             });
         round_.samples.push_back(std::move(samples));
         round_.snapshot.jobs.push_back(std::move(job));
@@ -147,7 +148,8 @@ private:
                 return;
             }
             if (gpus > cluster().nodes[node->second].gpus)
-                share[1].refuse("at most the node's GPUs, " + goodput::text_of(cluster().nodes[node->second].gpus));
+                share[1].refuse("at most the node's GPUs, " +
+                                goodput::text_of(cluster().nodes[node->second].gpus));
             job.placement.push_back({node->second, gpus});
         });
         std::sort(job.placement.begin(), job.placement.end());
@@ -160,7 +162,8 @@ private:
         for (const goodput::NodeShare& share : job.placement) {
             free_[share.node] -= share.gpus;
             if (free_[share.node] < 0)
-                nodes.refuse("within the GPUs that other jobs leave on node '" + cluster().nodes[share.node].name + "'");
+                nodes.refuse("within the GPUs that other jobs leave on node '" +
+                             cluster().nodes[share.node].name + "'");
         }
     }
 

@@ -19,12 +19,13 @@ struct NewSample {
 };
 
 struct Round {
-    goodput::Snapshot snapshot{};  ///< without models
+    goodput::Snapshot snapshot{};                   ///< without models
     std::vector<std::vector<NewSample>> samples{};  ///< by job
 };
 
-/// Reads a round. `gpu_types`: the names met so far, whose order stays as it is; new ones follow, in the order in
-/// which the round names them. Refuses what no scheduler could make sense of (std::invalid_argument).
+/// Reads a round. `gpu_types`: the names met so far, whose order stays as it is; new ones follow, in the
+/// order in which the round names them. Refuses what no scheduler could make sense of
+/// (std::invalid_argument).
 Round read_round(const Json& document, const std::vector<std::string>& gpu_types);
 
 }  // namespace cli

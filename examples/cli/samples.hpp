@@ -13,7 +13,8 @@
 namespace cli {
 
 /// A measurement of replicas of `gpus_per_replica` GPUs each, checked.
-inline goodput::ThroughputSample read_sample(const Field& field, std::string_view subject, int gpus_per_replica = 1) {
+inline goodput::ThroughputSample read_sample(const Field& field, std::string_view subject,
+                                             int gpus_per_replica = 1) {
     constexpr int most = 1 << 20;
     goodput::ThroughputSample sample;
     sample.shape.nodes = field["nodes"].count(1, most);

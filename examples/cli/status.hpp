@@ -7,9 +7,12 @@ namespace cli {
 
 [[nodiscard]] inline const char* name_of(goodput::AllotStatus status) {
     switch (status) {
-        case goodput::AllotStatus::optimal: return "optimal";
-        case goodput::AllotStatus::feasible: return "feasible";
-        case goodput::AllotStatus::infeasible: break;
+        case goodput::AllotStatus::optimal:
+            return "optimal";
+        case goodput::AllotStatus::feasible:
+            return "feasible";
+        case goodput::AllotStatus::infeasible:
+            break;
     }
     return "infeasible";
 }

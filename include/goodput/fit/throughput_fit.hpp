@@ -196,7 +196,7 @@ inline void ThroughputFitter::solve(ThroughputFit& fit, const FitOptions& option
         detail::minimise_squares<7>(residuals_, residuals_.box(fit.model), x,
                                     {.max_iterations = options.max_iterations - fit.iterations,
                                      .relative_tolerance = 1e-6,
-                                     .absolute_tolerance = 1e-16 * static_cast<double>(rows_.size())});
+                                     .absolute_tolerance = 1e-20 * static_cast<double>(rows_.size())});
     using Found = detail::LeastSquaresStatus;
     fit.iterations += found.iterations;
     fit.status = found.status == Found::converged         ? FitStatus::converged

@@ -15,6 +15,9 @@
 // with
 //   R^T y = J^T r and one more that makes up the sum. It forms normal equations in any case, and so takes the
 //   very same steps, but its storage has a fixed size: nothing is allocated here.
+// - Its damping is relative to the diagonal of J^T J only above 1e-6. Parameters come in units in which that
+// diagonal is
+//   about one, or those that matter little would hardly move.
 // - Its tolerance is absolute. It is set from the sum of squares at the start of each round, and rounds go on
 //   while the sum falls by much.
 // - It takes a problem that cannot be evaluated for a solved one, and may end at NaN. Here a start
@@ -89,7 +92,7 @@ Point<P> box_step(const NormalEquations<P>& normal, double damping, const Point<
     Eigen::Matrix<double, P, P> hessian = normal.hessian;
     // A direction that no residual sees must not make the matrix singular.
     hessian.diagonal() *= 1 + damping;
-    hessian.diagonal().array() += 1e-14 * normal.hessian.trace() + std::numeric_limits<double>::min();
+    hessian.diagonal().array() += 1e-24 * normal.hessian.trace() + std::numeric_limits<double>::min();
     const Point<P> low = box.lower - x, high = box.upper - x;
     Point<P> step = Point<P>::Zero();
     std::array<bool, P> fixed{};
@@ -146,7 +149,7 @@ Point<P> box_step(const NormalEquations<P>& normal, double damping, const Point<
     return step;
 }
 
-/// The problem as TinySolver wants to see it: P + 1 residuals, constant beyond the box.
+/// The problem as TinySolver wants to see it: P + 1 residuals, constant beyond the box, of x / unit.
 template <class Problem, int P>
 struct CompressedResiduals {
     using Scalar = double;
@@ -154,9 +157,10 @@ struct CompressedResiduals {
     const Problem& problem;
     const Box<P>& box;
     const std::array<bool, P>& on_bound;
+    const Point<P>& unit;
 
     bool operator()(const double* parameters, double* residuals, double* jacobian) const {
-        const Point<P> x = Eigen::Map<const Point<P>>(parameters);
+        const Point<P> x = Eigen::Map<const Point<P>>(parameters).cwiseProduct(unit);
         const Point<P> inside = box.nearest(x);
         Eigen::Map<Eigen::Matrix<double, P + 1, 1>> rest(residuals);
         rest.setZero();
@@ -166,10 +170,11 @@ struct CompressedResiduals {
         }
         NormalEquations<P> normal = problem.linearise(inside);
         for (int i = 0; i < P; ++i) {
-            if (x[i] == inside[i] && !on_bound[static_cast<std::size_t>(i)]) continue;
-            normal.gradient[i] = 0;
-            normal.hessian.row(i).setZero();
-            normal.hessian.col(i).setZero();
+            const bool moves = x[i] == inside[i] && !on_bound[static_cast<std::size_t>(i)];
+            const double by = moves ? unit[i] : 0;
+            normal.gradient[i] *= by;
+            normal.hessian.row(i) *= by;
+            normal.hessian.col(i) *= by;
         }
         Eigen::Map<Eigen::Matrix<double, P + 1, P>> factor(jacobian);
         factor.setZero();
@@ -208,7 +213,7 @@ minimise_squares(const Problem& problem, const Box<P>& box, Point<P>& x, const L
     Solver solver;
     solver.options.cost_threshold = 0;
     solver.options.gradient_tolerance = 0;
-    solver.options.parameter_tolerance = 1e-12;
+    solver.options.parameter_tolerance = 1e-14;
     for (;;) {
         const NormalEquations<P> normal = problem.linearise(x);
         if (!std::isfinite(normal.squares) || !normal.gradient.allFinite() || !normal.hessian.allFinite())
@@ -240,13 +245,16 @@ minimise_squares(const Problem& problem, const Box<P>& box, Point<P>& x, const L
         std::array<bool, P> on_bound{};
         for (int i = 0; i < P; ++i)
             on_bound[static_cast<std::size_t>(i)] = x[i] <= box.lower[i] || x[i] >= box.upper[i];
-        const Residuals residuals{problem, box, on_bound};
-        Point<P> next = x;
+        Point<P> unit;
+        for (int i = 0; i < P; ++i)
+            unit[i] = normal.hessian(i, i) > 0 ? 1 / std::sqrt(normal.hessian(i, i)) : 1;
+        const Residuals residuals{problem, box, on_bound, unit};
+        Point<P> next = x.cwiseQuotient(unit);
         solver.options.function_tolerance = tolerance;
         solver.options.max_num_iterations = options.max_iterations - result.iterations + 1;
         const auto& summary = solver.Solve(residuals, &next);
         result.iterations += std::min(summary.iterations, options.max_iterations - result.iterations);
-        next = box.nearest(next);
+        next = box.nearest(next.cwiseProduct(unit));
         if (next.allFinite() && 2 * summary.final_cost < result.squares) {
             x = next;
             result.squares = 2 * summary.final_cost;

@@ -1,0 +1,84 @@
+// What is remembered of a job: one sample a configuration, repeated ones averaged, models fitted only when
+// something changed.
+
+#include <cmath>
+#include <string>
+
+#include "goodput/schedule/job_history.hpp"
+#include "support/random.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace goodput;
+
+namespace {
+
+const PolluxThroughput truth{0.05, 0.001, 0.08, 0.004, 0.03, 0.002, 1.8};
+
+ThroughputSample sample_of(Shape shape, int batch) {
+    const double compute = truth.compute_seconds(batch),
+                 step = truth.step_seconds(compute, truth.sync_seconds(shape));
+    return {shape, {batch, 0}, step, step - compute};
+}
+
+}  // namespace
+
+TEST_CASE("the models of a history predict what was measured, on the types where it was measured") {
+    ThroughputFitter fitter;
+    JobHistory history(3);
+    for (const Shape shape : {Shape{1, 1}, Shape{1, 2}, Shape{1, 4}, Shape{2, 8}, Shape{4, 16}})
+        for (const int batch : {16, 64, 256}) history.add(1, sample_of(shape, batch), "job");
+    history.refit(fitter, "job");
+    const JobModel& model = history.model();
+    REQUIRE(model.types.size() == 3);
+    CHECK(model.types[0].most_replicas == 0);
+    CHECK(model.types[1].most_replicas == 16);
+    CHECK(model.types[1].last_plan == BatchPlan{256, 0});
+    for (const Shape shape : {Shape{1, 3}, Shape{2, 6}, Shape{3, 12}})
+        CHECK(model.types[1].throughput.iteration_seconds(shape, {100, 2}) ==
+              doctest::Approx(truth.iteration_seconds(shape, {100, 2})).epsilon(0.01));
+}
+
+TEST_CASE("a repeated measurement is averaged, not counted as another one") {
+    ThroughputFitter fitter;
+    JobHistory noisy(1), once(1);
+    support::Random random(1);
+    for (const Shape shape : {Shape{1, 1}, Shape{1, 2}, Shape{1, 4}})
+        for (const int batch : {16, 64}) {
+            const ThroughputSample exact = sample_of(shape, batch);
+            once.add(0, exact, "job");
+            for (int repeat = 0; repeat < 100; ++repeat) {
+                ThroughputSample sample = exact;
+                const double noise = (random.unit() - 0.5) * 0.1 * exact.step_seconds;
+                sample.step_seconds += noise;
+                noisy.add(0, sample, "job");
+            }
+            CHECK(noisy.has_measured(0, shape, batch));
+        }
+    CHECK(!noisy.has_measured(0, {1, 3}, 16));
+    noisy.refit(fitter, "job");
+    once.refit(fitter, "job");
+    const double a = noisy.model().types[0].throughput.iteration_seconds({1, 4}, {32, 0});
+    const double b = once.model().types[0].throughput.iteration_seconds({1, 4}, {32, 0});
+    CHECK(a == doctest::Approx(b).epsilon(0.02));
+}
+
+TEST_CASE("an impossible measurement is refused and leaves the history as it was") {
+    JobHistory history(1);
+    CHECK_THROWS_WITH(history.add(0, {{1, 1}, {8, 0}, 0.1, 0.2}, "job 'x'"),
+                      "job 'x': samples.sync_s is 0.2, but must be below samples.step_s = 0.1");
+    CHECK_THROWS_AS(history.add(0, {{2, 1}, {8, 0}, 0.1, 0}, "job 'x'"), std::invalid_argument);
+    CHECK_THROWS_AS(history.add(0, {{1, 1}, {8, 0}, std::nan(""), 0}, "job 'x'"), std::invalid_argument);
+    CHECK(history.model().types[0].most_replicas == 0);
+}
+
+TEST_CASE("histories are kept by name and forgotten with the job") {
+    JobHistories histories;
+    histories.of("a").add(0, sample_of({1, 1}, 16), "a");
+    histories.of("b").add(0, sample_of({1, 2}, 16), "b");
+    histories.refit("a");
+    histories.refit("b");
+    histories.forget_unless([](const std::string& name) { return name == "b"; });
+    CHECK(histories.of("a").model().types.empty());
+    CHECK(histories.of("b").model().types.at(0).most_replicas == 2);
+}

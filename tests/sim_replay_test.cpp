@@ -1,0 +1,207 @@
+// A replay conserves GPUs, time and work, and a case that can be computed by hand comes out as computed.
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "goodput/policy/queue.hpp"
+#include "goodput/policy/sia.hpp"
+#include "goodput/sim/metrics.hpp"
+#include "goodput/sim/replay.hpp"
+#include "support/random.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace goodput;
+
+namespace {
+
+/// Ten epochs of 100 iterations at the initial batch; gradient noise that grows ten-fold.
+TrainingCurve curve(int initial_batch, int max_batch) {
+    std::vector<GradientStatistics> gradients;
+    std::vector<double> progress;
+    for (int epoch = 0; epoch < 10; ++epoch) {
+        gradients.push_back({1, std::pow(10, epoch / 9.0)});
+        progress.push_back(100.0 * (epoch + 1));
+    }
+    return {{initial_batch, max_batch}, {gradients, gradients}, progress};
+}
+
+struct World {
+    Cluster cluster{{"slow", "fast"}, {}};
+    std::vector<Application> applications;
+    std::vector<Submission> submissions;
+
+    explicit World(support::Random& random, int jobs) {
+        for (std::size_t type = 0; type < 2; ++type)
+            for (int node = 0; node < 3; ++node)
+                cluster.nodes.push_back(
+                    {cluster.gpu_types[type] + std::to_string(node), type, type == 0 ? 4 : 8});
+        for (int a = 0; a < 3; ++a) {
+            Application application{.name = "application-" + std::to_string(a)};
+            application.curve = curve(32, 1024);
+            application.restart_seconds = application.restart_cost_seconds = random.integer(0, 90);
+            for (int type = 0; type < 2; ++type) {
+                const double speed = type == 0 ? 1 : 3;
+                application.types.push_back(
+                    {PolluxThroughput{random.between(0.05, 0.3) / speed, random.between(0.001, 0.01) / speed,
+                                      random.between(0.05, 0.4), random.between(0, 0.02),
+                                      random.between(0.01, 0.1), random.between(0, 0.02),
+                                      random.between(1, 3)},
+                     8, 128});
+            }
+            applications.push_back(application);
+        }
+        double time = 0;
+        for (int j = 0; j < jobs; ++j) {
+            time += random.integer(0, 200);
+            submissions.push_back({"job-" + std::to_string(j), time,
+                                   static_cast<std::size_t>(random.integer(0, 2)), 1 << random.integer(0, 3),
+                                   256});
+        }
+    }
+};
+
+template <class P>
+ReplayResult checked_replay(const World& world, P policy, const ReplayOptions& options) {
+    std::vector<double> progress(world.submissions.size());
+    double last = -1;
+    const ReplayResult result = replay(world.cluster, world.applications, world.submissions, policy, options,
+                                       [&](double now, const Snapshot& snapshot, auto make_plan) {
+                                           REQUIRE(now > last);
+                                           last = now;
+                                           const Plan& plan = make_plan();
+                                           std::vector<int> used(world.cluster.nodes.size());
+                                           for (const Decision& decision : plan.decisions)
+                                               for (const NodeShare& share : decision.placement)
+                                                   used[share.node] += share.gpus;
+                                           for (std::size_t node = 0; node < used.size(); ++node)
+                                               REQUIRE(used[node] <= world.cluster.nodes[node].gpus);
+                                           for (const Job& job : snapshot.jobs) {
+                                               REQUIRE(job.submitted_seconds <= now);
+                                               REQUIRE(*job.remaining_examples > 0);
+                                           }
+                                       });
+    // GPU seconds: whole rounds are charged, segments end with the job.
+    std::vector<double> held(world.submissions.size());
+    for (const Segment& segment : result.segments) {
+        REQUIRE(segment.end_seconds > segment.begin_seconds);
+        held[segment.job] += segment.allotment.shape.gpus * (segment.end_seconds - segment.begin_seconds);
+    }
+    for (std::size_t j = 0; j < result.jobs.size(); ++j) {
+        const JobOutcome& job = result.jobs[j];
+        CHECK(held[j] <= job.gpu_seconds + 1e-6);
+        CHECK(held[j] >= job.gpu_seconds - options.interval_seconds * 64);
+        if (!job.completed_seconds) continue;
+        CHECK(*job.completed_seconds > job.submitted_seconds);
+        for (const Segment& segment : result.segments)
+            if (segment.job == j) CHECK(segment.end_seconds <= *job.completed_seconds);
+    }
+    // At no time more GPUs of a type than there are.
+    for (const Segment& at : result.segments) {
+        int gpus = 0;
+        for (const Segment& other : result.segments)
+            if (other.allotment.gpu_type == at.allotment.gpu_type &&
+                other.begin_seconds <= at.begin_seconds && at.begin_seconds < other.end_seconds)
+                gpus += other.allotment.shape.gpus;
+        CHECK(gpus <= (at.allotment.gpu_type == 0 ? 12 : 24));
+    }
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("GPUs, time and work are conserved and every job completes, under every policy") {
+    support::Random random(1);
+    for (int round = 0; round < 12; ++round) {
+        CAPTURE(round);
+        const World world(random, 25);
+        const ReplayOptions options{.interval_seconds = random.chance(0.5) ? 60.0 : 37.0,
+                                    .moves_restart = random.chance(0.5)};
+        for (const ReplayResult& result :
+             {checked_replay(world, Sia{}, options), checked_replay(world, Fifo{}, options),
+              checked_replay(world, ShortestRemainingTime{}, options)})
+            CHECK(metrics_of(result).completed == world.submissions.size());
+    }
+}
+
+TEST_CASE(
+    "one job alone on one GPU takes the time that its epochs take, restart and waiting for the round "
+    "included") {
+    World world(
+        [] {
+            static support::Random random(9);
+            return std::ref(random);
+        }(),
+        0);
+    world.cluster = {{"only"}, {{"node", 0, 1}}};
+    Application application{.name = "single"};
+    application.curve = curve(32, 32);
+    application.restart_seconds = 25;
+    application.slowdown = 1.5;
+    application.types = {{PolluxThroughput{0.1, 0.01, 0, 0, 0, 0, 1}, 1, 32}};
+    world.applications = {application};
+    world.submissions = {{"job", 70, 0, 1, 32}};
+    const ReplayResult result = replay(world.cluster, world.applications, world.submissions, Sia{});
+    // Submitted at 70, decided at 120, trains from 145: an epoch is 100 iterations of (0.1 + 32 x 0.01) s
+    // x 1.5 = 63 s.
+    REQUIRE(result.jobs[0].completed_seconds);
+    CHECK(*result.jobs[0].completed_seconds == doctest::Approx(145 + 10 * 63).epsilon(1e-9));
+    CHECK(result.jobs[0].restarts == 0);
+    // Held from 120 to 775, charged in whole rounds of 60 s.
+    CHECK(result.jobs[0].gpu_seconds == 660);
+    const ReplayMetrics metrics = metrics_of(result);
+    CHECK(metrics.average_hours == doctest::Approx((775 - 70) / 3600.0));
+    CHECK(metrics.makespan_hours == metrics.average_hours);
+}
+
+TEST_CASE("equal inputs give equal outcomes to the last digit; a trace without jobs gives none") {
+    support::Random random(4);
+    const World world(random, 20);
+    const ReplayResult first = replay(world.cluster, world.applications, world.submissions, Sia{});
+    const ReplayResult second = replay(world.cluster, world.applications, world.submissions, Sia{});
+    REQUIRE(first.segments.size() == second.segments.size());
+    for (std::size_t j = 0; j < first.jobs.size(); ++j)
+        CHECK(*first.jobs[j].completed_seconds == *second.jobs[j].completed_seconds);
+    const ReplayResult none = replay(world.cluster, world.applications, {}, Sia{});
+    CHECK(none.rounds == 0);
+    CHECK(metrics_of(none).jobs == 0);
+}
+
+TEST_CASE("a job whose replica fits nowhere stays incomplete, and the replay ends at its last second") {
+    support::Random random(5);
+    World world(random, 3);
+    world.submissions[1].gpus = 1000;
+    const ReplayResult result = replay(world.cluster, world.applications, world.submissions,
+                                       Fifo{.backfill = true}, {.last_second = 1e6});
+    CHECK(metrics_of(result).completed == 2);
+    CHECK(!result.jobs[1].completed_seconds);
+}
+
+TEST_CASE("traces that cannot be replayed are refused with job, field and value") {
+    support::Random random(6);
+    World world(random, 3);
+    world.submissions[2].time_seconds = -5;
+    CHECK_THROWS_AS(replay(world.cluster, world.applications, world.submissions, Sia{}),
+                    std::invalid_argument);
+    world.submissions.resize(1);
+    world.submissions[0].application = 7;
+    CHECK_THROWS_WITH(replay(world.cluster, world.applications, world.submissions, Sia{}),
+                      "job 'job-0': application is 7, but must be one of those given");
+    world.submissions[0].application = 0;
+    CHECK_THROWS_WITH(
+        replay(world.cluster, world.applications, world.submissions, Sia{}, {.interval_seconds = 0}),
+        "replay: interval is 0, but must be a finite number above 0");
+}
+
+TEST_CASE("gradient statistics between tabulated batch sizes are linear, and outside constant") {
+    const TrainingCurve table({10, 30}, {{{1, 2}}, {{3, 8}}}, {5});
+    CHECK(table.gradient(10, 0).variance == 2);
+    CHECK(table.gradient(20, 0).variance == 5);
+    CHECK(table.gradient(15, 0).squared_norm == 1.5);
+    CHECK(table.gradient(1, 0).variance == 2);
+    CHECK(table.gradient(99, 0).variance == 8);
+    CHECK_THROWS_AS(TrainingCurve({10, 10}, {{{1, 2}}, {{3, 8}}}, {5}), std::invalid_argument);
+    CHECK_THROWS_AS(TrainingCurve({10}, {{{1, 2}}}, {5, 4}), std::invalid_argument);
+}

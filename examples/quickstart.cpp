@@ -6,13 +6,12 @@ int main() {
     now.cluster = {{"T4", "A100"}, {{"small-0", 0, 4}, {"small-1", 0, 4}, {"big-0", 1, 8}}};
     for (const char* name : {"vision", "speech", "language"}) {
         goodput::Job job{.name = name, .max_gpus = 8, .initial_batch = 128, .max_batch = 4096};
-        job.types = {{.min_atomic_batch = 16, .max_atomic_batch = 256},
-                     {.min_atomic_batch = 16, .max_atomic_batch = 512}};
+        job.types = {{.max_atomic_batch = 256, .reference_rate = 400},  // examples a second of one GPU
+                     {.max_atomic_batch = 512, .reference_rate = 2500}};
         job.gradient = {.squared_norm = 1, .variance = 6};  // at the initial batch size
         now.jobs.push_back(job);
     }
-    goodput::JobHistories
-        measured;  // "vision" has been seen on 1 and 2 T4: nodes, GPUs, batch, step and sync seconds
+    goodput::JobHistories measured;  // of "vision" on T4: {nodes, GPUs}, {batch a GPU, accumulation}, seconds
     measured.of("vision").add(0, {{1, 1}, {128, 0}, 0.31, 0.00}, "vision");
     measured.of("vision").add(0, {{1, 2}, {128, 0}, 0.34, 0.03}, "vision");
     measured.refit("vision");

@@ -17,8 +17,9 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// A quadratic loss seen through noisy gradients: at a point of curvature h_i and distance x_i the gradient is
-/// h_i x_i plus Gaussian noise of variance `noise_i` at the initial batch size, and noise_i / S at S times that.
+/// A quadratic loss seen through noisy gradients: at a point of curvature h_i and distance x_i the gradient
+/// is h_i x_i plus Gaussian noise of variance `noise_i` at the initial batch size, and noise_i / S at S times
+/// that.
 struct NoisyQuadratic {
     std::vector<double> gradient, noise;
 

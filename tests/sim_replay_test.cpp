@@ -129,15 +129,12 @@ TEST_CASE("GPUs, time and work are conserved and every job completes, under ever
 TEST_CASE(
     "one job alone on one GPU takes the time that its epochs take, restart and waiting for the round "
     "included") {
-    World world(
-        [] {
-            static support::Random random(9);
-            return std::ref(random);
-        }(),
-        0);
+    support::Random random(9);
+    World world(random, 0);
     world.cluster = {{"only"}, {{"node", 0, 1}}};
     Application application{.name = "single"};
-    application.curve = curve(32, 32);
+    application.curve = TrainingCurve({32}, {std::vector<GradientStatistics>(10, {1, 1})},
+                                      {100, 200, 300, 400, 500, 600, 700, 800, 900, 1000});
     application.restart_seconds = 25;
     application.slowdown = 1.5;
     application.types = {{PolluxThroughput{0.1, 0.01, 0, 0, 0, 0, 1}, 1, 32}};

@@ -50,8 +50,8 @@ struct AllotResult {
         static constexpr const char* statuses[] = {"optimal", "feasible", "infeasible"};
         static constexpr const char* stops[] = {"proven", "deadline reached", "memory limit reached"};
         return std::string(statuses[static_cast<int>(status)]) + " (" + stops[static_cast<int>(stopped)] +
-               "): objective " + text_of(objective) + ", bound " + text_of(bound) + ", " + text_of(passes) +
-               " price passes, " + text_of(nodes) + " search states";
+               "): objective " + rounded_text_of(objective) + ", bound " + rounded_text_of(bound) + ", " +
+               text_of(passes) + " price passes, " + text_of(nodes) + " search states";
     }
 };
 

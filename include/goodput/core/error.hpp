@@ -23,6 +23,14 @@ requires std::is_arithmetic_v<Number> std::string text_of(Number number) {
 }
 inline std::string text_of(bool flag) { return flag ? "true" : "false"; }
 
+/// A number with six significant digits, for sentences that people read.
+inline std::string rounded_text_of(double number) {
+    char buffer[64];
+    const auto [end, error] =
+        std::to_chars(buffer, buffer + sizeof buffer, number, std::chars_format::general, 6);
+    return error == std::errc{} ? std::string(buffer, end) : std::string("?");
+}
+
 /// Throws std::invalid_argument: "SUBJECT: FIELD is VALUE, but must be EXPECTED".
 /// `subject` names the job, node or problem that the input is about, for example "job 'bert-3'".
 [[noreturn]] inline void bad_input(std::string_view subject, std::string_view field, std::string_view value,

@@ -54,7 +54,7 @@ inline constexpr std::array<std::string_view, 7> throughput_parameter_names{
     "alpha_c", "beta_c", "alpha_n", "beta_n", "alpha_r", "beta_r", "gamma"};
 
 struct FitOptions {
-    std::optional<PolluxThroughput> start;  ///< a previous fit of this job, to start from
+    std::optional<PolluxThroughput> start{};  ///< a previous fit of this job, to start from
     int max_iterations = 60;
     bool robust = true;                               ///< weigh stragglers down
     std::string_view subject = "throughput samples";  ///< whom messages about bad samples name
@@ -191,22 +191,27 @@ inline void ThroughputFitter::read(std::span<const ThroughputSample> samples, st
 }
 
 inline void ThroughputFitter::solve(ThroughputFit& fit, const FitOptions& options) const {
-    detail::Point<7> x = residuals_.coordinates(fit.model);
-    const detail::LeastSquaresResult found =
-        detail::minimise_squares<7>(residuals_, residuals_.box(fit.model), x,
-                                    {.max_iterations = options.max_iterations - fit.iterations,
-                                     .relative_tolerance = 1e-6,
-                                     .absolute_tolerance = 1e-20 * static_cast<double>(rows_.size())});
-    using Found = detail::LeastSquaresStatus;
-    fit.iterations += found.iterations;
-    fit.status = found.status == Found::converged         ? FitStatus::converged
-                 : found.status == Found::iteration_limit ? FitStatus::iteration_limit
-                                                          : FitStatus::start_kept;
-    if (found.status != Found::failed) fit.model = residuals_.natural(x);
+    for (int again = 0; again < 3; ++again) {
+        detail::Point<7> x = residuals_.coordinates(fit.model);
+        const detail::LeastSquaresResult found =
+            detail::minimise_squares<7>(residuals_, residuals_.box(fit.model), x,
+                                        {.max_iterations = options.max_iterations - fit.iterations,
+                                         .relative_tolerance = 1e-6,
+                                         .absolute_tolerance = 1e-18 * static_cast<double>(rows_.size())});
+        using Found = detail::LeastSquaresStatus;
+        fit.iterations += found.iterations;
+        fit.status = found.status == Found::converged         ? FitStatus::converged
+                     : found.status == Found::iteration_limit ? FitStatus::iteration_limit
+                                                              : FitStatus::start_kept;
+        if (found.status == Found::failed) return;
+        fit.model = residuals_.natural(x);
+        if (!detail::restart_synchronising(residuals_, fit.model)) return;
+    }
 }
 
-/// Weighs samples outside six robust standard deviations by how far they are out, and returns their number;
-/// none if there are too many of them to be strangers among the others.
+/// Weighs samples outside six robust standard deviations by how far they are out, and returns their number.
+/// If they are too many to be strangers among the others, then only one that is twice as far out as any
+/// other.
 inline int ThroughputFitter::weigh_stragglers_down(const PolluxThroughput& model) {
     const std::size_t count = rows_.size();
     if (count < 4) return 0;
@@ -225,10 +230,21 @@ inline int ThroughputFitter::weigh_stragglers_down(const PolluxThroughput& model
         std::nth_element(sorted.begin(), middle, sorted.end());
         return std::max(6 * 1.4826 * *middle, 0.05);
     };
-    const double limit_compute = limit_of(compute), limit_step = limit_of(step);
+    double limit_compute = limit_of(compute), limit_step = limit_of(step), first = 0, second = 0;
     std::size_t out = 0;
-    for (std::size_t i = 0; i < count; ++i) out += compute[i] > limit_compute || step[i] > limit_step ? 1 : 0;
-    if (out == 0 || out > std::max<std::size_t>(1, count / 8)) return 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const double far = std::max(compute[i] / limit_compute, step[i] / limit_step);
+        out += far > 1 ? 1 : 0;
+        second = std::max(second, std::min(far, first));
+        first = std::max(first, far);
+    }
+    if (out == 0) return 0;
+    if (out > std::max<std::size_t>(1, count / 8)) {
+        if (first < 2 * second) return 0;
+        limit_compute *= second;
+        limit_step *= second;
+        out = 1;
+    }
     for (std::size_t i = 0; i < count; ++i) {
         rows_[i].weight_compute = detail::compute_weight * std::min(1.0, limit_compute / compute[i]);
         rows_[i].weight_step = std::min(1.0, limit_step / step[i]);

@@ -55,7 +55,7 @@ struct PolluxThroughput {
         // a loop over many steps works on several at a time.
         const bool computing_longer = compute >= sync;
         const double longer = computing_longer ? compute : sync, shorter = computing_longer ? sync : compute;
-        const double ratio = shorter < longer ? shorter / longer : 1;
+        const double ratio = shorter / (longer + 0x1p-1022);  // 0 for 0 / 0
         const double lower_power = detail::exp2_of((gamma - 1) * detail::log2_of(ratio));
         const double of_longer = detail::exp2_of((1 / gamma - 1) * detail::log2_of(1 + ratio * lower_power));
         const double of_shorter = of_longer * lower_power;

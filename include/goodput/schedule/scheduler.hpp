@@ -236,10 +236,10 @@ private:
         const double value = values_of(j)[best];
         if (value <= 0)
             return {Outcome::waits, "the policy offers it nothing this round (" + what + " has value " +
-                                        text_of(value) + ")"};
+                                        rounded_text_of(value) + ")"};
         if (best_reduced <= 0)
-            return {Outcome::waits, what + " would be worth " + text_of(value) + " to it, but " +
-                                        text_of(best_price) + " to others"};
+            return {Outcome::waits, what + " would be worth " + rounded_text_of(value) + " to it, but " +
+                                        rounded_text_of(best_price) + " to others"};
         return {Outcome::waits,
                 "its best option, " + what + ", does not fit beside those of others in this round"};
     }

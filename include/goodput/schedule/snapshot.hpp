@@ -58,8 +58,8 @@ struct Plan {
             restarting += decision.restarts ? 1 : 0;
         }
         return text_of(running) + " of " + text_of(decisions.size()) + " jobs run, " + text_of(restarting) +
-               " of them (re)start; value " + text_of(objective) + ", at most " + text_of(bound) +
-               " possible";
+               " of them (re)start; value " + rounded_text_of(objective) + ", at most " +
+               rounded_text_of(bound) + " possible";
     }
 };
 

@@ -59,13 +59,13 @@ struct PolluxRow {
 
 /// Rows in three blocks: one replica, several on one node, several nodes.
 struct PolluxRows {
-    std::span<const PolluxRow> single, node, network;
+    std::span<const PolluxRow> single{}, node{}, network{};
 };
 
 inline double square(double value) { return value * value; }
 
 struct PolluxResiduals {
-    PolluxRows rows;
+    PolluxRows rows{};
     std::array<double, 6> scale{};  ///< of alphas and betas: as much as computing takes, in their own unit
     std::array<bool, 7> held{};     ///< not to be moved: no derivatives by these
     double gamma_weight = 0;        ///< omega

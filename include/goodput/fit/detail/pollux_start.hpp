@@ -131,6 +131,32 @@ inline std::array<double, 2> synchronising_start(std::span<const PolluxRow> bloc
     return sums.line();
 }
 
+/// Where synchronising in a block has gone to zero: with gamma > 1 the residuals have no slope there, so that
+/// no descent leads back. Starts it anew from the samples if that fits better; whether it did.
+inline bool restart_synchronising(const PolluxResiduals& residuals, PolluxThroughput& model) {
+    const auto dead = [&](std::size_t alpha, double alpha_value, double beta_value) {
+        return !residuals.held[alpha] && alpha_value < 1e-6 * residuals.scale[alpha] &&
+               beta_value < 1e-6 * residuals.scale[alpha + 1];
+    };
+    const bool network = dead(2, model.alpha_n, model.beta_n), node = dead(4, model.alpha_r, model.beta_r);
+    if ((!network && !node) || model.gamma == 1) return false;
+    PolluxThroughput other = model;
+    if (network) {
+        const auto [alpha, beta] =
+            synchronising_start(residuals.rows.network, model.gamma, residuals.held[3]);
+        other.alpha_n = std::max(alpha, model.alpha_n);
+        if (!residuals.held[3]) other.beta_n = std::max(beta, model.beta_n);
+    }
+    if (node) {
+        const auto [alpha, beta] = synchronising_start(residuals.rows.node, model.gamma, residuals.held[5]);
+        other.alpha_r = std::max(alpha, model.alpha_r);
+        if (!residuals.held[5]) other.beta_r = std::max(beta, model.beta_r);
+    }
+    if (!(residuals.squares_of(other) < (1 - 1e-6) * residuals.squares_of(model))) return false;
+    model = other;
+    return true;
+}
+
 /// The best of a few closed-form starts, computing parameters as in `by_line`.
 inline PolluxThroughput cold_start(const PolluxResiduals& residuals, const PolluxThroughput& by_line) {
     const auto with_gamma = [&](double gamma) {

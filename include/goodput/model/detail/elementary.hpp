@@ -6,6 +6,7 @@
 // that it matters least where the power is small.
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 namespace goodput::detail {
@@ -30,10 +31,9 @@ inline double log2_of(double x) {
 // 2^y for y <= 1023, at least 2^-1000, and never above 1 for y <= 0. With n the integer next to y and z = y - n,
 // it is 2^n (1 + z Q(z)): Q interpolates (2^z - 1) / z at Chebyshev's points.
 inline double exp2_of(double y) {
-    y = -1000 < y ? y : -1000;
     // Adding 3/2 2^52 rounds to an integer, and leaves it in the last bits.
-    const double shifted = y + 0x1.8p52;
-    const double z = y - (shifted - 0x1.8p52), z2 = z * z, z4 = z2 * z2;
+    const double n = (y + 0x1.8p52) - 0x1.8p52;
+    const double z = y - n, z2 = z * z, z4 = z2 * z2;
     const double low = (0x1.62e42fefa39efp-1 + 0x1.ebfbdff82c598p-3 * z) +
                        (0x1.c6b08d704a0c2p-5 + 0x1.3b2ab6fba1ddap-7 * z) * z2;
     const double middle = (0x1.5d87fe78a5276p-10 + 0x1.430913096fd9fp-13 * z) +
@@ -41,6 +41,7 @@ inline double exp2_of(double y) {
     const double high =
         (0x1.b524fae627834p-24 + 0x1.e6063f7217bc6p-28 * z) + 0x1.e9d3fe3952179p-32 * z2;
     const double fraction = 1 + z * (low + (middle + high * z4) * z4);
+    const double shifted = 0.5 * ((n - 1000) + std::abs(n + 1000)) + 0x1.8p52;  // n, at least -1000
     return std::bit_cast<double>(std::bit_cast<std::uint64_t>(fraction) +
                                  (std::bit_cast<std::uint64_t>(shifted) << 52));
 }

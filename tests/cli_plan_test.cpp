@@ -1,0 +1,539 @@
+// `goodput plan`, driven through pipes.
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "goodput/model/pollux.hpp"
+#include "support/program.hpp"
+#include "support/random.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using goodput::PolluxThroughput;
+using goodput::Shape;
+using Json = nlohmann::ordered_json;
+using support::Program;
+
+Program plan(std::vector<std::string> options = {}) {
+    options.insert(options.begin(), {GOODPUT_PROGRAM, "plan"});
+    return Program(std::move(options));
+}
+
+Json ask(Program& program, const Json& line) {
+    const Json answer = Json::parse(program.ask(line.dump()));
+    REQUIRE_MESSAGE(!answer.contains("error"), answer.dump());
+    return answer;
+}
+
+Json node(const std::string& type, int index, int gpus) {
+    return {{"name", type + "-" + std::to_string(index)}, {"gpu_type", type}, {"gpus", gpus}};
+}
+
+/// 6 nodes of 4 aws, 2 of 8 dgx, 3 of 8 rtx: 64 GPUs.
+Json sixty_four_gpus() {
+    Json nodes = Json::array();
+    for (int i = 0; i < 6; ++i) nodes.push_back(node("aws", i, 4));
+    for (int i = 0; i < 2; ++i) nodes.push_back(node("dgx", i, 8));
+    for (int i = 0; i < 3; ++i) nodes.push_back(node("rtx", i, 8));
+    return nodes;
+}
+
+Json job(const std::string& name, double submitted = 0) {
+    return {{"name", name},
+            {"submitted_s", submitted},
+            {"restarts", 0},
+            {"restart_cost_s", 30},
+            {"attained_gpu_s", 0},
+            {"gpus", {1, 64}},
+            {"adapt", "batch"},
+            {"batch",
+             {{"initial", 128},
+              {"max", 4096},
+              {"local", {{"aws", {32, 1024}}, {"dgx", {32, 4096}}, {"rtx", {32, 1024}}}}}},
+            {"gradient", {{"sqr", 1.2}, {"var", 3.4}}},
+            {"samples", Json::array()},
+            {"preemptible", true},
+            {"placement", nullptr}};
+}
+
+Json round_of(double time, const Json& nodes, const Json& jobs) {
+    return {{"time_s", time}, {"nodes", nodes}, {"jobs", jobs}};
+}
+
+Json placement(std::initializer_list<std::pair<const char*, int>> shares) {
+    Json nodes = Json::array();
+    for (const auto& [node, gpus] : shares) nodes.push_back(Json::array({node, gpus}));
+    return {{"nodes", nodes}};
+}
+
+Json sample(const std::string& type, Shape shape, int batch, double speed = 1) {
+    const PolluxThroughput truth{0.01, 5e-4, 0.03, 0.002, 0.01, 0.001, 1.4};
+    static const std::map<std::string, double> seconds{{"aws", 1}, {"dgx", 0.2}, {"rtx", 0.6}};
+    const double factor = seconds.at(type) / speed, compute = truth.compute_seconds(batch);
+    const double step = truth.step_seconds(compute, truth.sync_seconds(shape));
+    return {{"gpu_type", type},        {"nodes", shape.nodes},        {"gpus", shape.gpus},
+            {"local_batch", batch},    {"accumulation", 0},           {"step_s", step * factor},
+            {"sync_s", (step - compute) * factor}};
+}
+
+/// The answer without what differs from run to run.
+Json untimed(Json answer) {
+    answer.erase("milliseconds");
+    return answer;
+}
+
+const Json& entry(const Json& answer, const std::string& name) {
+    for (const Json& of_job : answer["plan"])
+        if (of_job["name"] == name) return of_job;
+    throw std::runtime_error("no job " + name);
+}
+
+Shape shape_of(const Json& entry) {
+    Shape shape;
+    for (const Json& share : entry["nodes"]) {
+        ++shape.nodes;
+        shape.gpus += share[1].get<int>();
+    }
+    return shape;
+}
+
+/// Nobody gets what is not there, and every job gets what it may hold.
+void check_plan(const Json& round, const Json& answer) {
+    std::map<std::string, int> left;
+    std::map<std::string, std::string> type_of;
+    std::set<std::string> types;
+    for (const Json& node : round["nodes"]) {
+        left[node["name"]] = node["gpus"];
+        type_of[node["name"]] = node["gpu_type"];
+        types.insert(node["gpu_type"].get<std::string>());
+    }
+    REQUIRE(answer["plan"].size() == round["jobs"].size());
+    for (std::size_t j = 0; j < round["jobs"].size(); ++j) {
+        const Json &wish = round["jobs"][j], &got = answer["plan"][j];
+        CAPTURE(wish.dump());
+        CAPTURE(got.dump());
+        CHECK(got["name"] == wish["name"]);
+        if (got["nodes"].empty()) {
+            CHECK((got["outcome"] == "waits" || got["outcome"] == "impossible"));
+            CHECK(got["why"] != "");
+            CHECK((wish["preemptible"] == true || wish["placement"].is_null()));
+            continue;
+        }
+        std::set<std::string> distinct;
+        for (const Json& share : got["nodes"]) {
+            REQUIRE(left.contains(share[0]));
+            CHECK(type_of[share[0]] == got["gpu_type"]);
+            CHECK(share[1].get<int>() >= 1);
+            CHECK((left[share[0]] -= share[1].get<int>()) >= 0);
+            distinct.insert(share[0].get<std::string>());
+        }
+        CHECK(distinct.size() == got["nodes"].size());
+        const int gpus = shape_of(got).gpus;
+        CHECK(gpus >= wish["gpus"][0].get<int>());
+        CHECK(gpus <= wish["gpus"][1].get<int>());
+        if (wish.contains("gpus_per_replica"))
+            CHECK(gpus % wish["gpus_per_replica"].value(got["gpu_type"].get<std::string>(), 1) == 0);
+        if (wish["preemptible"] == false && !wish["placement"].is_null())
+            CHECK(got["nodes"] == wish["placement"]["nodes"]);
+        const Json& local = wish["batch"]["local"][got["gpu_type"].get<std::string>()];
+        CHECK(got["local_batch"] >= local[0]);
+        CHECK(got["local_batch"] <= local[1]);
+        CHECK(got["goodput"].get<double>() > 0);
+    }
+    CHECK(answer["objective"].get<double>() <= answer["bound"].get<double>() + 1e-9);
+    CHECK(answer["prices"].size() == types.size());
+    for (const auto& [type, price] : answer["prices"].items()) {
+        CHECK(types.contains(type));
+        CHECK(price.get<double>() >= 0);
+    }
+    for (const char* step : {"fit", "value", "allot", "place"})
+        CHECK(answer["milliseconds"][step].get<double>() >= 0);
+}
+
+/// A cluster that carries out the plans, with jobs that come, measure, and go, and nodes that fail and return.
+class World {
+public:
+    explicit World(std::uint64_t seed) : random_(seed), all_(sixty_four_gpus()) {}
+
+    Json next_round() {
+        ++round_;
+        Json nodes = Json::array();
+        for (const Json& node : all_)
+            if (!random_.chance(0.05) || keeps_someone(node["name"])) nodes.push_back(node);
+        std::erase_if(jobs_, [&](const Json&) { return random_.chance(0.05); });
+        for (int fresh = random_.integer(0, 4); fresh > 0; --fresh) jobs_.push_back(newcomer());
+        Json jobs = Json::array();
+        for (Json& job : jobs_) {
+            measure(job);
+            jobs.push_back(job);
+            job["samples"] = Json::array();
+        }
+        return round_of(60.0 * round_, nodes, jobs);
+    }
+
+    void carry_out(const Json& answer) {
+        for (std::size_t j = 0; j < jobs_.size(); ++j) {
+            Json& job = jobs_[j];
+            const Json& got = answer["plan"][j];
+            const Json before = job["placement"].is_null() ? Json::array() : job["placement"]["nodes"];
+            job["placement"] = nullptr;
+            if (!got["nodes"].empty()) {
+                job["placement"] = {{"nodes", got["nodes"]}};
+                job["type"] = got["gpu_type"];
+                job["local_batch"] = got["local_batch"];
+                if (before != got["nodes"]) job["restarts"] = job["restarts"].get<int>() + 1;
+            }
+        }
+    }
+
+private:
+    bool keeps_someone(const std::string& node) const {
+        for (const Json& job : jobs_)
+            if (job["preemptible"] == false && !job["placement"].is_null())
+                for (const Json& share : job["placement"]["nodes"])
+                    if (share[0] == node) return true;
+        return false;
+    }
+
+    Json newcomer() {
+        Json fresh = job("job-" + std::to_string(count_++), 60.0 * round_);
+        if (random_.chance(0.2)) fresh["gradient"] = nullptr;
+        if (random_.chance(0.2)) fresh["preemptible"] = false;
+        if (random_.chance(0.15)) {
+            fresh["adapt"] = random_.chance(0.5) ? "gpus" : "none";
+            fresh["gpus"] = {2, fresh["adapt"] == "none" ? 4 : 16};
+            fresh["batch"]["target"] = 512;
+        }
+        if (random_.chance(0.15)) fresh["gpus_per_replica"] = {{"aws", 4}, {"dgx", 2}};
+        if (random_.chance(0.2)) fresh["batch"]["local"].erase("aws");
+        return fresh;
+    }
+
+    void measure(Json& job) {
+        if (job["placement"].is_null()) return;
+        const Shape shape = shape_of(job["placement"]);
+        const int batch = job["local_batch"].get<int>();
+        job["attained_gpu_s"] = job["attained_gpu_s"].get<double>() + 60.0 * shape.gpus;
+        for (int i = random_.integer(1, 3); i > 0; --i)
+            job["samples"].push_back(
+                sample(job["type"], shape, batch, random_.between(0.9, 1.1)));
+    }
+
+    support::Random random_;
+    Json all_;
+    std::vector<Json> jobs_;
+    int round_ = 0, count_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("round after round nobody gets what is not there, under every policy") {
+    const std::vector<std::vector<std::string>> policies{
+        {},
+        {"--policy-option", "p=1", "--policy-option", "lambda=-2"},
+        {"--policy", "fifo", "--policy-option", "backfill=true"},
+        {"--policy", "srtf"}};
+    std::uint64_t seed = 1;
+    for (const std::vector<std::string>& options : policies) {
+        Program program = plan(options);
+        World world(seed++);
+        for (int round = 0; round < 60; ++round) {
+            const Json line = world.next_round();
+            const Json answer = ask(program, line);
+            check_plan(line, answer);
+            world.carry_out(answer);
+        }
+        const Program::End end = program.finish();
+        CHECK(end.status == 0);
+        CHECK(end.errors == "");
+    }
+}
+
+TEST_CASE("what runs stays where it is when nothing changes") {
+    for (const char* policy : {"sia", "fifo"}) {
+        Program program = plan({"--policy", policy});
+        Json jobs = Json::array();
+        for (int i = 0; i < 20; ++i) jobs.push_back(job("job-" + std::to_string(i)));
+        Json answer;
+        for (int round = 0; round < 12; ++round) {
+            const Json line = round_of(60.0 * round + 600, sixty_four_gpus(), jobs);
+            const Json next = ask(program, line);
+            check_plan(line, next);
+            if (round > 8)
+                for (std::size_t j = 0; j < jobs.size(); ++j) CHECK(next["plan"][j]["nodes"] == answer["plan"][j]["nodes"]);
+            answer = next;
+            for (std::size_t j = 0; j < jobs.size(); ++j) {
+                const Json& got = answer["plan"][j];
+                const bool runs = !got["nodes"].empty();
+                jobs[j]["placement"] = runs ? Json{{"nodes", got["nodes"]}} : Json();
+                jobs[j]["samples"] = Json::array();
+                if (runs) jobs[j]["samples"].push_back(sample(got["gpu_type"], shape_of(got), got["local_batch"]));
+            }
+        }
+    }
+}
+
+TEST_CASE("a new job starts small and grows as it is measured, and only its name has to be told again") {
+    Program program = plan();
+    const Json nodes = sixty_four_gpus();
+    Json alone = job("a");
+    const Json first = ask(program, round_of(60, nodes, Json::array({alone})));
+    CHECK(shape_of(entry(first, "a")).gpus == 1);
+    CHECK(entry(first, "a")["knowledge"] == "unknown");
+
+    alone["samples"] = Json::array({sample("aws", {1, 1}, 128), sample("aws", {1, 1}, 256)});
+    const Json second = ask(program, round_of(120, nodes, Json::array({alone})));
+    CHECK(shape_of(entry(second, "a")).gpus == 2);
+    CHECK(entry(second, "a")["knowledge"] != "unknown");
+
+    SUBCASE("without new samples nothing is forgotten, and nothing is fitted") {
+        alone["samples"] = Json::array();
+        const Json third = ask(program, round_of(120, nodes, Json::array({alone})));
+        CHECK(untimed(third) == untimed(second));
+        alone.erase("samples");
+        CHECK(untimed(ask(program, round_of(120, nodes, Json::array({alone})))) == untimed(second));
+    }
+    SUBCASE("a job that was not there for a round is forgotten") {
+        ask(program, round_of(180, nodes, Json::array()));
+        alone["samples"] = Json::array();
+        CHECK(untimed(ask(program, round_of(60, nodes, Json::array({alone})))) == untimed(first));
+    }
+    SUBCASE("GPU types may come and go, and samples keep their meaning") {
+        Json others = Json::array({node("rtx", 0, 8), node("new", 0, 8)});
+        alone["samples"] = Json::array();
+        const Json moved = ask(program, round_of(180, others, Json::array({alone})));
+        CHECK(entry(moved, "a")["gpu_type"] == "rtx");
+        CHECK(untimed(ask(program, round_of(120, nodes, Json::array({alone})))) == untimed(second));
+    }
+}
+
+TEST_CASE("the order of the nodes and of the jobs does not matter to who gets how much") {
+    Json jobs = Json::array();
+    support::Random random(3);
+    for (int i = 0; i < 12; ++i) {
+        jobs.push_back(job("job-" + std::to_string(i), 7.0 * i));
+        for (const int gpus : {1, 2, 4})
+            jobs.back()["samples"].push_back(sample("aws", {1, gpus}, 128, random.between(0.3, 3)));
+    }
+    Json reversed = jobs;
+    std::reverse(reversed.begin(), reversed.end());
+    Program forward = plan(), backward = plan();
+    const Json a = ask(forward, round_of(600, sixty_four_gpus(), jobs)),
+               b = ask(backward, round_of(600, sixty_four_gpus(), reversed));
+    CHECK(a["objective"].get<double>() == doctest::Approx(b["objective"].get<double>()));
+}
+
+TEST_CASE("a job that lost a node starts anew elsewhere; one that may not be stopped is bad input") {
+    Program program = plan();
+    Json nodes = Json::array({node("aws", 0, 4), node("aws", 1, 4)});
+    Json lost = job("lost");
+    lost["samples"] = Json::array({sample("aws", {1, 4}, 128), sample("aws", {2, 8}, 128)});
+    lost["placement"] = placement({{"aws-0", 4}, {"aws-7", 4}});
+    const Json line = round_of(60, nodes, Json::array({lost}));
+    const Json answer = ask(program, line);
+    check_plan(line, answer);
+    CHECK(!entry(answer, "lost")["nodes"].empty());
+
+    lost["preemptible"] = false;
+    const Json error = Json::parse(program.ask(round_of(120, nodes, Json::array({lost})).dump()));
+    const auto text = error["error"].get<std::string>();
+    CHECK(text.find("lost") != std::string::npos);
+    CHECK(text.find("aws-7") != std::string::npos);
+}
+
+TEST_CASE("waiting and impossible are told apart") {
+    Program program = plan();
+    Json jobs = Json::array();
+    for (int i = 0; i < 3; ++i) jobs.push_back(job("small-" + std::to_string(i)));
+    Json large = job("large"), elsewhere = job("elsewhere");
+    large["gpus"] = {64, 64};
+    elsewhere["batch"]["local"] = {{"tpu", {1, 8}}};
+    jobs.push_back(large);
+    jobs.push_back(elsewhere);
+    const Json answer = ask(program, round_of(60, Json::array({node("aws", 0, 2)}), jobs));
+    int waiting = 0;
+    for (int i = 0; i < 3; ++i) waiting += entry(answer, "small-" + std::to_string(i)).contains("outcome") ? 1 : 0;
+    CHECK(waiting == 1);
+    CHECK(entry(answer, "large")["outcome"] == "impossible");
+    CHECK(entry(answer, "elsewhere")["outcome"] == "impossible");
+    // No jobs, no nodes, and nothing at all are rounds too.
+    CHECK(ask(program, round_of(120, Json::array({node("aws", 0, 2)}), Json::array()))["plan"].empty());
+    CHECK(entry(ask(program, round_of(180, Json::array(), Json::array({job("a")}))), "a")["outcome"] == "impossible");
+    CHECK(ask(program, round_of(240, Json::array(), Json::array()))["objective"] == 0);
+    CHECK(program.finish().status == 0);
+}
+
+TEST_CASE("pipeline jobs get whole replicas, and measure in GPUs") {
+    Program program = plan();
+    Json pipeline = job("gpt");
+    pipeline["gpus_per_replica"] = {{"rtx", 8}, {"dgx", 2}};
+    pipeline["gpus"] = {2, 16};
+    pipeline["batch"] = {{"initial", 12}, {"max", 384}, {"local", {{"rtx", {1, 1}}, {"dgx", {1, 1}}}}};
+    Json measured = sample("dgx", {1, 2}, 1);
+    measured["accumulation"] = 47;
+    pipeline["samples"] = Json::array({measured});
+    const Json line = round_of(60, sixty_four_gpus(), Json::array({pipeline}));
+    const Json answer = ask(program, line);
+    check_plan(line, answer);
+    CHECK(shape_of(entry(answer, "gpt")).gpus <= 16);
+
+    pipeline["samples"] = Json::array({sample("dgx", {1, 3}, 1)});
+    const auto text = Json::parse(program.ask(round_of(60, sixty_four_gpus(), Json::array({pipeline})).dump()))["error"].get<std::string>();
+    CHECK(text.find("gpus is 3") != std::string::npos);
+    CHECK(text.find("gpus_per_replica, 2") != std::string::npos);
+}
+
+TEST_CASE("a line that cannot be used says why, changes nothing, and the next is served") {
+    struct Case {
+        Json line;
+        std::vector<std::string> says;
+    };
+    const Json nodes = sixty_four_gpus();
+    Json known = job("cifar10-3");
+    known["samples"] = Json::array({sample("aws", {1, 1}, 128)});
+    const auto with = [&](const char* field, const Json& value) {
+        Json changed = known;
+        // Would be remembered if the line were.
+        changed["samples"] = {sample("aws", {1, 2}, 64), sample("rtx", {2, 16}, 64)};
+        changed[field] = value;
+        return round_of(60, nodes, Json::array({changed}));
+    };
+    const auto without = [&](const char* field) {
+        Json line = with("x", 0);
+        line["jobs"][0].erase(field);
+        return line;
+    };
+    const auto with_batch = [&](const char* field, const Json& value) {
+        Json batch = known["batch"];
+        batch[field] = value;
+        return with("batch", batch);
+    };
+    const auto with_sample = [&](const char* field, const Json& value) {
+        Json changed = sample("aws", {1, 2}, 64);
+        changed[field] = value;
+        return with("samples", {sample("aws", {1, 4}, 64), changed});
+    };
+    const auto with_node = [&](const Json& node) {
+        Json line = with("x", 0);
+        line["nodes"].push_back(node);
+        return line;
+    };
+    Json no_time = with("x", 0);
+    no_time.erase("time_s");
+    Json twice = with("x", 0);
+    twice["jobs"].push_back(known);
+    Json crowded = with("placement", placement({{"aws-0", 3}}));
+    crowded["jobs"].push_back(job("other"));
+    crowded["jobs"][1]["placement"] = placement({{"aws-0", 2}});
+    Json adapting = with("adapt", "gpus");  // without a target
+    Json mixed = with("placement", placement({{"aws-0", 4}, {"rtx-0", 8}}));
+    mixed["jobs"][0]["preemptible"] = false;
+    const std::string who = "job 'cifar10-3'";
+    const std::vector<Case> cases{
+        {Json::array(), {"array", "object"}},
+        {no_time, {"time_s", "missing"}},
+        {Json{{"time_s", "noon"}, {"nodes", nodes}, {"jobs", Json::array()}}, {"time_s", "noon", "number"}},
+        {Json{{"time_s", 1}, {"jobs", Json::array()}}, {"nodes", "missing"}},
+        {Json{{"time_s", 1}, {"nodes", nodes}}, {"jobs", "missing"}},
+        {Json{{"time_s", 1}, {"nodes", nodes}, {"jobs", {1}}}, {"jobs[0]", "1", "object"}},
+        {with_node({{"name", "x"}, {"gpu_type", "aws"}, {"gpus", 0}}), {"node 'x'", "gpus", "0"}},
+        {with_node({{"name", "x"}, {"gpu_type", "aws"}, {"gpus", 2.5}}), {"node 'x'", "gpus", "2.5", "integer"}},
+        {with_node({{"name", "x"}, {"gpus", 2}}), {"node 'x'", "gpu_type", "missing"}},
+        {with_node({{"name", ""}, {"gpu_type", "aws"}, {"gpus", 4}}), {"nodes[11].name", "\"\""}},
+        {with_node({{"name", "aws-0"}, {"gpu_type", "aws"}, {"gpus", 4}}), {"node 'aws-0'", "once"}},
+        {twice, {who, "once"}},
+        {with("name", 7), {"jobs[0].name", "7", "string"}},
+        {with("submitted_s", nullptr), {who, "submitted_s", "null", "number"}},
+        {without("submitted_s"), {who, "submitted_s", "missing"}},
+        {with("restarts", "two"), {who + ": restarts is \"two\", but must be an integer"}},
+        {with("restarts", -1), {who, "restarts", "-1"}},
+        {with("restarts", 1e18), {who, "restarts", "1e+18", "integer"}},
+        {with("restart_cost_s", -3), {who, "restart_cost_s", "-3"}},
+        {with("attained_gpu_s", "many"), {who, "attained_gpu_s", "many"}},
+        {without("gpus"), {who, "gpus", "missing"}},
+        {with("gpus", 4), {who, "gpus", "4", "pair"}},
+        {with("gpus", {0, 4}), {who, "gpus[0]", "0"}},
+        {with("gpus", {4, 2}), {who, "gpus[1]", "2", "4"}},
+        {with("adapt", "both"), {who, "adapt", "both", "none"}},
+        {adapting, {who, "batch.target", "missing"}},
+        {without("batch"), {who, "batch", "missing"}},
+        {with_batch("initial", 0), {who, "batch.initial", "0"}},
+        {with_batch("max", 64), {who, "batch.max", "64"}},
+        {with_batch("max", nullptr), {who, "batch.max", "null"}},
+        {with_batch("local", nullptr), {who, "batch.local", "null", "object"}},
+        {with_batch("local", {{"aws", 32}}), {who, "batch.local.aws", "32", "pair"}},
+        {with_batch("local", {{"aws", {32, 16}}}), {who, "batch.local.aws[1]", "16"}},
+        {with("gpus_per_replica", {{"aws", 0}}), {who, "gpus_per_replica.aws", "0"}},
+        {with("gradient", {{"sqr", -1}, {"var", 1}}), {who, "gradient.sqr", "-1"}},
+        {with("gradient", {{"sqr", 1}}), {who, "gradient.var", "missing"}},
+        {with("gradient", 3), {who, "gradient", "3", "object"}},
+        {with("remaining_examples", -1), {who, "remaining_examples", "-1"}},
+        {with("preemptible", "no"), {who, "preemptible", "no", "true or false"}},
+        {with("placement", placement({{"aws-0", 5}})), {who, "placement.nodes[0][1]", "5", "4"}},
+        {with("placement", placement({{"aws-0", 0}})), {who, "placement.nodes[0][1]", "0"}},
+        {with("placement", placement({{"aws-0", 1}, {"aws-0", 1}})), {who, "aws-0", "twice"}},
+        {with("placement", {{"nodes", Json::array({"aws-0"})}}), {who, "placement.nodes[0]", "pair"}},
+        {with("placement", Json::array({"aws-0"})), {who, "placement", "object"}},
+        {crowded, {"job 'other'", "aws-0"}},
+        {mixed, {who, "several GPU types"}},
+        {with("samples", 1), {who, "samples", "1", "array"}},
+        {with_sample("step_s", 0), {who, "step_s", "0"}},
+        {with_sample("sync_s", 1e9), {who, "sync_s", "1e+09"}},
+        {with_sample("nodes", 4), {who, "samples[1].gpus"}},
+        {with_sample("gpu_type", nullptr), {who, "samples[1].gpu_type", "null", "string"}},
+        {with_sample("local_batch", "x"), {who, "samples[1].local_batch", "\"x\"", "integer"}},
+    };
+    Program program = plan();
+    const Json good = round_of(120, nodes, {known, job("new", 30)});
+    Json again = good;
+    again["jobs"][0]["samples"] = Json::array();
+    const Json first = untimed(ask(program, good));
+    std::size_t line = 1;
+    for (const Case& bad : cases) {
+        CAPTURE(bad.line.dump());
+        const Json error = Json::parse(program.ask(bad.line.dump()));
+        CHECK(error["line"] == ++line);
+        REQUIRE_MESSAGE(error.contains("error"), error.dump());
+        const auto text = error["error"].get<std::string>();
+        CAPTURE(text);
+        for (const std::string& word : bad.says) CHECK(text.find(word) != std::string::npos);
+        ++line;
+        CHECK(untimed(ask(program, again)) == first);
+    }
+    CHECK(program.finish().status == 1);
+}
+
+TEST_CASE("policies and their options are checked before anything is read") {
+    struct Case {
+        std::vector<std::string> options;
+        std::vector<std::string> says;
+    };
+    const std::vector<Case> cases{
+        {{"--policy", "best"}, {"best", "sia", "fifo", "srtf"}},
+        {{"--policy-option", "q=1"}, {"'q'", "p, lambda, rounding, largest"}},
+        {{"--policy-option", "p"}, {"'p'", "key=value"}},
+        {{"--policy-option", "p=x"}, {"p", "'x'", "number"}},
+        {{"--policy-option", "p=nan"}, {"p", "nan"}},
+        {{"--policy-option", "p=0"}, {"p", "0"}},
+        {{"--policy-option", "lambda=0.5"}, {"lambda", "0.5"}},
+        {{"--policy", "fifo", "--policy-option", "backfill=perhaps"}, {"backfill", "perhaps", "true or false"}},
+        {{"--policy", "fifo", "--policy-option", "p=1"}, {"fifo", "'p'", "backfill"}},
+    };
+    for (const Case& wrong : cases) {
+        const Program::End end = plan(wrong.options).finish();
+        CHECK(end.status == 2);
+        CHECK(end.output == "");
+        for (const std::string& word : wrong.says) CHECK(end.errors.find(word) != std::string::npos);
+    }
+}

@@ -12,6 +12,7 @@
 #include "goodput/version.hpp"
 #include "plan.hpp"
 #include "policies.hpp"
+#include "replay.hpp"
 
 namespace {
 
@@ -51,11 +52,35 @@ int run(int argc, char** argv) {
         ->allow_extra_args(false);
     plan_app->footer(lines_footer + "\nWhat a line says is then forgotten as if it had not been read.");
 
+    cli::ReplayCommand replay;
+    CLI::App* replay_app = app.add_subcommand("replay", "Replay a trace of jobs under each policy");
+    replay_app->add_option(
+        "--workload", replay.workload,
+        "CSV file: name,time,application,num_replicas,batch_size; an embedded one if left out");
+    replay_app->add_option("--profiles", replay.profiles,
+                           "Folder of measured applications; embedded models of five if left out");
+    replay_app->add_option("--cluster", replay.cluster,
+                           "Nodes by GPU type, TYPE:NODESxGPUS,...; default aws:6x4,dgx-ext:2x8,rtx:3x8");
+    replay_app
+        ->add_option(
+            "--policy", replay.policies,
+            "One or more of " + std::string(cli::policy_names) + ", separated by commas; all if left out")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    replay_app->add_option("--interval", replay.interval_seconds, "Seconds from one decision to the next")
+        ->capture_default_str();
+    replay_app->add_option("--seed", replay.seed, "Breaks ties between equal values; 0: as they come")
+        ->capture_default_str();
+    replay_app->add_option("--report", replay.report, "HTML file: who held which GPUs when");
+    replay_app->add_flag("--json", replay.json, "One JSON document a policy and line instead of a table");
+    replay_app->footer("Hours from submission to completion are job completion times (JCT).");
+
     try {
         app.parse(argc, argv);
         if (allot_app->parsed()) return run_allot(allot);
         if (fit_app->parsed()) return cli::run_fit();
-        return run_plan(plan);
+        if (plan_app->parsed()) return run_plan(plan);
+        return run_replay(replay);
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : wrong_options;
     } catch (const std::invalid_argument& error) {

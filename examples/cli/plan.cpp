@@ -137,7 +137,7 @@ Json answer(const goodput::Snapshot& snapshot, const goodput::Plan& plan, const 
 
 template <class P>
 int serve_rounds(P policy) {
-    goodput::Scheduler<P> scheduler(std::move(policy), {}, goodput::LeastMovesPlacer());
+    goodput::Scheduler<P> scheduler(std::move(policy));
     Memory memory;
     return serve_lines(std::cin, std::cout, [&](const Json& document) {
         Round round = read_round(document, memory.gpu_types());

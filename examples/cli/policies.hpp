@@ -4,8 +4,10 @@
 // The policies by name, with their settings. A new one is one line in with_policy and, if it has settings,
 // one table of them.
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <initializer_list>
 #include <span>
 #include <stdexcept>
@@ -22,6 +24,17 @@ namespace cli {
 
 /// What a user may ask for; unknown names and settings are refused with the list of the known ones.
 inline constexpr std::string_view policy_names = "sia, fifo, srtf";
+
+/// The same, one by one.
+inline std::vector<std::string> all_policy_names() {
+    std::vector<std::string> names;
+    for (std::size_t begin = 0; begin < policy_names.size();) {
+        const std::size_t end = std::min(policy_names.find(", ", begin), policy_names.size());
+        names.emplace_back(policy_names.substr(begin, end - begin));
+        begin = end + 2;
+    }
+    return names;
+}
 
 /// What `--policy-option name=value` sets.
 template <class P>

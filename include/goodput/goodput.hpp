@@ -5,6 +5,7 @@
 
 #include "goodput/allot/allot.hpp"
 #include "goodput/fit/noise_scale.hpp"
+#include "goodput/fit/prediction_interval.hpp"
 #include "goodput/fit/throughput_fit.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"

@@ -142,6 +142,7 @@ private:
         const auto outcome = search_.run(served_, feasibility_prices_.prices(), feasibility_prices_.bound(),
                                          incumbent_, exact, clock, branching_, bounding_);
         result_.nodes += outcome.nodes;
+        result_.stopped = outcome.stopped;
         if (incumbent_.value < wanted - 0.5) return false;
         for (std::size_t job = 0; job < compact_.jobs(); ++job)
             if (!compact_.must[job] && incumbent_.choice[job] != detail::none)

@@ -73,8 +73,7 @@ private:
         double second = -std::numeric_limits<double>::infinity();
         double best = problem.must[job] ? second : 0;
         for (std::uint32_t k = problem.first[job]; k < problem.first[job + 1]; ++k) {
-            double reduced = problem.value[k];
-            for (const Use& use : problem.uses_of(k)) reduced -= prices[use.resource] * use.units;
+            const double reduced = problem.reduced_value(k, prices);
             reduced_[k] = reduced;
             if (reduced > best) {
                 second = best;

@@ -95,8 +95,7 @@ private:
             double best = problem.must[job] ? -std::numeric_limits<double>::infinity() : 0;
             std::uint32_t chosen = none;
             for (std::uint32_t k = problem.first[job]; k < problem.first[job + 1]; ++k) {
-                double reduced = problem.value[k];
-                for (const Use& use : problem.uses_of(k)) reduced -= trial_[use.resource] * use.units;
+                const double reduced = problem.reduced_value(k, trial_);
                 if (reduced > best) {
                     best = reduced;
                     chosen = k;

@@ -27,7 +27,8 @@ struct AllotOptions {
 enum class AllotStatus {
     optimal,    ///< proven to the gap asked for
     feasible,   ///< respects all constraints; see bound for how far from the best it can be at most
-    infeasible  ///< the jobs that must run do not fit together; choice holds nothing
+    infeasible  ///< the jobs that must run do not fit together (proven, unless stopped says otherwise);
+                ///< choice holds nothing
 };
 
 enum class StopReason { proven, deadline, memory };

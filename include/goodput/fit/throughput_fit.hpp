@@ -35,6 +35,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -95,14 +96,16 @@ public:
 
 private:
     void read(std::span<const ThroughputSample> samples, std::string_view subject);
-    void solve(ThroughputFit& fit, const FitOptions& options) const;
-    [[nodiscard]] int weigh_stragglers_down(const PolluxThroughput& model);
-    void complete(ThroughputFit& fit) const;
+    void solve(ThroughputFit& fit, const FitOptions& options);
+    [[nodiscard]] int weigh_stragglers_down();
     void estimate_covariance(ThroughputFit& fit) const;
+    void complete(ThroughputFit& fit) const;
 
     std::vector<detail::PolluxRow> rows_;
-    std::vector<double> errors_;
+    std::vector<double> compute_errors_, step_errors_;  ///< of the last solve, by row, without a sign
+    std::vector<double> sorted_;
     detail::PolluxResiduals residuals_;
+    detail::NormalEquations<7> normal_;  ///< at the last solve's end
 };
 
 /// As ThroughputFitter::fit, for a single fit.
@@ -151,7 +154,7 @@ inline ThroughputFit ThroughputFitter::fit(std::span<const ThroughputSample> sam
                               : detail::cold_start(residuals_, by_line);
     solve(fit, options);
     for (int again = 0; options.robust && again < 3; ++again) {
-        const int stragglers = weigh_stragglers_down(fit.model);
+        const int stragglers = weigh_stragglers_down();
         if (stragglers == 0) break;
         fit.stragglers = stragglers;
         solve(fit, options);
@@ -190,10 +193,10 @@ inline void ThroughputFitter::read(std::span<const ThroughputSample> samples, st
     residuals_.scale = {mean, seconds / batches, mean, mean, mean, mean};
 }
 
-inline void ThroughputFitter::solve(ThroughputFit& fit, const FitOptions& options) const {
+inline void ThroughputFitter::solve(ThroughputFit& fit, const FitOptions& options) {
     for (int again = 0; again < 3; ++again) {
         detail::Point<7> x = residuals_.coordinates(fit.model);
-        const detail::LeastSquaresResult found =
+        const detail::LeastSquaresResult<7> found =
             detail::minimise_squares<7>(residuals_, residuals_.box(fit.model), x,
                                         {.max_iterations = options.max_iterations - fit.iterations,
                                          .relative_tolerance = 1e-6,
@@ -203,37 +206,38 @@ inline void ThroughputFitter::solve(ThroughputFit& fit, const FitOptions& option
         fit.status = found.status == Found::converged         ? FitStatus::converged
                      : found.status == Found::iteration_limit ? FitStatus::iteration_limit
                                                               : FitStatus::start_kept;
-        if (found.status == Found::failed) return;
+        normal_ = found.normal;
+        if (found.status == Found::failed) break;
         fit.model = residuals_.natural(x);
-        if (!detail::restart_synchronising(residuals_, fit.model)) return;
+        if (!detail::restart_synchronising(residuals_, fit.model)) break;
     }
+    compute_errors_.resize(rows_.size());
+    step_errors_.resize(rows_.size());
+    std::size_t next = 0;
+    residuals_.for_each_row(fit.model,
+                            [&](const detail::PolluxRow&, double error_compute, double error_step) {
+                                compute_errors_[next] = std::abs(error_compute);
+                                step_errors_[next++] = std::abs(error_step);
+                            });
 }
 
 /// Weighs samples outside six robust standard deviations by how far they are out, and returns their number.
 /// If they are too many to be strangers among the others, then only one that is twice as far out as any
 /// other.
-inline int ThroughputFitter::weigh_stragglers_down(const PolluxThroughput& model) {
+inline int ThroughputFitter::weigh_stragglers_down() {
     const std::size_t count = rows_.size();
     if (count < 4) return 0;
-    // Errors of computing, errors of the step, and room to find a median in.
-    errors_.resize(3 * count);
-    const std::span<double> compute(errors_.data(), count), step(errors_.data() + count, count);
-    const std::span<double> sorted(errors_.data() + 2 * count, count);
-    std::size_t next = 0;
-    residuals_.for_each_row(model, [&](const detail::PolluxRow&, double error_compute, double error_step) {
-        compute[next] = std::abs(error_compute);
-        step[next++] = std::abs(error_step);
-    });
-    const auto limit_of = [&](std::span<const double> errors) {
-        std::copy(errors.begin(), errors.end(), sorted.begin());
-        const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(count / 2);
-        std::nth_element(sorted.begin(), middle, sorted.end());
+    const auto limit_of = [&](const std::vector<double>& errors) {
+        sorted_ = errors;
+        const auto middle = sorted_.begin() + static_cast<std::ptrdiff_t>(count / 2);
+        std::nth_element(sorted_.begin(), middle, sorted_.end());
         return std::max(6 * 1.4826 * *middle, 0.05);
     };
-    double limit_compute = limit_of(compute), limit_step = limit_of(step), first = 0, second = 0;
+    double limit_compute = limit_of(compute_errors_), limit_step = limit_of(step_errors_);
+    double first = 0, second = 0;
     std::size_t out = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        const double far = std::max(compute[i] / limit_compute, step[i] / limit_step);
+        const double far = std::max(compute_errors_[i] / limit_compute, step_errors_[i] / limit_step);
         out += far > 1 ? 1 : 0;
         second = std::max(second, std::min(far, first));
         first = std::max(first, far);
@@ -246,8 +250,8 @@ inline int ThroughputFitter::weigh_stragglers_down(const PolluxThroughput& model
         out = 1;
     }
     for (std::size_t i = 0; i < count; ++i) {
-        rows_[i].weight_compute = detail::compute_weight * std::min(1.0, limit_compute / compute[i]);
-        rows_[i].weight_step = std::min(1.0, limit_step / step[i]);
+        rows_[i].weight_compute = detail::compute_weight * std::min(1.0, limit_compute / compute_errors_[i]);
+        rows_[i].weight_step = std::min(1.0, limit_step / step_errors_[i]);
     }
     return static_cast<int>(out);
 }
@@ -263,14 +267,11 @@ inline void ThroughputFitter::complete(ThroughputFit& fit) const {
         fit.model.alpha_n = std::max(detail::free_seconds, 1.1 * fit.model.alpha_r);
         fit.model.beta_n = std::max(detail::free_seconds, 1.1 * fit.model.beta_r);
     }
-    double compute = 0, step = 0;
-    residuals_.for_each_row(fit.model,
-                            [&](const detail::PolluxRow&, double error_compute, double error_step) {
-                                compute += error_compute * error_compute;
-                                step += error_step * error_step;
-                            });
-    fit.compute_rmsle = std::sqrt(compute / fit.samples);
-    fit.step_rmsle = std::sqrt(step / fit.samples);
+    const auto mean_square = [&](const std::vector<double>& errors) {
+        return std::inner_product(errors.begin(), errors.end(), errors.begin(), 0.0) / fit.samples;
+    };
+    fit.compute_rmsle = std::sqrt(mean_square(compute_errors_));
+    fit.step_rmsle = std::sqrt(mean_square(step_errors_));
 }
 
 /// (J^T J / s^2 + prior)^-1 in units in which the parameters are about one.
@@ -279,7 +280,9 @@ inline void ThroughputFitter::estimate_covariance(ThroughputFit& fit) const {
     constexpr double assumed_deviation = 0.03, assumed_freedom = 2;
     const auto fitted = std::count(fit.identified.begin(), fit.identified.end(), true);
     const double freedom = std::max(0.0, static_cast<double>(fit.samples) - static_cast<double>(fitted));
-    const double squares = residuals_.parts(fit.model)[1];
+    double squares = 0;
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+        squares += detail::square(rows_[i].weight_step * step_errors_[i]);
     fit.degrees_of_freedom = freedom + assumed_freedom;
     fit.step_deviation =
         std::sqrt((squares + assumed_freedom * detail::square(assumed_deviation)) / fit.degrees_of_freedom);
@@ -296,24 +299,19 @@ inline void ThroughputFitter::estimate_covariance(ThroughputFit& fit) const {
             prior[alpha + 1] =
                 residuals_.held[alpha] ? 0.05 : 0.1 * values[alpha] / residuals_.scale[alpha] + 1e-3;
     }
-    const detail::NormalEquations<7> normal = residuals_.linearise_by_logarithms(fit.model);
-    Eigen::Matrix<double, 7, 1> unit;
-    for (int i = 0; i < 6; ++i) {
-        const auto at = static_cast<std::size_t>(i);
-        unit[i] = residuals_.scale[at] / values[at];
-    }
-    unit[6] = 1;
-    Eigen::Matrix<double, 7, 7> precision =
-        unit.asDiagonal() * normal.hessian * unit.asDiagonal() / detail::square(fit.step_deviation);
+    // The solver's coordinates are these units, but for gamma.
+    detail::Point<7> unit;
+    for (int i = 0; i < 6; ++i) unit[i] = residuals_.scale[static_cast<std::size_t>(i)];
+    unit[detail::gamma_index] = -detail::square(fit.model.gamma);
+    Eigen::Matrix<double, 7, 7> precision = normal_.hessian / detail::square(fit.step_deviation);
+    prior[detail::gamma_index] /= detail::square(fit.model.gamma);
     for (int i = 0; i < 7; ++i) precision(i, i) += 1 / detail::square(prior[static_cast<std::size_t>(i)]);
-    const Eigen::Matrix<double, 7, 7> inverse =
-        precision.llt().solve(Eigen::Matrix<double, 7, 7>::Identity());
+    const Eigen::Matrix<double, 7, 7> covariance =
+        unit.asDiagonal() * precision.llt().solve(Eigen::Matrix<double, 7, 7>::Identity()) *
+        unit.asDiagonal();
     for (int i = 0; i < 7; ++i)
-        for (int j = 0; j < 7; ++j) {
-            const auto row = static_cast<std::size_t>(i), column = static_cast<std::size_t>(j);
-            fit.covariance[row][column] = inverse(i, j) * (row < 6 ? residuals_.scale[row] : 1) *
-                                          (column < 6 ? residuals_.scale[column] : 1);
-        }
+        for (int j = 0; j < 7; ++j)
+            fit.covariance[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)] = covariance(i, j);
 }
 
 inline std::string ThroughputFit::report() const {

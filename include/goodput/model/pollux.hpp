@@ -17,7 +17,7 @@
 
 #include "goodput/core/batch.hpp"
 #include "goodput/core/shape.hpp"
-#include "goodput/model/detail/elementary.hpp"
+#include "goodput/model/detail/overlap.hpp"
 
 namespace goodput {
 
@@ -51,17 +51,11 @@ struct PolluxThroughput {
 
     /// The last step of an iteration, in which computing and synchronising overlap, with its derivatives.
     [[nodiscard]] OverlappedStep overlapped_step(double compute, double sync) const {
-        // Scaled by the longer part, because the powers of small times underflow at gamma = 10. No branches, so that
-        // a loop over many steps works on several at a time.
-        const bool computing_longer = compute >= sync;
-        const double longer = computing_longer ? compute : sync, shorter = computing_longer ? sync : compute;
-        const double ratio = shorter / (longer + 0x1p-1022);  // 0 for 0 / 0
-        const double lower_power = detail::exp2_of((gamma - 1) * detail::log2_of(ratio));
-        const double of_longer = detail::exp2_of((1 / gamma - 1) * detail::log2_of(1 + ratio * lower_power));
-        const double of_shorter = of_longer * lower_power;
-        const double seconds = longer * of_longer + shorter * of_shorter;
-        return {seconds < longer ? longer : seconds, computing_longer ? of_longer : of_shorter,
-                computing_longer ? of_shorter : of_longer};
+        detail::OverlappedSteps<1> one;
+        one.compute[0] = compute;
+        one.sync[0] = sync;
+        one.evaluate(gamma, 1);
+        return {one.seconds[0], one.per_compute[0], one.per_sync[0]};
     }
 
     [[nodiscard]] double step_seconds(double compute, double sync) const {

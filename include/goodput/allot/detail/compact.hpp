@@ -38,6 +38,11 @@ struct CompactProblem {
     [[nodiscard]] std::span<const Use> uses_of(std::uint32_t option) const {
         return {uses.data() + first_use[option], uses.data() + first_use[option + 1]};
     }
+    [[nodiscard]] double reduced_value(std::uint32_t option, std::span<const double> prices) const {
+        double reduced = value[option];
+        for (const Use& use : uses_of(option)) reduced -= prices[use.resource] * use.units;
+        return reduced;
+    }
     /// Differences of objectives below this are rounding.
     [[nodiscard]] double rounding() const { return 4e-16 * (static_cast<double>(jobs()) + 16) * magnitude; }
 

@@ -79,10 +79,12 @@ struct LeastSquaresOptions {
     double absolute_tolerance = 0;  ///< or by less than this
 };
 
+template <int P>
 struct LeastSquaresResult {
     LeastSquaresStatus status = LeastSquaresStatus::failed;
     double squares = std::numeric_limits<double>::quiet_NaN();  ///< at the point found
     int iterations = 0;
+    NormalEquations<P> normal;  ///< there, up to a step that changed next to nothing
 };
 
 /// The step d that minimises g d + d (H + damping diag H) d / 2 with lower <= x + d <= upper, by an active
@@ -204,28 +206,30 @@ struct CompressedResiduals {
 
 /// Moves `x` to a local minimum of the problem's sum of squares over the box, starting from what it holds.
 template <int P, class Problem>
-requires LeastSquaresProblem<Problem, P> LeastSquaresResult
-minimise_squares(const Problem& problem, const Box<P>& box, Point<P>& x, const LeastSquaresOptions& options) {
+requires LeastSquaresProblem<Problem, P> LeastSquaresResult<P> minimise_squares(
+    const Problem& problem, const Box<P>& box, Point<P>& x, const LeastSquaresOptions& options) {
     using Residuals = CompressedResiduals<Problem, P>;
     using Solver = ceres::TinySolver<Residuals>;
-    LeastSquaresResult result;
+    LeastSquaresResult<P> result;
     x = box.nearest(x);
     Solver solver;
     solver.options.cost_threshold = 0;
     solver.options.gradient_tolerance = 0;
     solver.options.parameter_tolerance = 1e-14;
     for (;;) {
-        const NormalEquations<P> normal = problem.linearise(x);
+        const NormalEquations<P>& normal = result.normal = problem.linearise(x);
         if (!std::isfinite(normal.squares) || !normal.gradient.allFinite() || !normal.hessian.allFinite())
             return result;
         result.squares = normal.squares;
         result.status = LeastSquaresStatus::converged;
         const double tolerance =
             std::max(options.relative_tolerance * normal.squares, options.absolute_tolerance);
-        // Identify. Far from the minimum the full step may fail; a damped one then still finds the bounds.
-        Point<P> step = box_step(normal, 1e-8, x, box);
-        if (-normal.gradient.dot(step) <= tolerance) return result;
-        for (const double damping : {0.03, 3.0, 0.0}) {
+        // (1) Far from the minimum the full step may fail; a damped one then still finds the bounds.
+        double promised = 0;
+        for (const double damping : {1e-8, 0.03, 3.0}) {
+            const Point<P> step = box_step(normal, damping, x, box);
+            promised = -step.dot(2 * normal.gradient + normal.hessian * step);
+            if (promised <= tolerance) break;
             if (result.iterations == options.max_iterations) {
                 result.status = LeastSquaresStatus::iteration_limit;
                 return result;
@@ -233,21 +237,22 @@ minimise_squares(const Problem& problem, const Box<P>& box, Point<P>& x, const L
             ++result.iterations;
             const Point<P> candidate = box.nearest(x + step);
             const double squares = problem.squares(candidate);
-            if (squares < result.squares) {
-                x = candidate;
-                result.squares = squares;
-                break;
-            }
-            if (damping > 0) step = box_step(normal, damping, x, box);
+            if (!(squares < result.squares)) continue;
+            x = candidate;
+            result.squares = squares;
+            break;
         }
-        if (normal.squares - result.squares <= tolerance && result.squares < normal.squares) return result;
-        if (result.iterations == options.max_iterations) continue;
+        const double gain = normal.squares - result.squares;
+        if (gain <= tolerance && (gain > 0 || promised <= tolerance)) return result;
+        // As long as steps keep what they promise, there is nothing to damp.
+        if (gain > 0.8 * promised || result.iterations == options.max_iterations) continue;
+        // (2)
         std::array<bool, P> on_bound{};
-        for (int i = 0; i < P; ++i)
-            on_bound[static_cast<std::size_t>(i)] = x[i] <= box.lower[i] || x[i] >= box.upper[i];
         Point<P> unit;
-        for (int i = 0; i < P; ++i)
+        for (int i = 0; i < P; ++i) {
+            on_bound[static_cast<std::size_t>(i)] = x[i] <= box.lower[i] || x[i] >= box.upper[i];
             unit[i] = normal.hessian(i, i) > 0 ? 1 / std::sqrt(normal.hessian(i, i)) : 1;
+        }
         const Residuals residuals{problem, box, on_bound, unit};
         Point<P> next = x.cwiseQuotient(unit);
         solver.options.function_tolerance = tolerance;
@@ -255,12 +260,10 @@ minimise_squares(const Problem& problem, const Box<P>& box, Point<P>& x, const L
         const auto& summary = solver.Solve(residuals, &next);
         result.iterations += std::min(summary.iterations, options.max_iterations - result.iterations);
         next = box.nearest(next.cwiseProduct(unit));
-        if (next.allFinite() && 2 * summary.final_cost < result.squares) {
+        if (next.allFinite() && 2 * summary.final_cost < result.squares)
             x = next;
-            result.squares = 2 * summary.final_cost;
-        } else if (!(result.squares < normal.squares)) {
+        else if (gain <= 0)
             return result;
-        }
     }
 }
 

@@ -1,0 +1,90 @@
+// How long does a throughput fit take, cold and from the fit before its last sample came? Samples are made up
+// as a job gathers them: shapes up to four nodes, 5 % noise.
+
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <cstddef>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "goodput/fit/prediction_interval.hpp"
+#include "goodput/fit/throughput_fit.hpp"
+
+namespace {
+
+using goodput::Shape;
+using goodput::ThroughputSample;
+
+std::vector<ThroughputSample> samples_of(std::size_t count) {
+    constexpr goodput::PolluxThroughput truth{0.05, 0.001, 0.06, 0.003, 0.03, 0.002, 1.7};
+    constexpr Shape shapes[] = {{1, 1}, {1, 2}, {1, 4}, {2, 8}, {1, 3}, {4, 16}, {3, 12}};
+    std::mt19937_64 random(5);
+    const auto noise = [&] {
+        double sum = -6;
+        for (int i = 0; i < 12; ++i) sum += static_cast<double>(random() >> 11) * 0x1.0p-53;
+        return std::exp(0.05 * sum);
+    };
+    std::vector<ThroughputSample> samples;
+    for (std::size_t i = 0; i < count; ++i) {
+        const Shape shape = shapes[i % std::size(shapes)];
+        const int batch = 16 + static_cast<int>(random() % 113);
+        const double compute = truth.compute_seconds(batch) * noise();
+        const double sync = truth.iteration_seconds(shape, {batch, 0}) - truth.compute_seconds(batch);
+        samples.push_back({shape, {batch, 0}, compute + sync * noise(), sync});
+        samples.back().sync_seconds = samples.back().step_seconds - compute;
+    }
+    return samples;
+}
+
+void cold(benchmark::State& state) {
+    const std::vector<ThroughputSample> samples = samples_of(static_cast<std::size_t>(state.range(0)));
+    goodput::ThroughputFitter fitter;
+    int iterations = 0;
+    for (auto _ : state) {
+        const goodput::ThroughputFit fit = fitter.fit(samples);
+        iterations = fit.iterations;
+        benchmark::DoNotOptimize(fit.model);
+    }
+    state.counters["iterations"] = iterations;
+}
+
+void warm(benchmark::State& state) {
+    const std::vector<ThroughputSample> samples = samples_of(static_cast<std::size_t>(state.range(0)));
+    goodput::ThroughputFitter fitter;
+    const goodput::ThroughputFit before = fitter.fit(std::span(samples).first(samples.size() - 1));
+    int iterations = 0;
+    for (auto _ : state) {
+        const goodput::ThroughputFit fit = fitter.fit(samples, {.start = before.model});
+        iterations = fit.iterations;
+        benchmark::DoNotOptimize(fit.model);
+    }
+    state.counters["iterations"] = iterations;
+}
+
+/// A scheduling round: 20 jobs with 5 to 30 samples, each a sample more than before.
+void round_of_20_jobs(benchmark::State& state) {
+    goodput::ThroughputFitter fitter;
+    std::vector<std::vector<ThroughputSample>> jobs;
+    std::vector<goodput::PolluxThroughput> before;
+    for (std::size_t job = 0; job < 20; ++job) {
+        jobs.push_back(samples_of(5 + job * 25 / 19));
+        before.push_back(fitter.fit(std::span(jobs.back()).first(jobs.back().size() - 1)).model);
+    }
+    for (auto _ : state)
+        for (std::size_t job = 0; job < jobs.size(); ++job)
+            benchmark::DoNotOptimize(fitter.fit(jobs[job], {.start = before[job]}).model);
+}
+
+void interval(benchmark::State& state) {
+    const goodput::ThroughputFit fit = goodput::fit_throughput(samples_of(20));
+    for (auto _ : state) benchmark::DoNotOptimize(goodput::predict_interval(fit, {2, 8}, {64, 0}));
+}
+
+BENCHMARK(cold)->Arg(5)->Arg(20)->Arg(50)->Arg(500);
+BENCHMARK(warm)->Arg(5)->Arg(20)->Arg(50)->Arg(500);
+BENCHMARK(round_of_20_jobs)->Unit(benchmark::kMicrosecond);
+BENCHMARK(interval);
+
+}  // namespace

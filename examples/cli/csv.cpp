@@ -1,0 +1,87 @@
+#include "csv.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <stdexcept>
+
+#include "goodput/core/error.hpp"
+
+namespace cli {
+
+namespace {
+
+std::vector<std::string> cells_of(std::string_view line) {
+    std::vector<std::string> cells;
+    for (;;) {
+        const std::size_t comma = line.find(',');
+        std::string_view cell = line.substr(0, comma);
+        while (!cell.empty() && (cell.front() == ' ' || cell.front() == '\t')) cell.remove_prefix(1);
+        while (!cell.empty() && (cell.back() == ' ' || cell.back() == '\t')) cell.remove_suffix(1);
+        cells.emplace_back(cell);
+        if (comma == std::string_view::npos) return cells;
+        line.remove_prefix(comma + 1);
+    }
+}
+
+/// The next line that is not empty, without its end.
+bool next_line(std::ifstream& file, std::string& line, std::size_t& number) {
+    while (std::getline(file, line)) {
+        ++number;
+        if (!line.empty() && line.back() == '\r') line.pop_back();
+        if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
+        if (line.find_first_not_of(" \t") != std::string::npos) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+CsvTable::CsvTable(const std::string& path) : path_(path) {
+    std::ifstream file(path);
+    std::string line;
+    std::size_t number = 0;
+    if (!file || !next_line(file, line, number))
+        throw std::runtime_error(path + ": cannot be read, or is empty");
+    names_ = cells_of(line);
+    while (next_line(file, line, number)) {
+        std::vector<std::string> cells = cells_of(line);
+        if (cells.size() != names_.size())
+            throw std::runtime_error(path + ", line " + goodput::text_of(number) + ": number of cells is " +
+                                     goodput::text_of(cells.size()) + ", but must be that of the header, " +
+                                     goodput::text_of(names_.size()));
+        std::move(cells.begin(), cells.end(), std::back_inserter(cells_));
+        lines_.push_back(number);
+    }
+}
+
+std::size_t CsvTable::column(std::initializer_list<std::string_view> names) const {
+    for (const std::string_view name : names)
+        if (const auto found = std::find(names_.begin(), names_.end(), name); found != names_.end())
+            return static_cast<std::size_t>(found - names_.begin());
+    throw std::runtime_error(path_ + ": has no column '" + std::string(*names.begin()) + "'");
+}
+
+double CsvTable::number(std::size_t row, std::size_t column) const {
+    const std::string& cell = text(row, column);
+    double value = 0;
+    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+    if (error != std::errc{} || end != cell.data() + cell.size() || !std::isfinite(value))
+        refuse(row, column, "a finite number");
+    return value;
+}
+
+long long CsvTable::integer(std::size_t row, std::size_t column, long long least, long long most) const {
+    const double value = number(row, column);
+    if (value != std::floor(value) || value < static_cast<double>(least) || value > static_cast<double>(most))
+        refuse(row, column, "an integer from " + goodput::text_of(least) + " to " + goodput::text_of(most));
+    return static_cast<long long>(value);
+}
+
+void CsvTable::refuse(std::size_t row, std::size_t column, std::string_view expected) const {
+    throw std::runtime_error(path_ + ", line " + goodput::text_of(lines_[row]) + ": " + names_[column] +
+                             " is '" + text(row, column) + "', but must be " + std::string(expected));
+}
+
+}  // namespace cli

@@ -1,0 +1,43 @@
+#ifndef GOODPUT_EXAMPLES_CLI_CSV_HPP
+#define GOODPUT_EXAMPLES_CLI_CSV_HPP
+
+// Tables of comma-separated values with a header, read by column name. What is missing or no number is a
+// std::runtime_error that names file, line, column and value.
+
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cli {
+
+class CsvTable {
+public:
+    explicit CsvTable(const std::string& path);
+
+    [[nodiscard]] std::size_t rows() const { return cells_.size() / names_.size(); }
+    /// The column of one of these names, the first that there is.
+    [[nodiscard]] std::size_t column(std::initializer_list<std::string_view> names) const;
+    [[nodiscard]] std::size_t column(std::string_view name) const { return column({name}); }
+
+    [[nodiscard]] const std::string& text(std::size_t row, std::size_t column) const {
+        return cells_[row * names_.size() + column];
+    }
+    [[nodiscard]] double number(std::size_t row, std::size_t column) const;
+    /// An integer of that range.
+    [[nodiscard]] long long integer(std::size_t row, std::size_t column, long long least,
+                                    long long most) const;
+    /// Throws: file, line, column and value, but must be `expected`.
+    [[noreturn]] void refuse(std::size_t row, std::size_t column, std::string_view expected) const;
+
+private:
+    std::string path_;
+    std::vector<std::string> names_;
+    std::vector<std::string> cells_;  ///< by row and column
+    std::vector<std::size_t> lines_;  ///< by row: line of the file
+};
+
+}  // namespace cli
+
+#endif

@@ -1,0 +1,153 @@
+#include "profiles.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <stdexcept>
+
+#include "csv.hpp"
+#include "embedded.hpp"
+
+namespace cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr long long most_examples = 1 << 30;
+
+std::vector<goodput::PlacementSample> read_placements(const std::string& path) {
+    const CsvTable table(path);
+    const std::size_t placement = table.column("placement"),
+                      batch = table.column({"local_bsz", "local_batch"}), step = table.column("step_time"),
+                      sync = table.column("sync_time");
+    std::vector<goodput::PlacementSample> samples;
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+        goodput::PlacementSample& sample = samples.emplace_back();
+        for (const char digit : table.text(row, placement)) {
+            if (digit < '1' || digit > '9') table.refuse(row, placement, "digits from 1 to 9, one a node");
+            sample.gpus_by_node.push_back(digit - '0');
+        }
+        sample.atomic_batch = static_cast<int>(table.integer(row, batch, 1, most_examples));
+        sample.step_seconds = table.number(row, step);
+        sample.sync_seconds = table.number(row, sync);
+    }
+    return samples;
+}
+
+std::vector<goodput::ThroughputSample> read_scalability(const std::string& path) {
+    const CsvTable table(path);
+    const std::size_t nodes = table.column("num_nodes"), gpus = table.column("num_replicas"),
+                      batch = table.column({"local_bsz", "local_batch"}), step = table.column("step_time"),
+                      sync = table.column("sync_time");
+    std::vector<goodput::ThroughputSample> samples;
+    for (std::size_t row = 0; row < table.rows(); ++row)
+        samples.push_back({{static_cast<int>(table.integer(row, nodes, 1, 1 << 20)),
+                            static_cast<int>(table.integer(row, gpus, 1, 1 << 20))},
+                           {static_cast<int>(table.integer(row, batch, 1, most_examples)), 0},
+                           table.number(row, step),
+                           table.number(row, sync)});
+    return samples;
+}
+
+/// Examples/s of one GPU at its largest batch, by its longest step (as Sia's simulator has it).
+double rate_of_one_gpu(const std::vector<goodput::PlacementSample>& samples) {
+    int batch = 0;
+    double seconds = 0;
+    for (const goodput::PlacementSample& sample : samples) {
+        if (sample.gpus_by_node != std::vector<int>{1}) continue;
+        batch = std::max(batch, sample.atomic_batch);
+        seconds = std::max(seconds, sample.step_seconds);
+    }
+    return batch > 0 && seconds > 0 ? batch / seconds : 0;
+}
+
+goodput::ApplicationOnType read_on_type(const fs::path& folder, const std::string& type) {
+    const fs::path placements = folder / ("placements-" + type + ".csv");
+    const fs::path scalability = folder / ("scalability-" + type + ".csv");
+    if (!fs::exists(placements)) return {};
+    const std::vector<goodput::PlacementSample> by_placement = read_placements(placements.string());
+    std::vector<goodput::ThroughputSample> by_shape;
+    if (fs::exists(scalability)) by_shape = read_scalability(scalability.string());
+    const double rate = rate_of_one_gpu(by_placement);
+    if (rate == 0)
+        throw std::runtime_error(
+            placements.string() +
+            ": has no measurement of one GPU; a replica of several GPUs cannot be replayed");
+    const goodput::TabulatedThroughput table(by_shape, by_placement, placements.string());
+    const auto [least, most] =
+        std::minmax_element(by_placement.begin(), by_placement.end(),
+                            [](const auto& a, const auto& b) { return a.atomic_batch < b.atomic_batch; });
+    return {table, least->atomic_batch, most->atomic_batch, table.max_nodes(), rate};
+}
+
+/// The total batch size in the name of a file validation-BATCH.csv.
+std::optional<int> batch_of(const fs::path& path) {
+    const std::string name = path.filename().string(), prefix = "validation-", suffix = ".csv";
+    if (!name.starts_with(prefix) || !name.ends_with(suffix)) return std::nullopt;
+    const char *begin = name.data() + prefix.size(), *end = name.data() + name.size() - suffix.size();
+    int batch = 0;
+    const auto [stop, error] = std::from_chars(begin, end, batch);
+    return error == std::errc{} && stop == end && batch > 0 ? std::optional(batch) : std::nullopt;
+}
+
+goodput::TrainingCurve read_curve(const fs::path& folder) {
+    std::map<int, fs::path> files;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+        if (const std::optional<int> batch = batch_of(entry.path())) files.emplace(*batch, entry.path());
+    if (files.empty()) throw std::runtime_error(folder.string() + ": has no file validation-BATCH.csv");
+    std::vector<int> batches;
+    std::vector<std::vector<goodput::GradientStatistics>> gradients;
+    std::vector<double> progress;  // of the batch size that needs the least of it
+    for (const auto& [batch, path] : files) {
+        const CsvTable table(path.string());
+        const std::size_t done = table.column("progress"), squared_norm = table.column("grad_sqr"),
+                          variance = table.column("grad_var");
+        if (!batches.empty() && table.rows() != progress.size())
+            throw std::runtime_error(
+                path.string() + ": number of epochs is " + goodput::text_of(table.rows()) +
+                ", but must be the same at every batch size, " + goodput::text_of(progress.size()));
+        batches.push_back(batch);
+        auto& of_batch = gradients.emplace_back();
+        for (std::size_t row = 0; row < table.rows(); ++row) {
+            of_batch.push_back({table.number(row, squared_norm), table.number(row, variance)});
+            if (batches.size() == 1)
+                progress.push_back(table.number(row, done));
+            else
+                progress[row] = std::min(progress[row], table.number(row, done));
+        }
+    }
+    return {std::move(batches), std::move(gradients), std::move(progress)};
+}
+
+}  // namespace
+
+std::vector<goodput::Application> read_applications(const std::string& folder,
+                                                    std::span<const std::string> names,
+                                                    std::span<const std::string> gpu_types) {
+    std::vector<goodput::Application> applications;
+    for (const std::string& name : names) {
+        const fs::path path = fs::path(folder) / name;
+        if (!fs::is_directory(path)) throw std::runtime_error(path.string() + ": there is no such folder");
+        goodput::Application& application = applications.emplace_back();
+        application.name = name;
+        const ApplicationConstants constants = constants_of(name);
+        application.restart_seconds = constants.restart_seconds;
+        application.restart_cost_seconds = constants.restart_cost_seconds;
+        application.slowdown = constants.slowdown;
+        bool runs_somewhere = false;
+        for (const std::string& type : gpu_types) {
+            application.types.push_back(read_on_type(path, type));
+            runs_somewhere = runs_somewhere || application.types.back().max_atomic_batch > 0;
+        }
+        if (!runs_somewhere)
+            throw std::runtime_error(path.string() +
+                                     ": has no placements-TYPE.csv for a GPU type of the cluster");
+        application.curve = read_curve(path);
+    }
+    return applications;
+}
+
+}  // namespace cli

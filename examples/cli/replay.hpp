@@ -1,0 +1,26 @@
+#ifndef GOODPUT_EXAMPLES_CLI_REPLAY_HPP
+#define GOODPUT_EXAMPLES_CLI_REPLAY_HPP
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+struct ReplayCommand {
+    std::string workload{};               ///< CSV file; empty: embedded
+    std::string profiles{};               ///< folder; empty: embedded
+    std::string cluster{};                ///< empty: the one that goes with the profiles
+    std::vector<std::string> policies{};  ///< empty: all
+    double interval_seconds = 60;
+    std::uint64_t seed = 0;  ///< breaks ties between equal values
+    std::string report{};    ///< HTML file; empty: none
+    bool json = false;
+};
+
+/// `goodput replay`: what a trace of jobs comes to under each policy. Returns the exit status.
+int run_replay(const ReplayCommand& command);
+
+}  // namespace cli
+
+#endif

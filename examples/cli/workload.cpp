@@ -1,0 +1,75 @@
+#include "workload.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string_view>
+
+#include "csv.hpp"
+#include "goodput/core/error.hpp"
+
+namespace cli {
+
+Workload read_workload(const std::string& path) {
+    const CsvTable table(path);
+    const std::size_t name = table.column("name"), time = table.column("time"),
+                      application = table.column("application"), gpus = table.column("num_replicas"),
+                      batch = table.column("batch_size");
+    Workload workload;
+    std::map<std::string, std::size_t> applications;
+    std::set<std::string> names;
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+        const std::string& text = table.text(row, application);
+        if (text.empty()) table.refuse(row, application, "a name");
+        const auto [index, fresh] = applications.try_emplace(text, workload.applications.size());
+        if (fresh) workload.applications.push_back(text);
+        if (!names.insert(table.text(row, name)).second) table.refuse(row, name, "a name of its own");
+        if (table.number(row, time) < 0) table.refuse(row, time, "at least 0");
+        workload.submissions.push_back({table.text(row, name), table.number(row, time), index->second,
+                                        static_cast<int>(table.integer(row, gpus, 1, 1 << 20)),
+                                        static_cast<int>(table.integer(row, batch, 1, 1 << 30))});
+    }
+    std::stable_sort(workload.submissions.begin(), workload.submissions.end(),
+                     [](const auto& a, const auto& b) { return a.time_seconds < b.time_seconds; });
+    return workload;
+}
+
+goodput::Cluster parse_cluster(const std::string& text) {
+    const auto refuse = [&](std::string_view part) {
+        goodput::bad_input("--cluster", "'" + std::string(part) + "'", std::string_view("no group of nodes"),
+                           "of the form TYPE:NODESxGPUS, for example aws:6x4");
+    };
+    const auto number = [](std::string_view digits) {
+        int value = 0;
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        const bool whole = error == std::errc{} && end == digits.data() + digits.size();
+        return whole && value >= 1 && value <= 1 << 20 ? value : 0;
+    };
+    goodput::Cluster cluster;
+    std::vector<int> count;  // nodes so far, by GPU type
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t comma = std::min(text.find(',', begin), text.size());
+        const std::string_view part = std::string_view(text).substr(begin, comma - begin);
+        begin = comma + 1;
+        const std::size_t colon = part.rfind(':'), times = part.rfind('x');
+        if (colon == 0 || colon == std::string_view::npos || times == std::string_view::npos || times < colon)
+            refuse(part);
+        const std::string type(part.substr(0, colon));
+        const int nodes = number(part.substr(colon + 1, times - colon - 1)),
+                  gpus = number(part.substr(times + 1));
+        if (nodes == 0 || gpus == 0) refuse(part);
+        const auto found = std::find(cluster.gpu_types.begin(), cluster.gpu_types.end(), type);
+        const auto index = static_cast<std::size_t>(found - cluster.gpu_types.begin());
+        if (found == cluster.gpu_types.end()) {
+            cluster.gpu_types.push_back(type);
+            count.push_back(0);
+        }
+        for (int node = 0; node < nodes; ++node)
+            cluster.nodes.push_back({type + "-" + goodput::text_of(count[index]++), index, gpus});
+    }
+    return cluster;
+}
+
+}  // namespace cli

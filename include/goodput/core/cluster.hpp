@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,16 +54,24 @@ inline void validate(const Cluster& cluster) {
     if (twice != names.end()) bad_input("node '" + **twice + "'", "name", "given twice", "a name of its own");
 }
 
+/// Index of the pool of that GPU type and node size, or pools.size() if there is none.
+[[nodiscard]] inline std::size_t find_pool(std::span<const Pool> pools, std::size_t gpu_type,
+                                           int gpus_per_node) {
+    std::size_t index = 0;
+    while (index < pools.size() &&
+           (pools[index].gpu_type != gpu_type || pools[index].gpus_per_node != gpus_per_node))
+        ++index;
+    return index;
+}
+
 /// The pools of a cluster, ordered by GPU type, then node size.
-inline std::vector<Pool> pools_of(const Cluster& cluster) {
+[[nodiscard]] inline std::vector<Pool> pools_of(const Cluster& cluster) {
     std::vector<Pool> pools;
     for (std::size_t index = 0; index < cluster.nodes.size(); ++index) {
         const Node& node = cluster.nodes[index];
-        auto pool = std::find_if(pools.begin(), pools.end(), [&](const Pool& p) {
-            return p.gpu_type == node.gpu_type && p.gpus_per_node == node.gpus;
-        });
-        if (pool == pools.end()) pool = pools.insert(pools.end(), Pool{node.gpu_type, node.gpus, {}});
-        pool->nodes.push_back(index);
+        const std::size_t pool = find_pool(pools, node.gpu_type, node.gpus);
+        if (pool == pools.size()) pools.push_back({node.gpu_type, node.gpus, {}});
+        pools[pool].nodes.push_back(index);
     }
     std::sort(pools.begin(), pools.end(), [](const Pool& a, const Pool& b) {
         return a.gpu_type != b.gpu_type ? a.gpu_type < b.gpu_type : a.gpus_per_node < b.gpus_per_node;

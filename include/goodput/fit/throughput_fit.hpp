@@ -7,17 +7,18 @@
 // Problem. Each sample has a shape (n nodes, K replicas), a batch b, a step time t and in it a synchronising
 // time, so that c = t - sync was spent computing. With the model's computing time a and step T, minimise
 //
-//     sum (ln a - ln c)^2 + sum (ln T - ln t)^2 + omega^2 (gamma - 1)^2      alphas, betas >= 0, 1 <= gamma
-//     <= 10
+//     sum (ln a - ln c)^2 / 2 + sum (ln T - ln t)^2 + omega^2 (gamma - 1)^2
+//     over alphas, betas >= 0 and 1 <= gamma <= 10
 //
 // Logarithms, because an error of one per cent counts the same for a step of 10 ms and for one of 10 s. The
-// last term keeps gamma at no overlap where it makes no difference; omega is a third of the samples' scatter
-// about a straight line in the batch, so that exact samples are fitted exactly.
+// step weighs twice, as it is what options are judged by. The last term keeps gamma near no overlap where it
+// makes little difference: omega is the samples' scatter about a straight line in the batch, which makes it
+// a prior on gamma with standard deviation 1, and lets exact samples be fitted exactly.
 //
-// Method. (1) Start in closed form (detail/pollux_start.hpp), or from a previous fit. (2) Levenberg-Marquardt
-// in coordinates without bounds (detail/pollux_residuals.hpp). (3) Where a parameter has run to its bound but
-// the samples now want it back, it is put back and (2) repeated. (4) Samples far outside the scatter of the
-// others (stragglers) are weighted down and (2) repeated.
+// Method. (1) Start in closed form (detail/pollux_start.hpp), or from a previous fit. (2) Gauss-Newton and
+// Levenberg-Marquardt steps with an active set for the bounds (detail/least_squares.hpp) and derivatives
+// written by hand (detail/pollux_residuals.hpp). (3) Samples far outside the scatter of the others
+// (stragglers) are weighted down and (2) repeated.
 //
 // What the samples leave open is taken from a prior, the rule of the released code of Pollux (OSDI'21) and
 // Sia (SOSP'23), and ThroughputFit::identified says so:
@@ -28,7 +29,7 @@
 //     a single number of replicas            the beta of that block is 1e-8 s
 //     too few sorts of samples for gamma     gamma = 1: no overlap
 //
-// Cost: O(samples) for each of typically 3 to 8 iterations. ThroughputFitter allocates only when it meets
+// Cost: O(samples) for each of typically 2 to 7 iterations. ThroughputFitter allocates only when it meets
 // more samples than ever before. A local minimum is not proven to be the global one.
 
 #include <algorithm>
@@ -64,7 +65,7 @@ struct FitOptions {
 enum class FitStatus {
     converged,
     iteration_limit,  ///< FitOptions::max_iterations spent; the best so far
-    start_kept        ///< nothing better than the start was found
+    start_kept        ///< the samples cannot be evaluated at the start (never seen for valid samples)
 };
 
 struct ThroughputFit {

@@ -120,11 +120,9 @@ inline PlacementResult LeastMovesPlacer::place(const Cluster& cluster,
     for (std::size_t job = 0; job < requests.size(); ++job) {
         const Allotment& a = requests[job].allotment;
         if (a.empty()) continue;
-        const auto pool = std::find_if(pools_.begin(), pools_.end(), [&](const Pool& p) {
-            return p.gpu_type == a.gpu_type && p.gpus_per_node == a.gpus_per_node;
-        });
-        if (pool != pools_.end()) {
-            jobs_of_pool_[static_cast<std::size_t>(pool - pools_.begin())].push_back(job);
+        const std::size_t pool = find_pool(pools_, a.gpu_type, a.gpus_per_node);
+        if (pool < pools_.size()) {
+            jobs_of_pool_[pool].push_back(job);
             continue;
         }
         const std::string why = "no healthy " + cluster.gpu_types[a.gpu_type] + " node of " +

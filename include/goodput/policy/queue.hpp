@@ -25,11 +25,7 @@ inline void serve_in_order(const Round& round, std::span<const Row> rows, std::s
     std::vector<int> left;
     for (const Pool& pool : round.pools) left.push_back(pool.gpus());
     const auto left_for = [&](const Allotment& allotment) -> int& {
-        std::size_t pool = 0;
-        while (round.pools[pool].gpu_type != allotment.gpu_type ||
-               round.pools[pool].gpus_per_node != allotment.gpus_per_node)
-            ++pool;
-        return left[pool];
+        return left[find_pool(round.pools, allotment.gpu_type, allotment.gpus_per_node)];
     };
     for (const Row& row : rows) std::fill(row.values.begin(), row.values.end(), 0.0);
     for (const std::size_t index : order) {

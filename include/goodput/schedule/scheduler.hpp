@@ -154,11 +154,7 @@ private:
     }
 
     [[nodiscard]] std::uint32_t pool_of(const Allotment& allotment) const {
-        std::uint32_t pool = 0;
-        while (pools_[pool].gpu_type != allotment.gpu_type ||
-               pools_[pool].gpus_per_node != allotment.gpus_per_node)
-            ++pool;
-        return pool;
+        return static_cast<std::uint32_t>(find_pool(pools_, allotment.gpu_type, allotment.gpus_per_node));
     }
 
     void take_over(const Snapshot& snapshot, const AllotResult& allotted) {

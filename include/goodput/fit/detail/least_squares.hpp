@@ -4,26 +4,26 @@
 // min sum_i r_i(x)^2 over a box lower <= x <= upper, for a handful of parameters and any number of residuals.
 //
 // Method: an active set about Ceres' TinySolver, which is a Levenberg-Marquardt method without bounds.
-// (1) Identify: minimise g d + d H d / 2 over the box (H = J^T J, g = J^T r; exact, by the classical
-// active-set method), and go there if the sum of squares falls. This finds out which parameters end on a
-// bound, and lets go of those that no longer should. (2) TinySolver moves the others. Beyond the box the
-// residuals are continued as constants, so that a parameter that leaves the box stays on the bound that it
-// crossed, and the others are moved as if it were fixed there. (3) Again, until step (1) promises nothing.
+// (1) Identify: minimise 2 g d + d H d over the box (H = J^T J, g = J^T r; exact, by the classical active-set
+//     method) and go there if the sum of squares falls. This finds out which parameters end on a bound, and
+//     lets go of those that no longer should.
+// (2) Unless that has done just what it promised, TinySolver moves the others. Beyond the box the residuals
+//     go on as constants, so that a parameter that leaves the box stays on the bound that it crossed, and the
+//     others are moved as if it were fixed there.
+// (3) Again, until step (1) promises nothing.
 //
-// TinySolver is header-only (no link to Ceres, no glog), but trusts its caller; only this file knows it.
+// TinySolver is header-only (no link to Ceres, no glog), but trusts its caller; only this file knows it:
 // - It sees few numbers, never the residuals: as Jacobian the triangular R with R^T R = J^T J, as residuals y
-// with
-//   R^T y = J^T r and one more that makes up the sum. It forms normal equations in any case, and so takes the
-//   very same steps, but its storage has a fixed size: nothing is allocated here.
+//   with R^T y = J^T r and one more that makes up the sum. It forms normal equations in any case, and so
+//   takes the very same steps, but its storage has a fixed size: nothing is allocated here.
 // - Its damping is relative to the diagonal of J^T J only above 1e-6. Parameters come in units in which that
-// diagonal is
-//   about one, or those that matter little would hardly move.
+//   diagonal is about one, or those that matter little would hardly move.
 // - Its tolerance is absolute. It is set from the sum of squares at the start of each round, and rounds go on
-//   while the sum falls by much.
-// - It takes a problem that cannot be evaluated for a solved one, and may end at NaN. Here a start
-//   without a finite sum fails, and a point is taken only if its sum is finite and less than before.
+//   while the sum falls by more.
+// - It takes a problem that cannot be evaluated for a solved one, and may end at NaN. Here a start without a
+//   finite sum fails, and a point is taken only if its sum is finite and less than before.
 //
-// Cost: two evaluations and O(P^3) an iteration; typically 3 to 8 iterations. Finds a local minimum.
+// Cost: two evaluations and O(P^3) an iteration. Finds a local minimum.
 
 #include <ceres/tiny_solver.h>
 
@@ -226,6 +226,7 @@ requires LeastSquaresProblem<Problem, P> LeastSquaresResult<P> minimise_squares(
             std::max(options.relative_tolerance * normal.squares, options.absolute_tolerance);
         // (1) Far from the minimum the full step may fail; a damped one then still finds the bounds.
         double promised = 0;
+        bool damped = false;
         for (const double damping : {1e-8, 0.03, 3.0}) {
             const Point<P> step = box_step(normal, damping, x, box);
             promised = -step.dot(2 * normal.gradient + normal.hessian * step);
@@ -237,15 +238,17 @@ requires LeastSquaresProblem<Problem, P> LeastSquaresResult<P> minimise_squares(
             ++result.iterations;
             const Point<P> candidate = box.nearest(x + step);
             const double squares = problem.squares(candidate);
-            if (!(squares < result.squares)) continue;
-            x = candidate;
-            result.squares = squares;
-            break;
+            if (squares < result.squares) {
+                x = candidate;
+                result.squares = squares;
+                break;
+            }
+            damped = true;
         }
         const double gain = normal.squares - result.squares;
         if (gain <= tolerance && (gain > 0 || promised <= tolerance)) return result;
         // As long as steps keep what they promise, there is nothing to damp.
-        if (gain > 0.8 * promised || result.iterations == options.max_iterations) continue;
+        if ((!damped && gain > 0.8 * promised) || result.iterations == options.max_iterations) continue;
         // (2)
         std::array<bool, P> on_bound{};
         Point<P> unit;

@@ -1,18 +1,18 @@
 #ifndef GOODPUT_FIT_DETAIL_POLLUX_RESIDUALS_HPP
 #define GOODPUT_FIT_DETAIL_POLLUX_RESIDUALS_HPP
 
-// The residuals of Pollux's throughput model (model/pollux.hpp) and their derivatives, as a
-// LeastSquaresProblem. Each sample has two: with a the modelled computing time, w the synchronising time, T
-// the step,
+// The residuals of Pollux's throughput model (model/pollux.hpp) and their derivatives, a LeastSquaresProblem.
+// Each sample has two: with a the modelled computing time, w the synchronising time and T the step,
 //
 //     r_c = rho_c (ln a - ln measured computing),   r_s = rho_s (ln T - ln measured step)
 //
 // and one more stands for what is believed of the overlap beforehand, omega (gamma - 1). With p = alpha_c /
-// a, v = alpha / w and the shares S_a = a^gamma / (a^gamma + w^gamma), S_w = 1 - S_a, the derivatives by
-// logarithms are
+// a, v = alpha / w and the shares S_a = a^gamma / (a^gamma + w^gamma), S_w = 1 - S_a the derivatives are
 //
-//     d ln a / d ln = p, 1 - p       d ln T / d ln = S_a p, S_a (1 - p), S_w v, S_w (1 - v)
-//     d ln T / d gamma = (S_w (ln w - ln a) - (ln T - ln a)) / gamma
+//     of ln a by ln alpha_c, ln beta_c    p, 1 - p
+//     of ln T by the same                 S_a p, S_a (1 - p)
+//     of ln T by ln alpha, ln beta        S_w v, S_w (1 - v)            of the block that the sample is in
+//     of ln T by gamma                    (S_w (ln w - ln a) - (ln T - ln a)) / gamma
 //
 // Coordinates: alphas and betas in units in which computing takes about one, and 1 / gamma, because the
 // problem is nearly linear in it (two equal times take 2^(1/gamma) as long as one). The box: alphas and betas
@@ -107,7 +107,7 @@ struct PolluxResiduals {
     [[nodiscard]] Box<7> box(const PolluxThroughput& model) const {
         Box<7> box;
         box.lower.setConstant(least);
-        box.upper.setConstant(1e9);
+        box.upper.setConstant(1e9);  // of the mean computing time: no measurement is that far off
         box.lower[gamma_index] = 0.1;
         box.upper[gamma_index] = 1;
         const Point<7> at = coordinates(model);

@@ -11,6 +11,20 @@
 
 namespace goodput::detail {
 
+// At 2^52 and above doubles are integers, the last bits of which are those of the number.
+inline constexpr double integers = 0x1.8p52;
+
+// For |x| < 2^51.
+inline double nearest_integer(double x) { return (x + integers) - integers; }
+
+// The square root of x >= 0 but for an error below 1e-5 or, where x is subnormal, a tiny number.
+inline double rough_root(double x) {
+    // Half the exponent, and half the mantissa for its root, then Heron's method.
+    double root = std::bit_cast<double>((std::bit_cast<std::uint64_t>(x) >> 1) + 0x1ff7800000000000);
+    root = 0.5 * (root + x / root);
+    return 0.5 * (root + x / root);
+}
+
 // log2 of a positive finite number; finite for everything else. With x = 2^n m, m in [sqrt(1/2), sqrt(2)), and
 // s = (m - 1) / (m + 1), it is n + s P(s^2): P interpolates 2 atanh(s) / (s ln 2) at Chebyshev's points.
 inline double log2_of(double x) {
@@ -31,8 +45,7 @@ inline double log2_of(double x) {
 // 2^y for y <= 1023, at least 2^-1000, and never above 1 for y <= 0. With n the integer next to y and z = y - n,
 // it is 2^n (1 + z Q(z)): Q interpolates (2^z - 1) / z at Chebyshev's points.
 inline double exp2_of(double y) {
-    // Adding 3/2 2^52 rounds to an integer, and leaves it in the last bits.
-    const double n = (y + 0x1.8p52) - 0x1.8p52;
+    const double n = nearest_integer(y);
     const double z = y - n, z2 = z * z, z4 = z2 * z2;
     const double low = (0x1.62e42fefa39efp-1 + 0x1.ebfbdff82c598p-3 * z) +
                        (0x1.c6b08d704a0c2p-5 + 0x1.3b2ab6fba1ddap-7 * z) * z2;
@@ -41,7 +54,7 @@ inline double exp2_of(double y) {
     const double high =
         (0x1.b524fae627834p-24 + 0x1.e6063f7217bc6p-28 * z) + 0x1.e9d3fe3952179p-32 * z2;
     const double fraction = 1 + z * (low + (middle + high * z4) * z4);
-    const double shifted = 0.5 * ((n - 1000) + std::abs(n + 1000)) + 0x1.8p52;  // n, at least -1000
+    const double shifted = 0.5 * ((n - 1000) + std::abs(n + 1000)) + integers;  // n, at least -1000
     return std::bit_cast<double>(std::bit_cast<std::uint64_t>(fraction) +
                                  (std::bit_cast<std::uint64_t>(shifted) << 52));
 }

@@ -14,21 +14,26 @@ constexpr int divide_up(int dividend, int divisor) {
 }
 
 struct PlanRange {
-    int least_load = 0, most_load = 0;
-    int least_atomic = 1, most_atomic = 0;
-    int fewest_microbatches = 1, most_microbatches = 0;  // none legal: 1, 0
+    int least_load, most_load;
+    int least_atomic, most_atomic;
+    int fewest_microbatches, most_microbatches;  // none legal: 1, 0
     // {initial_batch, 0} is legal besides, and nothing else without accumulation.
-    bool initial_without_accumulation = false;
+    bool initial_without_accumulation;
 
     PlanRange() = default;
-    PlanRange(int replicas, const BatchLimits& limits) {
+    PlanRange(int replicas, const BatchLimits& limits)
+        : least_load(0),
+          most_load(0),
+          least_atomic(std::max(limits.min_atomic_batch, 1)),
+          most_atomic(limits.max_atomic_batch),
+          fewest_microbatches(1),
+          most_microbatches(0),
+          initial_without_accumulation(false) {
         if (replicas < 1) return;
-        least_atomic = std::max(limits.min_atomic_batch, 1);
-        most_atomic = limits.max_atomic_batch;
         least_load = divide_up(std::max(limits.initial_batch, 1), replicas);
         most_load = limits.max_batch / replicas;
         if (most_atomic < least_atomic || most_load < least_load) return;
-        fewest_microbatches = least_load <= most_atomic ? 1 : divide_up(least_load, most_atomic);
+        if (least_load > most_atomic) fewest_microbatches = divide_up(least_load, most_atomic);
         most_microbatches = most_load / least_atomic;
         if (limits.single_gpu_accumulates && replicas == 1 && fewest_microbatches == 1) {
             initial_without_accumulation =

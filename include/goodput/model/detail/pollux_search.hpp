@@ -53,40 +53,14 @@ public:
     PolluxSearch(const PolluxThroughput& model, const BatchLimits& limits, double noise, double signal)
         : model_(model), limits_(limits), noise_(noise), signal_(signal) {}
 
-    // Calls report(i, CheapestPlan) for each of `shapes`. First all are searched in lock-step, with Newton's method
-    // from the batch that were best if computing and synchronising took equally long; then each is proven, which
-    // seldom needs another step of the model.
+    // Calls report(i, CheapestPlan) for each of `shapes`. All are searched in lock-step, with Newton's method from the
+    // batch that were best if computing and synchronising took equally long; what that does not prove is searched on.
     template <class Report>
-    void operator()(std::span<const Shape> shapes, Report report) const {
-        std::array<Level, lanes> levels;
-        std::array<PlanRange, lanes> ranges;
-        OverlappedSteps<lanes> steps;
-        std::array<int, lanes> atomic;
-        const double half = exp2_of(1 / model_.gamma - 1);
+    void operator()(std::span<const Shape> shapes, const Report& report) const {
+        if (shapes.size() == 1) return in_lock_step<1>(shapes, 0, report);
         for (std::size_t first = 0; first < shapes.size(); first += lanes) {
             const std::size_t count = std::min(lanes, shapes.size() - first);
-            for (std::size_t i = 0; i < count; ++i) {
-                const Shape shape = shapes[first + i];
-                ranges[i] = PlanRange(shape.gpus, limits_);
-                levels[i] = level_of(ranges[i], ranges[i].fewest_microbatches, noise_ / shape.gpus,
-                                     model_.sync_seconds(shape));
-                atomic[i] = least_on(levels[i], {0, half, half}).at;
-                steps.sync[i] = levels[i].sync;
-                steps.compute[i] = model_.compute_seconds(atomic[i]);
-            }
-            steps.evaluate(model_.gamma, count);
-            const auto step_of = [&](std::size_t i) {
-                return OverlappedStep{steps.seconds[i], steps.per_compute[i], steps.per_sync[i]};
-            };
-            if (count > 2) {
-                for (std::size_t i = 0; i < count; ++i) {
-                    atomic[i] = newton(levels[i], atomic[i], step_of(i));
-                    steps.compute[i] = model_.compute_seconds(atomic[i]);
-                }
-                steps.evaluate(model_.gamma, count);
-            }
-            for (std::size_t i = 0; i < count; ++i)
-                report(first + i, prove(ranges[i], levels[i], atomic[i], step_of(i)));
+            in_lock_step<lanes>(shapes.subspan(first, count), first, report);
         }
     }
 
@@ -95,115 +69,72 @@ private:
 
     // The plans of one number of microbatches on one shape.
     struct Level {
-        int microbatches;
-        int low, high;         // the atomic batches that are not ruled out
-        double replica_noise;  // noise / replicas
+        double further;    // microbatches - 1
+        double low, high;  // the atomic batches that are not ruled out
+        double noise;      // noise / replicas / microbatches
         double sync;
-
-        [[nodiscard]] double noise() const { return replica_noise / microbatches; }
     };
 
     static Level level_of(const PlanRange& range, int microbatches, double replica_noise, double sync) {
-        return {microbatches, range.least_atomic_at(microbatches), range.most_atomic_at(microbatches),
-                replica_noise, sync};
+        return {microbatches - 1.0, static_cast<double>(range.least_atomic_at(microbatches)),
+                static_cast<double>(range.most_atomic_at(microbatches)), replica_noise / microbatches, sync};
     }
 
     // The tangent's lower bound on the seconds of a level: intercept + slope b.
-    [[nodiscard]] double share(const Level& level, const OverlappedStep& step) const {
-        return level.microbatches - 1 + step.per_compute;
-    }
     [[nodiscard]] double intercept(const Level& level, const OverlappedStep& step) const {
-        return share(level, step) * model_.alpha_c + step.per_sync * level.sync;
+        return (level.further + step.per_compute) * model_.alpha_c + step.per_sync * level.sync;
     }
     [[nodiscard]] double slope(const Level& level, const OverlappedStep& step) const {
-        return share(level, step) * model_.beta_c;
+        return (level.further + step.per_compute) * model_.beta_c;
     }
     [[nodiscard]] LeastCost least_on(const Level& level, const OverlappedStep& step) const {
-        return least_cost(level.noise(), signal_, intercept(level, step), slope(level, step), level.low,
-                          level.high);
+        return least_cost(level.noise, signal_, intercept(level, step), slope(level, step),
+                          static_cast<int>(level.low), static_cast<int>(level.high));
+    }
+
+    static double within(const Level& level, double atomic) {
+        const double high = atomic < level.high ? atomic : level.high;  // also for what is not a number
+        return nearest_integer(high > level.low ? high : level.low);
+    }
+
+    // About where the tangent has its least cost.
+    [[nodiscard]] double guess(const Level& level, const OverlappedStep& tangent) const {
+        return within(level, rough_root(level.noise * intercept(level, tangent) /
+                                        (signal_ * slope(level, tangent) + 0x1p-1022)));
     }
 
     // Where Newton's method in the logarithm of the batch, with `step` at `tried`, expects the batch at which the
     // tangent has its least cost where it touches; the power that this takes is replaced by its Pade fraction.
-    [[nodiscard]] int newton(const Level& level, int tried, const OverlappedStep& step) const {
-        const double start = intercept(level, step), rise = slope(level, step), falling = level.noise() * start;
-        const double compute = model_.compute_seconds(tried), beta = model_.beta_c;
-        const double seconds = (level.microbatches - 1) * compute + step.seconds;
-        const double curvature = (model_.gamma - 1) * beta * beta * step.per_compute * step.per_sync * level.sync;
-        const double bend = tried * seconds * curvature / (2 * start * rise * step.seconds * compute);
-        const double ratio = falling > 0 ? std::sqrt(falling / (signal_ * rise)) / tried : 0;
-        const double next = tried * ((2 + bend) * ratio + bend) / (bend * ratio + 2 + bend) + 0.5;
-        // Not a number where the cost only falls.
-        return next < level.low ? level.low : next < level.high ? static_cast<int>(next) : level.high;
+    [[nodiscard]] double newton(const Level& level, double tried, const OverlappedStep& step) const {
+        const double start = intercept(level, step), rise = slope(level, step) * tried;
+        const double compute = model_.alpha_c + model_.beta_c * tried, in_batch = model_.beta_c * tried;
+        const double seconds = level.further * compute + step.seconds;
+        const double curvature = (model_.gamma - 1) * in_batch * in_batch * step.per_compute * step.per_sync;
+        const double bend = seconds * curvature * level.sync / (2 * start * rise * step.seconds * compute + 0x1p-1022);
+        const double ratio = rough_root(level.noise * start / (signal_ * rise * tried + 0x1p-1022));
+        return within(level, tried * ((2 + bend) * ratio + bend) / (bend * ratio + 2 + bend));
     }
 
-    // The cheapest plan, with `step` known at `atomic` on the level of the fewest microbatches.
-    [[nodiscard]] CheapestPlan prove(const PlanRange& range, Level level, int atomic, OverlappedStep step) const {
-        CheapestPlan best;
-        const auto consider = [&](double cost, int b, int k) {
-            if (cost < best.cost && cost > 0) best = {{b, k - 1}, cost};
-        };
-        const int fewest = range.fewest_microbatches;
-        if (range.initial_without_accumulation)
-            consider(cost_at(limits_.initial_batch, noise_, signal_, model_.alpha_c, model_.beta_c),
-                     limits_.initial_batch, 1);
-        bool limited = false;  // by memory, on the level before
-        for (int k = fewest; k <= range.most_microbatches; ++k) {
-            bool promising = true;
-            if (k > fewest) {
-                if (no_further_is_better(best.cost, k, range, level, step)) break;
-                if (limited) {
-                    limited = false;
-                    const int last = last_limited(k - 1, range, level, step);
-                    if (last >= k) {
-                        const double compute = model_.compute_seconds(range.most_atomic);
-                        const double hidden =
-                            std::max(0.0, step.per_sync * level.sync - (1 - step.per_compute) * compute);
-                        const LeastCost along = least_cost(level.replica_noise / range.most_atomic, signal_,
-                                                           hidden, compute, k, last);
-                        consider(along.cost, range.most_atomic, along.at);
-                        k = last;
-                        continue;
-                    }
-                }
-                level = level_of(range, k, level.replica_noise, level.sync);
-                const LeastCost next = least_on(level, step);
-                promising = next.cost < best.cost;
-                atomic = next.at;
-                if (promising && level.low <= level.high)
-                    step = model_.overlapped_step(model_.compute_seconds(atomic), level.sync);
-            }
-            const double noise = level.noise();
-            while (promising && level.low <= level.high) {
-                const double compute = model_.compute_seconds(atomic);
-                consider((noise / atomic + signal_) * ((k - 1) * compute + step.seconds), atomic, k);
-                if (!(best.cost < std::numeric_limits<double>::infinity())) return best;
-                // Where even the tangent rises to the next integer on either side, nothing else can be better.
-                const double falling = noise * intercept(level, step);
-                const double rising = signal_ * slope(level, step) * atomic;
-                limited = atomic == range.most_atomic && rising * atomic <= falling;
-                const bool up = rising * (atomic + 1.0) < falling, down = rising * (atomic - 1.0) > falling;
-                if (!(up & (atomic < level.high)) & !(down & (atomic > level.low))) break;
-                if (up)
-                    level.low = atomic + 1;
-                else
-                    level.high = atomic - 1;
-                promising = least_on(level, step).cost < best.cost;
-                if (!promising) break;
-                atomic = newton(level, atomic, step);
-                step = model_.overlapped_step(model_.compute_seconds(atomic), level.sync);
-            }
-        }
-        return best;
+    [[nodiscard]] double cost(const Level& level, double atomic, const OverlappedStep& step) const {
+        const double compute = model_.alpha_c + model_.beta_c * atomic;
+        return (level.noise / atomic + signal_) * (level.further * compute + step.seconds);
     }
 
-    // Whether no plan of k or more microbatches costs less than `least` (point 3): the bound over all real loads at
-    // first, because it needs no division and nearly always suffices, then over the integers in range.
-    [[nodiscard]] bool no_further_is_better(double least, int k, const PlanRange& range, const Level& level,
+    // To which side of `atomic` the tangent that touches there falls: 1 or -1, 0 if it rises to the next integers of
+    // the level on either side, so that nothing else on it can be better.
+    [[nodiscard]] int falls(const Level& level, double atomic, const OverlappedStep& step) const {
+        const double falling = level.noise * intercept(level, step);
+        const double rising = signal_ * slope(level, step) * atomic;
+        if (rising * (atomic + 1) < falling && atomic < level.high) return 1;
+        return rising * (atomic - 1) > falling && atomic > level.low ? -1 : 0;
+    }
+
+    // Whether the tangent shows that no plan of k or more microbatches costs less than `least` (point 3): the bound
+    // over all real loads at first, because it needs no root and often suffices, then over the integers in range.
+    [[nodiscard]] bool no_further_is_better(double least, int k, const PlanRange& range, double noise, double sync,
                                             const OverlappedStep& step) const {
-        if (!(least < std::numeric_limits<double>::infinity())) return false;
-        const double share = k - 1 + step.per_compute, noise = level.replica_noise;
-        const double intercept = share * model_.alpha_c + step.per_sync * level.sync;
+        const double share = k - 1 + step.per_compute;
+        const double intercept = share * model_.alpha_c + step.per_sync * sync;
         const double slope = share * model_.beta_c / k;
         const double above = least - noise * slope - signal_ * intercept;
         if (above <= 0 || 4 * noise * slope * signal_ * intercept >= above * above) return true;
@@ -213,16 +144,126 @@ private:
                    .cost >= least * rounding;
     }
 
+    template <std::size_t Most>
+    struct Levels {
+        std::array<double, Most> further, low, high, noise, sync;
+
+        void set(std::size_t i, const Level& level) {
+            further[i] = level.further;
+            low[i] = level.low;
+            high[i] = level.high;
+            noise[i] = level.noise;
+            sync[i] = level.sync;
+        }
+        Level operator[](std::size_t i) const { return {further[i], low[i], high[i], noise[i], sync[i]}; }
+    };
+
+    template <std::size_t Most, class Report>
+    void in_lock_step(std::span<const Shape> shapes, std::size_t first, const Report& report) const {
+        const std::size_t count = Most == 1 ? 1 : shapes.size();
+        std::array<PlanRange, Most> ranges;
+        Levels<Most> levels;
+        std::array<double, Most> atomic;
+        OverlappedSteps<Most> steps;
+        const auto step_of = [&](std::size_t i) {
+            return OverlappedStep{steps.seconds[i], steps.per_compute[i], steps.per_sync[i]};
+        };
+        const double half = exp2_of(1 / model_.gamma - 1);
+        for (std::size_t i = 0; i < count; ++i) {
+            ranges[i] = PlanRange(shapes[i].gpus, limits_);
+            steps.sync[i] = model_.sync_seconds(shapes[i]);
+            levels.set(i, level_of(ranges[i], ranges[i].fewest_microbatches, noise_ / shapes[i].gpus, steps.sync[i]));
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            atomic[i] = guess(levels[i], {0, half, half});
+            steps.compute[i] = model_.alpha_c + model_.beta_c * atomic[i];
+        }
+        steps.evaluate(model_.gamma, count);
+        if (Most > 1) {
+            for (std::size_t i = 0; i < count; ++i) {
+                atomic[i] = newton(levels[i], atomic[i], step_of(i));
+                steps.compute[i] = model_.alpha_c + model_.beta_c * atomic[i];
+            }
+            steps.evaluate(model_.gamma, count);
+        }
+        for (std::size_t i = 0; i < count; ++i)
+            report(first + i, settle(ranges[i], levels[i], atomic[i], step_of(i)));
+    }
+
+    // The cheapest plan, with `step` known at `atomic` on the level of the fewest microbatches.
+    [[nodiscard]] CheapestPlan settle(const PlanRange& range, const Level& level, double atomic,
+                                      const OverlappedStep& step) const {
+        const int k = range.fewest_microbatches;
+        const double least = cost(level, atomic, step);
+        const bool proven = k <= range.most_microbatches && !range.initial_without_accumulation &&
+                            level.low <= level.high && least > 0 && falls(level, atomic, step) == 0 &&
+                            (k == range.most_microbatches ||
+                             no_further_is_better(least, k + 1, range, level.noise * k, level.sync, step));
+        return proven ? CheapestPlan{{static_cast<int>(atomic), k - 1}, least}
+                      : search_on(range, level, atomic, step);
+    }
+
+    // The same where that is not yet proven.
+    [[nodiscard]] CheapestPlan search_on(const PlanRange& range, Level level, double atomic,
+                                         OverlappedStep step) const {
+        const double replica_noise = level.noise * range.fewest_microbatches, sync = level.sync;
+        CheapestPlan best;
+        const auto consider = [&](double cost, double b, int k) {
+            if (cost < best.cost && cost > 0) best = {{static_cast<int>(b), k - 1}, cost};
+        };
+        if (range.initial_without_accumulation)
+            consider(cost_at(limits_.initial_batch, noise_, signal_, model_.alpha_c, model_.beta_c),
+                     limits_.initial_batch, 1);
+        bool limited = false;  // by memory, on the level before
+        for (int k = range.fewest_microbatches; k <= range.most_microbatches; ++k) {
+            bool promising = true;
+            if (k > range.fewest_microbatches) {
+                if (best.cost < std::numeric_limits<double>::infinity() &&
+                    no_further_is_better(best.cost, k, range, replica_noise, sync, step)) break;
+                const int last = limited ? last_limited(k - 1, range, replica_noise, sync, step) : 0;
+                limited = false;
+                if (last >= k) {
+                    const double compute = model_.compute_seconds(range.most_atomic);
+                    const double hidden = std::max(0.0, step.per_sync * sync - (1 - step.per_compute) * compute);
+                    const LeastCost along =
+                        least_cost(replica_noise / range.most_atomic, signal_, hidden, compute, k, last);
+                    consider(along.cost, range.most_atomic, along.at);
+                    k = last;
+                    continue;
+                }
+                level = level_of(range, k, replica_noise, sync);
+                const LeastCost next = least_on(level, step);
+                promising = next.cost < best.cost && level.low <= level.high;
+                atomic = next.at;
+                if (promising) step = model_.overlapped_step(model_.compute_seconds(atomic), sync);
+            }
+            while (promising && level.low <= level.high) {
+                consider(cost(level, atomic, step), atomic, k);
+                if (!(best.cost < std::numeric_limits<double>::infinity())) return best;
+                limited = atomic == range.most_atomic &&
+                          signal_ * slope(level, step) * atomic * atomic <= level.noise * intercept(level, step);
+                const int side = falls(level, atomic, step);
+                if (side == 0) break;
+                (side > 0 ? level.low : level.high) = atomic + side;
+                promising = least_on(level, step).cost < best.cost;
+                if (!promising) break;
+                atomic = newton(level, atomic, step);
+                step = model_.overlapped_step(model_.compute_seconds(atomic), sync);
+            }
+        }
+        return best;
+    }
+
     // The last k >= from at which the best atomic batch is still the largest (point 4), from the sign of the cost's
     // derivative there, multiplied by k K: rising k (k - 1 + p) - noise ((k - 1 + p) alpha + q w).
-    [[nodiscard]] int last_limited(int from, const PlanRange& range, const Level& level,
-                                   const OverlappedStep& step) const {
+    [[nodiscard]] int last_limited(int from, const PlanRange& range, double replica_noise,
+                                   double sync, const OverlappedStep& step) const {
         const int last = range.most_load / range.most_atomic;
         const double most = range.most_atomic, behind = 1 - step.per_compute;
         const double square = signal_ * model_.beta_c * most * most;
         if (!(square > 0)) return last;
-        const double linear = square * behind + level.replica_noise * model_.alpha_c;
-        const double constant = level.replica_noise * (step.per_sync * level.sync - behind * model_.alpha_c);
+        const double linear = square * behind + replica_noise * model_.alpha_c;
+        const double constant = replica_noise * (step.per_sync * sync - behind * model_.alpha_c);
         const double root =
             (linear + std::sqrt(std::max(0.0, linear * linear + 4 * square * constant))) / (2 * square);
         // A little less than the root: a k left out here is only searched as any other.

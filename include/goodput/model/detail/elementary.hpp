@@ -17,12 +17,12 @@ inline constexpr double integers = 0x1.8p52;
 // For |x| < 2^51.
 inline double nearest_integer(double x) { return (x + integers) - integers; }
 
-// The square root of x >= 0 but for an error below 1e-5 or, where x is subnormal, a tiny number.
-inline double rough_root(double x) {
-    // Half the exponent, and half the mantissa for its root, then Heron's method.
-    double root = std::bit_cast<double>((std::bit_cast<std::uint64_t>(x) >> 1) + 0x1ff7800000000000);
-    root = 0.5 * (root + x / root);
-    return 0.5 * (root + x / root);
+// 1 / sqrt(x) of a normal number but for an error below 1e-5; finite and large for 0.
+inline double rough_inverse_root(double x) {
+    // Half the exponent, negated, and the mantissa along with it: within 4 %. Then Newton's method.
+    double y = std::bit_cast<double>(0x5fe6eb50c7b537a9 - (std::bit_cast<std::uint64_t>(x) >> 1));
+    y *= 1.5 - 0.5 * x * y * y;
+    return y * (1.5 - 0.5 * x * y * y);
 }
 
 // log2 of a positive finite number; finite for everything else. With x = 2^n m, m in [sqrt(1/2), sqrt(2)), and

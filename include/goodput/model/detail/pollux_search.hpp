@@ -99,20 +99,21 @@ private:
 
     // About where the tangent has its least cost.
     [[nodiscard]] double guess(const Level& level, const OverlappedStep& tangent) const {
-        return within(level, rough_root(level.noise * intercept(level, tangent) /
-                                        (signal_ * slope(level, tangent) + 0x1p-1022)));
+        const double falling = level.noise * intercept(level, tangent), rising = signal_ * slope(level, tangent);
+        return within(level, falling * rough_inverse_root(falling * rising));
     }
 
     // Where Newton's method in the logarithm of the batch, with `step` at `tried`, expects the batch at which the
     // tangent has its least cost where it touches; the power that this takes is replaced by its Pade fraction.
     [[nodiscard]] double newton(const Level& level, double tried, const OverlappedStep& step) const {
         const double start = intercept(level, step), rise = slope(level, step) * tried;
-        const double compute = model_.alpha_c + model_.beta_c * tried, in_batch = model_.beta_c * tried;
+        const double in_batch = model_.beta_c * tried, compute = model_.alpha_c + in_batch;
         const double seconds = level.further * compute + step.seconds;
         const double curvature = (model_.gamma - 1) * in_batch * in_batch * step.per_compute * step.per_sync;
-        const double bend = seconds * curvature * level.sync / (2 * start * rise * step.seconds * compute + 0x1p-1022);
-        const double ratio = rough_root(level.noise * start / (signal_ * rise * tried + 0x1p-1022));
-        return within(level, tried * ((2 + bend) * ratio + bend) / (bend * ratio + 2 + bend));
+        const double bend = seconds * curvature * level.sync, whole = 2 * start * rise * step.seconds * compute;
+        const double falling = level.noise * start, rising = signal_ * rise * tried;
+        const double ratio = falling * rough_inverse_root(falling * rising);
+        return within(level, tried * ((2 * whole + bend) * ratio + bend) / (bend * ratio + 2 * whole + bend));
     }
 
     [[nodiscard]] double cost(const Level& level, double atomic, const OverlappedStep& step) const {
@@ -125,8 +126,8 @@ private:
     [[nodiscard]] int falls(const Level& level, double atomic, const OverlappedStep& step) const {
         const double falling = level.noise * intercept(level, step);
         const double rising = signal_ * slope(level, step) * atomic;
-        if (rising * (atomic + 1) < falling && atomic < level.high) return 1;
-        return rising * (atomic - 1) > falling && atomic > level.low ? -1 : 0;
+        return (int{rising * (atomic + 1) < falling} & int{atomic < level.high}) -
+               (int{rising * (atomic - 1) > falling} & int{atomic > level.low});
     }
 
     // Whether the tangent shows that no plan of k or more microbatches costs less than `least` (point 3): the bound
@@ -144,50 +145,45 @@ private:
                    .cost >= least * rounding;
     }
 
-    template <std::size_t Most>
-    struct Levels {
-        std::array<double, Most> further, low, high, noise, sync;
-
-        void set(std::size_t i, const Level& level) {
-            further[i] = level.further;
-            low[i] = level.low;
-            high[i] = level.high;
-            noise[i] = level.noise;
-            sync[i] = level.sync;
-        }
-        Level operator[](std::size_t i) const { return {further[i], low[i], high[i], noise[i], sync[i]}; }
-    };
-
     template <std::size_t Most, class Report>
     void in_lock_step(std::span<const Shape> shapes, std::size_t first, const Report& report) const {
         const std::size_t count = Most == 1 ? 1 : shapes.size();
         std::array<PlanRange, Most> ranges;
-        Levels<Most> levels;
+        std::array<Level, Most> levels;
         std::array<double, Most> atomic;
+        std::array<OverlappedStep, Most> tangents;
+        std::array<std::size_t, Most> open;  // the first are the shapes to which `steps` belong
         OverlappedSteps<Most> steps;
-        const auto step_of = [&](std::size_t i) {
-            return OverlappedStep{steps.seconds[i], steps.per_compute[i], steps.per_sync[i]};
+        const auto evaluate_next = [&](std::size_t j, std::size_t i, double next) {
+            open[j] = i;
+            atomic[i] = next;
+            steps.compute[j] = model_.compute_seconds(next);
+            steps.sync[j] = levels[i].sync;
         };
         const double half = exp2_of(1 / model_.gamma - 1);
         for (std::size_t i = 0; i < count; ++i) {
             ranges[i] = PlanRange(shapes[i].gpus, limits_);
-            steps.sync[i] = model_.sync_seconds(shapes[i]);
-            levels.set(i, level_of(ranges[i], ranges[i].fewest_microbatches, noise_ / shapes[i].gpus, steps.sync[i]));
+            levels[i] = level_of(ranges[i], ranges[i].fewest_microbatches, noise_ / shapes[i].gpus,
+                                 model_.sync_seconds(shapes[i]));
+            evaluate_next(i, i, guess(levels[i], {0, half, half}));
         }
-        for (std::size_t i = 0; i < count; ++i) {
-            atomic[i] = guess(levels[i], {0, half, half});
-            steps.compute[i] = model_.alpha_c + model_.beta_c * atomic[i];
-        }
-        steps.evaluate(model_.gamma, count);
-        if (Most > 1) {
-            for (std::size_t i = 0; i < count; ++i) {
-                atomic[i] = newton(levels[i], atomic[i], step_of(i));
-                steps.compute[i] = model_.alpha_c + model_.beta_c * atomic[i];
+        std::size_t left = count;
+        for (int round = 0; round < 3 && (round == 0 || left > 2); ++round) {
+            steps.evaluate(model_.gamma, left);
+            std::size_t unsettled = 0;
+            for (std::size_t j = 0; j < left; ++j) {
+                const std::size_t i = open[j];
+                tangents[i] = {steps.seconds[j], steps.per_compute[j], steps.per_sync[j]};
+                open[unsettled] = i;
+                unsettled += falls(levels[i], atomic[i], tangents[i]) != 0;
             }
-            steps.evaluate(model_.gamma, count);
+            left = unsettled;
+            if (round < 2 && left > 2)
+            for (std::size_t j = 0; j < left; ++j)
+                evaluate_next(j, open[j], newton(levels[open[j]], atomic[open[j]], tangents[open[j]]));
         }
         for (std::size_t i = 0; i < count; ++i)
-            report(first + i, settle(ranges[i], levels[i], atomic[i], step_of(i)));
+            report(first + i, settle(ranges[i], levels[i], atomic[i], tangents[i]));
     }
 
     // The cheapest plan, with `step` known at `atomic` on the level of the fewest microbatches.

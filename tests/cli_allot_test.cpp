@@ -49,7 +49,8 @@ std::vector<std::vector<std::pair<std::size_t, double>>> parts_of(const Json& an
         if (choice.is_number())
             of_job.emplace_back(choice.get<std::size_t>(), 1.0);
         else if (choice.is_array())
-            for (const Json& part : choice) of_job.emplace_back(part[0].get<std::size_t>(), part[1].get<double>());
+            for (const Json& part : choice)
+                of_job.emplace_back(part[0].get<std::size_t>(), part[1].get<double>());
     }
     return parts;
 }
@@ -94,7 +95,8 @@ TEST_CASE("an answer has the fields of the format, in their order") {
         R"({"options":[{"value":0.9,"use":[[0,3]]}],"must":false},{"options":[]}]})"));
     std::vector<std::string> names;
     for (const auto& [name, value] : answer.items()) names.push_back(name);
-    CHECK(names == std::vector<std::string>{"choice", "objective", "bound", "status", "prices", "milliseconds", "nodes"});
+    CHECK(names == std::vector<std::string>{"choice", "objective", "bound", "status", "prices",
+                                            "milliseconds", "nodes"});
     CHECK(answer["choice"] == Json::parse("[1,0,null]"));
     CHECK(answer["objective"] == 1.4);
     CHECK(answer["status"] == "optimal");

@@ -30,7 +30,8 @@ Json question(const std::string& type, Shape shape, int batch, int accumulation 
 }
 
 /// What a job with that model measures, times a factor.
-Json sample(const std::string& type, const PolluxThroughput& truth, Shape shape, int batch, double factor = 1) {
+Json sample(const std::string& type, const PolluxThroughput& truth, Shape shape, int batch,
+            double factor = 1) {
     const double compute = truth.compute_seconds(batch);
     const double step = truth.step_seconds(compute, truth.sync_seconds(shape));
     Json json = question(type, shape, batch);
@@ -45,7 +46,8 @@ const std::vector<Shape> shapes{{1, 1}, {1, 2}, {1, 4}, {2, 8}, {3, 12}, {4, 16}
 /// The same job on a GPU that computes and synchronises `factor` times as long.
 PolluxThroughput slower(double factor) {
     PolluxThroughput model = truth;
-    for (double* time : {&model.alpha_c, &model.beta_c, &model.alpha_n, &model.beta_n, &model.alpha_r, &model.beta_r})
+    for (double* time :
+         {&model.alpha_c, &model.beta_c, &model.alpha_n, &model.beta_n, &model.alpha_r, &model.beta_r})
         *time *= factor;
     return model;
 }
@@ -86,7 +88,8 @@ TEST_CASE("exact measurements are predicted to a per cent, accumulation included
     for (const auto& [name, value] : answer.items()) names.push_back(name);
     CHECK(names == std::vector<std::string>{"models", "predictions", "rmsle", "milliseconds"});
     for (const auto& [name, value] : answer["models"]["aws"].items()) parameters.push_back(name);
-    CHECK(parameters == std::vector<std::string>{"alpha_c", "beta_c", "alpha_n", "beta_n", "alpha_r", "beta_r", "gamma"});
+    CHECK(parameters ==
+          std::vector<std::string>{"alpha_c", "beta_c", "alpha_n", "beta_n", "alpha_r", "beta_r", "gamma"});
     CHECK(answer["rmsle"]["aws"].get<double>() < 0.01);
     CHECK(program.finish().status == 0);
 }
@@ -105,7 +108,8 @@ TEST_CASE("nine in ten noisy measurements lie within the range, and the more sam
         };
         Json line{{"samples", Json::array()}, {"predict", Json::array()}};
         for (int i = 0; i < (many ? 60 : 8); ++i)
-            line["samples"].push_back(sample("aws", truth, shapes[static_cast<std::size_t>(random.integer(0, 5))],
+            line["samples"].push_back(sample("aws", truth,
+                                             shapes[static_cast<std::size_t>(random.integer(0, 5))],
                                              random.integer(32, 256), noise()));
         std::vector<double> seconds;
         for (const Shape shape : shapes) {
@@ -154,7 +158,8 @@ TEST_CASE("a GPU type measured on one and two GPUs borrows what further replicas
     for (const Shape shape : shapes)
         for (const int batch : {32, 100, 256}) line["samples"].push_back(sample("aws", truth, shape, batch));
     for (const Shape shape : {Shape{1, 1}, Shape{1, 2}})
-        for (const int batch : {32, 64, 100, 256}) line["samples"].push_back(sample("rtx", slow, shape, batch));
+        for (const int batch : {32, 64, 100, 256})
+            line["samples"].push_back(sample("rtx", slow, shape, batch));
     line["predict"].push_back(question("rtx", {1, 8}, 128));
     Program program = fit();
     const Json prediction = ask(program, line)["predictions"][0];
@@ -162,7 +167,8 @@ TEST_CASE("a GPU type measured on one and two GPUs borrows what further replicas
 }
 
 TEST_CASE("a GPU type without measurements borrows the whole model, within a wide range") {
-    Json line{{"samples", Json::array()}, {"predict", {question("aws", {1, 2}, 64), question("rtx", {1, 2}, 64)}}};
+    Json line{{"samples", Json::array()},
+              {"predict", {question("aws", {1, 2}, 64), question("rtx", {1, 2}, 64)}}};
     for (const Shape shape : shapes) line["samples"].push_back(sample("aws", truth, shape, 64));
     Program program = fit();
     const Json answer = ask(program, line);
@@ -178,7 +184,8 @@ TEST_CASE("a single measurement is enough for a finite answer about any shape") 
     for (const Shape shape : shapes) line["predict"].push_back(question("aws", shape, 64));
     Program program = fit();
     for (const Json& prediction : ask(program, line)["predictions"]) {
-        for (const char* name : {"iteration_s", "low_s", "high_s"}) CHECK(std::isfinite(prediction[name].get<double>()));
+        for (const char* name : {"iteration_s", "low_s", "high_s"})
+            CHECK(std::isfinite(prediction[name].get<double>()));
         CHECK(prediction["low_s"].get<double>() > 0);
     }
 }

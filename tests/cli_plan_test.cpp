@@ -82,8 +82,12 @@ Json sample(const std::string& type, Shape shape, int batch, double speed = 1) {
     static const std::map<std::string, double> seconds{{"aws", 1}, {"dgx", 0.2}, {"rtx", 0.6}};
     const double factor = seconds.at(type) / speed, compute = truth.compute_seconds(batch);
     const double step = truth.step_seconds(compute, truth.sync_seconds(shape));
-    return {{"gpu_type", type},        {"nodes", shape.nodes},        {"gpus", shape.gpus},
-            {"local_batch", batch},    {"accumulation", 0},           {"step_s", step * factor},
+    return {{"gpu_type", type},
+            {"nodes", shape.nodes},
+            {"gpus", shape.gpus},
+            {"local_batch", batch},
+            {"accumulation", 0},
+            {"step_s", step * factor},
             {"sync_s", (step - compute) * factor}};
 }
 
@@ -161,7 +165,8 @@ void check_plan(const Json& round, const Json& answer) {
         CHECK(answer["milliseconds"][step].get<double>() >= 0);
 }
 
-/// A cluster that carries out the plans, with jobs that come, measure, and go, and nodes that fail and return.
+/// A cluster that carries out the plans, with jobs that come, measure, and go, and nodes that fail and
+/// return.
 class World {
 public:
     explicit World(std::uint64_t seed) : random_(seed), all_(sixty_four_gpus()) {}
@@ -226,8 +231,7 @@ private:
         const int batch = job["local_batch"].get<int>();
         job["attained_gpu_s"] = job["attained_gpu_s"].get<double>() + 60.0 * shape.gpus;
         for (int i = random_.integer(1, 3); i > 0; --i)
-            job["samples"].push_back(
-                sample(job["type"], shape, batch, random_.between(0.9, 1.1)));
+            job["samples"].push_back(sample(job["type"], shape, batch, random_.between(0.9, 1.1)));
     }
 
     support::Random random_;
@@ -271,14 +275,16 @@ TEST_CASE("what runs stays where it is when nothing changes") {
             const Json next = ask(program, line);
             check_plan(line, next);
             if (round > 8)
-                for (std::size_t j = 0; j < jobs.size(); ++j) CHECK(next["plan"][j]["nodes"] == answer["plan"][j]["nodes"]);
+                for (std::size_t j = 0; j < jobs.size(); ++j)
+                    CHECK(next["plan"][j]["nodes"] == answer["plan"][j]["nodes"]);
             answer = next;
             for (std::size_t j = 0; j < jobs.size(); ++j) {
                 const Json& got = answer["plan"][j];
                 const bool runs = !got["nodes"].empty();
                 jobs[j]["placement"] = runs ? Json{{"nodes", got["nodes"]}} : Json();
                 jobs[j]["samples"] = Json::array();
-                if (runs) jobs[j]["samples"].push_back(sample(got["gpu_type"], shape_of(got), got["local_batch"]));
+                if (runs)
+                    jobs[j]["samples"].push_back(sample(got["gpu_type"], shape_of(got), got["local_batch"]));
             }
         }
     }
@@ -363,13 +369,15 @@ TEST_CASE("waiting and impossible are told apart") {
     jobs.push_back(elsewhere);
     const Json answer = ask(program, round_of(60, Json::array({node("aws", 0, 2)}), jobs));
     int waiting = 0;
-    for (int i = 0; i < 3; ++i) waiting += entry(answer, "small-" + std::to_string(i)).contains("outcome") ? 1 : 0;
+    for (int i = 0; i < 3; ++i)
+        waiting += entry(answer, "small-" + std::to_string(i)).contains("outcome") ? 1 : 0;
     CHECK(waiting == 1);
     CHECK(entry(answer, "large")["outcome"] == "impossible");
     CHECK(entry(answer, "elsewhere")["outcome"] == "impossible");
     // No jobs, no nodes, and nothing at all are rounds too.
     CHECK(ask(program, round_of(120, Json::array({node("aws", 0, 2)}), Json::array()))["plan"].empty());
-    CHECK(entry(ask(program, round_of(180, Json::array(), Json::array({job("a")}))), "a")["outcome"] == "impossible");
+    CHECK(entry(ask(program, round_of(180, Json::array(), Json::array({job("a")}))), "a")["outcome"] ==
+          "impossible");
     CHECK(ask(program, round_of(240, Json::array(), Json::array()))["objective"] == 0);
     CHECK(program.finish().status == 0);
 }
@@ -389,7 +397,9 @@ TEST_CASE("pipeline jobs get whole replicas, and measure in GPUs") {
     CHECK(shape_of(entry(answer, "gpt")).gpus <= 16);
 
     pipeline["samples"] = Json::array({sample("dgx", {1, 3}, 1)});
-    const auto text = Json::parse(program.ask(round_of(60, sixty_four_gpus(), Json::array({pipeline})).dump()))["error"].get<std::string>();
+    const auto text =
+        Json::parse(program.ask(round_of(60, sixty_four_gpus(), Json::array({pipeline})).dump()))["error"]
+            .get<std::string>();
     CHECK(text.find("gpus is 3") != std::string::npos);
     CHECK(text.find("gpus_per_replica, 2") != std::string::npos);
 }
@@ -448,7 +458,8 @@ TEST_CASE("a line that cannot be used says why, changes nothing, and the next is
         {Json{{"time_s", 1}, {"nodes", nodes}}, {"jobs", "missing"}},
         {Json{{"time_s", 1}, {"nodes", nodes}, {"jobs", {1}}}, {"jobs[0]", "1", "object"}},
         {with_node({{"name", "x"}, {"gpu_type", "aws"}, {"gpus", 0}}), {"node 'x'", "gpus", "0"}},
-        {with_node({{"name", "x"}, {"gpu_type", "aws"}, {"gpus", 2.5}}), {"node 'x'", "gpus", "2.5", "integer"}},
+        {with_node({{"name", "x"}, {"gpu_type", "aws"}, {"gpus", 2.5}}),
+         {"node 'x'", "gpus", "2.5", "integer"}},
         {with_node({{"name", "x"}, {"gpus", 2}}), {"node 'x'", "gpu_type", "missing"}},
         {with_node({{"name", ""}, {"gpu_type", "aws"}, {"gpus", 4}}), {"nodes[11].name", "\"\""}},
         {with_node({{"name", "aws-0"}, {"gpu_type", "aws"}, {"gpus", 4}}), {"node 'aws-0'", "once"}},
@@ -527,7 +538,8 @@ TEST_CASE("policies and their options are checked before anything is read") {
         {{"--policy-option", "p=nan"}, {"p", "nan"}},
         {{"--policy-option", "p=0"}, {"p", "0"}},
         {{"--policy-option", "lambda=0.5"}, {"lambda", "0.5"}},
-        {{"--policy", "fifo", "--policy-option", "backfill=perhaps"}, {"backfill", "perhaps", "true or false"}},
+        {{"--policy", "fifo", "--policy-option", "backfill=perhaps"},
+         {"backfill", "perhaps", "true or false"}},
         {{"--policy", "fifo", "--policy-option", "p=1"}, {"fifo", "'p'", "backfill"}},
     };
     for (const Case& wrong : cases) {

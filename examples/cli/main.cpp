@@ -70,6 +70,7 @@ int run(int argc, char** argv) {
     replay_app->add_option("--interval", replay.interval_seconds, "Seconds from one decision to the next")
         ->capture_default_str();
     replay_app->add_option("--seed", replay.seed, "Breaks ties between equal values; 0: as they come")
+        ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     replay_app->add_option("--report", replay.report, "HTML file: who held which GPUs when");
     replay_app->add_flag("--json", replay.json, "One JSON document a policy and line instead of a table");

@@ -71,12 +71,12 @@ goodput::ApplicationOnType read_on_type(const fs::path& folder, const std::strin
     const std::vector<goodput::PlacementSample> by_placement = read_placements(placements.string());
     std::vector<goodput::ThroughputSample> by_shape;
     if (fs::exists(scalability)) by_shape = read_scalability(scalability.string());
+    const goodput::TabulatedThroughput table(by_shape, by_placement, placements.filename().string());
     const double rate = rate_of_one_gpu(by_placement);
     if (rate == 0)
         throw std::runtime_error(
             placements.string() +
             ": has no measurement of one GPU; a replica of several GPUs cannot be replayed");
-    const goodput::TabulatedThroughput table(by_shape, by_placement, placements.string());
     const auto [least, most] =
         std::minmax_element(by_placement.begin(), by_placement.end(),
                             [](const auto& a, const auto& b) { return a.atomic_batch < b.atomic_batch; });
@@ -137,15 +137,16 @@ std::vector<goodput::Application> read_applications(const std::string& folder,
         application.restart_seconds = constants.restart_seconds;
         application.restart_cost_seconds = constants.restart_cost_seconds;
         application.slowdown = constants.slowdown;
-        bool runs_somewhere = false;
-        for (const std::string& type : gpu_types) {
-            application.types.push_back(read_on_type(path, type));
-            runs_somewhere = runs_somewhere || application.types.back().max_atomic_batch > 0;
+        try {
+            for (const std::string& type : gpu_types) application.types.push_back(read_on_type(path, type));
+            application.curve = read_curve(path);
+        } catch (const std::invalid_argument& error) {
+            throw std::runtime_error(path.string() + ": " + error.what());
         }
-        if (!runs_somewhere)
+        if (std::all_of(application.types.begin(), application.types.end(),
+                        [](const goodput::ApplicationOnType& type) { return type.max_atomic_batch == 0; }))
             throw std::runtime_error(path.string() +
                                      ": has no placements-TYPE.csv for a GPU type of the cluster");
-        application.curve = read_curve(path);
     }
     return applications;
 }

@@ -32,7 +32,7 @@ th, td { padding: .25rem .8rem; text-align: right; border-bottom: 1px solid var(
 th:first-child, td:first-child { text-align: left; }
 svg { width: 100%; height: auto; } svg text { fill: var(--ink); font-size: 12px; }
 .lane { fill: var(--pale); } .grid { stroke: var(--line); stroke-width: .6; }
-.held rect { stroke: var(--paper); stroke-width: .35; } .held:hover rect { stroke: var(--ink); stroke-width: 1.2; }
+.held:hover { opacity: .6; }
 .legend span { display: inline-block; margin-right: 1.4rem; }
 .legend i { display: inline-block; width: .8em; height: .8em; margin-right: .4em; border-radius: 2px; }
 )";
@@ -143,6 +143,13 @@ void write_axis(std::ostream& out, double hours, double bottom) {
         << "\" text-anchor=\"middle\">hours since the start of the trace</text>\n";
 }
 
+/// A block with a gap to its neighbours where it is large enough for one.
+void write_block(std::ostream& out, double x, double y, double block_width, double height) {
+    const auto shrunk = [](double size) { return size > 2 ? size - 0.4 : size; };
+    out << "<rect x=\"" << fixed(x, 2) << "\" y=\"" << fixed(y, 2) << "\" width=\""
+        << fixed(shrunk(block_width), 2) << "\" height=\"" << fixed(shrunk(height), 2) << "\"/>";
+}
+
 void write_panel(std::ostream& out, const goodput::Cluster& cluster,
                  std::span<const goodput::Submission> submissions, const PolicyReplay& replay, double hours) {
     const std::vector<Lane> lanes = lanes_of(cluster);
@@ -182,10 +189,10 @@ void write_panel(std::ostream& out, const goodput::Cluster& cluster,
             << " h</title>";
         for (const auto& [first, length] :
              slots[allotment.gpu_type].take(allotment.shape.gpus, segment.begin_seconds, segment.end_seconds))
-            out << "<rect x=\"" << fixed(left + segment.begin_seconds * per_second, 2) << "\" y=\""
-                << fixed(lane.top + unit * static_cast<double>(first), 2) << "\" width=\""
-                << fixed((segment.end_seconds - segment.begin_seconds) * per_second, 2) << "\" height=\""
-                << fixed(unit * static_cast<double>(length), 2) << "\"/>";
+            write_block(out, left + segment.begin_seconds * per_second,
+                        lane.top + unit * static_cast<double>(first),
+                        (segment.end_seconds - segment.begin_seconds) * per_second,
+                        unit * static_cast<double>(length));
         out << "</g>\n";
     }
     out << "</svg>\n";

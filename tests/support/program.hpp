@@ -62,7 +62,8 @@ public:
         write(line + "\n");
         std::size_t end = buffer_.find('\n');
         while (end == std::string::npos) {
-            if (!read(out_, buffer_)) throw std::runtime_error("the program ended instead of answering: " + line);
+            if (!read(out_, buffer_))
+                throw std::runtime_error("the program ended instead of answering: " + line);
             end = buffer_.find('\n');
         }
         std::string answer = buffer_.substr(0, end);
@@ -83,8 +84,10 @@ public:
         in_ = -1;
         End end;
         end.output = std::move(buffer_);
-        while (read(out_, end.output)) {}
-        while (read(err_, end.errors)) {}
+        while (read(out_, end.output)) {
+        }
+        while (read(err_, end.errors)) {
+        }
         int status = 0;
         ::waitpid(child_, &status, 0);
         child_ = -1;

@@ -103,7 +103,7 @@ BestPlan best_of_all(const Throughput& throughput, const Efficiency& efficiency,
         if (goodput > best.goodput) best = {plan, goodput};
     };
     if (range.initial_without_accumulation) consider(limits.initial_batch, 1);
-    for (int k = range.fewest_microbatches; k <= range.most_microbatches; ++k)
+    for (int k = range.fewest_microbatches; range.allows(k); ++k)
         for (int b = range.least_atomic_at(k); b <= range.most_atomic_at(k); ++b) consider(b, k);
     return best;
 }

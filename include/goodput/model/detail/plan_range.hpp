@@ -4,6 +4,7 @@
 // The batch plans that respect a job's limits: microbatches x atomic batch = examples of one replica, the "load".
 
 #include <algorithm>
+#include <cstdint>
 
 #include "goodput/core/batch.hpp"
 
@@ -14,9 +15,9 @@ constexpr int divide_up(int dividend, int divisor) {
 }
 
 struct PlanRange {
-    int least_load, most_load;
+    int least_load, most_load;  // none legal: 0, 0
     int least_atomic, most_atomic;
-    int fewest_microbatches, most_microbatches;  // none legal: 1, 0
+    int fewest_microbatches;
     // {initial_batch, 0} is legal besides, and nothing else without accumulation.
     bool initial_without_accumulation;
 
@@ -27,14 +28,13 @@ struct PlanRange {
           least_atomic(std::max(limits.min_atomic_batch, 1)),
           most_atomic(limits.max_atomic_batch),
           fewest_microbatches(1),
-          most_microbatches(0),
           initial_without_accumulation(false) {
-        if (replicas < 1) return;
-        least_load = divide_up(std::max(limits.initial_batch, 1), replicas);
-        most_load = limits.max_batch / replicas;
-        if (most_atomic < least_atomic || most_load < least_load) return;
+        if (replicas < 1 || most_atomic < least_atomic) return;
+        const int least = divide_up(std::max(limits.initial_batch, 1), replicas), most = limits.max_batch / replicas;
+        if (most < least) return;
+        least_load = least;
+        most_load = most;
         if (least_load > most_atomic) fewest_microbatches = divide_up(least_load, most_atomic);
-        most_microbatches = most_load / least_atomic;
         if (limits.single_gpu_accumulates && replicas == 1 && fewest_microbatches == 1) {
             initial_without_accumulation =
                 limits.initial_batch >= least_atomic && limits.initial_batch <= most_load;
@@ -42,6 +42,10 @@ struct PlanRange {
         }
     }
 
+    // Whether so many fit the largest load.
+    [[nodiscard]] bool allows(int microbatches) const {
+        return std::int64_t{microbatches} * least_atomic <= most_load;
+    }
     [[nodiscard]] int least_atomic_at(int microbatches) const {
         return std::max(least_atomic, microbatches == 1 ? least_load : divide_up(least_load, microbatches));
     }

@@ -168,7 +168,10 @@ private:
             evaluate_next(i, i, guess(levels[i], {0, half, half}));
         }
         std::size_t left = count;
-        for (int round = 0; round < 3 && (round == 0 || left > 2); ++round) {
+        for (int round = 0; round < 3; ++round) {
+            if (round > 0)
+                for (std::size_t j = 0; j < left; ++j)
+                    evaluate_next(j, open[j], newton(levels[open[j]], atomic[open[j]], tangents[open[j]]));
             steps.evaluate(model_.gamma, left);
             std::size_t unsettled = 0;
             for (std::size_t j = 0; j < left; ++j) {
@@ -178,9 +181,7 @@ private:
                 unsettled += falls(levels[i], atomic[i], tangents[i]) != 0;
             }
             left = unsettled;
-            if (round < 2 && left > 2)
-            for (std::size_t j = 0; j < left; ++j)
-                evaluate_next(j, open[j], newton(levels[open[j]], atomic[open[j]], tangents[open[j]]));
+            if (left <= 2) break;
         }
         for (std::size_t i = 0; i < count; ++i)
             report(first + i, settle(ranges[i], levels[i], atomic[i], tangents[i]));
@@ -191,9 +192,9 @@ private:
                                       const OverlappedStep& step) const {
         const int k = range.fewest_microbatches;
         const double least = cost(level, atomic, step);
-        const bool proven = k <= range.most_microbatches && !range.initial_without_accumulation &&
+        const bool proven = range.allows(k) && !range.initial_without_accumulation &&
                             level.low <= level.high && least > 0 && falls(level, atomic, step) == 0 &&
-                            (k == range.most_microbatches ||
+                            (!range.allows(k + 1) ||
                              no_further_is_better(least, k + 1, range, level.noise * k, level.sync, step));
         return proven ? CheapestPlan{{static_cast<int>(atomic), k - 1}, least}
                       : search_on(range, level, atomic, step);
@@ -211,7 +212,7 @@ private:
             consider(cost_at(limits_.initial_batch, noise_, signal_, model_.alpha_c, model_.beta_c),
                      limits_.initial_batch, 1);
         bool limited = false;  // by memory, on the level before
-        for (int k = range.fewest_microbatches; k <= range.most_microbatches; ++k) {
+        for (int k = range.fewest_microbatches; range.allows(k); ++k) {
             bool promising = true;
             if (k > range.fewest_microbatches) {
                 if (best.cost < std::numeric_limits<double>::infinity() &&

@@ -1,0 +1,289 @@
+// `goodput replay`, run on what is embedded and on files.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "support/program.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using support::Program;
+
+Program::End replay(std::vector<std::string> options) {
+    options.insert(options.begin(), {GOODPUT_PROGRAM, "replay"});
+    return Program(std::move(options)).finish();
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+/// The answers of --json, without what differs from run to run.
+std::vector<Json> answers_of(const Program::End& end) {
+    REQUIRE_MESSAGE(end.status == 0, end.errors);
+    std::vector<Json> answers;
+    for (const std::string& line : lines_of(end.output)) {
+        answers.push_back(Json::parse(line));
+        answers.back().erase("policy_ms_median");
+        answers.back().erase("policy_ms_p99");
+    }
+    return answers;
+}
+
+/// A folder of its own, gone afterwards.
+class Folder {
+public:
+    Folder() : path_(fs::temp_directory_path() / ("goodput-test-" + std::to_string(::getpid()))) {
+        fs::create_directories(path_);
+    }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    ~Folder() { fs::remove_all(path_); }
+
+    std::string write(const std::string& name, const std::string& text) const {
+        fs::create_directories((path_ / name).parent_path());
+        std::ofstream(path_ / name, std::ios::binary) << text;
+        return (path_ / name).string();
+    }
+    std::string path(const std::string& name = "") const { return (path_ / name).string(); }
+    std::string read(const std::string& name) const {
+        std::ifstream file(path_ / name, std::ios::binary);
+        return {std::istreambuf_iterator<char>(file), {}};
+    }
+
+private:
+    fs::path path_;
+};
+
+/// One application on one GPU type, with the columns in an order of their own, and two jobs of it.
+struct Files : Folder {
+    std::string workload, profiles;
+    Files() {
+        workload = write("trace.csv",
+                         "\xEF\xBB\xBFtime,name,num_replicas,batch_size,application\r\n"
+                         "10,first,2,64,toy\r\n\r\n75.5,second,1,32,toy\r\n");
+        profiles = path("profiles");
+        write("profiles/toy/placements-gpu.csv",
+              "local_bsz,step_time,sync_time,placement\n16,0.2,0.001,1\n32,0.3,0.001,1\n16,0.3,0.1,2\n32,0.4,"
+              "0.1,2\n");
+        write("profiles/toy/scalability-gpu.csv",
+              "num_nodes,num_replicas,local_bsz,step_time,sync_time\n1,2,16,0.3,0.1\n");
+        write("profiles/toy/validation-32.csv",
+              "progress,iteration,metric,grad_sqr,grad_var\n100,100,0,1,2\n250,250,0,1,4\n");
+        write("profiles/toy/validation-64.csv",
+              "progress,iteration,metric,grad_sqr,grad_var\n110,60,0,1,2\n240,130,0,1,4\n");
+    }
+    std::vector<std::string> options() const {
+        return {"--workload", workload,   "--profiles", profiles, "--cluster",
+                "gpu:1x2",    "--policy", "sia,fifo",   "--json"};
+    }
+};
+
+}  // namespace
+
+TEST_CASE("without arguments the embedded workload is replayed under every policy, as an aligned table") {
+    const Program::End end = replay({});
+    CHECK(end.status == 0);
+    CHECK(end.errors == "");
+    const std::vector<std::string> lines = lines_of(end.output);
+    REQUIRE(lines.size() >= 4);
+    CHECK(lines[0].starts_with("policy "));
+    CHECK(lines[0].find("average JCT h") != std::string::npos);
+    CHECK(lines[1].starts_with("sia "));
+    for (const std::string& line : lines) CHECK(line.size() == lines[0].size());
+}
+
+TEST_CASE("--json has one document a policy, with the fields of the format, in the order asked for") {
+    const Program::End end = replay({"--policy", "srtf,sia", "--json"});
+    const std::vector<std::string> lines = lines_of(end.output);
+    REQUIRE(lines.size() == 2);
+    const Json first = Json::parse(lines[0]), second = Json::parse(lines[1]);
+    std::vector<std::string> names;
+    for (const auto& [name, value] : first.items()) names.push_back(name);
+    CHECK(names == std::vector<std::string>{"policy", "average_jct_h", "median_jct_h", "p99_jct_h",
+                                            "makespan_h", "gpu_hours_per_job", "restarts_per_job",
+                                            "policy_ms_median", "policy_ms_p99", "jobs", "completed"});
+    CHECK(first["policy"] == "srtf");
+    CHECK(second["policy"] == "sia");
+    for (const Json& answer : {first, second}) {
+        CHECK(answer["jobs"] == 160);
+        CHECK(answer["completed"] == 160);
+        CHECK(answer["median_jct_h"].get<double>() < answer["p99_jct_h"].get<double>());
+        CHECK(answer["p99_jct_h"].get<double>() < answer["makespan_h"].get<double>());
+        CHECK(answer["policy_ms_median"].get<double>() > 0);
+    }
+}
+
+TEST_CASE("the same seed gives the same replay, another one breaks ties otherwise") {
+    const std::vector<std::string> options{"--policy", "sia", "--json", "--seed"};
+    const auto with_seed = [&](const char* seed) {
+        std::vector<std::string> all = options;
+        all.emplace_back(seed);
+        return answers_of(replay(all));
+    };
+    CHECK(with_seed("1") == with_seed("1"));
+    CHECK(with_seed("1") != with_seed("2"));
+    CHECK(answers_of(replay({"--policy", "sia", "--json"})) == with_seed("0"));
+}
+
+TEST_CASE("a larger cluster and longer rounds are taken over") {
+    const auto average = [](const std::vector<std::string>& more) {
+        std::vector<std::string> options{"--policy", "sia", "--json"};
+        options.insert(options.end(), more.begin(), more.end());
+        return answers_of(replay(options))[0]["average_jct_h"].get<double>();
+    };
+    const double usual = average({});
+    CHECK(average({"--cluster", "T4:6x4,A100:2x8,2080Ti:3x8"}) == usual);
+    CHECK(average({"--cluster", "aws:6x4,dgx-ext:2x8,rtx:3x8"}) == usual);
+    CHECK(average({"--cluster", "A100:32x8"}) < usual);
+    CHECK(average({"--cluster", "T4:2x4"}) > usual);
+    CHECK(average({"--interval", "600"}) > usual);
+}
+
+TEST_CASE("traces and measurements are read from files, by column name") {
+    const Files files;
+    const std::vector<Json> answers = answers_of(replay(files.options()));
+    REQUIRE(answers.size() == 2);
+    for (const Json& answer : answers) {
+        CHECK(answer["jobs"] == 2);
+        CHECK(answer["completed"] == 2);
+        // 240 iterations of at least 0.2 s.
+        CHECK(answer["average_jct_h"].get<double>() * 3600 > 48);
+        CHECK(answer["average_jct_h"].get<double>() * 3600 < 600);
+    }
+}
+
+TEST_CASE("files that make no sense are named with line, column and value, and the status is 1") {
+    struct Case {
+        std::string file, text;
+        std::vector<std::string> says;
+    };
+    const std::string header = "name,time,application,num_replicas,batch_size\n";
+    const std::string placements = "profiles/toy/placements-gpu.csv",
+                      validation = "profiles/toy/validation-64.csv";
+    const std::vector<Case> cases{
+        {"trace.csv", "", {"trace.csv", "empty"}},
+        {"trace.csv", "name,time,application,num_replicas\na,1,toy,1\n", {"trace.csv", "batch_size"}},
+        {"trace.csv", header + "a,soon,toy,1,32\n", {"trace.csv, line 2", "time is 'soon'", "number"}},
+        {"trace.csv", header + "a,nan,toy,1,32\n", {"line 2", "time is 'nan'"}},
+        {"trace.csv", header + "a,-1,toy,1,32\n", {"line 2", "time is '-1'"}},
+        {"trace.csv", header + "\na,1,toy,1.5,32\n", {"line 3", "num_replicas is '1.5'", "integer"}},
+        {"trace.csv", header + "a,1,toy,1,0\n", {"line 2", "batch_size is '0'"}},
+        {"trace.csv", header + "a,1,toy,1\n", {"line 2", "cells"}},
+        {"trace.csv", header + "a,1,toy,1,32\na,2,toy,1,32\n", {"line 3", "name is 'a'"}},
+        {"trace.csv", header + "a,1,other,1,32\n", {"profiles/other", "no such folder"}},
+        {placements, "placement,step_time,sync_time\n1,0.2,0.1\n", {"placements-gpu.csv", "local_bsz"}},
+        {placements,
+         "placement,local_bsz,step_time,sync_time\n10,16,0.2,0.1\n",
+         {"line 2", "placement is '10'"}},
+        {placements,
+         "placement,local_bsz,step_time,sync_time\n1,16,-0.2,0.1\n",
+         {"placements-gpu.csv", "-0.2"}},
+        {placements,
+         "placement,local_bsz,step_time,sync_time\n1,16,0.2,0.3\n",
+         {"placements-gpu.csv", "0.3"}},
+        {placements,
+         "placement,local_bsz,step_time,sync_time\n2,16,0.2,0.1\n",
+         {"placements-gpu.csv", "one GPU"}},
+        {validation, "progress,grad_sqr,grad_var\n10,1,1\n", {"validation-64.csv", "epochs", "1"}},
+        {validation, "progress,grad_sqr,grad_var\n10,1,1\n20,-1,1\n", {"-1"}},
+        {validation, "progress,grad_sqr\n10,1\n20,1\n", {"validation-64.csv", "grad_var"}},
+    };
+    for (const Case& bad : cases) {
+        CAPTURE(bad.file);
+        CAPTURE(bad.text);
+        const Files files;
+        files.write(bad.file, bad.text);
+        const Program::End end = replay(files.options());
+        CHECK(end.status == 1);
+        CHECK(end.output == "");
+        CAPTURE(end.errors);
+        for (const std::string& word : bad.says) CHECK(end.errors.find(word) != std::string::npos);
+    }
+    const Program::End missing = replay({"--workload", "/no/such/file.csv"});
+    CHECK(missing.status == 1);
+    CHECK(missing.errors.find("/no/such/file.csv") != std::string::npos);
+    CHECK(replay({"--report", "/no/such/folder/report.html"}).status == 1);
+}
+
+TEST_CASE("options that make no sense end with status 2, before anything is replayed") {
+    const std::vector<std::vector<std::string>> cases{
+        {"--policy", "sia,best"},    {"--policy", ""},          {"--interval", "0"},
+        {"--interval", "-60"},       {"--interval", "often"},   {"--interval", "nan"},
+        {"--cluster", "T4"},         {"--cluster", "T4:6"},     {"--cluster", "T4:0x4"},
+        {"--cluster", "T4:6x4,"},    {"--cluster", ":6x4"},     {"--cluster", "T4:6x4.5"},
+        {"--cluster", "TPU:1x8"},    {"--seed", "-1"},          {"--cluster", "T4:99999999999x4"},
+        {"--policy", "sia", "fifo"}, {"--no-such-option", "1"},
+    };
+    for (const std::vector<std::string>& options : cases) {
+        CAPTURE(options.back());
+        const Program::End end = replay(options);
+        CHECK(end.status == 2);
+        CHECK(end.output == "");
+        CHECK(end.errors != "");
+    }
+}
+
+TEST_CASE("a report is one page that needs nothing else, with a panel a policy and a name on every block") {
+    const Files files;
+    std::vector<std::string> options = files.options();
+    options.insert(options.end(), {"--report", files.path("report.html")});
+    const std::vector<Json> answers = answers_of(replay(options));
+    const std::string page = files.read("report.html");
+    const auto count = [&](const std::string& text) {
+        std::size_t found = 0;
+        for (std::size_t at = page.find(text); at != std::string::npos; at = page.find(text, at + 1)) ++found;
+        return found;
+    };
+    CHECK(page.starts_with("<!DOCTYPE html>"));
+    CHECK(count("<svg ") == answers.size());
+    CHECK(count("</svg>") == answers.size());
+    CHECK(count("<title>first: ") >= 2);
+    CHECK(count("<title>second: ") >= 2);
+    CHECK(count("hours since the start") == answers.size());
+    CHECK(count("<td>sia</td>") == 1);
+    CHECK(count("toy (2 jobs)") == 1);
+    CHECK(count("<g ") == count("</g>"));
+    for (const char* elsewhere : {"src=", "href=", "http:", "https:", "@import", "<script", "nan", "inf\""})
+        CHECK(count(elsewhere) == 0);
+}
+
+TEST_SUITE("data") {
+    TEST_CASE(
+        "the published traces are replayed, and under sia jobs take as long as in Sia's own simulator") {
+        const std::string folder = GOODPUT_DATA_DIR "/sia/";
+        struct Case {
+            std::string trace;
+            double average_hours;  // ../reference: average over faithful replays that break ties otherwise
+        };
+        for (const Case& known : {Case{"saturn/workload-1", 0.586}, Case{"philly/workload-1", 0.537}}) {
+            double sum = 0;
+            constexpr int seeds = 4;
+            for (int seed = 1; seed <= seeds; ++seed) {
+                const std::vector<Json> answers = answers_of(replay(
+                    {"--workload", folder + "workloads/" + known.trace + ".csv", "--profiles",
+                     folder + "profiles", "--policy", "sia", "--json", "--seed", std::to_string(seed)}));
+                CHECK(answers[0]["completed"] == 160);
+                sum += answers[0]["average_jct_h"].get<double>();
+            }
+            CAPTURE(known.trace);
+            CHECK(sum / seeds == doctest::Approx(known.average_hours).epsilon(0.03));
+        }
+    }
+}

@@ -140,7 +140,8 @@ TEST_CASE("shapes searched together give what each gives alone, in any order") {
         CAPTURE(i);
         const Case c = random_case(random, 4000, 1000, 1);
         std::vector<Shape> shapes{{1, 1}, {1, 2}, {1, 4}};
-        for (int n = 2; n <= 16; ++n) shapes.push_back({n, 4 * n});
+        const int most_nodes = random.integer(2, 80);
+        for (int n = 2; n <= most_nodes; ++n) shapes.push_back({n, 4 * n});
         for (std::size_t k = shapes.size(); k > 1; --k)
             std::swap(shapes[k - 1],
                       shapes[static_cast<std::size_t>(random.integer(0, static_cast<int>(k) - 1))]);
@@ -253,6 +254,10 @@ TEST_CASE("extreme sizes end at once") {
     CHECK(best.goodput == doctest::Approx(200).epsilon(1e-6));
     const BatchLimits roomy{1, 1 << 30, 1, 1 << 30};
     CHECK(best_batch_plan(model, FullEfficiency{}, {1, 2}, roomy).plan == BatchPlan{1 << 29, 0});
+    // Nothing to find, among as many plans.
+    const PolluxThroughput endless{.alpha_c = std::numeric_limits<double>::infinity()};
+    CHECK(best_batch_plan(endless, FullEfficiency{}, {1, 2}, limits).goodput == 0);
+    CHECK(best_batch_plan(PolluxThroughput{}, FullEfficiency{}, {1, 2}, limits).goodput == 0);
 }
 
 TEST_CASE("a fixed total batch: the fewest accumulation steps that fit in memory") {

@@ -7,28 +7,27 @@
 //     goodput = M / T(b, k) * efficiency(M)
 //
 // For a model of one's own every legal plan is tried: with L = max_batch / K that is at most L (1 + ln L)
-// evaluations. For PolluxThroughput the same optimum is proven after one or two, as follows.
+// evaluations. For PolluxThroughput the same optimum is proven after one to three, as follows.
 //
 // With the noise scale's efficiency, goodput is a constant over
 //
-//     cost(b, k) = (noise / M + signal) T(b, k)        noise = variance * initial batch, signal = squared
-//     norm T(b, k)    = (k - 1) a + step(a, w)              a = alpha_c + beta_c b computing, w synchronising
+//     cost(b, k) = (noise / M + signal) T(b, k)     noise = variance * initial batch, signal = squared norm
+//     T(b, k)    = (k - 1) a + step(a, w)           a = alpha_c + beta_c b computing, w synchronising
 //
 // 1. step is convex and homogeneous, so with its derivatives p, q at one point step = p a + q w there, and
-//    step >= p a + q w everywhere, for other batches, accumulations, and shapes. This tangent needs no
-//    further power, and with it the cost has a lower bound (noise / M + signal)(A + B b) whose least integer
-//    is a square root. Where the bound reaches the best cost found, nothing better is left.
+//    step >= p a + q w everywhere, for other batches and accumulations. This tangent needs no further power,
+//    and with it the cost has a lower bound (noise / M + signal)(A + B b) whose least integer is a square
+//    root. Where the bound reaches the best cost found, nothing better is left.
 // 2. For fixed k the cost is convex in 1/b (T is convex and rising in b, and T(b)/b is its perspective), so
-// the
-//    sign of the derivative at one integer discards all integers on the other side. Evaluating, discarding
-//    and bounding in turn ends with a proof; Newton's method says where to evaluate.
+//    the sign of the derivative at one integer discards all integers on the other side. Evaluating,
+//    discarding and bounding in turn ends with a proof; Newton's method says where to evaluate.
 // 3. At an equal total batch a further microbatch costs at least alpha_c, and the smaller a hides less of w.
-// So
-//    the tangent bound over all total batches does not fall with k: once it reaches the best cost, no larger
-//    k has to be looked at. Larger k pays only where memory limits b, or through rounding.
+//    So the tangent bound over all total batches does not fall with k: once it reaches the best cost, no
+//    larger k has to be looked at. Larger k pays only where memory limits b, or through rounding.
 // 4. Where memory limits b for several k, the cost at the largest b is convex in k: its least integer is
-// again a
-//    square root, and the k up to which memory limits is the root of a quadratic.
+//    again a square root, and the k up to which memory limits is the root of a quadratic.
+// 5. Shapes do not depend on each other, so those of a job take Newton's steps together: a processor then
+//    works on several powers at once, and one more evaluation costs a few nanoseconds.
 //
 // What it cannot do: atomic batches that differ between replicas, or other limits than those of BatchLimits.
 
@@ -53,8 +52,8 @@ namespace goodput {
 
 struct BestPlan {
     BatchPlan plan;
-    double goodput =
-        0;  ///< examples/s at the initial batch size's efficiency; 0: no plan respects the limits
+    /// Examples/s at the initial batch size's efficiency; 0: no plan respects the limits.
+    double goodput = 0;
 };
 
 /// Which batch plan gives the largest goodput on `shape.gpus` replicas? Exact over all integers that respect
@@ -66,9 +65,9 @@ template <ThroughputModel Throughput, EfficiencyModel Efficiency>
 [[nodiscard]] BestPlan best_batch_plan(const Throughput& throughput, const Efficiency& efficiency,
                                        Shape shape, const BatchLimits& limits);
 
-/// The same for many shapes of one job, each result as from best_batch_plan up to rounding: `best[i]` for
-/// `shapes[i]`. Faster than one by one with PolluxThroughput, because neighbouring shapes share their bounds.
-/// Refuses spans of different lengths (std::invalid_argument).
+/// The same for many shapes of one job: `best[i]` for `shapes[i]`, each as good as from best_batch_plan up to
+/// rounding. With PolluxThroughput several times as fast as one by one, because a processor overlaps what it
+/// computes for one shape with the next. Refuses spans of different lengths (std::invalid_argument).
 template <ThroughputModel Throughput, EfficiencyModel Efficiency>
 void best_batch_plans(const Throughput& throughput, const Efficiency& efficiency,
                       std::span<const Shape> shapes, const BatchLimits& limits, std::span<BestPlan> best);

@@ -24,8 +24,7 @@ struct NoiseScaleEfficiency {
     }
 };
 
-/// Every example counts fully at any batch size: for a job without gradient statistics, or one whose batch is
-/// fixed.
+/// Every example counts fully at any batch size: for jobs without gradient statistics or with a fixed batch.
 struct FullEfficiency {
     [[nodiscard]] double efficiency(double /*total_batch*/) const { return 1; }
 };

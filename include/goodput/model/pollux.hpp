@@ -8,8 +8,10 @@
 //     sync(n, K)      = 0                                             K = 1
 //                     = alpha_r + beta_r max(K - 2, 0)                K >= 2 replicas on one node
 //                     = alpha_n + beta_n max(K - 2, 0)                n >= 2 nodes
-//     step(b, n, K)   = (compute^gamma + sync^gamma)^(1/gamma)        gamma in [1, 10]: 1 no overlap, 10
-//     nearly full iteration       = s compute + step                              s = accumulation steps
+//     step(b, n, K)   = (compute^gamma + sync^gamma)^(1/gamma)        gamma in [1, 10]
+//     iteration       = s compute + step                              s = accumulation steps
+//
+// With gamma = 1 nothing overlaps, and with 10 nearly all of the shorter part is hidden behind the longer.
 //
 // All times in seconds. The model is linear in the batch and knows nothing of how GPUs are spread over nodes.
 

@@ -7,8 +7,7 @@
 // measurements:
 //
 //     by placement   how many GPUs on each node, in ring order: (3, 1) and (1, 3) are one placement, as a
-//     ring
-//                    has no first node; (1, 1, 2, 2) and (1, 2, 1, 2) are two
+//                    ring has no first node; (1, 1, 2, 2) and (1, 2, 1, 2) are two
 //     by shape       only nodes n and GPUs K in all are known
 //
 // A placement that was not measured is looked up by its shape; a shape is first taken as its most even
@@ -41,6 +40,8 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/core/shape.hpp"
+#include "goodput/model/detail/measured_columns.hpp"
+#include "goodput/model/detail/ring_index.hpp"
 
 namespace goodput {
 
@@ -52,7 +53,7 @@ struct PlacementSample {
     double sync_seconds = 0;  ///< the part of it spent in synchronisation
 };
 
-/// Seconds of an iteration's last step and of the synchronisation in it; step - sync is one step of
+/// Seconds of an iteration's last step, and of the synchronisation in it: step - sync is one step's
 /// computing.
 struct StepSeconds {
     double step = 0;
@@ -93,42 +94,17 @@ public:
     }
 
 private:
-    static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+    static constexpr std::size_t none = detail::RingIndex::none;
+    using Column = detail::MeasuredColumns::Column;
+    using Mix = detail::MeasuredColumns::Mix;
 
-    struct Column {  // rows_[first, last)
-        std::size_t first = 0, last = 0;
-    };
-    struct Row {
-        double atomic_batch, step, sync;
-    };
-    struct Placed {  // digits_[first, first + nodes), its smallest rotation
-        std::size_t first;
-        std::size_t nodes;
-        Column column;
-    };
     struct Shaped {
         Shape shape;
         double log_nodes, log_gpus;
         Column all;                   // every measurement of this shape
-        std::size_t placement;        // the most even one in placed_, or none
+        std::size_t placement;        // the number of the most even one in rings_, or none
         int max_atomic_by_shape = 0;  // 0: measured by placement only
     };
-    // Up to four columns with weights that sum to 1.
-    struct Mix {
-        std::array<Column, 4> columns;
-        std::array<double, 4> weights{};
-        std::size_t count = 0;
-
-        void add(Column column, double weight) {
-            columns[count] = column;
-            weights[count++] = weight;
-        }
-    };
-    struct Mean {
-        double step = 0, sync = 0;
-        int count = 0;
-    };
-    using Means = std::map<int, Mean>;  // by atomic batch
 
     static void require_shape(Shape shape) {
         require_between("throughput table", "shape.nodes", shape.nodes, 1, 1 << 20);
@@ -154,42 +130,22 @@ private:
         return left != right ? left < right : a.nodes < b.nodes;
     }
 
-    static std::size_t smallest_rotation(std::span<const int> ring) {
-        std::size_t best = 0;
-        for (std::size_t start = 1; start < ring.size(); ++start)
-            if (compare_rotations(ring, start, ring, best) < 0) best = start;
-        return best;
-    }
-    // Of two rings of equal length, each read from its start.
-    static int compare_rotations(std::span<const int> left, std::size_t left_start,
-                                 std::span<const int> right, std::size_t right_start) {
-        std::size_t l = left_start, r = right_start;
-        for (std::size_t i = 0; i < left.size(); ++i) {
-            if (left[l] != right[r]) return left[l] < right[r] ? -1 : 1;
-            if (++l == left.size()) l = 0;
-            if (++r == right.size()) r = 0;
-        }
-        return 0;
-    }
-
-    Column append(const Means& means);
-    [[nodiscard]] std::size_t find_placement(std::span<const int> gpus_by_node) const;
     [[nodiscard]] const Shaped* find_shape(Shape shape) const;
     [[nodiscard]] Column column_of(const Shaped& shaped) const {
-        return shaped.placement != none ? placed_[shaped.placement].column : shaped.all;
+        return shaped.placement != none ? placed_[shaped.placement] : shaped.all;
     }
     [[nodiscard]] Mix mix_for(Shape shape) const;
     [[nodiscard]] Mix nearest(Shape shape) const;
-    [[nodiscard]] StepSeconds read(Column column, double atomic_batch) const;
-    [[nodiscard]] StepSeconds read(const Mix& mix, double atomic_batch) const;
-    [[nodiscard]] int largest(Column column) const {
-        return static_cast<int>(rows_[column.last - 1].atomic_batch);
+    template <class Place>
+    [[nodiscard]] StepSeconds read(const Place& place, double atomic_batch) const {
+        const detail::ColumnRow row = columns_.read(place, atomic_batch);
+        return {row.step, row.sync};
     }
     [[nodiscard]] int max_atomic_by_shape(Shape shape) const;
 
-    std::vector<Row> rows_;
-    std::vector<int> digits_;
-    std::vector<Placed> placed_;         // by number of nodes, then digits
+    detail::MeasuredColumns columns_;
+    detail::RingIndex rings_;
+    std::vector<Column> placed_;         // by number in rings_
     std::vector<Shaped> shaped_;         // by shape
     std::vector<std::size_t> by_ratio_;  // indices into shaped_, by GPUs a node, then nodes
     int max_nodes_ = 0;
@@ -198,15 +154,12 @@ private:
 inline TabulatedThroughput::TabulatedThroughput(std::span<const ThroughputSample> by_shape,
                                                 std::span<const PlacementSample> by_placement,
                                                 std::string_view subject) {
-    std::map<std::vector<int>, Means> placements;
-    std::map<Shape, Means> shapes;
-    std::map<Shape, int> largest_by_shape;
-    const auto add = [](Means& means, int atomic_batch, double step, double sync) {
-        Mean& mean = means[atomic_batch];
-        mean.step += step;
-        mean.sync += sync;
-        ++mean.count;
+    const auto by_length = [](const std::vector<int>& a, const std::vector<int>& b) {
+        return a.size() != b.size() ? a.size() < b.size() : a < b;
     };
+    std::map<std::vector<int>, detail::ColumnMeans, decltype(by_length)> placements(by_length);
+    std::map<Shape, detail::ColumnMeans> shapes;
+    std::map<Shape, int> largest_by_shape;
     for (const PlacementSample& sample : by_placement) {
         const std::vector<int>& ring = sample.gpus_by_node;
         Shape shape{static_cast<int>(ring.size()), 0};
@@ -216,33 +169,28 @@ inline TabulatedThroughput::TabulatedThroughput(std::span<const ThroughputSample
         }
         validate(ThroughputSample{shape, {sample.atomic_batch, 0}, sample.step_seconds, sample.sync_seconds},
                  subject);
-        std::vector<int> smallest = ring;
-        const auto start = static_cast<std::ptrdiff_t>(smallest_rotation(ring));
-        std::rotate(smallest.begin(), smallest.begin() + start, smallest.end());
-        add(placements[smallest], sample.atomic_batch, sample.step_seconds, sample.sync_seconds);
-        add(shapes[shape], sample.atomic_batch, sample.step_seconds, sample.sync_seconds);
+        for (detail::ColumnMeans* means : {&placements[detail::smallest_reading(ring)], &shapes[shape]})
+            means->add(sample.atomic_batch, sample.step_seconds, sample.sync_seconds);
     }
     for (const ThroughputSample& sample : by_shape) {
         validate(sample, subject);
         const int atomic_batch = sample.plan.atomic_batch;
-        add(shapes[sample.shape], atomic_batch, sample.step_seconds, sample.sync_seconds);
+        shapes[sample.shape].add(atomic_batch, sample.step_seconds, sample.sync_seconds);
         int& largest = largest_by_shape[sample.shape];
         largest = std::max(largest, atomic_batch);
     }
     if (shapes.empty()) bad_input(subject, "number of samples", 0, "at least 1");
 
     for (const auto& [digits, means] : placements) {
-        placed_.push_back({digits_.size(), digits.size(), append(means)});
-        digits_.insert(digits_.end(), digits.begin(), digits.end());
+        rings_.add(digits);
+        placed_.push_back(columns_.append(means));
     }
-    std::stable_sort(placed_.begin(), placed_.end(),
-                     [](const Placed& a, const Placed& b) { return a.nodes < b.nodes; });
     for (const auto& [shape, means] : shapes) {
         std::vector<int> even(static_cast<std::size_t>(shape.nodes), shape.gpus / shape.nodes);
         const auto with_one_more = even.size() - static_cast<std::size_t>(shape.gpus % shape.nodes);
         for (std::size_t i = with_one_more; i < even.size(); ++i) ++even[i];
-        shaped_.push_back({shape, std::log(shape.nodes), std::log(shape.gpus), append(means),
-                           find_placement(even), largest_by_shape[shape]});
+        shaped_.push_back({shape, std::log(shape.nodes), std::log(shape.gpus), columns_.append(means),
+                           rings_.find(even), largest_by_shape[shape]});
         by_ratio_.push_back(by_ratio_.size());
         max_nodes_ = std::max(max_nodes_, shape.nodes);
     }
@@ -258,8 +206,8 @@ inline StepSeconds TabulatedThroughput::seconds(Shape shape, double atomic_batch
 
 inline StepSeconds TabulatedThroughput::seconds(std::span<const int> gpus_by_node,
                                                 double atomic_batch) const {
-    const std::size_t placement = find_placement(gpus_by_node);
-    if (placement != none) return read(placed_[placement].column, atomic_batch);
+    const std::size_t placement = rings_.find(gpus_by_node);
+    if (placement != none) return read(placed_[placement], atomic_batch);
     const Shape shape = shape_of(gpus_by_node);
     if (const Shaped* exact = find_shape(shape)) return read(exact->all, atomic_batch);
     return read(mix_for(shape), atomic_batch);
@@ -268,13 +216,13 @@ inline StepSeconds TabulatedThroughput::seconds(std::span<const int> gpus_by_nod
 inline int TabulatedThroughput::max_atomic_batch(Shape shape) const {
     require_shape(shape);
     const Shaped* exact = find_shape(shape);
-    if (exact && exact->placement != none) return largest(column_of(*exact));
+    if (exact && exact->placement != none) return columns_.largest_batch(column_of(*exact));
     return max_atomic_by_shape(shape);
 }
 
 inline int TabulatedThroughput::max_atomic_batch(std::span<const int> gpus_by_node) const {
-    const std::size_t placement = find_placement(gpus_by_node);
-    return placement != none ? largest(placed_[placement].column)
+    const std::size_t placement = rings_.find(gpus_by_node);
+    return placement != none ? columns_.largest_batch(placed_[placement])
                              : max_atomic_by_shape(shape_of(gpus_by_node));
 }
 
@@ -284,38 +232,10 @@ inline int TabulatedThroughput::max_atomic_by_shape(Shape shape) const {
         if (shaped.shape.nodes >= shape.nodes && shaped.shape.gpus >= shape.gpus)
             most = std::max(most, shaped.max_atomic_by_shape);
     if (most > 0) return most;
-    if (const Shaped* exact = find_shape(shape)) return largest(exact->all);
+    if (const Shaped* exact = find_shape(shape)) return columns_.largest_batch(exact->all);
     const Mix mix = mix_for(shape);
-    for (std::size_t i = 0; i < mix.count; ++i) most = std::max(most, largest(mix.columns[i]));
+    for (std::size_t i = 0; i < mix.count; ++i) most = std::max(most, columns_.largest_batch(mix.columns[i]));
     return most;
-}
-
-inline TabulatedThroughput::Column TabulatedThroughput::append(const Means& means) {
-    Column column{rows_.size(), rows_.size() + means.size()};
-    for (const auto& [atomic_batch, mean] : means)
-        rows_.push_back({static_cast<double>(atomic_batch), mean.step / mean.count, mean.sync / mean.count});
-    return column;
-}
-
-inline std::size_t TabulatedThroughput::find_placement(std::span<const int> gpus_by_node) const {
-    const std::size_t start = smallest_rotation(gpus_by_node);
-    std::size_t low = 0, high = placed_.size();
-    while (low < high) {
-        const std::size_t middle = (low + high) / 2;
-        const Placed& candidate = placed_[middle];
-        int order = 0;
-        if (candidate.nodes != gpus_by_node.size())
-            order = candidate.nodes < gpus_by_node.size() ? -1 : 1;
-        else
-            order = compare_rotations({digits_.data() + candidate.first, candidate.nodes}, 0, gpus_by_node,
-                                      start);
-        if (order == 0) return middle;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return none;
 }
 
 inline const TabulatedThroughput::Shaped* TabulatedThroughput::find_shape(Shape shape) const {
@@ -392,29 +312,6 @@ inline TabulatedThroughput::Mix TabulatedThroughput::nearest(Shape shape) const 
     for (std::size_t i = 0; i < count; ++i)
         mix.add(column_of(*closest[i].second), 1 / closest[i].first / sum);
     return mix;
-}
-
-inline StepSeconds TabulatedThroughput::read(Column column, double atomic_batch) const {
-    const Row* const first = rows_.data() + column.first;
-    const Row* const last = rows_.data() + column.last - 1;
-    if (!(atomic_batch > first->atomic_batch)) return {first->step, first->sync};
-    if (atomic_batch >= last->atomic_batch) return {last->step, last->sync};
-    const Row* const above = std::upper_bound(
-        first, last, atomic_batch, [](double wanted, const Row& row) { return wanted < row.atomic_batch; });
-    const Row* const below = above - 1;
-    const double part = (atomic_batch - below->atomic_batch) / (above->atomic_batch - below->atomic_batch);
-    return {below->step + part * (above->step - below->step),
-            below->sync + part * (above->sync - below->sync)};
-}
-
-inline StepSeconds TabulatedThroughput::read(const Mix& mix, double atomic_batch) const {
-    StepSeconds sum;
-    for (std::size_t i = 0; i < mix.count; ++i) {
-        const StepSeconds seconds = read(mix.columns[i], atomic_batch);
-        sum.step += mix.weights[i] * seconds.step;
-        sum.sync += mix.weights[i] * seconds.sync;
-    }
-    return sum;
 }
 
 }  // namespace goodput

@@ -12,18 +12,18 @@ namespace goodput::detail {
 
 template <std::size_t Most>
 struct OverlappedSteps {
-    std::array<double, Most> compute, sync;                 // in
+    std::array<double, Most> compute, sync;                   // in
     std::array<double, Most> seconds, per_compute, per_sync;  // out
 
-    // The first `count`. Scaled by the longer part, because the powers of small times underflow at gamma = 10. One
-    // loop for each operation: the steps are independent, so a processor overlaps them, which it could not if each
-    // began only after the long chain of the one before it.
+    // The first `count`. Scaled by the longer part, because the powers of small times underflow at
+    // gamma = 10. One short loop for each operation, so that the processor overlaps independent steps instead
+    // of waiting for the long chain of operations that each of them is.
     void evaluate(double gamma, std::size_t count) {
         std::array<double, Most> ratio, lower_power, of_longer;
         for (std::size_t i = 0; i < count; ++i) {
             const double longer = compute[i] >= sync[i] ? compute[i] : sync[i];
             const double shorter = compute[i] >= sync[i] ? sync[i] : compute[i];
-            ratio[i] = shorter / (longer + 0x1p-1022);  // 0 where both are
+            ratio[i] = shorter / (longer + 0x1p-1022);  // 0 where both are 0
         }
         const double lower = gamma - 1, inverse = 1 / gamma - 1;
         for (std::size_t i = 0; i < count; ++i) lower_power[i] = log2_of(ratio[i]);

@@ -1,7 +1,8 @@
 #ifndef GOODPUT_MODEL_DETAIL_PLAN_RANGE_HPP
 #define GOODPUT_MODEL_DETAIL_PLAN_RANGE_HPP
 
-// The batch plans that respect a job's limits: microbatches x atomic batch = examples of one replica, the "load".
+// The batch plans that respect a job's limits on so many replicas. Microbatches times atomic batch are the
+// examples of one replica, its "load".
 
 #include <algorithm>
 #include <cstdint>
@@ -30,7 +31,8 @@ struct PlanRange {
           fewest_microbatches(1),
           initial_without_accumulation(false) {
         if (replicas < 1 || most_atomic < least_atomic) return;
-        const int least = divide_up(std::max(limits.initial_batch, 1), replicas), most = limits.max_batch / replicas;
+        const int least = divide_up(std::max(limits.initial_batch, 1), replicas);
+        const int most = limits.max_batch / replicas;
         if (most < least) return;
         least_load = least;
         most_load = most;

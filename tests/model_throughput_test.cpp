@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -6,6 +7,7 @@
 
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/concepts.hpp"
+#include "goodput/model/detail/elementary.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/pipeline.hpp"
 #include "goodput/model/pollux.hpp"
@@ -80,7 +82,7 @@ TEST_CASE("logarithm and exponential without calls agree with the standard libra
     CHECK(outside == 0);
     CHECK(detail::log2_of(1) == 0);
     CHECK(detail::exp2_of(0) == 1);
-    for (const double y : {-1e3, -1e4, -1e15, -std::numeric_limits<double>::max()}) {
+    for (const double y : {-1e3, -1e4, -0x1p50}) {
         CAPTURE(y);
         CHECK(detail::exp2_of(y) > 0);
         CHECK(detail::exp2_of(y) < 1e-300);

@@ -40,8 +40,8 @@ inline double log2_of(double x) {
     return n + s * (low + high * (z2 * z2));
 }
 
-// 2^y for y <= 1000, but not below 2^-1001; never above 1 for y <= 0. With n the integer next to y and
-// z = y - n, it is 2^n (1 + z Q(z)): Q interpolates (2^z - 1) / z at Chebyshev's points.
+// 2^y for y from -2^50 to 1000, but not below 2^-1001; never above 1 for y <= 0. With n the integer next to y
+// and z = y - n, it is 2^n (1 + z Q(z)): Q interpolates (2^z - 1) / z at Chebyshev's points.
 inline double exp2_of(double y) {
     const double n = nearest_integer(y);
     const double z = y - n, z2 = z * z, z4 = z2 * z2;

@@ -84,8 +84,7 @@ public:
             const double efficiency =
                 NoiseScaleEfficiency{static_cast<double>(job_.initial_batch), gradient}.efficiency(total);
             const double gain = efficiency * total / job_.initial_batch;
-            const double iteration =
-                times.step + plan_.accumulation_steps * (times.step - times.sync);
+            const double iteration = times.step + plan_.accumulation_steps * (times.step - times.sync);
             const double rate = gain / iteration / application_->slowdown;
             const double goal = application_->curve.progress_after(epoch_);
             if (progress_ + rate * left < goal) {

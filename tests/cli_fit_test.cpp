@@ -183,7 +183,8 @@ TEST_CASE("a single measurement is enough for a finite answer about any shape") 
     Json line{{"samples", {sample("aws", truth, {1, 1}, 64)}}, {"predict", Json::array()}};
     for (const Shape shape : shapes) line["predict"].push_back(question("aws", shape, 64));
     Program program = fit();
-    for (const Json& prediction : ask(program, line)["predictions"]) {
+    const Json answer = ask(program, line);
+    for (const Json& prediction : answer.at("predictions")) {
         for (const char* name : {"iteration_s", "low_s", "high_s"})
             CHECK(std::isfinite(prediction[name].get<double>()));
         CHECK(prediction["low_s"].get<double>() > 0);

@@ -13,9 +13,10 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/heuristic.hpp"
 #include "goodput/allot/incumbent.hpp"
-#include "goodput/allot/prices.hpp"
 #include "goodput/allot/problem.hpp"
+#include "goodput/allot/relaxation.hpp"
 #include "goodput/allot/result.hpp"
+#include "goodput/allot/rules.hpp"
 #include "goodput/allot/search.hpp"
 
 namespace goodput {
@@ -36,54 +37,53 @@ struct RelaxedAllotment {
     std::size_t passes = 0;
 };
 
-/// The solver with its memory: keep one and call it every round; buffers and last prices carry over.
-/// Branching rule, bounding rule and primal heuristic are the caller's choice at compile time.
+/// The number of resources is not known to the compiler.
+inline constexpr std::size_t any_resources = 0;
+
+/// The solver with its memory: keep one and call it every round; buffers and last prices carry over, and no
+/// call allocates that needs no more room than one before it. The caller's choice at compile time: branching
+/// rule, bounding rule, primal heuristic, stopping rule, and the number of resources where it is known (up to
+/// four are quick in any case).
 template <BranchingRule Branching = LeastRegretFirst, BoundingRule Bounding = NearbyPrices,
-          PrimalHeuristic Heuristic = RoundedRelaxation>
+          PrimalHeuristic Heuristic = RoundedRelaxation, StoppingRule Stopping = RelativeGap,
+          std::size_t Resources = any_resources>
 class Allotter {
 public:
     Allotter() = default;
-    explicit Allotter(Branching branching, Bounding bounding = {}, Heuristic heuristic = {})
-        : branching_(branching), bounding_(bounding), heuristic_(heuristic) {}
+    explicit Allotter(Branching branching, Bounding bounding = {}, Heuristic heuristic = {},
+                      Stopping stopping = {})
+        : branching_(branching), bounding_(bounding), heuristic_(heuristic), stopping_(stopping) {}
 
     /// The best allotment and its certificate; the reference is valid until the next call. Bad numbers in the
     /// problem get std::invalid_argument; a hard problem gets the best allotment found, with status, bound
     /// and why it stopped.
-    const AllotResult& operator()(const AllotmentProblem& problem, const AllotOptions& options = {}) {
+    template <AllotmentValue Value>
+    const AllotResult& operator()(const BasicAllotmentProblem<Value>& problem,
+                                  const AllotOptions& options = {}) {
         const Clock clock(options);
-        begin(problem, options);
+        begin(problem, options, clock, false);
         if (!possible_ || !find_incumbent(options, clock)) return infeasible();
-        const auto outcome = search_.run(compact_, prices_.prices(), prices_.bound(), incumbent_, options,
-                                         clock, branching_, bounding_);
-        result_.nodes += outcome.nodes;
+        const detail::SearchOutcome outcome = search(compact_, relaxation_, options, clock);
         result_.bound = outcome.bound;
         result_.stopped = outcome.stopped;
         return finish(options);
     }
 
-    /// The linear relaxation's optimum, exact to rounding.
-    RelaxedAllotment relax(const AllotmentProblem& problem, const AllotOptions& options = {}) {
-        begin(problem, options);
+    /// The linear relaxation's optimum, exact to rounding. Options that exceed a capacity alone count in
+    /// part.
+    template <AllotmentValue Value>
+    RelaxedAllotment relax(const BasicAllotmentProblem<Value>& problem, const AllotOptions& options = {}) {
+        begin(problem, options, Clock(options), true);
         RelaxedAllotment relaxed;
         relaxed.choice.resize(problem.jobs());
-        relaxed.prices = prices_.prices();
-        relaxed.passes = prices_.passes();
-        if (!possible_ || !prices_.relaxation_feasible()) {
+        relaxed.prices = result_.prices;
+        relaxed.passes = result_.passes;
+        if (!possible_ || !relaxation_.feasible()) {
             relaxed.status = AllotStatus::infeasible;
             return relaxed;
         }
-        prices_.for_each_fraction(compact_, [&](std::size_t job, std::uint32_t option, double fraction) {
-            std::vector<Fraction>& parts = relaxed.choice[job];
-            const std::size_t original = compact_.original[option];
-            const auto part = std::find_if(parts.begin(), parts.end(),
-                                           [&](const Fraction& f) { return f.option == original; });
-            if (part == parts.end())
-                parts.push_back({original, fraction});
-            else
-                part->fraction += fraction;
-            relaxed.objective += fraction * compact_.value[option];
-        });
-        relaxed.bound = std::max(prices_.bound(), relaxed.objective);
+        for (std::size_t group = 0; group < compact_.groups(); ++group) split(group, relaxed);
+        relaxed.bound = std::max(relaxation_.bound(), relaxed.objective);
         return relaxed;
     }
 
@@ -101,54 +101,103 @@ private:
         std::chrono::steady_clock::time_point end_;
     };
 
-    void begin(const AllotmentProblem& problem, const AllotOptions& options) {
+    template <AllotmentValue Value>
+    void begin(const BasicAllotmentProblem<Value>& problem, const AllotOptions& options, const Clock& clock,
+               bool keep_too_large) {
         require_at_least("allot", "gap", options.gap, 0);
-        problem.validate();
+        if (Resources != any_resources && problem.capacity.size() != Resources)
+            bad_input("allotment problem", "number of capacities", problem.capacity.size(),
+                      text_of(Resources) + ", as this allotter was built for");
+        possible_ = compactor_.assign(problem, compact_, keep_too_large);
         result_.choice.assign(problem.jobs(), no_option);
         result_.objective = result_.bound = 0;
         result_.status = AllotStatus::optimal;
         result_.stopped = StopReason::proven;
         result_.nodes = 0;
-        possible_ = compact_.assign(problem);
-        const bool warm = options.warm_start && result_.prices.size() == compact_.resources();
-        start_ = warm ? result_.prices : std::vector<double>();
-        if (possible_) prices_.run(compact_, start_, Clock(options));
-        result_.prices = possible_ ? prices_.prices() : std::vector<double>(compact_.resources(), 0.0);
-        result_.passes = possible_ ? prices_.passes() : 0;
+        const bool warm = options.warm_start && last_prices_.size() == compact_.resources();
+        if (!warm) last_prices_.clear();
+        if (possible_) relaxation_.solve(compact_, last_prices_, clock);
+        result_.prices.assign(compact_.resources(), 0);
+        if (possible_)
+            std::copy(relaxation_.prices().begin(), relaxation_.prices().end(), result_.prices.begin());
+        last_prices_.assign(result_.prices.begin(), result_.prices.end());
+        result_.passes = possible_ ? relaxation_.passes() : 0;
+    }
+
+    detail::SearchOutcome search(const detail::CompactProblem& problem, const detail::Relaxation& relaxation,
+                                 const AllotOptions& options, const Clock& clock) {
+        const auto run = [&](auto& search) {
+            const detail::SearchOutcome outcome =
+                search.run(problem, relaxation, incumbent_, options, clock, branching_, bounding_, stopping_);
+            result_.nodes += outcome.nodes;
+            return outcome;
+        };
+        if constexpr (Resources == any_resources) {
+            if (problem.resources() > narrow) return run(wide_search_);
+        }
+        return run(narrow_search_);
     }
 
     /// A first allotment that serves every job that must run; false if there is none.
     bool find_incumbent(const AllotOptions& options, const Clock& clock) {
-        if (heuristic_(compact_, prices_, incumbent_)) return true;
+        if (heuristic_(compact_, relaxation_, incumbent_)) return true;
         // Which jobs fit together is a problem of the same kind: every option of a job that must run is
         // worth 1.
-        served_ = compact_;
-        for (std::size_t job = 0; job < served_.jobs(); ++job) {
-            if (!served_.must[job])
-                for (std::uint32_t k = served_.first[job]; k < served_.first[job + 1]; ++k)
-                    served_.value[k] = 0;
-            else
-                for (std::uint32_t k = served_.first[job]; k < served_.first[job + 1]; ++k)
-                    served_.value[k] = 1;
-        }
-        const auto wanted = static_cast<double>(std::count(served_.must.begin(), served_.must.end(), 1));
-        std::fill(served_.must.begin(), served_.must.end(), std::uint8_t{0});
-        served_.magnitude = wanted;
-        served_.granularity = 1;
-        feasibility_prices_.run(served_, {}, clock);
-        heuristic_(served_, feasibility_prices_, incumbent_);
+        const double wanted = ask_for_service();
+        service_relaxation_.solve(service_, {}, clock);
+        heuristic_(service_, service_relaxation_, incumbent_);
         AllotOptions exact = options;
         exact.gap = 0;
-        const auto outcome = search_.run(served_, feasibility_prices_.prices(), feasibility_prices_.bound(),
-                                         incumbent_, exact, clock, branching_, bounding_);
-        result_.nodes += outcome.nodes;
-        result_.stopped = outcome.stopped;
+        result_.stopped = search(service_, service_relaxation_, exact, clock).stopped;
         if (incumbent_.value < wanted - 0.5) return false;
-        for (std::size_t job = 0; job < compact_.jobs(); ++job)
-            if (!compact_.must[job] && incumbent_.choice[job] != detail::none)
-                incumbent_.set(served_, job, detail::none);
-        incumbent_.recount(compact_);
+        served_.clear(compact_);
+        for (std::size_t copy = 0; copy < compact_.job.size(); ++copy)
+            served_.set(compact_, copy, service_.original[incumbent_.choice[copy]]);
+        served_.recount(compact_);
+        std::swap(incumbent_, served_);
         return true;
+    }
+
+    /// Fills service_: the jobs that must run may get nothing or be worth 1, the others get nothing;
+    /// `original` is the option of compact_. Returns how many must run.
+    double ask_for_service() {
+        service_.capacity = compact_.capacity;
+        service_.tolerance = compact_.tolerance;
+        service_.jobs = compact_.jobs;
+        service_.first_copy = compact_.first_copy;
+        service_.job = compact_.job;
+        service_.must.assign(compact_.groups(), 0);
+        service_.first.clear();
+        service_.end_hull.clear();
+        service_.value.clear();
+        service_.original.clear();
+        service_.uses.clear();
+        service_.first_use.assign(1, 0);
+        double wanted = 0;
+        const auto append = [&](double value, std::uint32_t original, std::span<const Use> uses) {
+            service_.value.push_back(value);
+            service_.original.push_back(original);
+            service_.uses.insert(service_.uses.end(), uses.begin(), uses.end());
+            service_.first_use.push_back(static_cast<std::uint32_t>(service_.uses.size()));
+        };
+        for (std::size_t group = 0; group < compact_.groups(); ++group) {
+            service_.first.push_back(static_cast<std::uint32_t>(service_.value.size()));
+            if (compact_.must[group]) {
+                wanted += compact_.copies(group);
+                append(0, detail::none, {});
+                for (std::uint32_t k = compact_.first[group]; k < compact_.first[group + 1]; ++k)
+                    append(1, k, compact_.uses_of(k));
+            } else {
+                std::uint32_t k = compact_.first[group];
+                while (!compact_.uses_of(k).empty()) ++k;
+                append(0, k, {});
+            }
+            service_.end_hull.push_back(static_cast<std::uint32_t>(service_.value.size()));
+        }
+        service_.first.push_back(static_cast<std::uint32_t>(service_.value.size()));
+        service_.magnitude = wanted;
+        service_.granularity = 1;
+        return wanted;
     }
 
     const AllotResult& infeasible() {
@@ -157,25 +206,53 @@ private:
     }
 
     const AllotResult& finish(const AllotOptions& options) {
-        for (std::size_t job = 0; job < compact_.jobs(); ++job)
-            if (incumbent_.choice[job] != detail::none)
-                result_.choice[job] = compact_.original[incumbent_.choice[job]];
+        for (std::size_t copy = 0; copy < compact_.job.size(); ++copy)
+            if (const std::uint32_t original = compact_.original[incumbent_.choice[copy]];
+                original != detail::none)
+                result_.choice[compact_.job[copy]] = original;
         result_.objective = incumbent_.value;
         if (result_.bound - result_.objective <= compact_.rounding()) result_.bound = result_.objective;
-        const bool proven = result_.gap() <= options.gap * std::max(1.0, std::abs(result_.bound));
+        const bool proven = result_.gap() <= stopping_(result_.objective, result_.bound, options.gap);
         result_.status = proven ? AllotStatus::optimal : AllotStatus::feasible;
         if (proven) result_.stopped = StopReason::proven;
         return result_;
     }
 
+    /// Deals a group's mixture to its copies one after the other, so that few of them are split.
+    void split(std::size_t group, RelaxedAllotment& relaxed) const {
+        std::uint32_t copy = compact_.first_copy[group];
+        double room = 1;
+        for (std::uint32_t k = compact_.first[group]; k < compact_.first[group + 1]; ++k) {
+            double amount = relaxation_.mixture()[k];
+            while (amount > 0 && copy < compact_.first_copy[group + 1]) {
+                const double part = std::min(amount, room);
+                if (part > 1e-12 && compact_.original[k] != detail::none) {
+                    relaxed.choice[compact_.job[copy]].push_back({compact_.original[k], part});
+                    relaxed.objective += part * compact_.value[k];
+                }
+                amount -= part;
+                room -= part;
+                if (room > 1e-12) break;
+                room = 1;
+                ++copy;
+            }
+        }
+    }
+
+    static constexpr std::size_t narrow = 4;
     Branching branching_{};
     Bounding bounding_{};
     Heuristic heuristic_{};
-    detail::CompactProblem compact_, served_;
-    detail::PriceSearch prices_, feasibility_prices_;
-    detail::Incumbent incumbent_;
-    detail::CoreSearch<Branching, Bounding> search_;
-    std::vector<double> start_;
+    Stopping stopping_{};
+    detail::Compactor compactor_;
+    detail::CompactProblem compact_, service_;
+    detail::Relaxation relaxation_, service_relaxation_;
+    detail::Incumbent incumbent_, served_;
+    detail::CoreSearch<(Resources == any_resources || Resources <= narrow) ? narrow : Resources, Branching,
+                       Bounding, Stopping>
+        narrow_search_;
+    detail::CoreSearch<detail::dynamic_width, Branching, Bounding, Stopping> wide_search_;
+    std::vector<double> last_prices_;
     bool possible_ = true;
     AllotResult result_;
 };

@@ -1,34 +1,31 @@
 #ifndef GOODPUT_ALLOT_INCUMBENT_HPP
 #define GOODPUT_ALLOT_INCUMBENT_HPP
 
-// The best allotment so far: a choice of options, its value and what it leaves of each capacity.
+// The best allotment so far: an option for every copy of every group, its value and what it leaves of each
+// capacity.
 
 #include <limits>
-#include <span>
 #include <vector>
 
 #include "goodput/allot/detail/compact.hpp"
 
-namespace goodput {
+namespace goodput::detail {
 
-namespace detail {
-
-/// A choice of options with its value and what it leaves of each capacity.
 struct Incumbent {
-    std::vector<std::uint32_t> choice;  ///< by job: option of the compact problem, or none
+    std::vector<std::uint32_t> choice;  ///< by copy: option of the compact problem; none: not settled
     std::vector<double> left;
     double value = -std::numeric_limits<double>::infinity();
 
     void clear(const CompactProblem& problem) {
-        choice.assign(problem.jobs(), none);
-        left = problem.capacity;
+        choice.assign(problem.job.size(), none);
+        left.assign(problem.capacity.begin(), problem.capacity.end());
         value = 0;
     }
     /// Whether `option` fits when `instead` (or nothing) is given back.
     [[nodiscard]] bool fits(const CompactProblem& problem, std::uint32_t option,
                             std::uint32_t instead = none) const {
         for (const Use& use : problem.uses_of(option)) {
-            double room = left[use.resource] + capacity_tolerance(problem.capacity[use.resource]);
+            double room = left[use.resource] + problem.tolerance[use.resource];
             if (instead != none)
                 for (const Use& back : problem.uses_of(instead))
                     if (back.resource == use.resource) room += back.units;
@@ -36,17 +33,22 @@ struct Incumbent {
         }
         return true;
     }
-    void set(const CompactProblem& problem, std::size_t job, std::uint32_t option) {
-        if (choice[job] != none) {
-            value -= problem.value[choice[job]];
-            for (const Use& use : problem.uses_of(choice[job])) left[use.resource] += use.units;
+    [[nodiscard]] bool feasible(const CompactProblem& problem) const {
+        for (std::size_t r = 0; r < left.size(); ++r)
+            if (left[r] < -problem.tolerance[r]) return false;
+        return true;
+    }
+    void set(const CompactProblem& problem, std::size_t copy, std::uint32_t option) {
+        if (choice[copy] != none) {
+            value -= problem.value[choice[copy]];
+            for (const Use& use : problem.uses_of(choice[copy])) left[use.resource] += use.units;
         }
-        choice[job] = option;
+        choice[copy] = option;
         if (option == none) return;
         value += problem.value[option];
         for (const Use& use : problem.uses_of(option)) left[use.resource] -= use.units;
     }
-    /// Adds the values up anew, in job order: the sum must not depend on the way that led here.
+    /// Adds the values up anew, in order: the sum must not depend on the way that led here.
     void recount(const CompactProblem& problem) {
         value = 0;
         for (const std::uint32_t option : choice)
@@ -54,8 +56,6 @@ struct Incumbent {
     }
 };
 
-}  // namespace detail
-
-}  // namespace goodput
+}  // namespace goodput::detail
 
 #endif

@@ -11,6 +11,8 @@
 // This is the multiple-choice multidimensional knapsack problem. Resources may be GPUs of a type, CPU cores,
 // memory, or a tenant's quota: the solver does not know.
 
+#include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -32,9 +34,17 @@ struct Use {
 /// No option: the job gets nothing.
 inline constexpr std::size_t no_option = std::numeric_limits<std::size_t>::max();
 
+/// What options can be worth: floating-point numbers, or integers (fixed point: the caller's unit), which are
+/// added up exactly as long as sums stay below 2^53.
+template <class V>
+concept AllotmentValue = std::floating_point<V> ||(std::integral<V> && !std::same_as<V, bool>);
+
 /// A problem in flat memory, filled job by job; clear() keeps the memory for the next round.
-class AllotmentProblem {
+template <AllotmentValue Value>
+class BasicAllotmentProblem {
 public:
+    using value_type = Value;
+
     std::vector<double> capacity;  ///< by resource
 
     /// Forgets all jobs, keeps capacities and memory.
@@ -54,13 +64,13 @@ public:
     }
 
     /// Adds an option to the job started last and returns its index within that job.
-    std::size_t add_option(double value, std::span<const Use> uses) {
+    std::size_t add_option(Value value, std::span<const Use> uses) {
         value_.push_back(value);
         uses_.insert(uses_.end(), uses.begin(), uses.end());
         first_use_.push_back(uses_.size());
         return first_option_.back()++ - first_option_[first_option_.size() - 2];
     }
-    std::size_t add_option(double value, std::initializer_list<Use> uses) {
+    std::size_t add_option(Value value, std::initializer_list<Use> uses) {
         return add_option(value, std::span<const Use>(uses.begin(), uses.size()));
     }
 
@@ -70,7 +80,7 @@ public:
         return first_option_[job + 1] - first_option_[job];
     }
     [[nodiscard]] bool must(std::size_t job) const { return must_[job] != 0; }
-    [[nodiscard]] double value(std::size_t job, std::size_t option) const {
+    [[nodiscard]] Value value(std::size_t job, std::size_t option) const {
         return value_[first_option_[job] + option];
     }
     [[nodiscard]] std::span<const Use> uses(std::size_t job, std::size_t option) const {
@@ -78,19 +88,40 @@ public:
         return {uses_.data() + first_use_[index], uses_.data() + first_use_[index + 1]};
     }
 
+    /// All options of a job one after the other: their values, their uses, and for every option (and one
+    /// more at the end) where its uses begin, counted from the beginning of all uses.
+    [[nodiscard]] std::span<const Value> values(std::size_t job) const {
+        return std::span(value_).subspan(first_option_[job], options_of(job));
+    }
+    [[nodiscard]] std::span<const Use> uses(std::size_t job) const {
+        return {uses_.data() + first_use_[first_option_[job]],
+                uses_.data() + first_use_[first_option_[job + 1]]};
+    }
+    [[nodiscard]] std::span<const std::size_t> use_offsets(std::size_t job) const {
+        return std::span(first_use_).subspan(first_option_[job], options_of(job) + 1);
+    }
+
     /// Refuses values that are not finite, capacities and units that are negative or not finite, and unknown
     /// resources (std::invalid_argument naming job, option, field and value).
     void validate() const {
+        validate_capacities();
+        for (std::size_t job = 0; job < jobs(); ++job) validate_job(job);
+    }
+    void validate_capacities() const {
         for (std::size_t r = 0; r < capacity.size(); ++r)
-            require_at_least("allotment problem", "capacity[" + text_of(r) + "]", capacity[r], 0);
-        for (std::size_t job = 0; job < jobs(); ++job)
-            for (std::size_t option = 0; option < options_of(job); ++option) validate(job, option);
+            if (!(std::isfinite(capacity[r]) && capacity[r] >= 0))
+                require_at_least("allotment problem", "capacity[" + text_of(r) + "]", capacity[r], 0);
+    }
+    void validate_job(std::size_t job) const {
+        for (std::size_t option = 0; option < options_of(job); ++option) validate_option(job, option);
     }
 
 private:
-    void validate(std::size_t job, std::size_t option) const {
+    void validate_option(std::size_t job, std::size_t option) const {
         const auto subject = [&] { return "job " + text_of(job) + ", option " + text_of(option); };
-        if (!std::isfinite(value(job, option))) bad_input(subject(), "value", value(job, option), "finite");
+        if constexpr (std::floating_point<Value>)
+            if (!std::isfinite(value(job, option)))
+                bad_input(subject(), "value", value(job, option), "finite");
         for (const Use& use : uses(job, option)) {
             if (use.resource >= capacity.size())
                 bad_input(subject(), "resource", use.resource,
@@ -102,10 +133,12 @@ private:
 
     std::vector<std::size_t> first_option_{0};
     std::vector<std::uint8_t> must_;
-    std::vector<double> value_;
+    std::vector<Value> value_;
     std::vector<std::size_t> first_use_{0};
     std::vector<Use> uses_;
 };
+
+using AllotmentProblem = BasicAllotmentProblem<double>;
 
 }  // namespace goodput
 

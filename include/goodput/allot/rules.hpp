@@ -1,10 +1,13 @@
 #ifndef GOODPUT_ALLOT_RULES_HPP
 #define GOODPUT_ALLOT_RULES_HPP
 
-// The two rules of the search that a caller may replace: in which order the jobs are decided (branching), and
-// at which prices a partial allotment is bounded (bounding).
+// The rules of the search that a caller may replace: in which order the jobs are decided (branching), at
+// which prices a partial allotment is bounded (bounding), and how near to the bound is near enough
+// (stopping).
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <span>
@@ -47,6 +50,23 @@ struct NearbyPrices {
                 for (std::size_t r = 0; r < resources; ++r)
                     vectors.push_back(prices[r] * (!separate || r == varied ? factor : 1));
     }
+};
+
+/// A stopping rule says by how much an objective may lie below the bound for the search to end. Asked only
+/// about pairs objective <= bound; it must be monotone in the bound.
+template <class S>
+concept StoppingRule = requires(const S& stopping, double objective, double bound, double gap) {
+    { stopping(objective, bound, gap) } -> std::convertible_to<double>;
+};
+
+/// The default: AllotOptions::gap relative to the bound, or absolute where that is below 1.
+struct RelativeGap {
+    double operator()(double, double bound, double gap) const { return gap * std::max(1.0, std::abs(bound)); }
+};
+
+/// AllotOptions::gap in the unit of the values.
+struct AbsoluteGap {
+    double operator()(double, double, double gap) const { return gap; }
 };
 
 }  // namespace goodput

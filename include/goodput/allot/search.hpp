@@ -6,15 +6,16 @@
 //
 //     bound(pi) - value of an allotment = sum of its regrets + pi . (unused capacity),
 //
-// so an option whose regret exceeds bound - incumbent can be in no better allotment. What is left is the
-// core: the jobs with more than one option left. It is searched level by level, one job a level (branch and
-// bound, breadth first): a state is what the jobs so far took from the capacities and what they are worth.
-// Two states of a level that leave the same capacities are one, the more valuable (dynamic programming: this
-// is what tames many equal jobs and tied values). A state is dropped when its value plus a bound on the
-// remaining jobs, the least of the Lagrangian bounds at several price vectors, cannot beat the incumbent by
-// more than the gap asked for.
+// so an option whose regret exceeds bound - incumbent can be in no better allotment. What is left is the core
+// (detail/core.hpp): moves away from the rounded relaxation. It is searched level by level, one bunch of
+// equal jobs after the other (branch and bound, breadth first): a state is what the moves so far leave of the
+// capacities, which may be less than nothing as long as later moves can give it back, and what the allotment
+// is worth. Two states of a level that leave the same are one, the more valuable (dynamic programming: this
+// is what tames many equal jobs and tied values). A state is dropped when the least of the Lagrangian bounds
+// at several price vectors shows that nothing of interest comes of it; a state that leaves nothing negative
+// is an allotment at once.
 //
-// Of each level only the `width` states of largest bound go on at once. Passes with growing width give strong
+// Of each level only the `width` states of largest bound go on. Passes with growing width give strong
 // incumbents early, which shrink the core; the bound of what they set aside is an honest bound for all of it.
 // The last width sets nothing aside for good: what did not go on waits on a stack and is searched afterwards,
 // so that the search is complete. Worst case exponential, as the problem is NP-hard; memory is limited by
@@ -32,42 +33,52 @@
 #include "goodput/allot/detail/core.hpp"
 #include "goodput/allot/detail/states.hpp"
 #include "goodput/allot/incumbent.hpp"
+#include "goodput/allot/relaxation.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/allot/rules.hpp"
 
-namespace goodput {
+namespace goodput::detail {
 
-namespace detail {
+struct SearchOutcome {
+    double bound = 0;
+    StopReason stopped = StopReason::proven;
+    std::size_t nodes = 0;
+};
 
-template <BranchingRule Branching, BoundingRule Bounding>
+template <std::size_t Width, BranchingRule Branching, BoundingRule Bounding, StoppingRule Stopping>
 class CoreSearch {
 public:
-    struct Outcome {
-        double bound = 0;
-        StopReason stopped = StopReason::proven;
-        std::size_t nodes = 0;
-    };
-
-    /// Improves `incumbent` until it is proven within the gap. `prices` and `bound`: the least Lagrangian
-    /// bound.
+    /// Improves `incumbent` until it is proven within the gap.
     template <class OutOfTime>
-    Outcome run(const CompactProblem& problem, std::span<const double> prices, double bound,
-                Incumbent& incumbent, const AllotOptions& options, OutOfTime out_of_time,
-                const Branching& branching, const Bounding& bounding) {
-        Outcome outcome{std::max(bound, incumbent.value), StopReason::proven, 0};
+    SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
+                      const AllotOptions& options, OutOfTime out_of_time, const Branching& branching,
+                      const Bounding& bounding, const Stopping& stopping) {
+        SearchOutcome outcome{std::max(problem.round_down(relaxation.bound()), incumbent.value),
+                              StopReason::proven, 0};
         nodes_ = 0;
-        for (std::size_t width = 64;; width *= 4) {
-            if (outcome.bound - incumbent.value <= interesting(problem, incumbent, bound, options))
-                return outcome;
-            cut_ = {incumbent.value + interesting(problem, incumbent, bound, options)};
-            core_.build(problem, prices, bound, cut_, branching, bounding);
+        incumbent_ = &incumbent;
+        const auto interesting = [&] {
+            const double bound = relaxation.bound(), value = incumbent.value;
+            return std::max(
+                std::min(stopping(value, bound, options.gap), stopping(value, value, options.gap)),
+                problem.rounding());
+        };
+        const auto raise_threshold = [&] {
+            threshold_ = problem.least_bound_above(incumbent.value + interesting());
+        };
+        for (std::size_t width = 16;; width *= 4) {
+            if (outcome.bound - incumbent.value <= interesting()) return outcome;
+            raise_threshold();
+            set_aside_bound_ = -std::numeric_limits<double>::infinity();
+            core_.build(problem, relaxation, threshold_, set_aside_bound_, branching, bounding);
             const std::size_t widest =
                 std::clamp<std::size_t>(options.memory_states / (4 * core_.levels() + 1), 64, 1 << 16);
-            const Pass pass = search(problem, bound, std::min(width, widest), width >= widest, options,
-                                     incumbent, out_of_time);
+            const Pass pass = search(problem, relaxation, std::min(width, widest), width >= widest, options,
+                                     out_of_time, raise_threshold);
             outcome.nodes = nodes_;
             if (pass == Pass::finished)
-                outcome.bound = std::min(outcome.bound, std::max(incumbent.value, cut_.set_aside_bound));
+                outcome.bound =
+                    std::min(outcome.bound, std::max(incumbent.value, problem.round_down(set_aside_bound_)));
             outcome.bound = std::max(outcome.bound, incumbent.value);
             if (pass == Pass::finished) continue;
             outcome.stopped = pass == Pass::out_of_time ? StopReason::deadline : StopReason::memory;
@@ -78,178 +89,195 @@ public:
 private:
     enum class Pass { finished, out_of_time, out_of_memory };
 
-    /// By how much an allotment has to be better than the incumbent to be of interest: what the gap allows,
-    /// and rounding.
-    static double interesting(const CompactProblem& problem, const Incumbent& incumbent, double bound,
-                              const AllotOptions& options) {
-        const bool same_sign = (incumbent.value > 0) == (bound > 0);
-        const double scale = same_sign ? std::min(std::abs(incumbent.value), std::abs(bound)) : 1;
-        return std::max(options.gap * std::max(1.0, scale), problem.rounding());
-    }
+    /// A move on the way to a state.
+    struct Step {
+        std::uint32_t parent, level, move;
+    };
 
-    template <class OutOfTime>
-    Pass search(const CompactProblem& problem, double bound, std::size_t width, bool complete,
-                const AllotOptions& options, Incumbent& incumbent, OutOfTime out_of_time) {
+    struct Waiting {
+        StateBlock block;
+        std::size_t steps = 0;  // steps made before they were set aside
+    };
+
+    template <class OutOfTime, class RaiseThreshold>
+    Pass search(const CompactProblem& problem, const Relaxation& relaxation, std::size_t width, bool complete,
+                const AllotOptions& options, OutOfTime out_of_time, RaiseThreshold raise_threshold) {
+        const Incumbent& base = relaxation.rounded();
         const std::size_t levels = core_.levels();
-        if (levels == 0) {
-            take_fixed(problem, incumbent);
-            return Pass::finished;
+        left_.assign(core_.width(), 0);
+        std::copy(base.left.begin(), base.left.end(), left_.begin());
+        steps_.clear();
+        if (base.value > incumbent_->value + problem.rounding() && base.feasible(problem)) {
+            *incumbent_ = base;
+            incumbent_->recount(problem);
+            raise_threshold();
         }
-        if (blocks_.size() < levels) {
-            blocks_.resize(levels);
-            waiting_.resize(levels);
-        }
-        for (std::size_t level = 0; level < levels; ++level) {
-            blocks_[level].clear();
-            waiting_[level].clear();
-        }
-        const std::vector<double>& left = core_.left_by_fixed();
-        blocks_[0].append(left, core_.fixed_value(), core_.bound(core_.fixed_value(), left.data(), 0), none,
-                          none);
+        if (waiting_.size() < levels) waiting_.resize(levels);
+        for (Waiting& waiting : waiting_) waiting.block.clear();
+        block_.clear();
+        block_.append(left_.data(), core_.width(), {base.value, relaxation.bound(), 0, none});
         std::size_t level = 0, states_waiting = 0;
         while (true) {
-            if (!expand(problem, bound, level, incumbent, options, out_of_time)) return Pass::out_of_time;
-            ++level;
-            if (level < levels) {
-                states_waiting += choose(problem, level, children_, width, complete);
-                if (states_waiting > options.memory_states) return Pass::out_of_memory;
+            for (; level < levels && block_.size() > 0; ++level) {
+                if (!expand(problem, relaxation, level, out_of_time, raise_threshold))
+                    return Pass::out_of_time;
+                if (level + 1 < levels) states_waiting += choose(level + 1, width, complete);
+                if (states_waiting + steps_.size() / 4 > options.memory_states) return Pass::out_of_memory;
             }
-            if (level < levels && blocks_[level].size() > 0) continue;
-            do --level;
-            while (level > 0 && waiting_[level].size() == 0);
-            if (level == 0) return Pass::finished;
-            std::swap(children_, waiting_[level]);
-            waiting_[level].clear();
+            level = levels;
+            while (level > 0 && waiting_[level - 1].block.size() == 0) --level;
+            if (level-- == 0) return Pass::finished;
+            std::swap(children_, waiting_[level].block);
+            waiting_[level].block.clear();
+            steps_.resize(waiting_[level].steps);
             states_waiting -= children_.size();
-            states_waiting += choose(problem, level, children_, width, true);
+            states_waiting += choose(level, width, true);
         }
     }
 
-    /// Every job is decided by its regret alone.
-    void take_fixed(const CompactProblem& problem, Incumbent& incumbent) {
-        for (std::size_t r = 0; r < problem.resources(); ++r)
-            if (core_.left_by_fixed()[r] < -capacity_tolerance(problem.capacity[r])) return;
-        if (core_.fixed_value() > incumbent.value) adopt(problem, incumbent, [](auto&&) {});
-    }
-
-    /// The best `width` states go into the level's block; the others wait or are set aside. Returns how many
-    /// wait.
-    std::size_t choose(const CompactProblem& problem, std::size_t level, const StateBlock& from,
-                       std::size_t width, bool wait) {
-        order_.resize(from.size());
+    /// Of children_ the `width` states of largest bound become block_; the others wait for `level` or are set
+    /// aside. Returns how many wait.
+    std::size_t choose(std::size_t level, std::size_t width, bool wait) {
+        if (children_.size() <= width) {
+            std::swap(block_, children_);
+            return 0;
+        }
+        const std::vector<State>& states = children_.states;
+        order_.resize(states.size());
         std::iota(order_.begin(), order_.end(), std::uint32_t{0});
-        if (from.size() > width)
-            std::nth_element(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(width),
-                             order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-                                 return from.bound[a] != from.bound[b] ? from.bound[a] > from.bound[b]
+        std::nth_element(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(width), order_.end(),
+                         [&](std::uint32_t a, std::uint32_t b) {
+                             return states[a].bound != states[b].bound ? states[a].bound > states[b].bound
                                                                        : a < b;
-                             });
-        blocks_[level].clear();
-        std::size_t waiting = 0;
-        for (std::size_t i = 0; i < order_.size(); ++i) {
-            if (cut_(problem, from.bound[order_[i]])) continue;
-            if (i < width) {
-                blocks_[level].append(from, order_[i], problem.resources());
-            } else if (wait) {
-                waiting_[level].append(from, order_[i], problem.resources());
-                ++waiting;
-            } else {
-                cut_.set_aside_bound =
-                    std::max(cut_.set_aside_bound, problem.round_down(from.bound[order_[i]]));
-            }
+                         });
+        block_.clear();
+        const auto append = [&](StateBlock& block, std::size_t i) {
+            block.append(children_.row(order_[i], core_.width()), core_.width(), states[order_[i]]);
+        };
+        for (std::size_t i = 0; i < width; ++i) append(block_, i);
+        if (!wait) {
+            for (std::size_t i = width; i < states.size(); ++i)
+                set_aside_bound_ = std::max(set_aside_bound_, states[order_[i]].bound);
+            return 0;
         }
+        std::size_t waiting = 0;
+        for (std::size_t i = width; i < states.size(); ++i) {
+            if (cut(states[order_[i]].bound)) continue;
+            append(waiting_[level].block, i);
+            ++waiting;
+        }
+        waiting_[level].steps = steps_.size();
         return waiting;
     }
 
-    /// All children of the level's block into children_ (or, from the last level, into the incumbent).
-    template <class OutOfTime>
-    bool expand(const CompactProblem& problem, double root_bound, std::size_t level, Incumbent& incumbent,
-                const AllotOptions& options, OutOfTime out_of_time) {
-        const StateBlock& block = blocks_[level];
-        const std::size_t first = core_.first_option(level), last = core_.first_option(level + 1);
+    /// Whether nothing below `bound` is of interest.
+    bool cut(double bound) {
+        if (bound > threshold_) return false;
+        set_aside_bound_ = std::max(set_aside_bound_, bound);
+        return true;
+    }
+
+    /// What comes of block_ at `level` becomes children_, and where an allotment is better than it the
+    /// incumbent.
+    template <class OutOfTime, class RaiseThreshold>
+    bool expand(const CompactProblem& problem, const Relaxation& relaxation, std::size_t level,
+                OutOfTime out_of_time, RaiseThreshold raise_threshold) {
+        const Level& here = core_.level(level);
+        const std::size_t width = core_.width();
         const bool to_leaf = level + 1 == core_.levels();
         children_.clear();
-        if (!to_leaf) table_.clear(block.size() * (last - first));
-        left_.resize(problem.resources());
-        for (std::size_t i = 0; i < block.size(); ++i) {
+        if (!to_leaf) table_.clear(2 * block_.size());
+        for (std::size_t i = 0; i < block_.size(); ++i) {
             if (i % 64 == 0 && out_of_time()) return false;
-            for (std::size_t k = first; k < last; ++k) {
-                if (!leaves(problem, block.left.data() + i * problem.resources(), core_.use(k))) continue;
-                const double value = block.value[i] + core_.value(k);
-                if (to_leaf) {
-                    if (value <= incumbent.value + problem.rounding()) continue;
-                    adopt(problem, incumbent, [&](auto set) { trace(level, i, k, set); });
-                    cut_.value = std::max(
-                        cut_.value, incumbent.value + interesting(problem, incumbent, root_bound, options));
-                } else {
-                    const double bound = core_.bound(value, left_.data(), level + 1);
-                    if (cut_(problem, bound)) continue;
-                    merge(value, bound, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(k));
+            const State state = block_.states[i];
+            if (cut(state.bound)) continue;
+            const std::uint32_t copies = here.begins ? core_.bunches()[here.bunch].copies : state.copies_left;
+            const double* left = block_.row(i, width);
+            if (!to_leaf) {
+                const double* least = core_.least_left(level);
+                bool possible = true;
+                for (std::size_t r = 0; r < width; ++r) possible = possible && left[r] >= least[r];
+                if (possible) add(state.value, left, here.ends ? 0 : copies, state.step, level);
+            }
+            // The bound at the relaxation's own prices falls by just the regret.
+            double at_prices = state.value;
+            for (std::size_t r = 0; r < problem.resources(); ++r)
+                at_prices += relaxation.prices()[r] * left[r];
+            for (std::uint32_t m = here.first_move; m < here.end_move; ++m) {
+                const Move& move = core_.move(m);
+                if (cut(at_prices - move.regret)) break;
+                if (move.copies > copies) break;
+                const double* taken = core_.taken(m);
+                const double* least = core_.least_left(level);
+                bool possible = true, allotment = true;
+                for (std::size_t r = 0; r < width; ++r) {
+                    left_[r] = left[r] - taken[r];
+                    possible = possible && left_[r] >= least[r];
+                    allotment = allotment && left_[r] >= 0;
                 }
+                if (!possible) continue;
                 ++nodes_;
+                const double value = state.value + move.value;
+                if (value > incumbent_->value + problem.rounding() && (allotment || fits(problem))) {
+                    adopt(problem, relaxation, state.step, {none, static_cast<std::uint32_t>(level), m});
+                    raise_threshold();
+                }
+                if (to_leaf) continue;
+                const auto step = static_cast<std::uint32_t>(steps_.size());
+                if (add(value, left_.data(), here.ends ? 0 : copies - move.copies, step, level))
+                    steps_.push_back({state.step, static_cast<std::uint32_t>(level), m});
             }
         }
         return true;
     }
 
-    /// left_ = left - use; false if a capacity is exceeded.
-    bool leaves(const CompactProblem& problem, const double* left, const double* use) {
-        for (std::size_t r = 0; r < left_.size(); ++r) {
-            left_[r] = left[r] - use[r];
-            if (left_[r] < 0 && left_[r] < -capacity_tolerance(problem.capacity[r])) return false;
-        }
+    [[nodiscard]] bool fits(const CompactProblem& problem) const {
+        for (std::size_t r = 0; r < problem.resources(); ++r)
+            if (left_[r] < -problem.tolerance[r]) return false;
         return true;
     }
 
-    void merge(double value, double bound, std::uint32_t parent, std::uint32_t option) {
-        std::uint32_t& slot = table_.slot(left_.data(), left_.size(), children_);
-        if (slot == none) {
-            slot = static_cast<std::uint32_t>(children_.size());
-            children_.append(left_, value, bound, parent, option);
-        } else if (value > children_.value[slot]) {
-            children_.value[slot] = value;
-            children_.bound[slot] = bound;
-            children_.parent[slot] = parent;
-            children_.option[slot] = option;
+    /// Adds a state to children_ unless it is cut or no better than one that leaves the same.
+    bool add(double value, const double* left, std::uint32_t copies_left, std::uint32_t step,
+             std::size_t level) {
+        const double bound = core_.bound(value, left, copies_left, level);
+        if (cut(bound)) return false;
+        const std::uint32_t twin = table_.find_or_add(left, core_.width(), copies_left, children_);
+        if (twin == none) {
+            children_.append(left, core_.width(), {value, bound, copies_left, step});
+            return true;
         }
+        if (value <= children_.states[twin].value) return false;
+        children_.states[twin] = {value, bound, copies_left, step};
+        return true;
     }
 
-    /// Calls set(level, option) for the options that lead to `state` of a level's block, and for the last
-    /// one.
-    template <class Set>
-    void trace(std::size_t level, std::size_t state, std::size_t option, Set set) const {
-        set(level, option);
-        for (; level > 0; --level) {
-            set(level - 1, blocks_[level].option[state]);
-            state = blocks_[level].parent[state];
+    /// Replaces the incumbent by the rounded relaxation with the moves up to `step` and one more.
+    void adopt(const CompactProblem& problem, const Relaxation& relaxation, std::uint32_t step, Step last) {
+        *incumbent_ = relaxation.rounded();
+        moved_.assign(core_.bunches().size(), 0);
+        for (last.parent = step;; last = steps_[last.parent]) {
+            const Move& move = core_.move(last.move);
+            const std::uint32_t b = core_.level(last.level).bunch;
+            for (std::uint32_t n = 0; n < move.copies; ++n)
+                incumbent_->set(problem, core_.bunches()[b].first_copy + moved_[b]++, move.option);
+            if (last.parent == none) break;
         }
-    }
-
-    /// Replaces the incumbent by the fixed jobs plus what `path` sets: path(set) calls set(level, core
-    /// option).
-    template <class Path>
-    void adopt(const CompactProblem& problem, Incumbent& incumbent, Path path) {
-        incumbent.clear(problem);
-        for (std::size_t job = 0; job < core_.fixed().size(); ++job)
-            if (core_.fixed()[job] != none) incumbent.set(problem, job, core_.fixed()[job]);
-        path([&](std::size_t level, std::size_t option) {
-            if (core_.original(option) != none)
-                incumbent.set(problem, core_.job(level), core_.original(option));
-        });
-        incumbent.recount(problem);
+        incumbent_->recount(problem);
     }
 
     std::size_t nodes_ = 0;
-    Cut cut_;
-    Core core_;
+    double threshold_ = 0, set_aside_bound_ = 0;
+    Incumbent* incumbent_ = nullptr;
+    Core<Width> core_;
     std::vector<double> left_;
-    std::vector<std::uint32_t> order_;
-    std::vector<StateBlock> blocks_, waiting_;
-    StateBlock children_;
+    std::vector<std::uint32_t> order_, moved_;
+    StateBlock block_, children_;
+    std::vector<Waiting> waiting_;
+    std::vector<Step> steps_;
     StateTable table_;
 };
 
-}  // namespace detail
-}  // namespace goodput
+}  // namespace goodput::detail
 
 #endif

@@ -1,16 +1,23 @@
 #ifndef GOODPUT_ALLOT_DETAIL_COMPACT_HPP
 #define GOODPUT_ALLOT_DETAIL_COMPACT_HPP
 
-// The problem without the options that cannot be in a best allotment: those that exceed a capacity alone,
-// those worth nothing (where nothing is allowed), and those dominated by another option of the same job that
-// is worth as much and uses no more of anything. In contiguous memory, because everything after this is
-// passes over it.
+// The problem as the solver sees it, in contiguous memory, because everything after this is passes over it:
+//
+//  - equal jobs are one group with so many copies;
+//  - options that cannot be in a best allotment are left out: those that exceed a capacity alone, and those
+//    dominated by another option of the same job that is worth as much and uses no more of anything. Getting
+//    nothing is an option too (worth 0, no use), but for jobs that must run;
+//  - of a group's options those on its upper concave hull (where its options use one resource each) come
+//    first: no prices make any other the best, so that looking for prices need only look at them.
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "goodput/allot/problem.hpp"
@@ -24,17 +31,27 @@ inline double capacity_tolerance(double capacity) { return 1e-12 * capacity; }
 
 struct CompactProblem {
     std::vector<double> capacity;
-    std::vector<std::uint32_t> first;  ///< by job (and one more): its first option
+    std::vector<double> tolerance;  ///< of each capacity
+    std::size_t jobs = 0;
+    // By group, and one more where a range begins.
+    std::vector<std::uint32_t> first;       ///< its first option
+    std::vector<std::uint32_t> end_hull;    ///< one past its last option that prices can make the best
+    std::vector<std::uint32_t> first_copy;  ///< position of its first job in `job`
     std::vector<std::uint8_t> must;
+    // By option.
     std::vector<double> value;
-    std::vector<std::uint32_t> original;  ///< index of the option within its job, as given
+    std::vector<std::uint32_t> original;  ///< index within its job, as given; none: getting nothing
     std::vector<std::uint32_t> first_use;
-    std::vector<Use> uses;   ///< each resource at most once an option, no zeros
-    double magnitude = 0;    ///< sum over jobs of the largest |value|: what rounding is relative to
-    double granularity = 0;  ///< all values are multiples of this; 0 where no such number is known
+    std::vector<Use> uses;           ///< each resource at most once an option, no zeros
+    std::vector<std::uint32_t> job;  ///< by copy, group after group: the job of the problem as given
+    double magnitude = 0;            ///< sum over jobs of the largest |value|: what rounding is relative to
+    double granularity = 0;          ///< all values are multiples of this; 0 where no such number is known
 
-    [[nodiscard]] std::size_t jobs() const { return must.size(); }
+    [[nodiscard]] std::size_t groups() const { return must.size(); }
     [[nodiscard]] std::size_t resources() const { return capacity.size(); }
+    [[nodiscard]] std::uint32_t copies(std::size_t group) const {
+        return first_copy[group + 1] - first_copy[group];
+    }
     [[nodiscard]] std::span<const Use> uses_of(std::uint32_t option) const {
         return {uses.data() + first_use[option], uses.data() + first_use[option + 1]};
     }
@@ -44,7 +61,7 @@ struct CompactProblem {
         return reduced;
     }
     /// Differences of objectives below this are rounding.
-    [[nodiscard]] double rounding() const { return 4e-16 * (static_cast<double>(jobs()) + 16) * magnitude; }
+    [[nodiscard]] double rounding() const { return 4e-16 * (static_cast<double>(jobs) + 16) * magnitude; }
 
     /// The largest sum of values that a bound leaves possible.
     [[nodiscard]] double round_down(double bound) const {
@@ -52,42 +69,61 @@ struct CompactProblem {
         const double rounded = std::floor((bound + rounding()) / granularity + 1e-6) * granularity;
         return std::min(bound, rounded);
     }
+    /// The least bound that leaves more than `value` possible.
+    [[nodiscard]] double least_bound_above(double value_reached) const {
+        if (granularity == 0) return value_reached;
+        const double next = (std::floor(value_reached / granularity + 1e-6) + 1) * granularity;
+        return std::max(value_reached, next - rounding() - 1e-6 * granularity);
+    }
+};
 
-    /// Takes over a problem. Returns false if a job that must run has no option left.
-    bool assign(const AllotmentProblem& problem) {
-        capacity = problem.capacity;
-        first.assign(1, 0);
-        must.clear();
-        value.clear();
-        original.clear();
-        first_use.assign(1, 0);
-        uses.clear();
-        magnitude = 0;
+/// Turns problems into compact ones; keeps its memory.
+class Compactor {
+public:
+    /// Validates `problem` and takes it over into `compact`. Returns false if a job that must run has no
+    /// option left. `keep_too_large`: options that exceed a capacity alone stay (a linear relaxation may
+    /// take a part of them).
+    template <class Problem>
+    bool assign(const Problem& problem, CompactProblem& compact, bool keep_too_large) {
+        problem.validate_capacities();
+        compact.capacity.assign(problem.capacity.begin(), problem.capacity.end());
+        compact.tolerance.clear();
+        for (const double c : compact.capacity)
+            compact.tolerance.push_back(keep_too_large ? std::numeric_limits<double>::infinity()
+                                                       : capacity_tolerance(c));
+        merged_.assign(compact.resources(), 0);
+        compact.jobs = problem.jobs();
+        compact.first.clear();
+        compact.end_hull.clear();
+        compact.must.clear();
+        compact.value.clear();
+        compact.original.clear();
+        compact.first_use.assign(1, 0);
+        compact.uses.clear();
+        compact.magnitude = 0;
+        group_jobs(problem);
         bool possible = true;
-        merged_.assign(capacity.size(), 0);
-        for (std::size_t job = 0; job < problem.jobs(); ++job) {
-            const bool required = problem.must(job);
-            candidates_.clear();
-            for (std::size_t k = 0; k < problem.options_of(job); ++k)
-                if (required || problem.value(job, k) > 0) add_candidate(problem, job, k);
-            remove_dominated();
+        for (std::size_t group = 0; group < representative_.size(); ++group) {
+            const std::size_t job = representative_[group];
+            problem.validate_job(job);
+            compact.first.push_back(static_cast<std::uint32_t>(compact.value.size()));
+            compact.must.push_back(problem.must(job) ? 1 : 0);
+            if (single_uses(problem, job))
+                add_single(problem, job, compact);
+            else
+                add_general(problem, job, compact);
             double largest = 0;
-            for (const Candidate& candidate : candidates_) {
-                if (candidate.dominated) continue;
-                largest = std::max(largest, std::abs(candidate.value));
-                value.push_back(candidate.value);
-                original.push_back(candidate.original);
-                const auto begin = candidate_uses_.begin() + candidate.first_use;
-                uses.insert(uses.end(), begin, begin + candidate.uses);
-                first_use.push_back(static_cast<std::uint32_t>(uses.size()));
-            }
-            candidate_uses_.clear();
-            magnitude += largest;
-            must.push_back(required ? 1 : 0);
-            first.push_back(static_cast<std::uint32_t>(value.size()));
-            if (required && first[job] == first[job + 1]) possible = false;
+            for (std::size_t k = compact.first.back(); k < compact.value.size(); ++k)
+                largest = std::max(largest, std::abs(compact.value[k]));
+            compact.magnitude += largest * counts_[group];
+            possible = possible && compact.first.back() < compact.value.size();
         }
-        granularity = common_granularity();
+        compact.first.push_back(static_cast<std::uint32_t>(compact.value.size()));
+        if (keep_too_large)
+            for (std::size_t r = 0; r < compact.resources(); ++r)
+                compact.tolerance[r] = capacity_tolerance(compact.capacity[r]);
+        lay_out_copies(compact);
+        compact.granularity = common_granularity<typename Problem::value_type>(compact);
         return possible;
     }
 
@@ -95,38 +131,227 @@ private:
     struct Candidate {
         double value;
         std::uint32_t original;
-        std::ptrdiff_t first_use;
-        std::ptrdiff_t uses;
-        bool dominated;
+        std::uint32_t resource;  // of a single use
+        double units;
+        std::uint32_t first_use, uses;
+        bool left_out;
     };
 
-    void add_candidate(const AllotmentProblem& problem, std::size_t job, std::size_t k) {
-        const auto first_new = static_cast<std::ptrdiff_t>(candidate_uses_.size());
-        bool fits = true;
+    /// Finds the groups of equal jobs: representative_ (its first job), counts_, and group_of_ by job.
+    template <class Problem>
+    void group_jobs(const Problem& problem) {
+        representative_.clear();
+        counts_.clear();
+        group_of_.resize(problem.jobs());
+        const std::size_t size = std::bit_ceil(2 * problem.jobs() + 16);
+        slots_.assign(size, none);
+        for (std::size_t job = 0; job < problem.jobs(); ++job) {
+            std::size_t at = hash(problem, job) & (size - 1);
+            while (slots_[at] != none && !equal(problem, job, representative_[slots_[at]]))
+                at = (at + 1) & (size - 1);
+            if (slots_[at] == none) {
+                slots_[at] = static_cast<std::uint32_t>(representative_.size());
+                representative_.push_back(static_cast<std::uint32_t>(job));
+                counts_.push_back(0);
+            }
+            group_of_[job] = slots_[at];
+            ++counts_[slots_[at]];
+        }
+    }
+
+    /// Of a few numbers only, so that most jobs are read once, by equal().
+    template <class Problem>
+    static std::size_t hash(const Problem& problem, std::size_t job) {
+        std::uint64_t hash = problem.options_of(job) * 2 + (problem.must(job) ? 1 : 0);
+        const auto mix = [&](double number) {
+            hash = (hash ^ std::bit_cast<std::uint64_t>(number + 0.0)) * 0x9E3779B97F4A7C15u;
+            hash ^= hash >> 29;
+        };
+        const auto values = problem.values(job);
+        if (!values.empty())
+            for (const auto value : {values.front(), values[values.size() / 2], values.back()})
+                mix(static_cast<double>(value));
+        if (const auto uses = problem.uses(job); !uses.empty()) mix(uses.back().units);
+        return static_cast<std::size_t>(hash);
+    }
+
+    template <class Problem>
+    static bool equal(const Problem& problem, std::size_t a, std::size_t b) {
+        const auto same_use = [](const Use& x, const Use& y) {
+            return x.resource == y.resource && x.units == y.units;
+        };
+        const auto offsets_a = problem.use_offsets(a), offsets_b = problem.use_offsets(b);
+        const std::size_t shift = offsets_b.front() - offsets_a.front();
+        return problem.must(a) == problem.must(b) &&
+               std::ranges::equal(problem.values(a), problem.values(b)) &&
+               std::ranges::equal(problem.uses(a), problem.uses(b), same_use) &&
+               std::ranges::equal(offsets_a, offsets_b,
+                                  [shift](std::size_t x, std::size_t y) { return x + shift == y; });
+    }
+
+    void lay_out_copies(CompactProblem& compact) {
+        compact.first_copy.assign(1, 0);
+        for (const std::uint32_t count : counts_)
+            compact.first_copy.push_back(compact.first_copy.back() + count);
+        compact.job.resize(group_of_.size());
+        std::copy(compact.first_copy.begin(), compact.first_copy.end() - 1, counts_.begin());
+        for (std::size_t job = 0; job < group_of_.size(); ++job)
+            compact.job[counts_[group_of_[job]]++] = static_cast<std::uint32_t>(job);
+    }
+
+    template <class Problem>
+    static bool single_uses(const Problem& problem, std::size_t job) {
+        const auto offsets = problem.use_offsets(job);
+        for (std::size_t k = 0; k + 1 < offsets.size(); ++k)
+            if (offsets[k + 1] > offsets[k] + 1) return false;
+        return true;
+    }
+
+    void append(CompactProblem& compact, double value, std::uint32_t original, std::span<const Use> uses) {
+        compact.value.push_back(value);
+        compact.original.push_back(original);
+        compact.uses.insert(compact.uses.end(), uses.begin(), uses.end());
+        compact.first_use.push_back(static_cast<std::uint32_t>(compact.uses.size()));
+    }
+
+    /// A job whose options use one resource each: along each resource only rising values count.
+    template <class Problem>
+    void add_single(const Problem& problem, std::size_t job, CompactProblem& compact) {
+        const bool required = problem.must(job);
+        // The best option without any use, the one of value 0 included where nothing is allowed.
+        double floor = required ? -std::numeric_limits<double>::infinity() : 0;
+        std::uint32_t floor_option = none;
+        candidates_.clear();
+        for (std::size_t k = 0; k < problem.options_of(job); ++k) {
+            const auto value = static_cast<double>(problem.value(job, k));
+            const std::span<const Use> uses = problem.uses(job, k);
+            const auto index = static_cast<std::uint32_t>(k);
+            if (uses.empty() || uses[0].units == 0) {
+                if (value > floor || (required && floor_option == none && value >= floor)) {
+                    floor = value;
+                    floor_option = index;
+                }
+                continue;
+            }
+            const auto [resource, units] = uses[0];
+            if (units > compact.capacity[resource] + compact.tolerance[resource]) continue;
+            // Nearly always in this order already.
+            std::size_t i = candidates_.size();
+            candidates_.push_back({value, index, resource, units, 0, 1, false});
+            const auto before = [](const Candidate& a, const Candidate& b) {
+                if (a.resource != b.resource) return a.resource < b.resource;
+                if (a.units != b.units) return a.units < b.units;
+                return a.value != b.value ? a.value > b.value : a.original < b.original;
+            };
+            for (; i > 0 && before(candidates_[i], candidates_[i - 1]); --i)
+                std::swap(candidates_[i], candidates_[i - 1]);
+        }
+        const bool has_floor = !required || floor_option != none;
+        if (has_floor) append(compact, floor, floor_option, {});
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < candidates_.size(); ++i) {
+            const bool same = kept > 0 && candidates_[kept - 1].resource == candidates_[i].resource;
+            const double least = same ? candidates_[kept - 1].value : floor;
+            if (candidates_[i].value > least || (!has_floor && !same)) candidates_[kept++] = candidates_[i];
+        }
+        candidates_.resize(kept);
+        mark_below_hull(has_floor ? floor : -std::numeric_limits<double>::infinity());
+        for (const bool left_out : {false, true}) {
+            for (const Candidate& c : candidates_)
+                if (c.left_out == left_out) {
+                    const Use use{c.resource, c.units};
+                    append(compact, c.value, c.original, {&use, 1});
+                }
+            if (!left_out) compact.end_hull.push_back(static_cast<std::uint32_t>(compact.value.size()));
+        }
+    }
+
+    /// Sets left_out for the candidates below the upper concave hull of their resource, which starts at
+    /// (0, floor).
+    void mark_below_hull(double floor) {
+        for (std::size_t begin = 0, end = 0; begin < candidates_.size(); begin = end) {
+            while (end < candidates_.size() && candidates_[end].resource == candidates_[begin].resource)
+                ++end;
+            hull_.clear();
+            for (std::size_t i = begin; i < end; ++i) {
+                while (!hull_.empty()) {
+                    const Candidate& last = candidates_[hull_.back()];
+                    const bool second = hull_.size() == 1;
+                    if (second && std::isinf(floor)) break;
+                    const double units = second ? 0 : candidates_[hull_[hull_.size() - 2]].units;
+                    const double value = second ? floor : candidates_[hull_[hull_.size() - 2]].value;
+                    // Strictly below the line, and by more than rounding: what lies on it stays.
+                    const double rise = (candidates_[i].value - value) * (last.units - units);
+                    const double here = (last.value - value) * (candidates_[i].units - units);
+                    if (rise - here <= 1e-12 * std::abs(rise)) break;
+                    candidates_[hull_.back()].left_out = true;
+                    hull_.pop_back();
+                }
+                hull_.push_back(i);
+            }
+        }
+    }
+
+    /// A job with options that use several resources: pairs of options are compared, up to a length where
+    /// pairs would cost more than they save.
+    template <class Problem>
+    void add_general(const Problem& problem, std::size_t job, CompactProblem& compact) {
+        const bool required = problem.must(job);
+        candidates_.clear();
+        candidate_uses_.clear();
+        if (!required) candidates_.push_back({0, none, 0, 0, 0, 0, false});
+        for (std::size_t k = 0; k < problem.options_of(job); ++k)
+            if (required || problem.value(job, k) > 0) add_candidate(problem, job, k, compact);
+        // Best value first, so that one pass finds for each option a dominating one among those before it.
+        std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
+            return a.value != b.value ? a.value > b.value : a.original + 1 < b.original + 1;
+        });
+        constexpr std::size_t most_compared = 64;
+        for (std::size_t i = 0; i < candidates_.size(); ++i) {
+            const std::size_t from = i > most_compared ? i - most_compared : 0;
+            for (std::size_t j = from; j < i && !candidates_[i].left_out; ++j) {
+                if (candidates_[j].left_out) continue;
+                if (uses_no_more(uses_of(candidates_[j]), uses_of(candidates_[i])))
+                    candidates_[i].left_out = true;
+                else if (candidates_[j].value == candidates_[i].value &&
+                         uses_no_more(uses_of(candidates_[i]), uses_of(candidates_[j])))
+                    candidates_[j].left_out = true;
+            }
+        }
+        for (const Candidate& c : candidates_)
+            if (!c.left_out) append(compact, c.value, c.original, uses_of(c));
+        compact.end_hull.push_back(static_cast<std::uint32_t>(compact.value.size()));
+    }
+
+    template <class Problem>
+    void add_candidate(const Problem& problem, std::size_t job, std::size_t k,
+                       const CompactProblem& compact) {
+        const std::size_t first_new = candidate_uses_.size();
         for (const Use& use : problem.uses(job, k)) {
             if (use.units == 0) continue;
             if (merged_[use.resource] == 0) candidate_uses_.push_back({use.resource, 0});
             merged_[use.resource] += use.units;
         }
-        const auto begin = candidate_uses_.begin() + first_new;
-        for (auto use = begin; use != candidate_uses_.end(); ++use) {
-            use->units = merged_[use->resource];
-            merged_[use->resource] = 0;
-            if (use->units > capacity[use->resource] + capacity_tolerance(capacity[use->resource]))
-                fits = false;
+        bool fits = true;
+        for (std::size_t u = first_new; u < candidate_uses_.size(); ++u) {
+            Use& use = candidate_uses_[u];
+            use.units = merged_[use.resource];
+            merged_[use.resource] = 0;
+            fits = fits && use.units <= compact.capacity[use.resource] + compact.tolerance[use.resource];
         }
         if (!fits) {
-            candidate_uses_.resize(static_cast<std::size_t>(first_new));
+            candidate_uses_.resize(first_new);
             return;
         }
-        std::sort(begin, candidate_uses_.end(),
+        std::sort(candidate_uses_.begin() + static_cast<std::ptrdiff_t>(first_new), candidate_uses_.end(),
                   [](const Use& a, const Use& b) { return a.resource < b.resource; });
-        candidates_.push_back({problem.value(job, k), static_cast<std::uint32_t>(k), first_new,
-                               static_cast<std::ptrdiff_t>(candidate_uses_.size()) - first_new, false});
+        candidates_.push_back({static_cast<double>(problem.value(job, k)), static_cast<std::uint32_t>(k), 0,
+                               0, static_cast<std::uint32_t>(first_new),
+                               static_cast<std::uint32_t>(candidate_uses_.size() - first_new), false});
     }
 
     [[nodiscard]] std::span<const Use> uses_of(const Candidate& candidate) const {
-        return {candidate_uses_.data() + candidate.first_use, static_cast<std::size_t>(candidate.uses)};
+        return {candidate_uses_.data() + candidate.first_use, candidate.uses};
     }
 
     /// Whether a uses no more of any resource than b (both sorted by resource).
@@ -139,42 +364,33 @@ private:
         return true;
     }
 
-    void remove_dominated() {
-        // Best value first, so that one pass finds for each option a dominating one among those kept before
-        // it. Pairs, up to a length where pairs would cost more than they save.
-        std::stable_sort(candidates_.begin(), candidates_.end(),
-                         [](const Candidate& a, const Candidate& b) { return a.value > b.value; });
-        constexpr std::size_t most_compared = 64;
-        for (std::size_t i = 0; i < candidates_.size(); ++i) {
-            const std::size_t from = i > most_compared ? i - most_compared : 0;
-            for (std::size_t j = from; j < i && !candidates_[i].dominated; ++j) {
-                if (candidates_[j].dominated) continue;
-                if (uses_no_more(uses_of(candidates_[j]), uses_of(candidates_[i])))
-                    candidates_[i].dominated = true;
-                else if (candidates_[j].value == candidates_[i].value &&
-                         uses_no_more(uses_of(candidates_[i]), uses_of(candidates_[j])))
-                    candidates_[j].dominated = true;
-            }
-        }
-    }
-
-    /// 1, 0.1, ... 1e-4 if every value is a multiple of it, else 0: published policies round values to two
-    /// decimals.
-    [[nodiscard]] double common_granularity() const {
-        for (double unit = 1, steps = 1; steps <= 1e4; steps *= 10, unit = 1 / steps) {
+    /// A number that every value is a multiple of: for whole numbers their greatest common divisor, else that
+    /// of the values as decimal fractions of up to four digits (published policies round to two); 0: unknown.
+    template <class Value>
+    static double common_granularity(const CompactProblem& compact) {
+        constexpr double most_steps = std::is_integral_v<Value> ? 1 : 1e4;
+        constexpr double to_integer = 0x1.8p52;  // added and taken away: rounds to the nearest integer
+        for (double steps = 1; steps <= most_steps; steps *= 10) {
+            std::int64_t divisor = 0;
             const auto is_multiple = [&](double v) {
                 const double scaled = v * steps;
-                return std::abs(scaled) < 1e9 &&
-                       std::abs(scaled - std::round(scaled)) <= 1e-12 * std::abs(scaled);
+                const double whole = (scaled + to_integer) - to_integer;
+                if (!(std::abs(scaled) < 0x1p50 && std::abs(scaled - whole) <= 1e-12 * std::abs(scaled)))
+                    return false;
+                if (divisor != 1) divisor = std::gcd(divisor, static_cast<std::int64_t>(whole));
+                return true;
             };
-            if (std::all_of(value.begin(), value.end(), is_multiple)) return unit;
+            if (std::all_of(compact.value.begin(), compact.value.end(), is_multiple))
+                return static_cast<double>(divisor) / steps;
         }
         return 0;
     }
 
+    std::vector<std::uint32_t> representative_, counts_, group_of_, slots_;
     std::vector<Candidate> candidates_;
     std::vector<Use> candidate_uses_;
     std::vector<double> merged_;
+    std::vector<std::size_t> hull_;
 };
 
 }  // namespace goodput::detail

@@ -1,11 +1,18 @@
 #ifndef GOODPUT_ALLOT_DETAIL_CORE_HPP
 #define GOODPUT_ALLOT_DETAIL_CORE_HPP
 
-// The core: what regret leaves undecided. Jobs with one option left are fixed; the others are the levels of
-// the search, in the order of the branching rule, their options with usage as full vectors, and for every
-// level the Lagrangian bounds on what the levels from there on can still bring.
+// The core: what regret leaves undecided. It begins at the relaxation rounded to whole options, which no job
+// regrets, and lists what could be done otherwise: moves. Copies of a group that have the same option there
+// are a bunch, and the moves of a bunch are the levels of the search, in the order of the branching rule:
+//
+//  - a bunch of one copy is one level: its move to each other option, of which at most one is made;
+//  - a bunch of several copies is a chain of levels, one for each other option: so many copies move to it.
+//
+// Every level knows how far the levels from there on can still raise the Lagrangian bounds, and how many
+// units of each resource they can still give back.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -13,169 +20,230 @@
 #include <vector>
 
 #include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/relaxation.hpp"
 #include "goodput/allot/rules.hpp"
 
 namespace goodput::detail {
 
-/// What is not worth looking at, and the largest bound of what was not looked at.
-struct Cut {
-    double value = 0;  ///< allotments worth no more than this are of no interest
-    double set_aside_bound = -std::numeric_limits<double>::infinity();
+/// Units of each resource side by side; the number of resources is known to the compiler (padded with
+/// zeros), or is `dynamic_width`.
+inline constexpr std::size_t dynamic_width = 0;
 
-    /// Whether nothing below `bound` is of interest.
-    bool operator()(const CompactProblem& problem, double bound) {
-        const double possible = problem.round_down(bound);
-        if (possible > value) return false;
-        set_aside_bound = std::max(set_aside_bound, possible);
-        return true;
-    }
+/// So many copies of a bunch take another option.
+struct Move {
+    double value;   ///< change of the allotment's value
+    double regret;  ///< change of the sum of regrets
+    std::uint32_t option;
+    std::uint32_t copies;
 };
 
+struct Level {
+    std::uint32_t bunch;
+    std::uint32_t first_move, end_move;  ///< by regret
+    bool begins, ends;                   ///< the bunch's first, last level
+};
+
+/// Copies of a group, first_copy and those after it, with the same option in the rounded relaxation.
+struct Bunch {
+    std::uint32_t group, first_copy, copies, option;
+    std::uint32_t first_candidate, end_candidate;
+    double key;
+};
+
+template <std::size_t Width>
 class Core {
 public:
-    /// Sorts out by regret at `prices`, whose Lagrangian bound is `bound`.
+    /// Collects what may be part of an allotment whose bound is above `threshold`; `set_aside_bound` is
+    /// raised to the largest bound of what may not.
     template <BranchingRule Branching, BoundingRule Bounding>
-    void build(const CompactProblem& problem, std::span<const double> prices, double bound, Cut& cut,
-               const Branching& branching, const Bounding& bounding) {
+    void build(const CompactProblem& problem, const Relaxation& relaxation, double threshold,
+               double& set_aside_bound, const Branching& branching, const Bounding& bounding) {
         resources_ = problem.resources();
-        fixed_.assign(problem.jobs(), none);
-        left_ = problem.capacity;
-        value_ = 0;
-        jobs_.clear();
+        const std::span<const double> prices = relaxation.prices();
+        bunches_.clear();
         candidates_.clear();
-        for (std::size_t job = 0; job < problem.jobs(); ++job) {
-            const std::size_t first = candidates_.size();
-            add_candidates(problem, prices, bound, cut, job);
-            if (candidates_.size() - first == 1) {
-                fix(problem, job, candidates_[first].option);
-                candidates_.resize(first);
-                continue;
+        // Regret of the rounded relaxation itself: nothing but rounding.
+        const Incumbent& base = relaxation.rounded();
+        slack_ = relaxation.bound() - threshold;
+        for (std::size_t group = 0; group < problem.groups(); ++group) {
+            const std::uint32_t end = problem.first_copy[group + 1];
+            for (std::uint32_t copy = problem.first_copy[group]; copy < end;) {
+                std::uint32_t next = copy + 1;
+                while (next < end && base.choice[next] == base.choice[copy]) ++next;
+                add_bunch(problem, prices, static_cast<std::uint32_t>(group), copy, next - copy,
+                          base.choice[copy], relaxation.bound(), set_aside_bound, branching);
+                copy = next;
             }
-            regrets_.clear();
-            for (std::size_t i = first; i < candidates_.size(); ++i)
-                regrets_.push_back(candidates_[i].regret);
-            jobs_.push_back({job, first, candidates_.size(), branching(std::span<const double>(regrets_))});
         }
-        std::stable_sort(jobs_.begin(), jobs_.end(),
-                         [](const CoreJob& a, const CoreJob& b) { return a.key < b.key; });
-        lay_out(problem);
+        std::sort(bunches_.begin(), bunches_.end(), [](const Bunch& a, const Bunch& b) {
+            return a.key != b.key ? a.key < b.key : a.first_copy < b.first_copy;
+        });
+        lay_out_levels(problem);
         vectors_.assign(prices.begin(), prices.end());
         bounding(prices, vectors_);
-        bound_what_remains();
+        lay_out_vectors(problem, prices);
+        lay_out_what_remains(problem);
     }
 
-    [[nodiscard]] std::size_t levels() const { return jobs_.size(); }
-    [[nodiscard]] std::size_t job(std::size_t level) const { return jobs_[level].job; }
-    [[nodiscard]] std::size_t first_option(std::size_t level) const { return first_option_[level]; }
-
-    /// Of the compact problem, or none: the option that one of the core's options stands for.
-    [[nodiscard]] std::uint32_t original(std::size_t option) const { return option_id_[option]; }
-    [[nodiscard]] double value(std::size_t option) const { return option_value_[option]; }
-    [[nodiscard]] const double* use(std::size_t option) const {
-        return option_use_.data() + option * resources_;
+    [[nodiscard]] std::size_t width() const { return Width == dynamic_width ? resources_ : Width; }
+    [[nodiscard]] std::size_t levels() const { return levels_.size(); }
+    [[nodiscard]] const Level& level(std::size_t level) const { return levels_[level]; }
+    [[nodiscard]] const std::vector<Bunch>& bunches() const { return bunches_; }
+    [[nodiscard]] const Move& move(std::size_t move) const { return moves_[move]; }
+    /// Units that a move takes of each resource; negative where it gives back.
+    [[nodiscard]] const double* taken(std::size_t move) const { return taken_.data() + move * width(); }
+    /// Least that has to be left of each resource after `level`'s move for the rest to make it whole again.
+    [[nodiscard]] const double* least_left(std::size_t level) const {
+        return least_left_.data() + level * width();
     }
 
-    /// What the fixed jobs are worth, leave, and take (by job, none for those that take nothing or are
-    /// levels).
-    [[nodiscard]] double fixed_value() const { return value_; }
-    [[nodiscard]] const std::vector<double>& left_by_fixed() const { return left_; }
-    [[nodiscard]] const std::vector<std::uint32_t>& fixed() const { return fixed_; }
-
-    /// The most that a state can become worth, whose jobs before `level` are decided.
-    [[nodiscard]] double bound(double value, const double* left, std::size_t level) const {
+    /// The largest sum that a state can still reach after `level`, if it lies above `threshold`: the least
+    /// of the bounds at all price vectors.
+    [[nodiscard]] double bound(double value, const double* left, std::uint32_t copies_left,
+                               std::size_t level) const {
+        const double* still = still_.data() + level * stride_;
+        const double* chain = chain_.data() + level * stride_;
+        const bool within_chain = !levels_[level].ends && copies_left > 0;
+        const double copies = copies_left;
         double least = std::numeric_limits<double>::infinity();
-        const double* remaining = remaining_.data() + level * vector_count_;
-        for (std::size_t q = 0; q < vector_count_; ++q) {
-            double bound = remaining[q];
-            for (std::size_t r = 0; r < resources_; ++r) bound += vectors_[q * resources_ + r] * left[r];
-            least = std::min(least, bound);
+        for (std::size_t q = 0; q < stride_; q += lanes) {
+            double sum[lanes];
+            for (std::size_t i = 0; i < lanes; ++i) sum[i] = still[q + i];
+            if (within_chain)
+                for (std::size_t i = 0; i < lanes; ++i) sum[i] += copies * chain[q + i];
+            for (std::size_t r = 0; r < width(); ++r) {
+                const double* price = columns_.data() + r * stride_ + q;
+                for (std::size_t i = 0; i < lanes; ++i) sum[i] += left[r] * price[i];
+            }
+            for (std::size_t i = 0; i < lanes; ++i) least = std::min(least, sum[i]);
         }
         return value + least;
     }
 
 private:
+    static constexpr std::size_t lanes = 4;
+
     struct Candidate {
         double regret;
         std::uint32_t option;
     };
-    struct CoreJob {
-        std::size_t job, first, last;  // candidates_[first, last)
-        double key;
-    };
 
-    /// Appends a job's options that are of interest, by regret.
-    void add_candidates(const CompactProblem& problem, std::span<const double> prices, double bound, Cut& cut,
-                        std::size_t job) {
-        const std::size_t first = candidates_.size();
-        if (!problem.must[job]) candidates_.push_back({0, none});
-        for (std::uint32_t k = problem.first[job]; k < problem.first[job + 1]; ++k)
-            candidates_.push_back({problem.reduced_value(k, prices), k});
-        double best = -std::numeric_limits<double>::infinity();
-        for (std::size_t i = first; i < candidates_.size(); ++i) best = std::max(best, candidates_[i].regret);
-        std::size_t kept = first;
-        for (std::size_t i = first; i < candidates_.size(); ++i) {
-            const double regret = best - candidates_[i].regret;
-            if (regret > 0 && cut(problem, bound - regret)) continue;
-            candidates_[kept++] = {regret, candidates_[i].option};
+    template <BranchingRule Branching>
+    void add_bunch(const CompactProblem& problem, std::span<const double> prices, std::uint32_t group,
+                   std::uint32_t copy, std::uint32_t copies, std::uint32_t option, double bound,
+                   double& set_aside_bound, const Branching& branching) {
+        const auto first = static_cast<std::uint32_t>(candidates_.size());
+        const double here = problem.reduced_value(option, prices);
+        for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k) {
+            if (k == option) continue;
+            const double regret = here - problem.reduced_value(k, prices);
+            if (regret < slack_)
+                candidates_.push_back({std::max(regret, 0.0), k});
+            else
+                set_aside_bound = std::max(set_aside_bound, bound - regret);
         }
-        candidates_.resize(kept);
-        std::sort(candidates_.begin() + static_cast<std::ptrdiff_t>(first), candidates_.end(),
-                  [](const Candidate& a, const Candidate& b) {
-                      return a.regret != b.regret ? a.regret < b.regret : a.option < b.option;
-                  });
+        const auto end = static_cast<std::uint32_t>(candidates_.size());
+        if (end == first) return;
+        std::sort(candidates_.begin() + first, candidates_.end(), [](const Candidate& a, const Candidate& b) {
+            return a.regret != b.regret ? a.regret < b.regret : a.option < b.option;
+        });
+        regrets_.assign(1, 0);
+        for (std::uint32_t i = first; i < end; ++i) regrets_.push_back(candidates_[i].regret);
+        bunches_.push_back(
+            {group, copy, copies, option, first, end, branching(std::span<const double>(regrets_))});
     }
 
-    void fix(const CompactProblem& problem, std::size_t job, std::uint32_t option) {
-        fixed_[job] = option;
-        if (option == none) return;
-        value_ += problem.value[option];
-        for (const Use& use : problem.uses_of(option)) left_[use.resource] -= use.units;
-    }
-
-    void lay_out(const CompactProblem& problem) {
-        first_option_.assign(1, 0);
-        option_id_.clear();
-        option_value_.clear();
-        option_use_.clear();
-        for (const CoreJob& job : jobs_) {
-            for (std::size_t i = job.first; i < job.last; ++i) {
-                const std::uint32_t option = candidates_[i].option;
-                option_id_.push_back(option);
-                option_value_.push_back(option == none ? 0 : problem.value[option]);
-                option_use_.resize(option_use_.size() + resources_, 0);
-                if (option == none) continue;
-                double* row = option_use_.data() + (option_id_.size() - 1) * resources_;
-                for (const Use& use : problem.uses_of(option)) row[use.resource] = use.units;
-            }
-            first_option_.push_back(option_id_.size());
-        }
-    }
-
-    void bound_what_remains() {
-        vector_count_ = resources_ > 0 ? vectors_.size() / resources_ : 1;
-        remaining_.assign((levels() + 1) * vector_count_, 0);
-        for (std::size_t level = levels(); level-- > 0;)
-            for (std::size_t q = 0; q < vector_count_; ++q) {
-                double best = -std::numeric_limits<double>::infinity();
-                for (std::size_t k = first_option_[level]; k < first_option_[level + 1]; ++k) {
-                    double reduced = option_value_[k];
-                    for (std::size_t r = 0; r < resources_; ++r)
-                        reduced -= vectors_[q * resources_ + r] * use(k)[r];
-                    best = std::max(best, reduced);
+    void lay_out_levels(const CompactProblem& problem) {
+        levels_.clear();
+        moves_.clear();
+        taken_.clear();
+        for (std::uint32_t b = 0; b < bunches_.size(); ++b) {
+            const Bunch& bunch = bunches_[b];
+            const bool chain = bunch.copies > 1;
+            for (std::uint32_t i = bunch.first_candidate; i < bunch.end_candidate; ++i) {
+                const bool begins = i == bunch.first_candidate, ends = i + 1 == bunch.end_candidate;
+                if (chain || begins) {
+                    const auto next = static_cast<std::uint32_t>(moves_.size());
+                    levels_.push_back({b, next, next, begins, true});
                 }
-                remaining_[level * vector_count_ + q] = remaining_[(level + 1) * vector_count_ + q] + best;
+                const auto [regret, option] = candidates_[i];
+                for (std::uint32_t n = 1; n <= bunch.copies && (n == 1 || n * regret < slack_); ++n)
+                    add_move(problem, bunch, option, regret, n);
+                levels_.back().end_move = static_cast<std::uint32_t>(moves_.size());
+                levels_.back().ends = !chain || ends;
             }
+        }
     }
 
-    std::size_t resources_ = 0, vector_count_ = 0;
-    double value_ = 0;
-    std::vector<std::uint32_t> fixed_, option_id_;
-    std::vector<double> left_, regrets_, option_value_, option_use_;
-    std::vector<double> vectors_;    // price vectors at which states are bounded
-    std::vector<double> remaining_;  // by level and price vector
-    std::vector<std::size_t> first_option_;
-    std::vector<CoreJob> jobs_;
+    void add_move(const CompactProblem& problem, const Bunch& bunch, std::uint32_t option, double regret,
+                  std::uint32_t copies) {
+        const double n = copies;
+        moves_.push_back(
+            {n * (problem.value[option] - problem.value[bunch.option]), n * regret, option, copies});
+        taken_.resize(taken_.size() + width(), 0);
+        double* row = taken_.data() + (moves_.size() - 1) * width();
+        for (const Use& use : problem.uses_of(option)) row[use.resource] += n * use.units;
+        for (const Use& use : problem.uses_of(bunch.option)) row[use.resource] -= n * use.units;
+    }
+
+    /// columns_: the price vectors transposed, padded with copies of the first.
+    void lay_out_vectors(const CompactProblem& problem, std::span<const double> prices) {
+        const std::size_t resources = problem.resources();
+        const std::size_t count = resources == 0 ? 1 : vectors_.size() / resources;
+        stride_ = (count + lanes - 1) / lanes * lanes;
+        columns_.assign(width() * stride_, 0);
+        for (std::size_t r = 0; r < resources; ++r)
+            for (std::size_t q = 0; q < stride_; ++q)
+                columns_[r * stride_ + q] = q < count ? vectors_[q * resources + r] : prices[r];
+    }
+
+    /// By level, of what comes after it: still_ is what later bunches can raise the bounds by, chain_ the
+    /// same of a copy that is left to this bunch's chain, least_left_ what both cannot give back.
+    void lay_out_what_remains(const CompactProblem& problem) {
+        still_.resize(levels_.size() * stride_);
+        chain_.resize(levels_.size() * stride_);
+        least_left_.resize(levels_.size() * width());
+        later_.assign(stride_, 0);
+        later_least_.assign(width(), 0);
+        for (std::size_t r = 0; r < problem.resources(); ++r) later_least_[r] = -problem.tolerance[r];
+        gain_.assign(stride_, 0);
+        back_.assign(width(), 0);
+        for (std::size_t level = levels_.size(); level-- > 0;) {
+            const Level& here = levels_[level];
+            const double copies = bunches_[here.bunch].copies;
+            std::copy(later_.begin(), later_.end(), still_.data() + level * stride_);
+            std::copy(gain_.begin(), gain_.end(), chain_.data() + level * stride_);
+            for (std::size_t r = 0; r < width(); ++r)
+                least_left_[level * width() + r] = later_least_[r] - copies * back_[r];
+            for (std::size_t m = here.first_move; m < here.end_move; ++m)
+                if (moves_[m].copies == 1) raise_gains(m);
+            if (!here.begins) continue;
+            for (std::size_t q = 0; q < stride_; ++q) later_[q] += copies * gain_[q];
+            for (std::size_t r = 0; r < width(); ++r) later_least_[r] -= copies * back_[r];
+            std::fill(gain_.begin(), gain_.end(), 0.0);
+            std::fill(back_.begin(), back_.end(), 0.0);
+        }
+    }
+
+    void raise_gains(std::size_t move) {
+        const double* use = taken(move);
+        for (std::size_t q = 0; q < stride_; ++q) {
+            double reduced = moves_[move].value;
+            for (std::size_t r = 0; r < width(); ++r) reduced -= columns_[r * stride_ + q] * use[r];
+            gain_[q] = std::max(gain_[q], reduced);
+        }
+        for (std::size_t r = 0; r < width(); ++r) back_[r] = std::max(back_[r], -use[r]);
+    }
+
+    std::size_t resources_ = 0, stride_ = 0;
+    double slack_ = 0;
+    std::vector<Bunch> bunches_;
     std::vector<Candidate> candidates_;
+    std::vector<double> regrets_;
+    std::vector<Level> levels_;
+    std::vector<Move> moves_;
+    std::vector<double> taken_, vectors_, columns_;
+    std::vector<double> still_, chain_, least_left_, later_, later_least_, gain_, back_;
 };
 
 }  // namespace goodput::detail

@@ -13,65 +13,77 @@
 
 namespace goodput::detail {
 
-/// States of one level, in contiguous memory.
-struct StateBlock {
-    std::vector<double> left;  ///< resources numbers a state
-    std::vector<double> value;
-    std::vector<double> bound;
-    std::vector<std::uint32_t> parent;  ///< index into the block of the level above
-    std::vector<std::uint32_t> option;  ///< that led here, of the core's options
+struct State {
+    double value;               ///< of the allotment so far, all later bunches as in the rounded relaxation
+    double bound;               ///< no allotment that comes of it is worth more
+    std::uint32_t copies_left;  ///< of the bunch whose chain of levels it is in
+    std::uint32_t step;         ///< the last move on the way here
+};
 
-    [[nodiscard]] std::size_t size() const { return value.size(); }
+/// States of one level, in contiguous memory, each with a row of `width` numbers: what it leaves of each
+/// capacity (negative: too little so far).
+struct StateBlock {
+    std::vector<double> left;
+    std::vector<State> states;
+
+    [[nodiscard]] std::size_t size() const { return states.size(); }
     void clear() {
         left.clear();
-        value.clear();
-        bound.clear();
-        parent.clear();
-        option.clear();
+        states.clear();
     }
-    void append(const std::vector<double>& what_is_left, double its_value, double its_bound,
-                std::uint32_t its_parent, std::uint32_t its_option) {
-        left.insert(left.end(), what_is_left.begin(), what_is_left.end());
-        value.push_back(its_value);
-        bound.push_back(its_bound);
-        parent.push_back(its_parent);
-        option.push_back(its_option);
+    [[nodiscard]] const double* row(std::size_t i, std::size_t width) const {
+        return left.data() + i * width;
     }
-    void append(const StateBlock& from, std::size_t i, std::size_t resources) {
-        const auto begin = from.left.begin() + static_cast<std::ptrdiff_t>(i * resources);
-        left.insert(left.end(), begin, begin + static_cast<std::ptrdiff_t>(resources));
-        value.push_back(from.value[i]);
-        bound.push_back(from.bound[i]);
-        parent.push_back(from.parent[i]);
-        option.push_back(from.option[i]);
+    void append(const double* what_is_left, std::size_t width, const State& state) {
+        left.insert(left.end(), what_is_left, what_is_left + width);
+        states.push_back(state);
     }
 };
 
 /// Finds a state of a block that leaves the same capacities: open addressing over the numbers' bits.
 class StateTable {
 public:
-    void clear(std::size_t most_states) {
-        const std::size_t size = std::bit_ceil(2 * most_states + 16);
+    /// Forgets everything; room for about `expected` states, more on demand.
+    void clear(std::size_t expected) {
+        const std::size_t size = std::bit_ceil(2 * expected + 64);
         if (slots_.size() < size) slots_.resize(size);
         mask_ = size - 1;
         std::fill(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(size), none);
     }
-    /// The slot of the state with these capacities left, or the empty slot where it belongs.
-    std::uint32_t& slot(const double* left, std::size_t resources, const StateBlock& block) {
-        std::uint64_t hash = 0x9E3779B97F4A7C15u;
-        for (std::size_t r = 0; r < resources; ++r) {
-            hash ^= std::bit_cast<std::uint64_t>(left[r] + 0.0);
-            hash *= 0xD6E8FEB86659FD93u;
-            hash ^= hash >> 32;
-        }
+
+    /// Index of the state in `block` with these capacities and copies left; `none` if there is none, and then
+    /// the next state appended to the block has to be this one.
+    std::uint32_t find_or_add(const double* left, std::size_t width, std::uint32_t copies_left,
+                              const StateBlock& block) {
+        if (2 * block.size() > mask_) grow(width, block);
+        std::uint32_t& slot = slot_of(left, width, copies_left, block);
+        if (slot != none) return slot;
+        slot = static_cast<std::uint32_t>(block.size());
+        return none;
+    }
+
+private:
+    std::uint32_t& slot_of(const double* left, std::size_t width, std::uint32_t copies_left,
+                           const StateBlock& block) {
+        std::uint64_t hash = 0x9E3779B97F4A7C15u + copies_left;
+        for (std::size_t r = 0; r < width; ++r)
+            hash = (std::rotl(hash, 23) ^ std::bit_cast<std::uint64_t>(left[r] + 0.0)) * 0xD6E8FEB86659FD93u;
+        hash ^= hash >> 32;
         for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
             const std::uint32_t state = slots_[at];
-            if (state == none || std::equal(left, left + resources, block.left.data() + state * resources))
+            if (state == none || (block.states[state].copies_left == copies_left &&
+                                  std::equal(left, left + width, block.row(state, width))))
                 return slots_[at];
         }
     }
 
-private:
+    void grow(std::size_t width, const StateBlock& block) {
+        clear(2 * block.size());
+        for (std::size_t i = 0; i < block.size(); ++i)
+            slot_of(block.row(i, width), width, block.states[i].copies_left, block) =
+                static_cast<std::uint32_t>(i);
+    }
+
     std::vector<std::uint32_t> slots_;
     std::size_t mask_ = 0;
 };

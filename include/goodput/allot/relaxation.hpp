@@ -1,0 +1,107 @@
+#ifndef GOODPUT_ALLOT_RELAXATION_HPP
+#define GOODPUT_ALLOT_RELAXATION_HPP
+
+// The linear relaxation's optimum as the rest of the solver uses it: its prices, its bound, and its mixture
+// of choices rounded to whole options. The mixture splits few jobs (at most one a resource, but for ties);
+// all it gives to anybody has no regret at the prices. Rounded, it may exceed capacities by a little.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/incumbent.hpp"
+#include "goodput/allot/prices.hpp"
+
+namespace goodput::detail {
+
+class Relaxation {
+public:
+    /// Solves the relaxation of `problem` and rounds it; see PriceSearch::run.
+    template <class OutOfTime>
+    void solve(const CompactProblem& problem, std::span<const double> start, OutOfTime out_of_time) {
+        search_.run(problem, start, out_of_time);
+        search_.mixture(problem, mixture_);
+        round(problem);
+    }
+
+    [[nodiscard]] std::span<const double> prices() const { return search_.prices(); }
+    [[nodiscard]] double bound() const { return search_.bound(); }
+    [[nodiscard]] std::size_t passes() const { return search_.passes(); }
+    [[nodiscard]] bool feasible() const { return search_.relaxation_feasible(); }
+    /// By option, how many copies of its group take it; whole numbers but for few.
+    [[nodiscard]] std::span<const double> mixture() const { return mixture_; }
+    /// Every copy has an option; capacities may be exceeded.
+    [[nodiscard]] const Incumbent& rounded() const { return rounded_; }
+
+private:
+    static constexpr double whole = 1e-9;
+
+    struct Remainder {
+        std::uint32_t group, first_copy, end_copy;
+        double worth;
+    };
+
+    void round(const CompactProblem& problem) {
+        rounded_.clear(problem);
+        remainders_.clear();
+        for (std::size_t group = 0; group < problem.groups(); ++group) {
+            std::uint32_t copy = problem.first_copy[group];
+            const std::uint32_t end = problem.first_copy[group + 1];
+            double worth = 0;
+            for (std::uint32_t k = problem.first[group]; k < problem.end_hull[group]; ++k) {
+                if (mixture_[k] == 0) continue;
+                for (double n = std::floor(mixture_[k] + whole); n > 0 && copy < end; --n)
+                    rounded_.set(problem, copy++, k);
+                double paid = 0;
+                for (const Use& use : problem.uses_of(k)) paid += prices()[use.resource] * use.units;
+                worth = std::max(worth, paid);
+            }
+            if (copy < end) remainders_.push_back({static_cast<std::uint32_t>(group), copy, end, worth});
+        }
+        std::sort(remainders_.begin(), remainders_.end(), [](const Remainder& a, const Remainder& b) {
+            return a.worth != b.worth ? a.worth > b.worth : a.group < b.group;
+        });
+        ahead_.assign(problem.resources(), 0);
+        for (const Remainder& remainder : remainders_) settle(problem, remainder);
+    }
+
+    static double part(double copies) { return std::max(0.0, copies - std::floor(copies + whole)); }
+
+    /// Gives the copies that the mixture splits what keeps the units used closest to the mixture's (ahead_:
+    /// units used beyond it), weighed by prices.
+    void settle(const CompactProblem& problem, const Remainder& remainder) {
+        const std::uint32_t first = problem.first[remainder.group], end = problem.end_hull[remainder.group];
+        for (std::uint32_t k = first; k < end; ++k)
+            for (const Use& use : problem.uses_of(k)) ahead_[use.resource] -= part(mixture_[k]) * use.units;
+        for (std::uint32_t copy = remainder.first_copy; copy < remainder.end_copy; ++copy) {
+            std::uint32_t chosen = first;
+            double least = std::numeric_limits<double>::infinity();
+            for (std::uint32_t k = first; k < end; ++k) {
+                if (part(mixture_[k]) <= whole) continue;
+                double distance = 0;
+                for (const Use& use : problem.uses_of(k)) ahead_[use.resource] += use.units;
+                for (std::size_t r = 0; r < ahead_.size(); ++r) distance += prices()[r] * std::abs(ahead_[r]);
+                for (const Use& use : problem.uses_of(k)) ahead_[use.resource] -= use.units;
+                if (distance < least) {
+                    least = distance;
+                    chosen = k;
+                }
+            }
+            rounded_.set(problem, copy, chosen);
+            for (const Use& use : problem.uses_of(chosen)) ahead_[use.resource] += use.units;
+        }
+    }
+
+    PriceSearch search_;
+    std::vector<double> mixture_;
+    Incumbent rounded_;
+    std::vector<Remainder> remainders_;
+    std::vector<double> ahead_;
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -114,13 +114,9 @@ private:
         result_.status = AllotStatus::optimal;
         result_.stopped = StopReason::proven;
         result_.nodes = 0;
-        const bool warm = options.warm_start && last_prices_.size() == compact_.resources();
-        if (!warm) last_prices_.clear();
-        if (possible_) relaxation_.solve(compact_, last_prices_, clock);
+        if (possible_) relaxation_.solve(compact_, options.warm_start, clock);
         result_.prices.assign(compact_.resources(), 0);
-        if (possible_)
-            std::copy(relaxation_.prices().begin(), relaxation_.prices().end(), result_.prices.begin());
-        last_prices_.assign(result_.prices.begin(), result_.prices.end());
+        if (possible_) std::copy(relaxation_.prices().begin(), relaxation_.prices().end(), result_.prices.begin());
         result_.passes = possible_ ? relaxation_.passes() : 0;
     }
 
@@ -144,7 +140,7 @@ private:
         // Which jobs fit together is a problem of the same kind: every option of a job that must run is
         // worth 1.
         const double wanted = ask_for_service();
-        service_relaxation_.solve(service_, {}, clock);
+        service_relaxation_.solve(service_, false, clock);
         heuristic_(service_, service_relaxation_, incumbent_);
         AllotOptions exact = options;
         exact.gap = 0;
@@ -211,7 +207,7 @@ private:
                 original != detail::none)
                 result_.choice[compact_.job[copy]] = original;
         result_.objective = incumbent_.value;
-        if (result_.bound - result_.objective <= compact_.rounding()) result_.bound = result_.objective;
+        if (result_.bound - result_.objective <= 2 * compact_.rounding()) result_.bound = result_.objective;
         const bool proven = result_.gap() <= stopping_(result_.objective, result_.bound, options.gap);
         result_.status = proven ? AllotStatus::optimal : AllotStatus::feasible;
         if (proven) result_.stopped = StopReason::proven;
@@ -252,7 +248,6 @@ private:
                        Bounding, Stopping>
         narrow_search_;
     detail::CoreSearch<detail::dynamic_width, Branching, Bounding, Stopping> wide_search_;
-    std::vector<double> last_prices_;
     bool possible_ = true;
     AllotResult result_;
 };

@@ -13,8 +13,9 @@
 // are exact up to rounding. An evaluation is one pass over the hull options of the groups; the number of
 // passes grows with the number of resources (about five times), not with the number of jobs.
 //
-// Planes alone would first jump between extremes. So the search begins at prices that are likely (the last
-// round's, or a guess) and stays in a box around them, which grows where the prices press against it.
+// The planes' own proposals jump about while few are known; a proposal is therefore drawn some way towards the
+// best prices so far (Wentges 1997) until bound and planes are close. A new round begins where the last one
+// ended: at the prices whose planes met in its optimum, which give the next one's master nearly all it needs.
 
 #include <algorithm>
 #include <cmath>
@@ -29,42 +30,49 @@ namespace goodput::detail {
 
 class PriceSearch {
 public:
-    /// Finds the prices of least bound. `start`: prices to begin from (empty: a guess). Stops early when
-    /// `out_of_time()`.
+    /// Finds the prices of least bound, beginning from what the last call found if `warm` (and that had as
+    /// many resources), else from a guess. Stops early when `out_of_time()`.
     template <class OutOfTime>
-    void run(const CompactProblem& problem, std::span<const double> start, OutOfTime out_of_time) {
+    void run(const CompactProblem& problem, bool warm, OutOfTime out_of_time) {
         const std::size_t resources = problem.resources();
+        warm = warm && best_prices_.size() == resources;
         passes_ = 0;
+        raises_ = 0;
         choices_.clear();
+        proposal_.clear();
+        drawn_ = 0;
         best_bound_ = std::numeric_limits<double>::infinity();
-        best_prices_.assign(resources, 0);
+        trial_.assign(resources, 0);
         usage_.assign(resources, 0);
         set_ceilings(problem);
-        const bool warm = start.size() == resources;
-        if (warm)
-            trial_.assign(start.begin(), start.end());
-        else
-            guess(problem);
-        set_box(warm ? 1.5 : 4);
-        evaluate(problem);
-        master_.reset(problem.capacity, low_, high_, column_value_, usage_);
+        if (!warm) start_.clear();
+        if (start_.empty()) guess(problem);
+        points_.clear();
+        for (std::size_t at = 0; at + resources <= start_.size() || passes_ == 0; at += resources) {
+            for (std::size_t r = 0; r < resources; ++r) trial_[r] = std::min(start_[at + r], ceiling_[r]);
+            evaluate(problem);
+            if (passes_ == 1)
+                master_.reset(problem.capacity, ceiling_, column_value_, usage_);
+            else
+                master_.add_column(column_value_, usage_);
+        }
         while (!out_of_time()) {
             master_.solve();
             const double below = master_.objective();
-            const std::span<const double> next = master_.prices();
-            bool moved = false;
-            for (std::size_t r = 0; r < resources; ++r) {
-                const double price = std::clamp(next[r], low_[r], high_[r]);
-                moved = moved || price != trial_[r];
-                trial_[r] = price;
+            const bool met = best_bound_ - below <= problem.rounding();
+            if (met || !move(below)) {
+                if (!raise_ceilings()) break;
+                continue;
             }
-            const double bound = moved ? evaluate(problem) : below;
-            if (moved) master_.add_column(column_value_, usage_);
-            if (bound - below > problem.rounding()) continue;
-            if (!widen_box() && !raise_ceilings()) break;
-            master_.move_box(low_, high_);
+            evaluate(problem);
+            master_.add_column(column_value_, usage_);
         }
-        master_.solve();
+        master_.polish();
+        start_.assign(best_prices_.begin(), best_prices_.end());
+        master_.for_each_basic_column([&](std::size_t column) {
+            const auto point = points_.begin() + static_cast<std::ptrdiff_t>(column * resources);
+            start_.insert(start_.end(), point, point + static_cast<std::ptrdiff_t>(resources));
+        });
     }
 
     [[nodiscard]] const std::vector<double>& prices() const { return best_prices_; }
@@ -87,6 +95,7 @@ private:
     /// D at the trial prices; keeps the choice as a column and the best prices.
     double evaluate(const CompactProblem& problem) {
         ++passes_;
+        points_.insert(points_.end(), trial_.begin(), trial_.end());
         std::fill(usage_.begin(), usage_.end(), 0.0);
         column_value_ = 0;
         double reduced_sum = 0;
@@ -115,11 +124,27 @@ private:
         return bound;
     }
 
+    /// The next prices to try: the master's proposal, drawn some way towards the best ones while the planes are
+    /// far from them. Where that taught the master nothing, the proposal itself; where that did not either,
+    /// rounding has stopped the progress: false.
+    bool move(double below) {
+        constexpr double drawn = 0.3, close = 1e-3;
+        const std::span<const double> next = master_.prices();
+        const bool same = std::ranges::equal(next, proposal_);
+        if (same && drawn_ == 0) return false;
+        drawn_ = !same && best_bound_ - below > close * std::abs(best_bound_) ? drawn : 0;
+        proposal_.assign(next.begin(), next.end());
+        for (std::size_t r = 0; r < trial_.size(); ++r) {
+            const double price = next[r] == 0 ? 0 : next[r] + drawn_ * (best_prices_[r] - next[r]);
+            trial_[r] = std::clamp(price, 0.0, ceiling_[r]);
+        }
+        return true;
+    }
+
     /// Above a resource's largest value per unit nobody uses it, so that no higher price is better (twice
     /// that, to be clear of ties). Jobs that must run are first driven to other options by all that the
     /// others are worth; prices that have to drive several on may be higher still, see raise_ceilings().
     void set_ceilings(const CompactProblem& problem) {
-        raises_ = 0;
         ceiling_.assign(problem.resources(), 0);
         for (std::size_t group = 0; group < problem.groups(); ++group)
             for (std::uint32_t k = problem.first[group]; k < problem.end_hull[group]; ++k) {
@@ -132,48 +157,27 @@ private:
 
     /// Prices at which the capacities together cost a third of what the jobs could be worth at most.
     void guess(const CompactProblem& problem) {
-        trial_.assign(problem.resources(), 0);
         const double share = problem.magnitude / (3 * static_cast<double>(problem.resources()));
-        for (std::size_t r = 0; r < trial_.size(); ++r)
-            trial_[r] = std::min(share / std::max(problem.capacity[r], 1e-300), ceiling_[r] / 4);
-    }
-
-    void set_box(double factor) {
-        low_.assign(trial_.begin(), trial_.end());
-        high_.assign(trial_.begin(), trial_.end());
-        for (std::size_t r = 0; r < trial_.size(); ++r) {
-            trial_[r] = std::min(trial_[r], ceiling_[r]);
-            low_[r] = trial_[r] / factor;
-            high_[r] = std::min(std::max(trial_[r] * factor, 1e-3 * ceiling_[r]), ceiling_[r]);
-        }
-    }
-
-    /// Widens the sides that the prices press against; false if there are none.
-    bool widen_box() {
-        bool widened = false;
-        for (std::size_t r = 0; r < trial_.size(); ++r) {
-            if (low_[r] > 0 && trial_[r] <= low_[r]) {
-                low_[r] = low_[r] > 1e-3 * ceiling_[r] ? low_[r] / 8 : 0;
-                widened = true;
-            } else if (high_[r] < ceiling_[r] && trial_[r] >= high_[r]) {
-                high_[r] = std::min(8 * high_[r], ceiling_[r]);
-                widened = true;
-            }
-        }
-        return widened;
+        for (std::size_t r = 0; r < problem.resources(); ++r)
+            start_.push_back(problem.capacity[r] > 0 ? share / problem.capacity[r] : ceiling_[r]);
     }
 
     /// Where the jobs that must run do not fit at the ceilings, tries higher ones some times.
     bool raise_ceilings() {
         if (master_.feasible() || raises_ == 3) return false;
         ++raises_;
-        for (std::size_t r = 0; r < ceiling_.size(); ++r) high_[r] = ceiling_[r] *= 1e3;
+        for (double& ceiling : ceiling_) ceiling *= 1e3;
+        master_.move_ceilings(ceiling_);
         return true;
     }
 
     PriceMaster master_;
     int raises_ = 0;
-    std::vector<double> ceiling_, low_, high_, trial_, usage_, best_prices_;
+    std::vector<double> ceiling_, trial_, usage_, best_prices_;
+    std::vector<double> proposal_;  // the master's last one
+    double drawn_ = 0;              // how far the last trial was drawn away from it
+    std::vector<double> points_;  // by column and resource: the prices that gave it
+    std::vector<double> start_;   // points to begin the next search with
     std::vector<std::uint32_t> choices_;  // by column and group
     double column_value_ = 0, best_bound_ = 0;
     std::size_t passes_ = 0;

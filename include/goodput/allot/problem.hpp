@@ -113,6 +113,12 @@ public:
                 require_at_least("allotment problem", "capacity[" + text_of(r) + "]", capacity[r], 0);
     }
     void validate_job(std::size_t job) const {
+        bool good = true;
+        if constexpr (std::floating_point<Value>)
+            for (const Value value : values(job)) good = good && value - value == 0;
+        for (const Use& use : uses(job))
+            good = good && use.resource < capacity.size() && use.units >= 0 && use.units - use.units == 0;
+        if (good) return;
         for (std::size_t option = 0; option < options_of(job); ++option) validate_option(job, option);
     }
 

@@ -21,8 +21,8 @@ class Relaxation {
 public:
     /// Solves the relaxation of `problem` and rounds it; see PriceSearch::run.
     template <class OutOfTime>
-    void solve(const CompactProblem& problem, std::span<const double> start, OutOfTime out_of_time) {
-        search_.run(problem, start, out_of_time);
+    void solve(const CompactProblem& problem, bool warm, OutOfTime out_of_time) {
+        search_.run(problem, warm, out_of_time);
         search_.mixture(problem, mixture_);
         round(problem);
     }

@@ -80,7 +80,8 @@ public:
                 outcome.bound =
                     std::min(outcome.bound, std::max(incumbent.value, problem.round_down(set_aside_bound_)));
             outcome.bound = std::max(outcome.bound, incumbent.value);
-            if (pass == Pass::finished) continue;
+            if (pass == Pass::finished && width < widest) continue;
+            if (pass == Pass::finished) return outcome;
             outcome.stopped = pass == Pass::out_of_time ? StopReason::deadline : StopReason::memory;
             return outcome;
         }
@@ -200,7 +201,7 @@ private:
                 if (possible) add(state.value, left, here.ends ? 0 : copies, state.step, level);
             }
             // The bound at the relaxation's own prices falls by just the regret.
-            double at_prices = state.value;
+            double at_prices = state.value + core_.base_regret();
             for (std::size_t r = 0; r < problem.resources(); ++r)
                 at_prices += relaxation.prices()[r] * left[r];
             for (std::uint32_t m = here.first_move; m < here.end_move; ++m) {

@@ -69,11 +69,11 @@ struct CompactProblem {
         const double rounded = std::floor((bound + rounding()) / granularity + 1e-6) * granularity;
         return std::min(bound, rounded);
     }
-    /// The least bound that leaves more than `value` possible.
+    /// A bound that round_down() brings down to `value_reached` or less; no much larger one is.
     [[nodiscard]] double least_bound_above(double value_reached) const {
         if (granularity == 0) return value_reached;
         const double next = (std::floor(value_reached / granularity + 1e-6) + 1) * granularity;
-        return std::max(value_reached, next - rounding() - 1e-6 * granularity);
+        return std::max(value_reached, next - 2 * rounding() - 2e-6 * granularity);
     }
 };
 
@@ -207,10 +207,10 @@ private:
         return true;
     }
 
-    void append(CompactProblem& compact, double value, std::uint32_t original, std::span<const Use> uses) {
+    static void append(CompactProblem& compact, double value, std::uint32_t original, std::span<const Use> uses) {
         compact.value.push_back(value);
         compact.original.push_back(original);
-        compact.uses.insert(compact.uses.end(), uses.begin(), uses.end());
+        for (const Use& use : uses) compact.uses.push_back(use);
         compact.first_use.push_back(static_cast<std::uint32_t>(compact.uses.size()));
     }
 
@@ -221,41 +221,38 @@ private:
         // The best option without any use, the one of value 0 included where nothing is allowed.
         double floor = required ? -std::numeric_limits<double>::infinity() : 0;
         std::uint32_t floor_option = none;
-        candidates_.clear();
-        for (std::size_t k = 0; k < problem.options_of(job); ++k) {
-            const auto value = static_cast<double>(problem.value(job, k));
-            const std::span<const Use> uses = problem.uses(job, k);
+        const auto values = problem.values(job);
+        const auto offsets = problem.use_offsets(job);
+        const Use* uses = problem.uses(job).data() - offsets.front();
+        candidates_.resize(values.size());
+        std::size_t count = 0;
+        for (std::size_t k = 0; k < values.size(); ++k) {
+            const auto value = static_cast<double>(values[k]);
             const auto index = static_cast<std::uint32_t>(k);
-            if (uses.empty() || uses[0].units == 0) {
-                if (value > floor || (required && floor_option == none && value >= floor)) {
+            if (offsets[k] == offsets[k + 1] || uses[offsets[k]].units == 0) {
+                if (value > floor) {
                     floor = value;
                     floor_option = index;
                 }
                 continue;
             }
-            const auto [resource, units] = uses[0];
+            const auto [resource, units] = uses[offsets[k]];
             if (units > compact.capacity[resource] + compact.tolerance[resource]) continue;
+            candidates_[count] = {value, index, resource, units, 0, 1, false};
             // Nearly always in this order already.
-            std::size_t i = candidates_.size();
-            candidates_.push_back({value, index, resource, units, 0, 1, false});
-            const auto before = [](const Candidate& a, const Candidate& b) {
-                if (a.resource != b.resource) return a.resource < b.resource;
-                if (a.units != b.units) return a.units < b.units;
-                return a.value != b.value ? a.value > b.value : a.original < b.original;
-            };
-            for (; i > 0 && before(candidates_[i], candidates_[i - 1]); --i)
+            for (std::size_t i = count++; i > 0 && before(candidates_[i], candidates_[i - 1]); --i)
                 std::swap(candidates_[i], candidates_[i - 1]);
         }
         const bool has_floor = !required || floor_option != none;
         if (has_floor) append(compact, floor, floor_option, {});
         std::size_t kept = 0;
-        for (std::size_t i = 0; i < candidates_.size(); ++i) {
+        for (std::size_t i = 0; i < count; ++i) {
             const bool same = kept > 0 && candidates_[kept - 1].resource == candidates_[i].resource;
             const double least = same ? candidates_[kept - 1].value : floor;
-            if (candidates_[i].value > least || (!has_floor && !same)) candidates_[kept++] = candidates_[i];
+            if (candidates_[i].value > least) candidates_[kept++] = candidates_[i];
         }
         candidates_.resize(kept);
-        mark_below_hull(has_floor ? floor : -std::numeric_limits<double>::infinity());
+        mark_below_hull(floor);
         for (const bool left_out : {false, true}) {
             for (const Candidate& c : candidates_)
                 if (c.left_out == left_out) {
@@ -264,6 +261,12 @@ private:
                 }
             if (!left_out) compact.end_hull.push_back(static_cast<std::uint32_t>(compact.value.size()));
         }
+    }
+
+    static bool before(const Candidate& a, const Candidate& b) {
+        if (a.resource != b.resource) return a.resource < b.resource;
+        if (a.units != b.units) return a.units < b.units;
+        return a.value != b.value ? a.value > b.value : a.original < b.original;
     }
 
     /// Sets left_out for the candidates below the upper concave hull of their resource, which starts at

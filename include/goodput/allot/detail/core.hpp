@@ -32,7 +32,7 @@ inline constexpr std::size_t dynamic_width = 0;
 /// So many copies of a bunch take another option.
 struct Move {
     double value;   ///< change of the allotment's value
-    double regret;  ///< change of the sum of regrets
+    double regret;  ///< change of the sum of regrets; below 0 at most by base_regret()
     std::uint32_t option;
     std::uint32_t copies;
 };
@@ -62,9 +62,9 @@ public:
         const std::span<const double> prices = relaxation.prices();
         bunches_.clear();
         candidates_.clear();
-        // Regret of the rounded relaxation itself: nothing but rounding.
         const Incumbent& base = relaxation.rounded();
         slack_ = relaxation.bound() - threshold;
+        base_regret_ = 0;
         for (std::size_t group = 0; group < problem.groups(); ++group) {
             const std::uint32_t end = problem.first_copy[group + 1];
             for (std::uint32_t copy = problem.first_copy[group]; copy < end;) {
@@ -96,6 +96,9 @@ public:
     [[nodiscard]] const double* least_left(std::size_t level) const {
         return least_left_.data() + level * width();
     }
+
+    /// Regret of the rounded relaxation itself: rounding, but for prices cut short by a deadline.
+    [[nodiscard]] double base_regret() const { return base_regret_; }
 
     /// The largest sum that a state can still reach after `level`, if it lies above `threshold`: the least
     /// of the bounds at all price vectors.
@@ -134,14 +137,17 @@ private:
                    double& set_aside_bound, const Branching& branching) {
         const auto first = static_cast<std::uint32_t>(candidates_.size());
         const double here = problem.reduced_value(option, prices);
+        double least = 0;
         for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k) {
             if (k == option) continue;
             const double regret = here - problem.reduced_value(k, prices);
+            least = std::min(least, regret);
             if (regret < slack_)
-                candidates_.push_back({std::max(regret, 0.0), k});
+                candidates_.push_back({regret, k});
             else
                 set_aside_bound = std::max(set_aside_bound, bound - regret);
         }
+        base_regret_ -= copies * least;
         const auto end = static_cast<std::uint32_t>(candidates_.size());
         if (end == first) return;
         std::sort(candidates_.begin() + first, candidates_.end(), [](const Candidate& a, const Candidate& b) {
@@ -167,7 +173,7 @@ private:
                     levels_.push_back({b, next, next, begins, true});
                 }
                 const auto [regret, option] = candidates_[i];
-                for (std::uint32_t n = 1; n <= bunch.copies && (n == 1 || n * regret < slack_); ++n)
+                for (std::uint32_t n = 1; n <= bunch.copies && (n == 1 || n * regret < slack_ + base_regret_); ++n)
                     add_move(problem, bunch, option, regret, n);
                 levels_.back().end_move = static_cast<std::uint32_t>(moves_.size());
                 levels_.back().ends = !chain || ends;
@@ -236,7 +242,7 @@ private:
     }
 
     std::size_t resources_ = 0, stride_ = 0;
-    double slack_ = 0;
+    double slack_ = 0, base_regret_ = 0;
     std::vector<Bunch> bunches_;
     std::vector<Candidate> candidates_;
     std::vector<double> regrets_;

@@ -5,32 +5,31 @@
 // choice of an option for each job ("column") with total value V_i and total usage U_i. Over the columns seen
 // so far
 //
-//     max  sum_i V_i x_i + sum_r low_r s_r - sum_r high_r e_r
+//     max  sum_i V_i x_i - sum_r ceiling_r e_r
 //     s.t. sum_i U_ir x_i + s_r - e_r = C_r  (price_r),   sum_i x_i = 1  (constant),   x, s, e >= 0
 //
-// whose multipliers are the prices at which the columns' upper envelope is least, inside the box low <= price
-// <= high. The primal simplex method with an explicit inverse: resources + 1 rows, a column added at a time,
+// whose multipliers are the prices at which the columns' upper envelope is least, with 0 <= price <= ceiling. The primal simplex method with an explicit inverse: resources + 1 rows, a column added at a time,
 // always restarted from the last basis, so that a handful of pivots follows each evaluation.
 
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace goodput::detail {
 
 class PriceMaster {
 public:
-    /// Begins anew inside a box of prices, with a first column.
-    void reset(std::span<const double> capacity, std::span<const double> low, std::span<const double> high,
-               double value, std::span<const double> usage) {
+    /// Begins anew with a first column.
+    void reset(std::span<const double> capacity, std::span<const double> ceiling, double value,
+               std::span<const double> usage) {
         resources_ = capacity.size();
         rows_ = resources_ + 1;
         right_.assign(capacity.begin(), capacity.end());
         right_.push_back(1);
-        low_.assign(low.begin(), low.end());
-        high_.assign(high.begin(), high.end());
+        ceiling_.assign(ceiling.begin(), ceiling.end());
         values_.clear();
         usage_.clear();
         add_column(value, usage);
@@ -52,11 +51,8 @@ public:
         usage_.insert(usage_.end(), usage.begin(), usage.end());
     }
 
-    /// Moves the box of prices; the basis stays feasible, because only the objective changes.
-    void move_box(std::span<const double> low, std::span<const double> high) {
-        low_.assign(low.begin(), low.end());
-        high_.assign(high.begin(), high.end());
-    }
+    /// The basis stays feasible, because only the objective changes.
+    void move_ceilings(std::span<const double> ceiling) { ceiling_.assign(ceiling.begin(), ceiling.end()); }
 
     /// Solves to optimality over the columns so far.
     void solve() {
@@ -74,8 +70,15 @@ public:
         update_multipliers();
     }
 
+    /// Solves again with an inverse computed anew, which takes the rounding of many pivots out of the answer.
+    void polish() {
+        solve();
+        refactor();
+        solve();
+    }
+
     [[nodiscard]] std::span<const double> prices() const { return {multipliers_.data(), resources_}; }
-    /// Objective over the columns so far: a lower bound on the least of the dual function inside the box.
+    /// Objective over the columns so far: a lower bound on the least of the dual function.
     [[nodiscard]] double objective() const {
         double sum = 0;
         for (std::size_t row = 0; row < rows_; ++row) sum += multipliers_[row] * right_[row];
@@ -99,6 +102,13 @@ public:
                 visit(basis_[row].index, solution_[row]);
     }
 
+    /// Calls visit(column) for the columns of the basis.
+    template <class Visit>
+    void for_each_basic_column(Visit visit) const {
+        for (std::size_t row = 0; row < rows_; ++row)
+            if (basis_[row].kind == Kind::column) visit(basis_[row].index);
+    }
+
 private:
     enum class Kind { nothing, column, slack, excess };
     struct Variable {
@@ -115,10 +125,9 @@ private:
         switch (variable.kind) {
             case Kind::column:
                 return values_[variable.index];
-            case Kind::slack:
-                return low_[variable.index];
             case Kind::excess:
-                return -high_[variable.index];
+                return -ceiling_[variable.index];
+            case Kind::slack:
             case Kind::nothing:
                 break;
         }
@@ -161,12 +170,11 @@ private:
             offer(Kind::column, i, reduced, scale);
         }
         for (std::size_t r = 0; r < resources_; ++r) {
-            const double scale = std::abs(multipliers_[r]) + std::abs(low_[r]);
-            // A unit of capacity, so that box sides compare with whole columns.
+            const double scale = std::abs(multipliers_[r]);
+            // A unit of capacity, so that single prices compare with whole columns.
             const double unit = std::max(right_[r], 1.0);
-            offer(Kind::slack, r, (low_[r] - multipliers_[r]) * unit, scale * unit);
-            offer(Kind::excess, r, (multipliers_[r] - high_[r]) * unit,
-                  (std::abs(multipliers_[r]) + high_[r]) * unit);
+            offer(Kind::slack, r, -multipliers_[r] * unit, scale * unit);
+            offer(Kind::excess, r, (multipliers_[r] - ceiling_[r]) * unit, (scale + ceiling_[r]) * unit);
         }
         return best;
     }
@@ -201,6 +209,45 @@ private:
         return leaving;
     }
 
+    /// The inverse of the basis from its columns, by Gauss-Jordan elimination with row pivoting; stays as it is
+    /// where that fails.
+    void refactor() {
+        const std::size_t width = 2 * rows_;
+        elimination_.assign(rows_ * width, 0);
+        const auto cell = [&](std::size_t row, std::size_t column) -> double& {
+            return elimination_[row * width + column];
+        };
+        for (std::size_t column = 0; column < rows_; ++column) {
+            const Variable variable = basis_[column];
+            if (variable.kind == Kind::column) {
+                for (std::size_t r = 0; r < resources_; ++r)
+                    cell(r, column) = usage_[variable.index * resources_ + r];
+                cell(resources_, column) = 1;
+            } else {
+                cell(variable.index, column) = variable.kind == Kind::slack ? 1 : -1;
+            }
+            cell(column, rows_ + column) = 1;
+        }
+        for (std::size_t step = 0; step < rows_; ++step) {
+            std::size_t pivot = step;
+            for (std::size_t row = step + 1; row < rows_; ++row)
+                if (std::abs(cell(row, step)) > std::abs(cell(pivot, step))) pivot = row;
+            if (!(std::abs(cell(pivot, step)) > 1e-12)) return;
+            for (std::size_t column = 0; column < width; ++column) std::swap(cell(step, column), cell(pivot, column));
+            const double divisor = cell(step, step);
+            for (std::size_t column = 0; column < width; ++column) cell(step, column) /= divisor;
+            for (std::size_t row = 0; row < rows_; ++row) {
+                const double factor = cell(row, step);
+                if (row == step || factor == 0) continue;
+                for (std::size_t column = 0; column < width; ++column)
+                    cell(row, column) -= factor * cell(step, column);
+            }
+        }
+        for (std::size_t row = 0; row < rows_; ++row)
+            for (std::size_t column = 0; column < rows_; ++column) at(row, column) = cell(row, rows_ + column);
+        update_solution();
+    }
+
     void pivot_on(std::size_t leaving, Variable entering) {
         const double pivot = direction_[leaving];
         for (std::size_t column = 0; column < rows_; ++column) at(leaving, column) /= pivot;
@@ -214,10 +261,10 @@ private:
     }
 
     std::size_t resources_ = 0, rows_ = 0;
-    std::vector<double> right_, low_, high_;
+    std::vector<double> right_, ceiling_;
     std::vector<double> values_, usage_;  // by column
     std::vector<Variable> basis_;
-    std::vector<double> inverse_, multipliers_, solution_, direction_;
+    std::vector<double> inverse_, multipliers_, solution_, direction_, elimination_;
 };
 
 }  // namespace goodput::detail

@@ -15,7 +15,7 @@
 // at several price vectors shows that nothing of interest comes of it; a state that leaves nothing negative
 // is an allotment at once.
 //
-// Of each level only the `width` states of largest bound go on. Passes with growing width give strong
+// Of each level only the `width` most promising states go on. Passes with growing width give strong
 // incumbents early, which shrink the core; the bound of what they set aside is an honest bound for all of it.
 // The last width sets nothing aside for good: what did not go on waits on a stack and is searched afterwards,
 // so that the search is complete. Worst case exponential, as the problem is NP-hard; memory is limited by
@@ -57,18 +57,29 @@ public:
                               StopReason::proven, 0};
         nodes_ = 0;
         incumbent_ = &incumbent;
+        prices_ = relaxation.prices();
         const auto interesting = [&] {
             const double bound = relaxation.bound(), value = incumbent.value;
             return std::max(
                 std::min(stopping(value, bound, options.gap), stopping(value, value, options.gap)),
                 problem.rounding());
         };
+        // Narrow passes look for an allotment good enough to end the search, wide ones for a proof that there
+        // is none better than the incumbent by more than the gap.
+        bool narrow = true;
         const auto raise_threshold = [&] {
-            threshold_ = problem.least_bound_above(incumbent.value + interesting());
+            const double gap = interesting(), enough = outcome.bound - gap;
+            if (incumbent.value >= enough)
+                threshold_ = std::numeric_limits<double>::infinity();
+            else
+                threshold_ = problem.least_bound_above(
+                    narrow ? std::clamp(enough, incumbent.value, incumbent.value + gap)
+                           : incumbent.value + gap);
         };
         for (std::size_t width = 16;; width *= 4) {
-            if (outcome.bound - incumbent.value <= interesting()) return outcome;
+            narrow = width <= 256;
             raise_threshold();
+            if (std::isinf(threshold_)) return outcome;
             set_aside_bound_ = -std::numeric_limits<double>::infinity();
             core_.build(problem, relaxation, threshold_, set_aside_bound_, branching, bounding);
             const std::size_t widest =
@@ -136,7 +147,17 @@ private:
         }
     }
 
-    /// Of children_ the `width` states of largest bound become block_; the others wait for `level` or are set
+    /// How promising a state is: its bound, less something for every unit that it leaves idle or has yet to
+    /// get back. Bounds alone tie where many options have no regret.
+    [[nodiscard]] double score(std::size_t child) const {
+        constexpr double part_of_price = 0.2;
+        const double* left = children_.row(child, core_.width());
+        double distance = 0;
+        for (std::size_t r = 0; r < prices_.size(); ++r) distance += prices_[r] * std::abs(left[r]);
+        return children_.states[child].bound - part_of_price * distance;
+    }
+
+    /// Of children_ the `width` most promising states become block_; the others wait for `level` or are set
     /// aside. Returns how many wait.
     std::size_t choose(std::size_t level, std::size_t width, bool wait) {
         if (children_.size() <= width) {
@@ -145,11 +166,12 @@ private:
         }
         const std::vector<State>& states = children_.states;
         order_.resize(states.size());
+        score_.resize(states.size());
+        for (std::size_t i = 0; i < states.size(); ++i) score_[i] = score(i);
         std::iota(order_.begin(), order_.end(), std::uint32_t{0});
         std::nth_element(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(width), order_.end(),
                          [&](std::uint32_t a, std::uint32_t b) {
-                             return states[a].bound != states[b].bound ? states[a].bound > states[b].bound
-                                                                       : a < b;
+                             return score_[a] != score_[b] ? score_[a] > score_[b] : a < b;
                          });
         block_.clear();
         const auto append = [&](StateBlock& block, std::size_t i) {
@@ -202,8 +224,7 @@ private:
             }
             // The bound at the relaxation's own prices falls by just the regret.
             double at_prices = state.value + core_.base_regret();
-            for (std::size_t r = 0; r < problem.resources(); ++r)
-                at_prices += relaxation.prices()[r] * left[r];
+            for (std::size_t r = 0; r < prices_.size(); ++r) at_prices += prices_[r] * left[r];
             for (std::uint32_t m = here.first_move; m < here.end_move; ++m) {
                 const Move& move = core_.move(m);
                 if (cut(at_prices - move.regret)) break;
@@ -271,7 +292,8 @@ private:
     double threshold_ = 0, set_aside_bound_ = 0;
     Incumbent* incumbent_ = nullptr;
     Core<Width> core_;
-    std::vector<double> left_;
+    std::span<const double> prices_;
+    std::vector<double> left_, score_;
     std::vector<std::uint32_t> order_, moved_;
     StateBlock block_, children_;
     std::vector<Waiting> waiting_;

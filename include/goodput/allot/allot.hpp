@@ -163,34 +163,27 @@ private:
         service_.first_copy = compact_.first_copy;
         service_.job = compact_.job;
         service_.must.assign(compact_.groups(), 0);
+        service_.single = compact_.single;
         service_.first.clear();
         service_.end_hull.clear();
-        service_.value.clear();
-        service_.original.clear();
-        service_.uses.clear();
-        service_.first_use.assign(1, 0);
+        service_.reserve(compact_.count + compact_.groups(), compact_.uses.size());
         double wanted = 0;
-        const auto append = [&](double value, std::uint32_t original, std::span<const Use> uses) {
-            service_.value.push_back(value);
-            service_.original.push_back(original);
-            service_.uses.insert(service_.uses.end(), uses.begin(), uses.end());
-            service_.first_use.push_back(static_cast<std::uint32_t>(service_.uses.size()));
-        };
         for (std::size_t group = 0; group < compact_.groups(); ++group) {
-            service_.first.push_back(static_cast<std::uint32_t>(service_.value.size()));
+            service_.first.push_back(service_.count);
             if (compact_.must[group]) {
                 wanted += compact_.copies(group);
-                append(0, detail::none, {});
+                service_.append(0, detail::none, {});
                 for (std::uint32_t k = compact_.first[group]; k < compact_.first[group + 1]; ++k)
-                    append(1, k, compact_.uses_of(k));
+                    service_.append(1, k, compact_.uses_of(k));
             } else {
                 std::uint32_t k = compact_.first[group];
                 while (!compact_.uses_of(k).empty()) ++k;
-                append(0, k, {});
+                service_.append(0, k, {});
             }
-            service_.end_hull.push_back(static_cast<std::uint32_t>(service_.value.size()));
+            service_.end_hull.push_back(service_.count);
         }
-        service_.first.push_back(static_cast<std::uint32_t>(service_.value.size()));
+        service_.first.push_back(service_.count);
+        service_.close();
         service_.magnitude = wanted;
         service_.granularity = 1;
         return wanted;

@@ -102,13 +102,22 @@ private:
         for (std::size_t group = 0; group < problem.groups(); ++group) {
             std::uint32_t chosen = problem.first[group];
             double best = problem.reduced_value(chosen, trial_);
-            for (std::uint32_t k = chosen + 1; k < problem.end_hull[group]; ++k) {
-                const double reduced = problem.reduced_value(k, trial_);
-                if (reduced > best) {
-                    best = reduced;
-                    chosen = k;
+            const auto look = [&](auto reduced_value) {
+                for (std::uint32_t k = chosen + 1; k < problem.end_hull[group]; ++k) {
+                    const double reduced = reduced_value(k);
+                    if (reduced > best) {
+                        best = reduced;
+                        chosen = k;
+                    }
                 }
-            }
+            };
+            if (problem.single[group])
+                look([&](std::uint32_t k) {
+                    const Use& use = problem.main_use[k];
+                    return problem.value[k] - trial_[use.resource] * use.units;
+                });
+            else
+                look([&](std::uint32_t k) { return problem.reduced_value(k, trial_); });
             choices_.push_back(chosen);
             const double copies = problem.copies(group);
             reduced_sum += copies * best;

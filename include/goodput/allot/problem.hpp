@@ -97,6 +97,7 @@ public:
         return {uses_.data() + first_use_[first_option_[job]],
                 uses_.data() + first_use_[first_option_[job + 1]]};
     }
+    [[nodiscard]] std::span<const Use> uses() const { return uses_; }
     [[nodiscard]] std::span<const std::size_t> use_offsets(std::size_t job) const {
         return std::span(first_use_).subspan(first_option_[job], options_of(job) + 1);
     }

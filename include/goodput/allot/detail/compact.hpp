@@ -38,14 +38,44 @@ struct CompactProblem {
     std::vector<std::uint32_t> end_hull;    ///< one past its last option that prices can make the best
     std::vector<std::uint32_t> first_copy;  ///< position of its first job in `job`
     std::vector<std::uint8_t> must;
+    std::vector<std::uint8_t> single;  ///< none of its options uses more than one resource
     // By option.
     std::vector<double> value;
+    std::vector<Use> main_use;            ///< its first use; no units where it uses nothing
     std::vector<std::uint32_t> original;  ///< index within its job, as given; none: getting nothing
     std::vector<std::uint32_t> first_use;
     std::vector<Use> uses;           ///< each resource at most once an option, no zeros
     std::vector<std::uint32_t> job;  ///< by copy, group after group: the job of the problem as given
     double magnitude = 0;            ///< sum over jobs of the largest |value|: what rounding is relative to
     double granularity = 0;          ///< all values are multiples of this; 0 where no such number is known
+
+    std::uint32_t count = 0;         ///< of options; while they are added there is room for more
+
+    /// Forgets all options and makes room for so many.
+    void reserve(std::size_t options, std::size_t all_uses) {
+        count = 0;
+        value.resize(options);
+        main_use.resize(options);
+        original.resize(options);
+        first_use.resize(options + 1);
+        first_use[0] = 0;
+        uses.resize(all_uses);
+    }
+    void append(double its_value, std::uint32_t its_original, std::span<const Use> its_uses) {
+        value[count] = its_value;
+        main_use[count] = its_uses.empty() ? Use{0, 0} : its_uses[0];
+        original[count] = its_original;
+        std::copy(its_uses.begin(), its_uses.end(), uses.begin() + first_use[count]);
+        first_use[count + 1] = first_use[count] + static_cast<std::uint32_t>(its_uses.size());
+        ++count;
+    }
+    void close() {
+        value.resize(count);
+        main_use.resize(count);
+        original.resize(count);
+        first_use.resize(count + 1);
+        uses.resize(first_use[count]);
+    }
 
     [[nodiscard]] std::size_t groups() const { return must.size(); }
     [[nodiscard]] std::size_t resources() const { return capacity.size(); }
@@ -96,29 +126,29 @@ public:
         compact.first.clear();
         compact.end_hull.clear();
         compact.must.clear();
-        compact.value.clear();
-        compact.original.clear();
-        compact.first_use.assign(1, 0);
-        compact.uses.clear();
+        compact.single.clear();
         compact.magnitude = 0;
         group_jobs(problem);
+        compact.reserve(problem.options() + representative_.size(), problem.uses().size());
         bool possible = true;
         for (std::size_t group = 0; group < representative_.size(); ++group) {
             const std::size_t job = representative_[group];
             problem.validate_job(job);
-            compact.first.push_back(static_cast<std::uint32_t>(compact.value.size()));
+            compact.first.push_back(compact.count);
             compact.must.push_back(problem.must(job) ? 1 : 0);
-            if (single_uses(problem, job))
+            compact.single.push_back(single_uses(problem, job) ? 1 : 0);
+            if (compact.single.back())
                 add_single(problem, job, compact);
             else
                 add_general(problem, job, compact);
             double largest = 0;
-            for (std::size_t k = compact.first.back(); k < compact.value.size(); ++k)
+            for (std::size_t k = compact.first.back(); k < compact.count; ++k)
                 largest = std::max(largest, std::abs(compact.value[k]));
             compact.magnitude += largest * counts_[group];
-            possible = possible && compact.first.back() < compact.value.size();
+            possible = possible && compact.first.back() < compact.count;
         }
-        compact.first.push_back(static_cast<std::uint32_t>(compact.value.size()));
+        compact.first.push_back(compact.count);
+        compact.close();
         if (keep_too_large)
             for (std::size_t r = 0; r < compact.resources(); ++r)
                 compact.tolerance[r] = capacity_tolerance(compact.capacity[r]);
@@ -207,13 +237,6 @@ private:
         return true;
     }
 
-    static void append(CompactProblem& compact, double value, std::uint32_t original, std::span<const Use> uses) {
-        compact.value.push_back(value);
-        compact.original.push_back(original);
-        for (const Use& use : uses) compact.uses.push_back(use);
-        compact.first_use.push_back(static_cast<std::uint32_t>(compact.uses.size()));
-    }
-
     /// A job whose options use one resource each: along each resource only rising values count.
     template <class Problem>
     void add_single(const Problem& problem, std::size_t job, CompactProblem& compact) {
@@ -244,7 +267,7 @@ private:
                 std::swap(candidates_[i], candidates_[i - 1]);
         }
         const bool has_floor = !required || floor_option != none;
-        if (has_floor) append(compact, floor, floor_option, {});
+        if (has_floor) compact.append(floor, floor_option, {});
         std::size_t kept = 0;
         for (std::size_t i = 0; i < count; ++i) {
             const bool same = kept > 0 && candidates_[kept - 1].resource == candidates_[i].resource;
@@ -257,9 +280,9 @@ private:
             for (const Candidate& c : candidates_)
                 if (c.left_out == left_out) {
                     const Use use{c.resource, c.units};
-                    append(compact, c.value, c.original, {&use, 1});
+                    compact.append(c.value, c.original, {&use, 1});
                 }
-            if (!left_out) compact.end_hull.push_back(static_cast<std::uint32_t>(compact.value.size()));
+            if (!left_out) compact.end_hull.push_back(compact.count);
         }
     }
 
@@ -322,8 +345,8 @@ private:
             }
         }
         for (const Candidate& c : candidates_)
-            if (!c.left_out) append(compact, c.value, c.original, uses_of(c));
-        compact.end_hull.push_back(static_cast<std::uint32_t>(compact.value.size()));
+            if (!c.left_out) compact.append(c.value, c.original, uses_of(c));
+        compact.end_hull.push_back(compact.count);
     }
 
     template <class Problem>

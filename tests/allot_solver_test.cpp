@@ -151,7 +151,9 @@ TEST_CASE(
 
 TEST_CASE("branching rule, bounding rule and heuristic change the way, not the answer") {
     struct LargestRegretFirst {
-        double operator()(std::span<const double> regrets) const { return -regrets.back(); }
+        std::pair<double, double> operator()(std::span<const double> regrets, double) const {
+            return {-regrets.back(), 0};
+        }
     };
     struct BestPricesOnly {
         void operator()(std::span<const double>, std::vector<double>&) const {}

@@ -44,7 +44,7 @@ inline constexpr std::size_t any_resources = 0;
 /// call allocates that needs no more room than one before it. The caller's choice at compile time: branching
 /// rule, bounding rule, primal heuristic, stopping rule, and the number of resources where it is known (up to
 /// four are quick in any case).
-template <BranchingRule Branching = LeastRegretFirst, BoundingRule Bounding = NearbyPrices,
+template <BranchingRule Branching = FineGrainedFirst, BoundingRule Bounding = NearbyPrices,
           PrimalHeuristic Heuristic = RoundedRelaxation, StoppingRule Stopping = RelativeGap,
           std::size_t Resources = any_resources>
 class Allotter {

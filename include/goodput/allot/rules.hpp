@@ -11,21 +11,26 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace goodput {
 
 /// A branching rule orders the jobs of the core: those of small key are decided first. It sees the regrets of
-/// the job's options that are left, ascending, the first one 0.
+/// the options that a job may take, ascending, the first one 0, and the granule of what changing between them
+/// takes: the greatest common divisor of these numbers of units, 0 where they are no whole numbers.
 template <class B>
-concept BranchingRule = requires(const B& branching, std::span<const double> regrets) {
-    { branching(regrets) } -> std::convertible_to<double>;
+concept BranchingRule = requires(const B& branching, std::span<const double> regrets, double granule) {
+    { branching(regrets, granule) } -> std::convertible_to<std::pair<double, double>>;
 };
 
-/// The default: jobs whose second option costs least first, so that many states meet in equal capacities
-/// early.
-struct LeastRegretFirst {
-    double operator()(std::span<const double> regrets) const { return regrets[1]; }
+/// The default. Jobs that can take odd numbers of units first: once they are decided, it is known how many
+/// units nobody else is small enough for. Then jobs whose second option costs least, so that many states meet
+/// in equal capacities early.
+struct FineGrainedFirst {
+    std::pair<double, double> operator()(std::span<const double> regrets, double granule) const {
+        return {granule, regrets[1]};
+    }
 };
 
 /// A bounding rule appends the price vectors (resources numbers each) at which states are bounded, besides

@@ -16,7 +16,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "goodput/allot/detail/compact.hpp"
@@ -47,7 +49,7 @@ struct Level {
 struct Bunch {
     std::uint32_t group, first_copy, copies, option;
     std::uint32_t first_candidate, end_candidate;
-    double key;
+    std::pair<double, double> key;
 };
 
 template <std::size_t Width>
@@ -83,6 +85,10 @@ public:
         bounding(prices, vectors_);
         lay_out_vectors(problem, prices);
         lay_out_what_remains(problem);
+        lay_out_granules();
+        sums_.resize(stride_);
+        tolerance_.assign(width(), 0);
+        std::copy(problem.tolerance.begin(), problem.tolerance.end(), tolerance_.begin());
     }
 
     [[nodiscard]] std::size_t width() const { return Width == dynamic_width ? resources_ : Width; }
@@ -100,27 +106,27 @@ public:
     /// Regret of the rounded relaxation itself: rounding, but for prices cut short by a deadline.
     [[nodiscard]] double base_regret() const { return base_regret_; }
 
-    /// The largest sum that a state can still reach after `level`, if it lies above `threshold`: the least
-    /// of the bounds at all price vectors.
-    [[nodiscard]] double bound(double value, const double* left, std::uint32_t copies_left,
-                               std::size_t level) const {
+    /// The largest sum that a state can still reach after `level`: the least of the bounds at all price
+    /// vectors. Of what it leaves of a resource only a multiple of the granule of all later moves can be used.
+    [[nodiscard]] double bound(double value, const double* left, std::uint32_t copies_left, std::size_t level) {
         const double* still = still_.data() + level * stride_;
-        const double* chain = chain_.data() + level * stride_;
-        const bool within_chain = !levels_[level].ends && copies_left > 0;
-        const double copies = copies_left;
-        double least = std::numeric_limits<double>::infinity();
-        for (std::size_t q = 0; q < stride_; q += lanes) {
-            double sum[lanes];
-            for (std::size_t i = 0; i < lanes; ++i) sum[i] = still[q + i];
-            if (within_chain)
-                for (std::size_t i = 0; i < lanes; ++i) sum[i] += copies * chain[q + i];
-            for (std::size_t r = 0; r < width(); ++r) {
-                const double* price = columns_.data() + r * stride_ + q;
-                for (std::size_t i = 0; i < lanes; ++i) sum[i] += left[r] * price[i];
-            }
-            for (std::size_t i = 0; i < lanes; ++i) least = std::min(least, sum[i]);
+        double* sum = sums_.data();
+        std::copy(still, still + stride_, sum);
+        if (!levels_[level].ends && copies_left > 0) {
+            const double* chain = chain_.data() + level * stride_;
+            const double copies = copies_left;
+            for (std::size_t q = 0; q < stride_; ++q) sum[q] += copies * chain[q];
         }
-        return value + least;
+        for (std::size_t r = 0; r < width(); ++r) {
+            const double usable = usable_of(left[r], r, level);
+            const double* price = columns_.data() + r * stride_;
+            for (std::size_t q = 0; q < stride_; ++q) sum[q] += usable * price[q];
+        }
+        double least[lanes];
+        std::copy(sum, sum + lanes, least);
+        for (std::size_t q = lanes; q < stride_; q += lanes)
+            for (std::size_t i = 0; i < lanes; ++i) least[i] = std::min(least[i], sum[q + i]);
+        return value + *std::min_element(least, least + lanes);
     }
 
 private:
@@ -154,9 +160,40 @@ private:
             return a.regret != b.regret ? a.regret < b.regret : a.option < b.option;
         });
         regrets_.assign(1, 0);
-        for (std::uint32_t i = first; i < end; ++i) regrets_.push_back(candidates_[i].regret);
-        bunches_.push_back(
-            {group, copy, copies, option, first, end, branching(std::span<const double>(regrets_))});
+        double granule = std::numeric_limits<double>::infinity();
+        for (std::uint32_t i = first; i < end; ++i) {
+            regrets_.push_back(candidates_[i].regret);
+            for_each_change(problem, option, candidates_[i].option,
+                            [&](std::size_t, double units) { granule = common_granule(granule, units); });
+        }
+        bunches_.push_back({group, copy, copies, option, first, end,
+                            branching(std::span<const double>(regrets_), granule)});
+    }
+
+    /// Calls visit(resource, units) for what taking `option` instead of `now` takes more or less of.
+    template <class Visit>
+    static void for_each_change(const CompactProblem& problem, std::uint32_t now, std::uint32_t option,
+                                Visit visit) {
+        const std::span<const Use> back = problem.uses_of(now), taken = problem.uses_of(option);
+        for (std::size_t i = 0, j = 0; i < back.size() || j < taken.size();) {
+            const bool first = j == taken.size() || (i < back.size() && back[i].resource <= taken[j].resource);
+            const std::size_t r = first ? back[i].resource : taken[j].resource;
+            double units = 0;
+            if (i < back.size() && back[i].resource == r) units -= back[i++].units;
+            if (j < taken.size() && taken[j].resource == r) units += taken[j++].units;
+            visit(r, units);
+        }
+    }
+
+    /// Greatest common divisor of a granule (infinite: none yet) and a number of units; 0 if that is not whole.
+    static double common_granule(double granule, double units) {
+        units = std::abs(units);
+        if (units == 0 || granule == 0) return granule;
+        if (!(units < 1e15 && units == std::floor(units))) return 0;
+        if (std::isinf(granule)) return units;
+        if (granule == 1) return 1;
+        return static_cast<double>(
+            std::gcd(static_cast<std::int64_t>(granule), static_cast<std::int64_t>(units)));
     }
 
     void lay_out_levels(const CompactProblem& problem) {
@@ -188,8 +225,8 @@ private:
             {n * (problem.value[option] - problem.value[bunch.option]), n * regret, option, copies});
         taken_.resize(taken_.size() + width(), 0);
         double* row = taken_.data() + (moves_.size() - 1) * width();
-        for (const Use& use : problem.uses_of(option)) row[use.resource] += n * use.units;
-        for (const Use& use : problem.uses_of(bunch.option)) row[use.resource] -= n * use.units;
+        for_each_change(problem, bunch.option, option,
+                        [&](std::size_t r, double units) { row[r] = n * units; });
     }
 
     /// columns_: the price vectors transposed, padded with copies of the first.
@@ -231,6 +268,30 @@ private:
         }
     }
 
+    [[nodiscard]] double usable_of(double left, std::size_t r, std::size_t level) const {
+        const double granule = granules_[level * width() + r];
+        if (granule == 0) return left;
+        if (std::isinf(granule)) return std::min(left, 0.0);
+        const double quotient = (left + tolerance_[r]) / granule;
+        const auto whole = static_cast<double>(static_cast<std::int64_t>(quotient));
+        return std::min(left, (whole > quotient ? whole - 1 : whole) * granule);
+    }
+
+    /// By level and resource, the greatest common divisor of what later moves take; 0 where that is no whole
+    /// number, infinite where no later move takes any.
+    void lay_out_granules() {
+        granules_.resize(levels_.size() * width());
+        granule_.assign(width(), std::numeric_limits<double>::infinity());
+        for (std::size_t level = levels_.size(); level-- > 0;) {
+            std::copy(granule_.begin(), granule_.end(), granules_.data() + level * width());
+            for (std::size_t m = levels_[level].first_move; m < levels_[level].end_move; ++m) {
+                if (moves_[m].copies > 1) continue;
+                for (std::size_t r = 0; r < width(); ++r)
+                    granule_[r] = common_granule(granule_[r], taken(m)[r]);
+            }
+        }
+    }
+
     void raise_gains(std::size_t move) {
         const double* use = taken(move);
         for (std::size_t q = 0; q < stride_; ++q) {
@@ -250,6 +311,7 @@ private:
     std::vector<Move> moves_;
     std::vector<double> taken_, vectors_, columns_;
     std::vector<double> still_, chain_, least_left_, later_, later_least_, gain_, back_;
+    std::vector<double> granules_, granule_, tolerance_, sums_;
 };
 
 }  // namespace goodput::detail

@@ -262,7 +262,7 @@ private:
     /// Adds a state to children_ unless it is cut or no better than one that leaves the same.
     bool add(double value, const double* left, std::uint32_t copies_left, std::uint32_t step,
              std::size_t level) {
-        const double bound = core_.bound(value, left, copies_left, level);
+        const double bound = core_.bound(value, left, copies_left, level, threshold_);
         if (cut(bound)) return false;
         const std::uint32_t twin = table_.find_or_add(left, core_.width(), copies_left, children_);
         if (twin == none) {

@@ -86,7 +86,7 @@ public:
         lay_out_vectors(problem, prices);
         lay_out_what_remains(problem);
         lay_out_granules();
-        sums_.resize(stride_);
+        usable_.resize(width());
         tolerance_.assign(width(), 0);
         std::copy(problem.tolerance.begin(), problem.tolerance.end(), tolerance_.begin());
     }
@@ -107,26 +107,25 @@ public:
     [[nodiscard]] double base_regret() const { return base_regret_; }
 
     /// The largest sum that a state can still reach after `level`: the least of the bounds at all price
-    /// vectors. Of what it leaves of a resource only a multiple of the granule of all later moves can be used.
-    [[nodiscard]] double bound(double value, const double* left, std::uint32_t copies_left, std::size_t level) {
+    /// vectors, or the first few of them that are not above `threshold`. Of what the state leaves of a
+    /// resource only a multiple of the granule of all later moves can be used.
+    [[nodiscard]] double bound(double value, const double* left, std::uint32_t copies_left, std::size_t level,
+                               double threshold) {
         const double* still = still_.data() + level * stride_;
-        double* sum = sums_.data();
-        std::copy(still, still + stride_, sum);
-        if (!levels_[level].ends && copies_left > 0) {
-            const double* chain = chain_.data() + level * stride_;
-            const double copies = copies_left;
-            for (std::size_t q = 0; q < stride_; ++q) sum[q] += copies * chain[q];
+        const double* chain = chain_.data() + level * stride_;
+        const double copies = levels_[level].ends ? 0 : copies_left;
+        for (std::size_t r = 0; r < width(); ++r) usable_[r] = usable_of(left[r], r, level);
+        double least = std::numeric_limits<double>::infinity();
+        for (std::size_t q = 0; q < stride_ && value + least > threshold; q += lanes) {
+            double sum[lanes];
+            for (std::size_t i = 0; i < lanes; ++i) sum[i] = still[q + i] + copies * chain[q + i];
+            for (std::size_t r = 0; r < width(); ++r) {
+                const double* price = columns_.data() + r * stride_ + q;
+                for (std::size_t i = 0; i < lanes; ++i) sum[i] += usable_[r] * price[i];
+            }
+            for (std::size_t i = 0; i < lanes; ++i) least = std::min(least, sum[i]);
         }
-        for (std::size_t r = 0; r < width(); ++r) {
-            const double usable = usable_of(left[r], r, level);
-            const double* price = columns_.data() + r * stride_;
-            for (std::size_t q = 0; q < stride_; ++q) sum[q] += usable * price[q];
-        }
-        double least[lanes];
-        std::copy(sum, sum + lanes, least);
-        for (std::size_t q = lanes; q < stride_; q += lanes)
-            for (std::size_t i = 0; i < lanes; ++i) least[i] = std::min(least[i], sum[q + i]);
-        return value + *std::min_element(least, least + lanes);
+        return value + least;
     }
 
 private:
@@ -311,7 +310,7 @@ private:
     std::vector<Move> moves_;
     std::vector<double> taken_, vectors_, columns_;
     std::vector<double> still_, chain_, least_left_, later_, later_least_, gain_, back_;
-    std::vector<double> granules_, granule_, tolerance_, sums_;
+    std::vector<double> granules_, granule_, tolerance_, usable_;
 };
 
 }  // namespace goodput::detail

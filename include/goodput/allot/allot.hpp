@@ -200,8 +200,12 @@ private:
                 original != detail::none)
                 result_.choice[compact_.job[copy]] = original;
         result_.objective = incumbent_.value;
-        if (result_.bound - result_.objective <= 2 * compact_.rounding()) result_.bound = result_.objective;
-        const bool proven = result_.gap() <= stopping_(result_.objective, result_.bound, options.gap);
+        // What is proven but for rounding is proven.
+        const double rounding = 2 * compact_.rounding();
+        if (result_.gap() <= rounding) result_.bound = result_.objective;
+        const double enough = stopping_(result_.objective, result_.bound, options.gap);
+        const bool proven = result_.gap() <= enough + rounding;
+        if (proven) result_.bound = std::min(result_.bound, result_.objective + enough);
         result_.status = proven ? AllotStatus::optimal : AllotStatus::feasible;
         if (proven) result_.stopped = StopReason::proven;
         return result_;

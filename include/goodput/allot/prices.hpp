@@ -154,10 +154,11 @@ private:
     /// that, to be clear of ties). Jobs that must run are first driven to other options by all that the
     /// others are worth; prices that have to drive several on may be higher still, see raise_ceilings().
     void set_ceilings(const CompactProblem& problem) {
+        const double everything = problem.magnitude > 0 ? problem.magnitude : 1;
         ceiling_.assign(problem.resources(), 0);
         for (std::size_t group = 0; group < problem.groups(); ++group)
             for (std::uint32_t k = problem.first[group]; k < problem.end_hull[group]; ++k) {
-                const double worth = problem.must[group] ? 4 * problem.magnitude : 2 * problem.value[k];
+                const double worth = problem.must[group] ? 4 * everything : 2 * problem.value[k];
                 for (const Use& use : problem.uses_of(k))
                     if (worth > ceiling_[use.resource] * use.units)
                         ceiling_[use.resource] = worth / use.units;

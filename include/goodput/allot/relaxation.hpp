@@ -47,6 +47,7 @@ private:
     void round(const CompactProblem& problem) {
         rounded_.clear(problem);
         remainders_.clear();
+        remainders_.reserve(problem.groups());
         for (std::size_t group = 0; group < problem.groups(); ++group) {
             std::uint32_t copy = problem.first_copy[group];
             const std::uint32_t end = problem.first_copy[group + 1];

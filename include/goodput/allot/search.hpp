@@ -126,6 +126,8 @@ private:
         }
         if (waiting_.size() < levels) waiting_.resize(levels);
         for (Waiting& waiting : waiting_) waiting.block.clear();
+        block_.reserve_as(children_);
+        children_.reserve_as(block_);
         block_.clear();
         block_.append(left_.data(), core_.width(), {base.value, relaxation.bound(), 0, none});
         std::size_t level = 0, states_waiting = 0;
@@ -139,7 +141,7 @@ private:
             level = levels;
             while (level > 0 && waiting_[level - 1].block.size() == 0) --level;
             if (level-- == 0) return Pass::finished;
-            std::swap(children_, waiting_[level].block);
+            children_ = waiting_[level].block;  // no swap: memory stays with its level for the next call
             waiting_[level].block.clear();
             steps_.resize(waiting_[level].steps);
             states_waiting -= children_.size();

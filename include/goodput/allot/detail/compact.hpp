@@ -396,12 +396,14 @@ private:
     static double common_granularity(const CompactProblem& compact) {
         constexpr double most_steps = std::is_integral_v<Value> ? 1 : 1e4;
         constexpr double to_integer = 0x1.8p52;  // added and taken away: rounds to the nearest integer
+        // All jobs together may be off by half of what round_down() forgives.
+        const double most_off = 5e-7 / (static_cast<double>(compact.jobs) + 1);
         for (double steps = 1; steps <= most_steps; steps *= 10) {
             std::int64_t divisor = 0;
             const auto is_multiple = [&](double v) {
                 const double scaled = v * steps;
                 const double whole = (scaled + to_integer) - to_integer;
-                if (!(std::abs(scaled) < 0x1p50 && std::abs(scaled - whole) <= 1e-12 * std::abs(scaled)))
+                if (!(std::abs(scaled) < 0x1p50 && std::abs(scaled - whole) <= most_off))
                     return false;
                 if (divisor != 1) divisor = std::gcd(divisor, static_cast<std::int64_t>(whole));
                 return true;

@@ -31,6 +31,10 @@ struct StateBlock {
         left.clear();
         states.clear();
     }
+    void reserve_as(const StateBlock& other) {
+        left.reserve(other.left.capacity());
+        states.reserve(other.states.capacity());
+    }
     [[nodiscard]] const double* row(std::size_t i, std::size_t width) const {
         return left.data() + i * width;
     }

@@ -4,6 +4,9 @@
 // Reads recorded rounds: gzip, one allotment problem a line in the form of `goodput allot`, with a general
 // solver's objective.
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,6 +24,23 @@ struct RecordedRound {
     double reference_objective = 0;
 };
 
+/// The problem of one such line.
+inline goodput::AllotmentProblem problem_of(const nlohmann::json& line) {
+    goodput::AllotmentProblem problem;
+    problem.capacity = line.at("capacity").get<std::vector<double>>();
+    std::vector<goodput::Use> uses;
+    for (const auto& job : line.at("jobs")) {
+        problem.add_job(job.value("must", false));
+        for (const auto& option : job.at("options")) {
+            uses.clear();
+            for (const auto& use : option.at("use"))
+                uses.push_back({use.at(0).get<std::uint32_t>(), use.at(1).get<double>()});
+            problem.add_option(option.at("value").get<double>(), uses);
+        }
+    }
+    return problem;
+}
+
 inline std::vector<RecordedRound> read_rounds(const std::string& path) {
     const std::string command = "gzip -dc '" + path + "'";
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"), pclose);
@@ -34,19 +54,8 @@ inline std::vector<RecordedRound> read_rounds(const std::string& path) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
         const auto line = nlohmann::json::parse(text.substr(begin, end - begin));
         begin = end + 1;
-        RecordedRound& round = rounds.emplace_back();
-        round.gap = line.at("gap").get<double>();
-        round.reference_objective = line.at("reference").at("objective").get<double>();
-        round.problem.capacity = line.at("capacity").get<std::vector<double>>();
-        for (const auto& job : line.at("jobs")) {
-            round.problem.add_job(job.value("must", false));
-            for (const auto& option : job.at("options")) {
-                std::vector<goodput::Use> uses;
-                for (const auto& use : option.at("use"))
-                    uses.push_back({use.at(0).get<std::uint32_t>(), use.at(1).get<double>()});
-                round.problem.add_option(option.at("value").get<double>(), uses);
-            }
-        }
+        rounds.push_back({problem_of(line), line.at("gap").get<double>(),
+                          line.at("reference").at("objective").get<double>()});
     }
     if (rounds.empty()) throw std::runtime_error(path + " holds no round");
     return rounds;

@@ -147,6 +147,64 @@ TEST_CASE("jobs that must run and do not fit together are infeasible, not an err
     }
 }
 
+TEST_CASE("where jobs do not fit together, the conflict names them and what they lack") {
+    const std::string line =
+        R"({"capacity":[9,4,8],"jobs":[{"options":[{"value":1,"use":[[0,1]]}],"must":true},)"
+        R"({"options":[{"value":1,"use":[[1,3]]}],"must":true},{"options":[{"value":1,"use":[[1,3]]}]},)"
+        R"({"options":[{"value":1,"use":[[1,2]]},{"value":1,"use":[[1,4],[2,1]]}],"must":true}]})";
+    for (const std::vector<std::string>& options :
+         {std::vector<std::string>{}, {"--cold"}, {"--explain"}, {"--relax"}}) {
+        Program program = allot(options);
+        const Json answer = Json::parse(program.ask(line));
+        CHECK(answer["status"] == "infeasible");
+        CHECK(answer["conflict"].dump() == R"({"jobs":[1,3],"resources":[1]})");
+        CHECK(!answer.contains("explanations"));
+        CHECK(program.finish().status == 0);
+    }
+}
+
+TEST_CASE("explanations come on demand: by job and by resource, beside an answer that stays as it is") {
+    const std::string line =
+        R"({"capacity":[3,5,2],"jobs":[{"options":[{"value":4,"use":[[0,1]]},{"value":7,"use":[[0,2]]}]},)"
+        R"({"options":[{"value":3.5,"use":[[0,1]]},{"value":5,"use":[[0,2]]}]},{"options":[]},)"
+        R"({"options":[{"value":1,"use":[[1,6]]}]},)"
+        R"({"options":[{"value":1,"use":[[2,2]]}],"must":true},{"options":[{"value":1,"use":[[2,2]]}]}]})";
+    Program plain = allot(), explaining = allot({"--explain"});
+    Json expected = Json::parse(plain.ask(line)), answer = Json::parse(explaining.ask(line));
+    CHECK(!expected.contains("explanations"));
+    const Json explanations = answer["explanations"];
+    answer.erase("explanations");
+    answer["milliseconds"] = expected["milliseconds"];
+    CHECK(answer.dump() == expected.dump());
+
+    REQUIRE(explanations["jobs"].size() == 6);
+    REQUIRE(explanations["resources"].size() == 3);
+    std::vector<std::string> reasons;
+    for (const Json& job : explanations["jobs"]) reasons.push_back(job["reason"].get<std::string>());
+    CHECK(std::vector<std::string>(reasons.begin(), reasons.begin() + 5) ==
+          std::vector<std::string>{"got_wanted", "priced_out", "nothing_offered", "too_large", "got_wanted"});
+    CHECK((reasons[5] == "no_room" || reasons[5] == "priced_out"));
+    const double price = answer["prices"][0].get<double>();
+    const Json& second = explanations["jobs"][1];
+    CHECK(second["got"] == 0);
+    CHECK(second["wanted"] == 1);
+    CHECK(second["resource"] == 0);
+    CHECK(second["pays"].get<double>() == doctest::Approx(price));
+    CHECK(second["worth_needed"].get<double>() == doctest::Approx(3.5 + price));
+    CHECK(explanations["jobs"][2]["got"].is_null());
+    CHECK(explanations["jobs"][3]["resource"] == 1);
+    CHECK(explanations["jobs"][3]["options_too_large"] == 1);
+    const Json& idle = explanations["resources"][1];
+    CHECK(idle["price"] == 0);
+    CHECK(idle["idle"] == 5);
+    CHECK(idle["least"] == 0);
+    CHECK(idle["most"] == 6);  // there the job's option fits
+    CHECK(idle["most_end"] == "options");
+    CHECK(explanations["resources"][0]["idle"] == 0);
+    CHECK(plain.finish().status == 0);
+    CHECK(explaining.finish().status == 0);
+}
+
 TEST_CASE("a deadline of nothing still gets an allotment that keeps the constraints") {
     support::Random random(11);
     Program program = allot();
@@ -248,8 +306,11 @@ TEST_CASE("a last line without an end is served, and no input is no error") {
 }
 
 TEST_CASE("options that nobody knows end with status 2 and no output") {
-    for (const std::vector<std::string>& options :
-         {std::vector<std::string>{"allot", "--hot"}, {"allocate"}, {}, {"plan", "--policy", "best"}}) {
+    for (const std::vector<std::string>& options : {std::vector<std::string>{"allot", "--hot"},
+                                                    {"allot", "--explain", "--relax"},
+                                                    {"allocate"},
+                                                    {},
+                                                    {"plan", "--policy", "best"}}) {
         std::vector<std::string> arguments{GOODPUT_PROGRAM};
         arguments.insert(arguments.end(), options.begin(), options.end());
         Program program(arguments);

@@ -12,6 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/allot/allot.hpp"
+#include "goodput/allot/conflict.hpp"
+#include "goodput/allot/explain.hpp"
 #include "json_lines.hpp"
 #include "status.hpp"
 #include "stopwatch.hpp"
@@ -72,15 +74,103 @@ Json answer(Json choice, const Result& result, double milliseconds, std::size_t 
     return answer;
 }
 
+Json index_or_null(std::size_t index) {
+    static_assert(goodput::no_option == goodput::no_resource);
+    return index == goodput::no_option ? Json() : Json(index);
+}
+
+const char* name_of(goodput::JobReason reason) {
+    switch (reason) {
+        case goodput::JobReason::got_wanted:
+            return "got_wanted";
+        case goodput::JobReason::priced_out:
+            return "priced_out";
+        case goodput::JobReason::no_room:
+            return "no_room";
+        case goodput::JobReason::within_gap:
+            return "within_gap";
+        case goodput::JobReason::too_large:
+            return "too_large";
+        case goodput::JobReason::nothing_offered:
+            break;
+    }
+    return "nothing_offered";
+}
+
+const char* name_of(goodput::RangeEnd end) {
+    switch (end) {
+        case goodput::RangeEnd::unlimited:
+            return "unlimited";
+        case goodput::RangeEnd::price:
+            return "price";
+        case goodput::RangeEnd::options:
+            return "options";
+        case goodput::RangeEnd::capacity:
+            break;
+    }
+    return "capacity";
+}
+
+Json to_json(const goodput::Explanation& explanation) {
+    Json jobs = Json::array(), resources = Json::array();
+    for (const goodput::JobExplanation& why : explanation.jobs) {
+        Json job;
+        job["reason"] = name_of(why.reason);
+        job["got"] = index_or_null(why.got);
+        job["pays"] = why.pays;
+        job["wanted"] = index_or_null(why.wanted);
+        job["wanted_value"] = why.wanted_value;
+        job["wanted_price"] = why.wanted_price;
+        job["worth_needed"] = why.worth_needed;
+        job["resource"] = index_or_null(why.resource);
+        job["options_too_large"] = why.options_too_large;
+        jobs.push_back(std::move(job));
+    }
+    for (const goodput::ResourceExplanation& worth : explanation.resources) {
+        Json resource;
+        resource["price"] = worth.price;
+        resource["idle"] = worth.idle;
+        resource["least"] = worth.least;
+        resource["least_end"] = name_of(worth.least_end);
+        resource["most"] = std::isfinite(worth.most) ? Json(worth.most) : Json();
+        resource["most_end"] = name_of(worth.most_end);
+        resources.push_back(std::move(resource));
+    }
+    Json json;
+    json["jobs"] = std::move(jobs);
+    json["resources"] = std::move(resources);
+    return json;
+}
+
+/// Who does not fit together; what is left of the line's time after `milliseconds` may be spent on it.
+Json conflict_in(const goodput::AllotmentProblem& problem, goodput::AllotOptions options,
+                 double milliseconds) {
+    if (options.deadline) {
+        const std::chrono::nanoseconds spent(static_cast<std::int64_t>(milliseconds * 1e6));
+        options.deadline = std::max(*options.deadline - spent, std::chrono::nanoseconds(0));
+    }
+    goodput::Conflict conflict = goodput::conflict_of(problem, options);
+    if (!conflict.proven) conflict = {};
+    Json json;
+    json["jobs"] = conflict.jobs;
+    json["resources"] = conflict.resources;
+    return json;
+}
+
 Json solve(goodput::Allotter<>& allotter, const goodput::AllotmentProblem& problem,
-           const goodput::AllotOptions& options) {
+           const goodput::AllotOptions& options, bool explain) {
     const Stopwatch stopwatch;
     const goodput::AllotResult& result = allotter(problem, options);
     const double milliseconds = stopwatch.milliseconds();
     Json choice = Json::array();
     for (const std::size_t option : result.choice)
         choice.push_back(option == goodput::no_option ? Json() : Json(option));
-    return answer(std::move(choice), result, milliseconds, result.nodes);
+    Json json = answer(std::move(choice), result, milliseconds, result.nodes);
+    if (result.status == goodput::AllotStatus::infeasible)
+        json["conflict"] = conflict_in(problem, options, milliseconds);
+    else if (explain)
+        json["explanations"] = to_json(goodput::explain(problem, result));
+    return json;
 }
 
 Json relax(goodput::Allotter<>& allotter, const goodput::AllotmentProblem& problem,
@@ -98,7 +188,10 @@ Json relax(goodput::Allotter<>& allotter, const goodput::AllotmentProblem& probl
             split.push_back(Json::array({part.option, part.fraction}));
         choice.push_back(std::move(split));
     }
-    return answer(std::move(choice), relaxed, milliseconds, 0);
+    Json json = answer(std::move(choice), relaxed, milliseconds, 0);
+    if (relaxed.status == goodput::AllotStatus::infeasible)
+        json["conflict"] = conflict_in(problem, options, milliseconds);
+    return json;
 }
 
 }  // namespace
@@ -109,7 +202,8 @@ int run_allot(const AllotCommand& command) {
     return serve_lines(std::cin, std::cout, [&](const Json& document) {
         goodput::AllotOptions options = read(Field(document, subject), problem);
         options.warm_start = !command.cold;
-        return command.relax ? relax(allotter, problem, options) : solve(allotter, problem, options);
+        return command.relax ? relax(allotter, problem, options)
+                             : solve(allotter, problem, options, command.explain);
     });
 }
 

@@ -4,8 +4,9 @@
 namespace cli {
 
 struct AllotCommand {
-    bool cold = false;   ///< every line by itself, no prices from the line before
-    bool relax = false;  ///< the linear relaxation: jobs may be split
+    bool cold = false;     ///< every line by itself, no prices from the line before
+    bool relax = false;    ///< the linear relaxation: jobs may be split
+    bool explain = false;  ///< say why every job got what it got, and how far the prices hold
 };
 
 /// `goodput allot`: allotment problems from standard input. Returns the exit status.

@@ -32,11 +32,21 @@ int run(int argc, char** argv) {
     CLI::App* allot_app = app.add_subcommand("allot", "Solve allotment problems, one JSON document a line");
     allot_app->add_flag("--cold", allot.cold,
                         "Start every line anew, not from the prices of the line before");
-    allot_app->add_flag("--relax", allot.relax, "The linear relaxation: jobs may be split");
+    CLI::Option* relax =
+        allot_app->add_flag("--relax", allot.relax, "The linear relaxation: jobs may be split");
+    allot_app
+        ->add_flag("--explain", allot.explain,
+                   "Add \"explanations\": why every job got what it got, what every resource is worth and "
+                   "between which capacities")
+        ->excludes(relax);
     allot_app->footer(
         lines_footer +
         "\n\nWhere the jobs that must run do not fit together, status is \"infeasible\": every choice is "
-        "null\n(with --relax: empty), objective, bound and prices mean nothing and are 0.");
+        "null\n(with --relax: empty), objective, bound and prices mean nothing and are 0. \"conflict\" then "
+        "names "
+        "jobs\nthat do not fit together as whole jobs, though all but any one of them do, and the resources "
+        "that "
+        "they lack\n(both empty if that could not be found out by the deadline).");
 
     CLI::App* fit_app =
         app.add_subcommand("fit", "Fit a job's measurements and predict, one JSON document a line");

@@ -4,6 +4,8 @@
 // Everything, in the order in which data flows.
 
 #include "goodput/allot/allot.hpp"
+#include "goodput/allot/conflict.hpp"
+#include "goodput/allot/explain.hpp"
 #include "goodput/fit/noise_scale.hpp"
 #include "goodput/fit/prediction_interval.hpp"
 #include "goodput/fit/throughput_fit.hpp"

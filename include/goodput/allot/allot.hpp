@@ -88,7 +88,7 @@ public:
     }
 
 private:
-    /// The caller's deadline; the only clock in the library.
+    /// The caller's deadline.
     class Clock {
     public:
         explicit Clock(const AllotOptions& options) : limited_(options.deadline.has_value()) {
@@ -116,7 +116,8 @@ private:
         result_.nodes = 0;
         if (possible_) relaxation_.solve(compact_, options.warm_start, clock);
         result_.prices.assign(compact_.resources(), 0);
-        if (possible_) std::copy(relaxation_.prices().begin(), relaxation_.prices().end(), result_.prices.begin());
+        if (possible_)
+            std::copy(relaxation_.prices().begin(), relaxation_.prices().end(), result_.prices.begin());
         result_.passes = possible_ ? relaxation_.passes() : 0;
     }
 

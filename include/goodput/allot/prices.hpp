@@ -13,9 +13,10 @@
 // are exact up to rounding. An evaluation is one pass over the hull options of the groups; the number of
 // passes grows with the number of resources (about five times), not with the number of jobs.
 //
-// The planes' own proposals jump about while few are known; a proposal is therefore drawn some way towards the
-// best prices so far (Wentges 1997) until bound and planes are close. A new round begins where the last one
-// ended: at the prices whose planes met in its optimum, which give the next one's master nearly all it needs.
+// The planes' own proposals jump about while few are known; a proposal is therefore drawn some way towards
+// the best prices so far (Wentges 1997) until bound and planes are close. A new round begins where the last
+// one ended: at the prices whose planes met in its optimum, which give the next one's master nearly all it
+// needs.
 
 #include <algorithm>
 #include <cmath>
@@ -47,7 +48,12 @@ public:
         set_ceilings(problem);
         if (!warm) start_.clear();
         if (start_.empty()) guess(problem);
+        // Room for so many passes beforehand, that rounds alike need no more.
+        constexpr std::size_t usual_passes = 64;
         points_.clear();
+        points_.reserve(usual_passes * resources);
+        choices_.reserve(usual_passes * problem.groups());
+        master_.reserve(usual_passes, resources);
         for (std::size_t at = 0; at + resources <= start_.size() || passes_ == 0; at += resources) {
             for (std::size_t r = 0; r < resources; ++r) trial_[r] = std::min(start_[at + r], ceiling_[r]);
             evaluate(problem);
@@ -133,9 +139,9 @@ private:
         return bound;
     }
 
-    /// The next prices to try: the master's proposal, drawn some way towards the best ones while the planes are
-    /// far from them. Where that taught the master nothing, the proposal itself; where that did not either,
-    /// rounding has stopped the progress: false.
+    /// The next prices to try: the master's proposal, drawn some way towards the best ones while the planes
+    /// are far from them. Where that taught the master nothing, the proposal itself; where that did not
+    /// either, rounding has stopped the progress: false.
     bool move(double below) {
         constexpr double drawn = 0.3, close = 1e-3;
         const std::span<const double> next = master_.prices();
@@ -184,10 +190,10 @@ private:
     PriceMaster master_;
     int raises_ = 0;
     std::vector<double> ceiling_, trial_, usage_, best_prices_;
-    std::vector<double> proposal_;  // the master's last one
-    double drawn_ = 0;              // how far the last trial was drawn away from it
-    std::vector<double> points_;  // by column and resource: the prices that gave it
-    std::vector<double> start_;   // points to begin the next search with
+    std::vector<double> proposal_;        // the master's last one
+    double drawn_ = 0;                    // how far the last trial was drawn away from it
+    std::vector<double> points_;          // by column and resource: the prices that gave it
+    std::vector<double> start_;           // points to begin the next search with
     std::vector<std::uint32_t> choices_;  // by column and group
     double column_value_ = 0, best_bound_ = 0;
     std::size_t passes_ = 0;

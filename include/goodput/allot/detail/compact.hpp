@@ -49,7 +49,7 @@ struct CompactProblem {
     double magnitude = 0;            ///< sum over jobs of the largest |value|: what rounding is relative to
     double granularity = 0;          ///< all values are multiples of this; 0 where no such number is known
 
-    std::uint32_t count = 0;         ///< of options; while they are added there is room for more
+    std::uint32_t count = 0;  ///< of options; while they are added there is room for more
 
     /// Forgets all options and makes room for so many.
     void reserve(std::size_t options, std::size_t all_uses) {
@@ -403,8 +403,7 @@ private:
             const auto is_multiple = [&](double v) {
                 const double scaled = v * steps;
                 const double whole = (scaled + to_integer) - to_integer;
-                if (!(std::abs(scaled) < 0x1p50 && std::abs(scaled - whole) <= most_off))
-                    return false;
+                if (!(std::abs(scaled) < 0x1p50 && std::abs(scaled - whole) <= most_off)) return false;
                 if (divisor != 1) divisor = std::gcd(divisor, static_cast<std::int64_t>(whole));
                 return true;
             };

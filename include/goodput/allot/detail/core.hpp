@@ -80,7 +80,7 @@ public:
         std::sort(bunches_.begin(), bunches_.end(), [](const Bunch& a, const Bunch& b) {
             return a.key != b.key ? a.key < b.key : a.first_copy < b.first_copy;
         });
-        lay_out_levels(problem);
+        lay_out_levels(problem, relaxation.bound(), set_aside_bound);
         vectors_.assign(prices.begin(), prices.end());
         bounding(prices, vectors_);
         lay_out_vectors(problem, prices);
@@ -165,8 +165,8 @@ private:
             for_each_change(problem, option, candidates_[i].option,
                             [&](std::size_t, double units) { granule = common_granule(granule, units); });
         }
-        bunches_.push_back({group, copy, copies, option, first, end,
-                            branching(std::span<const double>(regrets_), granule)});
+        bunches_.push_back(
+            {group, copy, copies, option, first, end, branching(std::span<const double>(regrets_), granule)});
     }
 
     /// Calls visit(resource, units) for what taking `option` instead of `now` takes more or less of.
@@ -175,7 +175,8 @@ private:
                                 Visit visit) {
         const std::span<const Use> back = problem.uses_of(now), taken = problem.uses_of(option);
         for (std::size_t i = 0, j = 0; i < back.size() || j < taken.size();) {
-            const bool first = j == taken.size() || (i < back.size() && back[i].resource <= taken[j].resource);
+            const bool first =
+                j == taken.size() || (i < back.size() && back[i].resource <= taken[j].resource);
             const std::size_t r = first ? back[i].resource : taken[j].resource;
             double units = 0;
             if (i < back.size() && back[i].resource == r) units -= back[i++].units;
@@ -184,7 +185,8 @@ private:
         }
     }
 
-    /// Greatest common divisor of a granule (infinite: none yet) and a number of units; 0 if that is not whole.
+    /// Greatest common divisor of a granule (infinite: none yet) and a number of units; 0 if that is not
+    /// whole.
     static double common_granule(double granule, double units) {
         units = std::abs(units);
         if (units == 0 || granule == 0) return granule;
@@ -195,7 +197,7 @@ private:
             std::gcd(static_cast<std::int64_t>(granule), static_cast<std::int64_t>(units)));
     }
 
-    void lay_out_levels(const CompactProblem& problem) {
+    void lay_out_levels(const CompactProblem& problem, double bound, double& set_aside_bound) {
         levels_.clear();
         moves_.clear();
         taken_.clear();
@@ -209,8 +211,13 @@ private:
                     levels_.push_back({b, next, next, begins, true});
                 }
                 const auto [regret, option] = candidates_[i];
-                for (std::uint32_t n = 1; n <= bunch.copies && (n == 1 || n * regret < slack_ + base_regret_); ++n)
+                for (std::uint32_t n = 1; n <= bunch.copies; ++n) {
+                    if (n > 1 && n * regret >= slack_ + base_regret_) {
+                        set_aside_bound = std::max(set_aside_bound, bound + base_regret_ - n * regret);
+                        break;
+                    }
                     add_move(problem, bunch, option, regret, n);
+                }
                 levels_.back().end_move = static_cast<std::uint32_t>(moves_.size());
                 levels_.back().ends = !chain || ends;
             }

@@ -8,8 +8,9 @@
 //     max  sum_i V_i x_i - sum_r ceiling_r e_r
 //     s.t. sum_i U_ir x_i + s_r - e_r = C_r  (price_r),   sum_i x_i = 1  (constant),   x, s, e >= 0
 //
-// whose multipliers are the prices at which the columns' upper envelope is least, with 0 <= price <= ceiling. The primal simplex method with an explicit inverse: resources + 1 rows, a column added at a time,
-// always restarted from the last basis, so that a handful of pivots follows each evaluation.
+// whose multipliers are the prices at which the columns' upper envelope is least, with 0 <= price <= ceiling.
+// The primal simplex method with an explicit inverse: resources + 1 rows, a column added at a time, always
+// restarted from the last basis, so that a handful of pivots follows each evaluation.
 
 #include <cmath>
 #include <cstddef>
@@ -44,6 +45,11 @@ public:
         }
         at(resources_, resources_) = 1;
         update_solution();
+    }
+
+    void reserve(std::size_t columns, std::size_t resources) {
+        values_.reserve(columns);
+        usage_.reserve(columns * resources);
     }
 
     void add_column(double value, std::span<const double> usage) {
@@ -209,8 +215,8 @@ private:
         return leaving;
     }
 
-    /// The inverse of the basis from its columns, by Gauss-Jordan elimination with row pivoting; stays as it is
-    /// where that fails.
+    /// The inverse of the basis from its columns, by Gauss-Jordan elimination with row pivoting; stays as it
+    /// is where that fails.
     void refactor() {
         const std::size_t width = 2 * rows_;
         elimination_.assign(rows_ * width, 0);
@@ -233,7 +239,8 @@ private:
             for (std::size_t row = step + 1; row < rows_; ++row)
                 if (std::abs(cell(row, step)) > std::abs(cell(pivot, step))) pivot = row;
             if (!(std::abs(cell(pivot, step)) > 1e-12)) return;
-            for (std::size_t column = 0; column < width; ++column) std::swap(cell(step, column), cell(pivot, column));
+            for (std::size_t column = 0; column < width; ++column)
+                std::swap(cell(step, column), cell(pivot, column));
             const double divisor = cell(step, step);
             for (std::size_t column = 0; column < width; ++column) cell(step, column) /= divisor;
             for (std::size_t row = 0; row < rows_; ++row) {
@@ -244,7 +251,8 @@ private:
             }
         }
         for (std::size_t row = 0; row < rows_; ++row)
-            for (std::size_t column = 0; column < rows_; ++column) at(row, column) = cell(row, rows_ + column);
+            for (std::size_t column = 0; column < rows_; ++column)
+                at(row, column) = cell(row, rows_ + column);
         update_solution();
     }
 

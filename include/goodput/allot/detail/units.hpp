@@ -1,0 +1,78 @@
+#ifndef GOODPUT_ALLOT_DETAIL_UNITS_HPP
+#define GOODPUT_ALLOT_DETAIL_UNITS_HPP
+
+// Sums over the uses of an option as given, where one resource may stand several times; and whether a result
+// belongs to a problem.
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/problem.hpp"
+#include "goodput/allot/result.hpp"
+#include "goodput/core/error.hpp"
+
+namespace goodput::detail {
+
+inline double price_of(std::span<const Use> uses, std::span<const double> prices) {
+    double sum = 0;
+    for (const Use& use : uses) sum += prices[use.resource] * use.units;
+    return sum;
+}
+
+/// Units of one resource.
+inline double units_of(std::span<const Use> uses, std::size_t resource) {
+    double sum = 0;
+    for (const Use& use : uses)
+        if (use.resource == resource) sum += use.units;
+    return sum;
+}
+
+/// Whether units that are in use already leave room for an option. `ignored`: a resource that is not looked
+/// at.
+inline bool fits_beside(std::span<const Use> uses, std::span<const double> in_use,
+                        std::span<const double> capacity, std::size_t ignored = no_option) {
+    for (const Use& use : uses) {
+        const std::size_t r = use.resource;
+        if (r == ignored || use.units == 0) continue;
+        if (in_use[r] + units_of(uses, r) > capacity[r] + capacity_tolerance(capacity[r])) return false;
+    }
+    return true;
+}
+
+/// Whether an option fits a cluster that is empty.
+inline bool fits_alone(std::span<const Use> uses, std::span<const double> capacity,
+                       std::size_t ignored = no_option) {
+    for (const Use& use : uses) {
+        const std::size_t r = use.resource;
+        if (r == ignored || use.units == 0) continue;
+        if (units_of(uses, r) > capacity[r] + capacity_tolerance(capacity[r])) return false;
+    }
+    return true;
+}
+
+/// Refuses a result that is not this problem's, and one that is infeasible.
+inline void require_result_of(const AllotmentProblem& problem, const AllotResult& result) {
+    if (result.status == AllotStatus::infeasible)
+        bad_input("explanation", "status", "infeasible", "optimal or feasible");
+    if (result.choice.size() != problem.jobs())
+        bad_input("explanation", "number of choices", result.choice.size(),
+                  "the number of jobs, " + text_of(problem.jobs()));
+    if (result.prices.size() != problem.capacity.size())
+        bad_input("explanation", "number of prices", result.prices.size(),
+                  "the number of capacities, " + text_of(problem.capacity.size()));
+}
+
+/// Units of each resource that a choice takes.
+inline std::vector<double> units_taken(const AllotmentProblem& problem, std::span<const std::size_t> choice) {
+    std::vector<double> taken(problem.capacity.size(), 0);
+    for (std::size_t job = 0; job < choice.size(); ++job)
+        if (choice[job] != no_option)
+            for (const Use& use : problem.uses(job, choice[job])) taken[use.resource] += use.units;
+    return taken;
+}
+
+}  // namespace goodput::detail
+
+#endif

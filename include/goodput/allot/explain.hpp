@@ -1,0 +1,42 @@
+#ifndef GOODPUT_ALLOT_EXPLAIN_HPP
+#define GOODPUT_ALLOT_EXPLAIN_HPP
+
+// Why every job got what it got, and what every resource is worth, in one call.
+
+#include <cstddef>
+#include <vector>
+
+#include "goodput/allot/allot.hpp"
+#include "goodput/allot/detail/units.hpp"
+#include "goodput/allot/explain_job.hpp"
+#include "goodput/allot/explain_resource.hpp"
+#include "goodput/allot/problem.hpp"
+#include "goodput/allot/result.hpp"
+
+namespace goodput {
+
+/// Explanations by job and by resource.
+struct Explanation {
+    std::vector<JobExplanation> jobs{};
+    std::vector<ResourceExplanation> resources{};
+};
+
+/// All jobs and all resources; takes some tens of solutions of the linear relaxation. A result of another
+/// problem and one that is infeasible (see conflict.hpp) get std::invalid_argument.
+[[nodiscard]] inline Explanation explain(const AllotmentProblem& problem, const AllotResult& result) {
+    detail::require_result_of(problem, result);
+    const std::vector<double> taken = detail::units_taken(problem, result.choice);
+    Explanation answer;
+    for (std::size_t job = 0; job < problem.jobs(); ++job)
+        answer.jobs.push_back(detail::explain_job(problem, result, job, taken));
+    Allotter<> solver;
+    detail::CapacityRange range(problem);
+    for (std::size_t r = 0; r < taken.size(); ++r)
+        answer.resources.push_back(
+            detail::explain_resource(result, r, taken[r], problem.capacity[r], range, solver));
+    return answer;
+}
+
+}  // namespace goodput
+
+#endif

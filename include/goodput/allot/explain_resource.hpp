@@ -1,0 +1,285 @@
+#ifndef GOODPUT_ALLOT_EXPLAIN_RESOURCE_HPP
+#define GOODPUT_ALLOT_EXPLAIN_RESOURCE_HPP
+
+// What a resource is worth, and for how many units.
+//
+// The linear relaxation's optimum LP(c), as a function of the capacity c of one resource, is
+// concave and piecewise linear; its slope is the price, which is a non-increasing step function of c. At the
+// present capacity C the line L(c) = D(pi) + pi_r (c - C) lies on or above LP everywhere, and the price holds
+// as long as they touch. The end is found by Newton's method on the pieces: the line through LP(c) with the
+// price at c as slope is intersected with L, and the intersection is the next c. Each step is one solution of
+// the relaxation, and the product of the remaining distance in value and in slope falls at least by a factor
+// of four; a few steps in practice. The end is exact, because it is an intersection of two of LP's lines.
+//
+// Where C is itself a point at which the price changes, any price between the left and the right slope is a
+// multiplier, and the solver reports one of them. The range is that of the price reported: its closure holds
+// C, ends there if the price is one of the two slopes, and is C alone if it lies between them. After a
+// deadline that cut the search for prices off it is C alone, too.
+//
+// Which options fit changes with the capacity. One that is too large now and would be wanted at these prices
+// ends the range where it begins to fit; one that is wanted ends it where it no longer fits. There the price
+// may change (`RangeEnd::options`); elsewhere it does (`RangeEnd::price`).
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "goodput/allot/detail/units.hpp"
+#include "goodput/allot/problem.hpp"
+#include "goodput/allot/result.hpp"
+#include "goodput/core/error.hpp"
+
+namespace goodput {
+
+enum class RangeEnd {
+    unlimited,  ///< none: the price stays 0 (up to rounding) however far capacity grows
+    price,      ///< beyond it, the price is another
+    options,    ///< beyond it, other options fit the cluster: the price may be another
+    capacity    ///< beyond it there is nothing: capacity 0, or too little for the jobs that must run
+};
+
+/// What a unit of a resource is worth, and for how many units.
+struct ResourceExplanation {
+    std::size_t resource = 0;
+    double price = 0;  ///< worth of one more unit, as in the result
+    double capacity = 0;
+    double idle = 0;   ///< units that no job got
+    double least = 0;  ///< range of capacities over which the price holds, the others staying as they are
+    double most = 0;   ///< infinity where nothing ends it
+    RangeEnd least_end = RangeEnd::price;
+    RangeEnd most_end = RangeEnd::price;
+
+    /// One line for a log.
+    [[nodiscard]] std::string report() const;
+};
+
+/// What can solve the linear relaxation: Allotter.
+template <class S>
+concept RelaxationSolver = requires(S& solver, const AllotmentProblem& problem) {
+    solver.relax(problem).objective;
+    solver.relax(problem).prices;
+    solver.relax(problem).status;
+};
+
+/// What `resource` is worth, and over which capacities. `solver` solves the relaxation some ten times; it
+/// must not be the one that `result` belongs to. std::invalid_argument as with explain_job.
+template <RelaxationSolver Solver>
+[[nodiscard]] ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
+                                                   std::size_t resource, Solver& solver);
+
+namespace detail {
+
+/// The relaxation as a function of the capacity of one resource, with the options that fit the cluster now.
+class CapacityRange {
+public:
+    /// Its memory may serve several resources of one problem.
+    explicit CapacityRange(const AllotmentProblem& problem) : problem_(problem) {
+        fitting_.capacity = problem.capacity;
+        for (std::size_t job = 0; job < problem.jobs(); ++job) {
+            fitting_.add_job(problem.must(job));
+            double largest = 0;
+            for (std::size_t k = 0; k < problem.options_of(job); ++k) {
+                if (!fits_alone(problem.uses(job, k), problem.capacity)) continue;
+                fitting_.add_option(problem.value(job, k), problem.uses(job, k));
+                largest = std::max(largest, std::abs(problem.value(job, k)));
+            }
+            magnitude_ += largest;
+        }
+    }
+
+    /// Fills in the range at these prices.
+    template <class Solver>
+    void find(std::span<const double> prices, ResourceExplanation& answer, Solver& solver) {
+        resource_ = answer.resource;
+        price_ = answer.price;
+        present_ = answer.capacity;
+        dual_ = dual_at(prices);
+        grow(answer, solver);
+        shrink(answer, solver);
+        limit_by_options(prices, answer);
+    }
+
+private:
+    struct Point {
+        double capacity = 0, value = 0, slope = 0;
+    };
+
+    [[nodiscard]] double line(double capacity) const { return dual_ + price_ * (capacity - present_); }
+    [[nodiscard]] double tolerance() const { return 1e-11 * magnitude_; }
+
+    /// What the job's best option, or nothing, is worth after its price.
+    [[nodiscard]] double best_reduced(std::size_t job, std::span<const double> prices) const {
+        double best = fitting_.must(job) ? -std::numeric_limits<double>::infinity() : 0;
+        for (std::size_t k = 0; k < fitting_.options_of(job); ++k)
+            best = std::max(best, fitting_.value(job, k) - price_of(fitting_.uses(job, k), prices));
+        return best;
+    }
+
+    [[nodiscard]] double dual_at(std::span<const double> prices) const {
+        double sum = 0;
+        for (std::size_t job = 0; job < fitting_.jobs(); ++job) sum += best_reduced(job, prices);
+        for (std::size_t r = 0; r < prices.size(); ++r) sum += prices[r] * fitting_.capacity[r];
+        return sum;
+    }
+
+    /// The relaxation at another capacity; nothing where the jobs that must run do not fit.
+    template <class Solver>
+    std::optional<Point> solve(double capacity, Solver& solver) {
+        trial_ = fitting_;
+        if (capacity >= present_) {
+            trial_.capacity[resource_] = capacity;
+        } else {
+            // Less capacity with the same options: a job that must run holds the rest.
+            trial_.add_job(true);
+            trial_.add_option(0, {{static_cast<std::uint32_t>(resource_), present_ - capacity}});
+        }
+        const auto relaxed = solver.relax(trial_);
+        if (relaxed.status == AllotStatus::infeasible) return std::nullopt;
+        return Point{capacity, relaxed.objective, relaxed.prices[resource_]};
+    }
+
+    /// Newton's method from a point beyond the end towards the present capacity. Returns the end, which is
+    /// `from` itself if the line touches there.
+    template <class Solver>
+    double end_of_line(Point point, Solver& solver) {
+        for (int step = 0; step < most_steps; ++step) {
+            const double above = line(point.capacity) - point.value;
+            if (above <= tolerance()) return point.capacity;
+            if (point.slope == price_) break;  // rounding: no point of touch, the prices are not optimal
+            const double next = point.capacity + above / (point.slope - price_);
+            const bool between = point.capacity > present_ ? next < point.capacity && next > present_
+                                                           : next > point.capacity && next < present_;
+            if (!between) break;
+            const std::optional<Point> found = solve(next, solver);
+            if (!found) break;
+            point = *found;
+        }
+        return present_;
+    }
+
+    template <class Solver>
+    void grow(ResourceExplanation& answer, Solver& solver) {
+        // Beyond what all jobs together could ever use nothing is worth more.
+        double all = 0;
+        for (std::size_t job = 0; job < fitting_.jobs(); ++job) {
+            double largest = 0;
+            for (std::size_t k = 0; k < fitting_.options_of(job); ++k)
+                largest = std::max(largest, units_of(fitting_.uses(job, k), resource_));
+            all += largest;
+        }
+        answer.most_end = RangeEnd::unlimited;
+        answer.most = std::numeric_limits<double>::infinity();
+        if (price_ * std::max(all, present_) <= tolerance()) return;
+        answer.most_end = RangeEnd::price;
+        answer.most = present_;
+        if (all <= present_) return;
+        if (std::optional<Point> last = solve(all, solver)) {
+            last->slope = 0;
+            answer.most = end_of_line(*last, solver);
+        }
+    }
+
+    template <class Solver>
+    void shrink(ResourceExplanation& answer, Solver& solver) {
+        const double least = least_capacity(solver);
+        std::optional<Point> first = solve(least, solver);
+        // Rounding may put the very least capacity on the wrong side.
+        if (!first) first = solve(std::min(present_, least + 1e-9 * present_), solver);
+        answer.least = first ? end_of_line(*first, solver) : present_;
+        answer.least_end = RangeEnd::price;
+        if (answer.least <= least + 2e-9 * present_) {
+            answer.least = least;
+            answer.least_end = RangeEnd::capacity;
+        }
+    }
+
+    /// With how little of the resource the relaxation still has a solution.
+    template <class Solver>
+    double least_capacity(Solver& solver) {
+        trial_.clear();
+        trial_.capacity = fitting_.capacity;
+        for (std::size_t job = 0; job < fitting_.jobs(); ++job) {
+            if (!fitting_.must(job)) continue;
+            trial_.add_job(true);
+            for (std::size_t k = 0; k < fitting_.options_of(job); ++k)
+                trial_.add_option(-units_of(fitting_.uses(job, k), resource_), fitting_.uses(job, k));
+        }
+        if (trial_.jobs() == 0) return 0;
+        const auto relaxed = solver.relax(trial_);
+        return std::clamp(-relaxed.objective, 0.0, present_);
+    }
+
+    void limit_by_options(std::span<const double> prices, ResourceExplanation& answer) const {
+        for (std::size_t job = 0; job < problem_.jobs(); ++job) {
+            const double best = best_reduced(job, prices);
+            for (std::size_t k = 0; k < problem_.options_of(job); ++k) {
+                const std::span<const Use> uses = problem_.uses(job, k);
+                const double units = units_of(uses, resource_);
+                if (!fits_alone(uses, problem_.capacity, resource_)) continue;
+                const double price = price_of(uses, prices), value = problem_.value(job, k);
+                const double rounding = 1e-12 * (std::abs(value) + price + magnitude_);
+                const double regret = best - (value - price);
+                if (fits_alone(uses, problem_.capacity)) {
+                    if (units <= answer.least || regret > rounding) continue;
+                    answer.least = std::min(units, present_);
+                    answer.least_end = RangeEnd::options;
+                } else if (units < answer.most && regret < -rounding) {
+                    answer.most = units;
+                    answer.most_end = RangeEnd::options;
+                }
+            }
+        }
+    }
+
+    static constexpr int most_steps = 100;
+
+    const AllotmentProblem& problem_;
+    AllotmentProblem fitting_, trial_;
+    std::size_t resource_ = 0;
+    double magnitude_ = 0, price_ = 0, present_ = 0, dual_ = 0;
+};
+
+template <class Solver>
+ResourceExplanation explain_resource(const AllotResult& result, std::size_t resource, double taken,
+                                     double capacity, CapacityRange& range, Solver& solver) {
+    ResourceExplanation answer;
+    answer.resource = resource;
+    answer.price = result.prices[resource];
+    answer.capacity = capacity;
+    answer.idle = std::max(0.0, capacity - taken);
+    range.find(result.prices, answer, solver);
+    return answer;
+}
+
+}  // namespace detail
+
+template <RelaxationSolver Solver>
+ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
+                                     std::size_t resource, Solver& solver) {
+    detail::require_result_of(problem, result);
+    if (resource >= problem.capacity.size())
+        bad_input("explanation", "resource", resource,
+                  "below the number of capacities, " + text_of(problem.capacity.size()));
+    detail::CapacityRange range(problem);
+    const std::vector<double> taken = detail::units_taken(problem, result.choice);
+    return detail::explain_resource(result, resource, taken[resource], problem.capacity[resource], range,
+                                    solver);
+}
+
+inline std::string ResourceExplanation::report() const {
+    std::string text = "resource " + text_of(resource) + ": price " + rounded_text_of(price) + ", " +
+                       rounded_text_of(idle) + " of " + rounded_text_of(capacity) +
+                       " units idle; the price holds from capacity " + rounded_text_of(least);
+    if (most_end == RangeEnd::unlimited) return text + " upward";
+    return text + " to " + rounded_text_of(most);
+}
+
+}  // namespace goodput
+
+#endif

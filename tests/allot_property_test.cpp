@@ -1,0 +1,293 @@
+// What holds for every allotment problem: proven answers are the best ones, prices are the linear
+// relaxation's multipliers, and neither order nor history matters. Against brute force where that is
+// possible.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "goodput/allot/allot.hpp"
+#include "support/allot_oracle.hpp"
+#include "support/allot_random.hpp"
+#include "support/random.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace goodput;
+using support::Random;
+
+namespace {
+
+/// Equal to the last bit.
+bool same_bytes(const std::vector<double>& a, const std::vector<double>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
+        return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+    });
+}
+bool same_bytes(const AllotResult& a, const AllotResult& b) {
+    return a.choice == b.choice && a.status == b.status && a.stopped == b.stopped && a.nodes == b.nodes &&
+           same_bytes({a.objective, a.bound}, {b.objective, b.bound}) && same_bytes(a.prices, b.prices);
+}
+
+/// The answer at gap 0 is the best of all choices.
+void require_best(const AllotmentProblem& problem, const AllotResult& result) {
+    const double best = support::BruteForce{}(problem);
+    if (std::isinf(best)) {
+        REQUIRE(result.status == AllotStatus::infeasible);
+        REQUIRE(result.choice == std::vector<std::size_t>(problem.jobs(), no_option));
+        return;
+    }
+    const double tolerance = 1e-12 * support::scale_of(problem);
+    REQUIRE(result.status == AllotStatus::optimal);
+    REQUIRE(std::abs(support::value_of(problem, result.choice) - best) <= tolerance);  // not NaN: feasible
+    REQUIRE(std::abs(result.objective - best) <= tolerance);
+    REQUIRE(result.bound >= result.objective);
+    REQUIRE(result.bound >= best - tolerance);
+    REQUIRE(result.bound <= best + tolerance);
+}
+
+/// The answer is as good as the gap promises, and the bound is one.
+void require_within(const AllotmentProblem& problem, const AllotResult& result, double gap) {
+    const double best = support::BruteForce{}(problem);
+    if (std::isinf(best)) {
+        REQUIRE(result.status == AllotStatus::infeasible);
+        return;
+    }
+    const double tolerance = 1e-12 * support::scale_of(problem);
+    REQUIRE(result.status == AllotStatus::optimal);
+    REQUIRE(std::abs(support::value_of(problem, result.choice) - result.objective) <= tolerance);
+    REQUIRE(result.bound >= best - tolerance);
+    REQUIRE(result.bound - result.objective <= gap * std::max(1.0, std::abs(result.bound)) + tolerance);
+}
+
+/// Alike jobs and few of them, some tens of options each: too many for brute force, few enough to be proven.
+AllotmentProblem medium_problem(Random& random, int resources, int jobs) {
+    AllotmentProblem problem;
+    for (int r = 0; r < resources; ++r) problem.capacity.push_back(random.integer(8, 40));
+    std::vector<Use> uses;
+    for (int job = 0; job < jobs; ++job) {
+        problem.add_job(random.chance(0.03));
+        const double worth = random.between(0.2, 2);
+        for (int k = random.integer(1, 8); k > 0; --k) {
+            uses.clear();
+            double size = 0;
+            for (int used = random.integer(1, std::min(resources, 4)); used > 0; --used) {
+                uses.push_back(
+                    {static_cast<std::uint32_t>(random.integer(0, resources - 1)), random.between(0.5, 8)});
+                if (random.chance(0.8)) uses.back().units = std::ceil(uses.back().units);
+                size += uses.back().units;
+            }
+            problem.add_option(std::round(100 * worth * std::sqrt(size)) / 100, uses);
+        }
+    }
+    return problem;
+}
+
+}  // namespace
+
+TEST_CASE("100,000 small problems at gap 0: the best of all choices") {
+    Random random(20260301);
+    Allotter<> kept;  // what it knows from other problems must not matter
+    std::size_t infeasible = 0, jobs = 0;
+    for (int round = 0; round < 100'000; ++round) {
+        const AllotmentProblem problem = support::small_problem(random);
+        CAPTURE(round);
+        if (round % 2 == 0) {
+            require_best(problem, kept(problem, {.gap = 0}));
+        } else {
+            require_best(problem, allot(problem, {.gap = 0}));
+        }
+        infeasible += kept(problem).status == AllotStatus::infeasible ? 1 : 0;
+        jobs += problem.jobs();
+    }
+    CHECK(infeasible > 2'000);
+    CHECK(infeasible < 30'000);
+    CHECK(jobs > 300'000);
+}
+
+TEST_CASE("with a gap: the answer within it, and no allotment above the bound") {
+    Allotter<> kept;
+    AllotmentProblem known;  // a better allotment than the one found first is within the gap
+    known.capacity = {7.8};
+    known.add_job();
+    known.add_option(0.36988799547685325, {{0, 5.8}});
+    for (int job = 0; job < 3; ++job) {
+        known.add_job();
+        known.add_option(0.17478293420109359, {});
+        known.add_option(0.35811656818081716, {{0, 2}});
+    }
+    require_within(known, kept(known, {.gap = 1e-2}), 1e-2);
+    for (const double gap : {1e-3, 1e-2, 5e-2}) {
+        Random random(1);
+        CAPTURE(gap);
+        for (int round = 0; round < 80'000; ++round) {
+            const AllotmentProblem problem = support::small_problem(random);
+            CAPTURE(round);
+            require_within(problem, kept(problem, {.gap = gap}), gap);
+        }
+    }
+}
+
+TEST_CASE("small problems of up to 64 resources at gap 0: the best of all choices") {
+    Random random(64);
+    Allotter<> kept;
+    for (int round = 0; round < 2'000; ++round) {
+        const AllotmentProblem problem = support::small_problem(random, 64);
+        CAPTURE(round);
+        require_best(problem, kept(problem, {.gap = 0}));
+    }
+}
+
+TEST_CASE("prices are the relaxation's multipliers, its fractions the primal solution to them") {
+    Random random(1947);
+    Allotter<> allotter, relaxer;
+    std::size_t split = 0, priced = 0;
+    for (int round = 0; round < 20'000; ++round) {
+        // Whether options that exceed a capacity take part in a relaxation is not what this is about.
+        const AllotmentProblem problem = support::without_too_large(
+            round % 20 == 0   ? medium_problem(random, random.integer(1, 6), 40)
+            : round % 20 == 1 ? support::cluster_problem(random, 128)
+                              : support::small_problem(random, round % 20 == 2 ? 64 : 4));
+        CAPTURE(round);
+        const RelaxedAllotment relaxed = relaxer.relax(problem);
+        if (relaxed.status == AllotStatus::infeasible) continue;
+        REQUIRE(relaxed.status == AllotStatus::optimal);
+        const double scale = support::scale_of(problem), tolerance = 1e-9 * scale;
+        // Strong duality, for the prices of both.
+        REQUIRE(std::abs(support::bound_at(problem, relaxed.prices) - relaxed.objective) <= tolerance);
+        const AllotResult& whole = allotter(problem, {.gap = 1e-2, .memory_states = 1000});
+        if (whole.status != AllotStatus::infeasible)
+            REQUIRE(std::abs(support::bound_at(problem, whole.prices) - relaxed.objective) <= tolerance);
+        // Complementary slackness.
+        std::vector<double> left = problem.capacity;
+        for (std::size_t job = 0; job < problem.jobs(); ++job) {
+            const double best = support::best_reduced_value(problem, job, relaxed.prices);
+            double sum = 0;
+            for (const auto& [option, fraction] : relaxed.choice[job]) {
+                REQUIRE(fraction > 0);
+                sum += fraction;
+                if (fraction < 1 - 1e-9) ++split;
+                const double regret = best - support::reduced_value(problem, job, option, relaxed.prices);
+                REQUIRE(regret * fraction <= tolerance);
+                for (const Use& use : problem.uses(job, option)) left[use.resource] -= fraction * use.units;
+            }
+            REQUIRE(sum <= 1 + 1e-9);
+            if (problem.must(job)) REQUIRE(sum >= 1 - 1e-9);
+            if (!problem.must(job)) REQUIRE((1 - sum) * best <= tolerance);
+        }
+        for (std::size_t r = 0; r < left.size(); ++r) {
+            REQUIRE(relaxed.prices[r] >= 0);
+            REQUIRE(left[r] >= -1e-9 * std::max(1.0, problem.capacity[r]));
+            REQUIRE(relaxed.prices[r] * std::max(0.0, left[r]) <= tolerance);
+            if (relaxed.prices[r] > 0) ++priced;
+        }
+    }
+    CHECK(split > 10'000);
+    CHECK(priced > 10'000);
+}
+
+TEST_CASE("the relaxation finds the mixture that jobs that must run need, whatever they are worth") {
+    Allotter<> allotter;
+    AllotmentProblem problem;
+    problem.capacity = {10};
+    problem.add_job(true);  // a price of 1000 for half of each: more than all values by all units
+    problem.add_option(1, {{0, 5}});
+    problem.add_option(2, {{0, 5.001}});
+    problem.add_job(true);
+    problem.add_option(0, {{0, 4.9995}});
+    const RelaxedAllotment half = allotter.relax(problem);
+    CHECK(half.status == AllotStatus::optimal);
+    CHECK(half.objective == doctest::Approx(1.5));
+    CHECK(half.prices[0] == doctest::Approx(1000));
+
+    problem.clear();
+    problem.capacity = {3, 10};
+    for (int job = 0; job < 2; ++job) {  // nothing is worth anything, and they do not fit on one resource
+        problem.add_job(true);
+        problem.add_option(0, {{0, 3}});
+        problem.add_option(0, {{1, 3}});
+    }
+    CHECK(allotter.relax(problem).status == AllotStatus::optimal);
+    CHECK(allotter(problem).status == AllotStatus::optimal);
+}
+
+TEST_CASE("a gap that rounding puts just above or below what is asked for ends the search all the same") {
+    AllotmentProblem problem;
+    problem.capacity = {11, 12, 9};
+    for (const auto& [resource, units] : {std::pair(1U, 5), std::pair(2U, 6), std::pair(0U, 8),
+                                          std::pair(0U, 8), std::pair(1U, 2), std::pair(1U, 8)}) {
+        problem.add_job();
+        problem.add_option(0.01, {{resource, static_cast<double>(units)}});
+    }
+    CHECK(allot(problem, {.gap = 1e-2}).status == AllotStatus::optimal);
+    problem.clear();
+    problem.capacity = {11};
+    for (int job = 0; job < 2; ++job) {
+        problem.add_job();
+        problem.add_option(84068308.470976487, {{0, 9}});
+    }
+    CHECK(allot(problem, {.gap = 0}).status == AllotStatus::optimal);
+}
+
+TEST_CASE("the order of the jobs and a warm start change the objective by the gap at most") {
+    Random random(31);
+    Allotter<> warm;
+    for (int round = 0; round < 3'000; ++round) {
+        const bool brief = round % 10 != 0;
+        const AllotmentProblem problem =
+            brief ? support::small_problem(random) : medium_problem(random, random.integer(1, 3), 25);
+        const AllotmentProblem other = support::in_other_order(problem, random);
+        const double gap = brief ? 0 : 1e-4;
+        CAPTURE(round);
+        const AllotResult cold = allot(problem, {.gap = gap}), shuffled = allot(other, {.gap = gap});
+        const AllotResult& carried = warm(problem, {.gap = gap});
+        REQUIRE(cold.status == carried.status);
+        REQUIRE(cold.status == shuffled.status);
+        if (cold.status == AllotStatus::infeasible) continue;
+        REQUIRE(cold.status == AllotStatus::optimal);
+        const double allowed =
+            gap * std::max(1.0, std::abs(cold.bound)) * (1 + 1e-9) + 1e-12 * support::scale_of(problem);
+        REQUIRE(std::abs(carried.objective - cold.objective) <= allowed);
+        REQUIRE(std::abs(shuffled.objective - cold.objective) <= allowed);
+    }
+}
+
+TEST_CASE("the same problem twice gets the same bytes") {
+    Random random(47);
+    Allotter<> kept;
+    for (int round = 0; round < 1'500; ++round) {
+        const AllotmentProblem problem = round % 10 == 0   ? medium_problem(random, random.integer(1, 3), 25)
+                                         : round % 10 == 1 ? support::cluster_problem(random, 64)
+                                                           : support::small_problem(random);
+        CAPTURE(round);
+        const AllotResult first = allot(problem), second = allot(problem);
+        REQUIRE(same_bytes(first, second));
+        REQUIRE(same_bytes(first, kept(problem, {.warm_start = false})));
+    }
+}
+
+TEST_CASE("64 resources: what comes back keeps the capacities, and no bound is below a known allotment") {
+    Random random(6400);
+    for (int round = 0; round < 8; ++round) {
+        const AllotmentProblem problem = medium_problem(random, 64, 100);
+        const AllotmentProblem other = support::in_other_order(problem, random);
+        CAPTURE(round);
+        const AllotOptions options{.gap = 1e-3, .memory_states = 4000};
+        const AllotResult one = allot(problem, options), two = allot(other, options);
+        if (one.status == AllotStatus::infeasible && one.stopped == StopReason::proven) {
+            REQUIRE(two.status == AllotStatus::infeasible);
+            continue;
+        }
+        for (const auto& [of, result] : {std::pair(&problem, &one), std::pair(&other, &two)}) {
+            REQUIRE(result->status != AllotStatus::infeasible);
+            REQUIRE(std::abs(support::value_of(*of, result->choice) - result->objective) <=
+                    1e-12 * support::scale_of(problem));
+            REQUIRE(result->bound >= std::max(one.objective, two.objective) * (1 - 1e-12));
+            const bool proven = result->gap() <= options.gap * std::max(1.0, std::abs(result->bound));
+            REQUIRE(proven == (result->status == AllotStatus::optimal));
+            REQUIRE((result->status == AllotStatus::optimal) == (result->stopped == StopReason::proven));
+        }
+    }
+}

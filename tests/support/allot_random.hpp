@@ -1,0 +1,224 @@
+#ifndef GOODPUT_TESTS_SUPPORT_ALLOT_RANDOM_HPP
+#define GOODPUT_TESTS_SUPPORT_ALLOT_RANDOM_HPP
+
+// Random allotment problems: small ones with everything that is odd about them, and such as a scheduler of a
+// GPU cluster poses. And what can be done to a problem without changing what it is.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/allot/problem.hpp"
+#include "support/random.hpp"
+
+namespace support {
+
+/// Sum over the jobs of the largest |value|.
+inline double scale_of(const goodput::AllotmentProblem& problem) {
+    double scale = 0;
+    for (std::size_t job = 0; job < problem.jobs(); ++job) {
+        double largest = 0;
+        for (std::size_t k = 0; k < problem.options_of(job); ++k)
+            largest = std::max(largest, std::abs(problem.value(job, k)));
+        scale += largest;
+    }
+    return scale;
+}
+
+/// Adds a copy of another problem's job, with the options that keep(option) admits.
+template <class Keep>
+void add_copy(goodput::AllotmentProblem& to, const goodput::AllotmentProblem& from, std::size_t job,
+              Keep keep) {
+    to.add_job(from.must(job));
+    for (std::size_t k = 0; k < from.options_of(job); ++k)
+        if (keep(k)) to.add_option(from.value(job, k), from.uses(job, k));
+}
+inline void add_copy(goodput::AllotmentProblem& to, const goodput::AllotmentProblem& from, std::size_t job) {
+    add_copy(to, from, job, [](std::size_t) { return true; });
+}
+
+/// The same jobs in another order.
+inline goodput::AllotmentProblem in_other_order(const goodput::AllotmentProblem& problem, Random& random) {
+    std::vector<std::size_t> order(problem.jobs());
+    for (std::size_t job = 0; job < order.size(); ++job) order[job] = job;
+    for (std::size_t i = order.size(); i > 1; --i)
+        std::swap(order[i - 1], order[static_cast<std::size_t>(random.integer(0, static_cast<int>(i) - 1))]);
+    goodput::AllotmentProblem other;
+    other.capacity = problem.capacity;
+    for (const std::size_t job : order) add_copy(other, problem, job);
+    return other;
+}
+
+inline bool fits_alone(const goodput::AllotmentProblem& problem, std::size_t job, std::size_t option) {
+    std::vector<double> left = problem.capacity;
+    for (const goodput::Use& use : problem.uses(job, option)) left[use.resource] -= use.units;
+    for (std::size_t r = 0; r < left.size(); ++r)
+        if (left[r] < -1e-12 * problem.capacity[r]) return false;
+    return true;
+}
+
+/// The problem without options that exceed a capacity alone.
+inline goodput::AllotmentProblem without_too_large(const goodput::AllotmentProblem& problem) {
+    goodput::AllotmentProblem other;
+    other.capacity = problem.capacity;
+    for (std::size_t job = 0; job < problem.jobs(); ++job)
+        add_copy(other, problem, job, [&](std::size_t k) { return fits_alone(problem, job, k); });
+    return other;
+}
+
+/// Value of an option at prices: what is left of it after paying.
+inline double reduced_value(const goodput::AllotmentProblem& problem, std::size_t job, std::size_t option,
+                            std::span<const double> prices) {
+    double reduced = problem.value(job, option);
+    for (const goodput::Use& use : problem.uses(job, option)) reduced -= prices[use.resource] * use.units;
+    return reduced;
+}
+
+/// The best that the job can do at prices.
+inline double best_reduced_value(const goodput::AllotmentProblem& problem, std::size_t job,
+                                 std::span<const double> prices) {
+    double best = problem.must(job) ? -std::numeric_limits<double>::infinity() : 0;
+    for (std::size_t k = 0; k < problem.options_of(job); ++k)
+        best = std::max(best, reduced_value(problem, job, k, prices));
+    return best;
+}
+
+/// The Lagrangian bound at prices: no allotment, split or not, is worth more.
+inline double bound_at(const goodput::AllotmentProblem& problem, std::span<const double> prices) {
+    double bound = 0;
+    for (std::size_t r = 0; r < prices.size(); ++r) bound += prices[r] * problem.capacity[r];
+    for (std::size_t job = 0; job < problem.jobs(); ++job) bound += best_reduced_value(problem, job, prices);
+    return bound;
+}
+
+/// The largest value over all choices, -infinity if the jobs that must run do not fit. What is left of the
+/// capacities is kept by job, because taking units and giving them back is not exact.
+class BruteForce {
+public:
+    double operator()(const goodput::AllotmentProblem& problem) {
+        left_.resize((problem.jobs() + 1) * problem.capacity.size());
+        std::copy(problem.capacity.begin(), problem.capacity.end(), left_.begin());
+        return best_from(problem, 0);
+    }
+
+private:
+    double best_from(const goodput::AllotmentProblem& problem, std::size_t job) {
+        if (job == problem.jobs()) return 0;
+        const std::size_t resources = problem.capacity.size();
+        const double* const now = left_.data() + job * resources;
+        double* const next = left_.data() + (job + 1) * resources;
+        double best = -std::numeric_limits<double>::infinity();
+        if (!problem.must(job)) {
+            std::copy(now, now + resources, next);
+            best = best_from(problem, job + 1);
+        }
+        for (std::size_t k = 0; k < problem.options_of(job); ++k) {
+            std::copy(now, now + resources, next);
+            for (const goodput::Use& use : problem.uses(job, k)) next[use.resource] -= use.units;
+            bool fits = true;
+            for (std::size_t r = 0; r < resources; ++r)
+                fits = fits && next[r] >= -1e-12 * problem.capacity[r];
+            if (fits) best = std::max(best, problem.value(job, k) + best_from(problem, job + 1));
+        }
+        return best;
+    }
+
+    std::vector<double> left_;
+};
+
+/// What values a problem has.
+enum class Values { decimals, reals, ties, mixed_magnitudes, one_magnitude, negative_too, equal };
+
+/// A small problem for brute force, of one to `most_resources` resources: jobs that must run, equal jobs,
+/// jobs without options, options without use, of several resources, one resource named twice, too large;
+/// capacities of 0 and units that are no whole numbers; values of every kind. The product of (options + 1)
+/// over the jobs stays below `most_choices`.
+inline goodput::AllotmentProblem small_problem(Random& random, int most_resources = 4,
+                                               double most_choices = 400) {
+    goodput::AllotmentProblem problem;
+    const int resources = random.integer(1, most_resources);
+    const auto values = static_cast<Values>(random.integer(0, 6));
+    const double magnitude = std::pow(10, random.integer(-9, 9));
+    const int units_kind = random.integer(0, 5);  // mostly whole units
+    const double must = random.chance(0.4) ? 0.3 : 0;
+    const double repeat = random.chance(0.25) ? 0.7 : 0.1;
+    const auto units = [&](int most) {
+        return units_kind == 0   ? random.between(0, most)
+               : units_kind == 1 ? random.integer(0, 10 * most) / 10.0
+                                 : random.integer(0, most);
+    };
+    const auto value = [&]() -> double {
+        switch (values) {
+            case Values::decimals:
+                return random.integer(0, 300) / 100.0;
+            case Values::reals:
+                return random.between(0, 3);
+            case Values::ties:
+                return random.integer(0, 2);
+            case Values::mixed_magnitudes:
+                return random.between(1, 10) * std::pow(10, random.integer(-9, 8));
+            case Values::one_magnitude:
+                return random.between(0.1, 1) * magnitude;
+            case Values::negative_too:
+                return random.between(-1, 1) * magnitude;
+            case Values::equal:
+                break;
+        }
+        return magnitude;
+    };
+    for (int r = 0; r < resources; ++r) problem.capacity.push_back(random.chance(0.07) ? 0 : units(16));
+    double choices = 1;
+    const int jobs = random.integer(0, 9);
+    std::vector<goodput::Use> uses;
+    for (int job = 0; job < jobs; ++job) {
+        const std::size_t before = problem.jobs();
+        if (before > 0 && random.chance(repeat)) {
+            const goodput::AllotmentProblem same = problem;
+            choices *= static_cast<double>(same.options_of(before - 1) + 1);
+            if (choices > most_choices) break;
+            add_copy(problem, same, before - 1);
+            continue;
+        }
+        const int options = random.chance(0.05) ? 0 : random.integer(1, 4);
+        choices *= options + 1;
+        if (choices > most_choices) break;
+        problem.add_job(random.chance(must));
+        for (int k = 0; k < options; ++k) {
+            uses.clear();
+            const int used = random.chance(0.6) ? 1 : random.integer(0, std::min(resources, 8));
+            for (int u = 0; u < used; ++u)
+                uses.push_back({static_cast<std::uint32_t>(random.integer(0, resources - 1)), units(9)});
+            problem.add_option(value(), uses);
+        }
+    }
+    return problem;
+}
+
+/// As a scheduler of a cluster with `gpus` GPUs of three types poses it: every job has a value for 1, 2, 4,
+/// ... units of each type that rises, less and less, and is rounded to two decimals. The jobs could use
+/// several times what there is.
+inline goodput::AllotmentProblem cluster_problem(Random& random, int gpus) {
+    goodput::AllotmentProblem problem;
+    problem.capacity = {gpus / 2.0, gpus / 4.0, gpus / 4.0};
+    const int jobs = gpus / 4;
+    for (int job = 0; job < jobs; ++job) {
+        problem.add_job();
+        const int most_units = 1 << random.integer(0, 6);
+        const double half = random.between(0.2, 8);  // units at which half of the best value is reached
+        for (std::uint32_t type = 0; type < 3; ++type) {
+            const double best = random.between(0.2, 1.5);
+            for (int n = 1; n <= most_units && n <= problem.capacity[type]; n *= 2)
+                problem.add_option(std::round(100 * best * n / (n + half)) / 100,
+                                   {{type, static_cast<double>(n)}});
+        }
+    }
+    return problem;
+}
+
+}  // namespace support
+
+#endif

@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
 #include "support/allot_oracle.hpp"
+#include "support/allot_random.hpp"
 #include "support/allot_rounds.hpp"
+#include "support/random.hpp"
 
 #include <doctest/doctest.h>
 
@@ -24,22 +25,6 @@ std::vector<std::string> round_files() {
         files.push_back(entry.path().string());
     std::sort(files.begin(), files.end());
     return files;
-}
-
-/// The same problem with its jobs in another order.
-AllotmentProblem shuffled(const AllotmentProblem& problem, std::uint64_t seed) {
-    std::vector<std::size_t> order(problem.jobs());
-    for (std::size_t job = 0; job < order.size(); ++job) order[job] = job;
-    std::mt19937_64 engine(seed);
-    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[engine() % i]);
-    AllotmentProblem other;
-    other.capacity = problem.capacity;
-    for (const std::size_t job : order) {
-        other.add_job(problem.must(job));
-        for (std::size_t k = 0; k < problem.options_of(job); ++k)
-            other.add_option(problem.value(job, k), problem.uses(job, k));
-    }
-    return other;
 }
 
 }  // namespace
@@ -71,11 +56,13 @@ TEST_SUITE("data") {
         for (const std::string& file : round_files()) {
             if (file.find("_4x") == std::string::npos && file.find("philly") == std::string::npos) continue;
             Allotter<> warm;
+            support::Random random(17);
             for (const auto& [problem, gap, reference] : support::read_rounds(file)) {
                 const double allowed = gap * std::max(1.0, std::abs(reference)) * (1 + 1e-6);
                 const double cold = allot(problem, {.gap = gap}).objective;
                 CHECK(std::abs(warm(problem, {.gap = gap}).objective - cold) <= allowed);
-                CHECK(std::abs(allot(shuffled(problem, 17), {.gap = gap}).objective - cold) <= allowed);
+                CHECK(std::abs(allot(support::in_other_order(problem, random), {.gap = gap}).objective -
+                               cold) <= allowed);
             }
         }
     }

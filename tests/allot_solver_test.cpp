@@ -7,6 +7,7 @@
 
 #include "goodput/allot/allot.hpp"
 #include "support/allot_oracle.hpp"
+#include "support/allot_random.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
@@ -59,17 +60,6 @@ AllotmentProblem random_problem(Random& random) {
     return problem;
 }
 
-double scale_of(const AllotmentProblem& problem) {
-    double scale = 0;
-    for (std::size_t job = 0; job < problem.jobs(); ++job) {
-        double largest = 0;
-        for (std::size_t k = 0; k < problem.options_of(job); ++k)
-            largest = std::max(largest, std::abs(problem.value(job, k)));
-        scale += largest;
-    }
-    return scale;
-}
-
 }  // namespace
 
 TEST_CASE("at gap 0 the answer is the best of all choices, and it says so") {
@@ -78,7 +68,7 @@ TEST_CASE("at gap 0 the answer is the best of all choices, and it says so") {
     int infeasible = 0;
     for (int round = 0; round < 20000; ++round) {
         const AllotmentProblem problem = random_problem(random);
-        const double best = support::best_by_trying(problem);
+        const double best = support::BruteForce{}(problem);
         const AllotResult& result = kept(problem, {.gap = 0});
         CAPTURE(round);
         if (std::isinf(best)) {
@@ -86,7 +76,7 @@ TEST_CASE("at gap 0 the answer is the best of all choices, and it says so") {
             REQUIRE(result.status == AllotStatus::infeasible);
             continue;
         }
-        const double tolerance = 1e-12 * scale_of(problem);
+        const double tolerance = 1e-12 * support::scale_of(problem);
         REQUIRE(result.status == AllotStatus::optimal);
         REQUIRE(std::abs(support::value_of(problem, result.choice) - best) <= tolerance);
         REQUIRE(std::abs(result.objective - best) <= tolerance);
@@ -102,10 +92,10 @@ TEST_CASE("with a gap, the answer is within it and the bound is above the best")
     Random random(7);
     for (int round = 0; round < 3000; ++round) {
         const AllotmentProblem problem = random_problem(random);
-        const double best = support::best_by_trying(problem);
+        const double best = support::BruteForce{}(problem);
         if (std::isinf(best)) continue;
         const AllotResult result = allot(problem, {.gap = 0.05});
-        const double tolerance = 1e-12 * scale_of(problem);
+        const double tolerance = 1e-12 * support::scale_of(problem);
         CAPTURE(round);
         REQUIRE(result.status == AllotStatus::optimal);
         REQUIRE(result.bound >= best - tolerance);
@@ -121,11 +111,11 @@ TEST_CASE(
     Allotter<> allotter;
     for (int round = 0; round < 5000; ++round) {
         const AllotmentProblem problem = random_problem(random);
-        const double best = support::best_by_trying(problem);
+        const double best = support::BruteForce{}(problem);
         const RelaxedAllotment relaxed = allotter.relax(problem);
         CAPTURE(round);
         if (std::isinf(best)) continue;  // the relaxation may still have a solution
-        const double tolerance = 1e-9 * std::max(1.0, scale_of(problem));
+        const double tolerance = 1e-9 * std::max(1.0, support::scale_of(problem));
         REQUIRE(relaxed.status == AllotStatus::optimal);
         REQUIRE(relaxed.objective >= best - tolerance);
         REQUIRE(relaxed.bound >= relaxed.objective);
@@ -166,8 +156,43 @@ TEST_CASE("branching rule, bounding rule and heuristic change the way, not the a
         const AllotResult& result = other(problem, {.gap = 0});
         CAPTURE(round);
         REQUIRE(result.status == expected.status);
-        REQUIRE(std::abs(result.objective - expected.objective) <= 1e-12 * scale_of(problem));
+        REQUIRE(std::abs(result.objective - expected.objective) <= 1e-12 * support::scale_of(problem));
     }
+}
+
+TEST_CASE("whole numbers as values, a known number of resources, another stopping rule: the same optimum") {
+    Random random(2026);
+    for (int round = 0; round < 3000; ++round) {
+        const AllotmentProblem problem = random_problem(random);
+        if (problem.capacity.size() != 3) continue;
+        BasicAllotmentProblem<std::int64_t> whole;
+        AllotmentProblem same;
+        whole.capacity = same.capacity = problem.capacity;
+        for (std::size_t job = 0; job < problem.jobs(); ++job) {
+            whole.add_job(problem.must(job));
+            same.add_job(problem.must(job));
+            for (std::size_t k = 0; k < problem.options_of(job); ++k) {
+                const auto value = static_cast<std::int64_t>(std::min(1e6, 100 * problem.value(job, k)));
+                whole.add_option(value, problem.uses(job, k));
+                same.add_option(static_cast<double>(value), problem.uses(job, k));
+            }
+        }
+        Allotter<FineGrainedFirst, NearbyPrices, RoundedRelaxation, AbsoluteGap, 3> three;
+        const AllotResult& result = three(whole, {.gap = 0});
+        const AllotResult expected = allot(same, {.gap = 0});
+        CAPTURE(round);
+        REQUIRE(result.status == expected.status);
+        REQUIRE(result.objective == expected.objective);
+        if (result.status == AllotStatus::infeasible) continue;
+        const AllotResult near = three(whole, {.gap = 25});
+        REQUIRE(near.status == AllotStatus::optimal);
+        REQUIRE(near.gap() <= 25);
+        REQUIRE(near.objective >= expected.objective - 25);
+    }
+    Allotter<FineGrainedFirst, NearbyPrices, RoundedRelaxation, RelativeGap, 2> two;
+    AllotmentProblem other;
+    other.capacity = {1, 2, 3};
+    CHECK_THROWS_AS(two(other), std::invalid_argument);
 }
 
 TEST_CASE("the same problem gets the same answer, whatever was solved before and however often") {

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_SUPPORT_ALLOT_ORACLE_HPP
 #define GOODPUT_TESTS_SUPPORT_ALLOT_ORACLE_HPP
 
-// What an allotment is worth, whether it is allowed, and the best one by trying all.
+// What an allotment is worth, and whether it is allowed.
 
 #include <cmath>
 #include <limits>
@@ -29,25 +29,6 @@ inline double value_of(const goodput::AllotmentProblem& problem, const std::vect
     for (std::size_t r = 0; r < left.size(); ++r)
         if (left[r] < -1e-9 * problem.capacity[r]) return broken;
     return value;
-}
-
-/// The largest value over all choices, -infinity if the jobs that must run do not fit.
-inline double best_by_trying(const goodput::AllotmentProblem& problem) {
-    std::vector<double> left = problem.capacity;
-    const auto best_from = [&](const auto& self, std::size_t job) -> double {
-        if (job == problem.jobs()) return 0;
-        double best = problem.must(job) ? -std::numeric_limits<double>::infinity() : self(self, job + 1);
-        for (std::size_t k = 0; k < problem.options_of(job); ++k) {
-            bool fits = true;
-            for (const goodput::Use& use : problem.uses(job, k)) left[use.resource] -= use.units;
-            for (std::size_t r = 0; r < left.size(); ++r)
-                fits = fits && left[r] >= -1e-12 * problem.capacity[r];
-            if (fits) best = std::max(best, problem.value(job, k) + self(self, job + 1));
-            for (const goodput::Use& use : problem.uses(job, k)) left[use.resource] += use.units;
-        }
-        return best;
-    };
-    return best_from(best_from, 0);
 }
 
 }  // namespace support

@@ -39,6 +39,7 @@ public:
         warm = warm && best_prices_.size() == resources;
         passes_ = 0;
         raises_ = 0;
+        settled_ = 0;
         choices_.clear();
         proposal_.clear();
         drawn_ = 0;
@@ -54,7 +55,7 @@ public:
         points_.reserve(usual_passes * resources);
         choices_.reserve(usual_passes * problem.groups());
         master_.reserve(usual_passes, resources);
-        for (std::size_t at = 0; at + resources <= start_.size() || passes_ == 0; at += resources) {
+        for (std::size_t at = 0; passes_ == 0 || at < start_.size(); at += resources) {
             for (std::size_t r = 0; r < resources; ++r) trial_[r] = std::min(start_[at + r], ceiling_[r]);
             evaluate(problem);
             if (passes_ == 1)
@@ -65,8 +66,11 @@ public:
         while (!out_of_time()) {
             master_.solve();
             const double below = master_.objective();
-            const bool met = best_bound_ - below <= problem.rounding();
-            if (met || !move(below)) {
+            if (best_bound_ - below <= problem.rounding()) {
+                if (settle(problem, below) && !raise_ceilings()) break;
+                continue;
+            }
+            if (!move(below)) {
                 if (!raise_ceilings()) break;
                 continue;
             }
@@ -156,6 +160,21 @@ private:
         return true;
     }
 
+    /// Of all best prices takes the master's, which lie at a corner: those hold over a range of capacities.
+    /// False if the master learned from them that they are not best.
+    bool settle(const CompactProblem& problem, double below) {
+        if (settled_++ > 2 * trial_.size() || std::ranges::equal(master_.prices(), best_prices_)) return true;
+        drawn_ = 0;
+        for (std::size_t r = 0; r < trial_.size(); ++r)
+            trial_[r] = std::clamp(master_.prices()[r], 0.0, ceiling_[r]);
+        const double bound = evaluate(problem);
+        master_.add_column(column_value_, usage_);
+        if (bound - below > problem.rounding()) return false;
+        best_prices_.assign(trial_.begin(), trial_.end());
+        best_bound_ = bound;  // regrets at these prices are measured from it
+        return true;
+    }
+
     /// Above a resource's largest value per unit nobody uses it, so that no higher price is better (twice
     /// that, to be clear of ties). Jobs that must run are first driven to other options by all that the
     /// others are worth; prices that have to drive several on may be higher still, see raise_ceilings().
@@ -196,7 +215,7 @@ private:
     std::vector<double> start_;           // points to begin the next search with
     std::vector<std::uint32_t> choices_;  // by column and group
     double column_value_ = 0, best_bound_ = 0;
-    std::size_t passes_ = 0;
+    std::size_t passes_ = 0, settled_ = 0;
 };
 
 }  // namespace goodput::detail

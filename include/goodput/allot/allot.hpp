@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/detail/compactor.hpp"
 #include "goodput/allot/heuristic.hpp"
 #include "goodput/allot/incumbent.hpp"
 #include "goodput/allot/problem.hpp"

@@ -87,14 +87,14 @@ public:
             const Pass pass = search(problem, relaxation, std::min(width, widest), width >= widest, options,
                                      out_of_time, raise_threshold);
             outcome.nodes = nodes_;
-            if (pass == Pass::finished)
-                outcome.bound =
-                    std::min(outcome.bound, std::max(incumbent.value, problem.round_down(set_aside_bound_)));
             outcome.bound = std::max(outcome.bound, incumbent.value);
-            if (pass == Pass::finished && width < widest) continue;
-            if (pass == Pass::finished) return outcome;
-            outcome.stopped = pass == Pass::out_of_time ? StopReason::deadline : StopReason::memory;
-            return outcome;
+            if (pass != Pass::finished) {
+                outcome.stopped = pass == Pass::out_of_time ? StopReason::deadline : StopReason::memory;
+                return outcome;
+            }
+            outcome.bound =
+                std::min(outcome.bound, std::max(incumbent.value, problem.round_down(set_aside_bound_)));
+            if (width >= widest) return outcome;
         }
     }
 

@@ -1,0 +1,345 @@
+#ifndef GOODPUT_ALLOT_DETAIL_COMPACTOR_HPP
+#define GOODPUT_ALLOT_DETAIL_COMPACTOR_HPP
+
+// Makes the compact problem from the one given.
+//
+//  - Equal jobs become one group: a hash of a few of their numbers finds candidates, a comparison decides.
+//  - Options are left out that exceed a capacity alone, and those dominated by another option of the same job
+//    that is worth as much and uses no more of anything.
+//  - Of a group's options those on its upper concave hull (where its options use one resource each) come
+//    first: no prices make any other the best, so that looking for prices need only look at them.
+//
+// O(options) where options use one resource each and come in order of resource and units, as they nearly
+// always do.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/problem.hpp"
+
+namespace goodput::detail {
+
+/// Turns problems into compact ones; keeps its memory.
+class Compactor {
+public:
+    /// Validates `problem` and takes it over into `compact`. Returns false if a job that must run has no
+    /// option left. `keep_too_large`: options that exceed a capacity alone stay (a linear relaxation may
+    /// take a part of them).
+    template <class Problem>
+    bool assign(const Problem& problem, CompactProblem& compact, bool keep_too_large) {
+        problem.validate_capacities();
+        compact.capacity.assign(problem.capacity.begin(), problem.capacity.end());
+        compact.tolerance.clear();
+        for (const double c : compact.capacity)
+            compact.tolerance.push_back(keep_too_large ? std::numeric_limits<double>::infinity()
+                                                       : capacity_tolerance(c));
+        merged_.assign(compact.resources(), 0);
+        compact.jobs = problem.jobs();
+        compact.first.clear();
+        compact.end_hull.clear();
+        compact.must.clear();
+        compact.single.clear();
+        compact.magnitude = 0;
+        group_jobs(problem);
+        compact.reserve(problem.options() + representative_.size(), problem.uses().size());
+        bool possible = true;
+        for (std::size_t group = 0; group < representative_.size(); ++group) {
+            const std::size_t job = representative_[group];
+            problem.validate_job(job);
+            compact.first.push_back(compact.count);
+            compact.must.push_back(problem.must(job) ? 1 : 0);
+            compact.single.push_back(single_uses(problem, job) ? 1 : 0);
+            if (compact.single.back())
+                add_single(problem, job, compact);
+            else
+                add_general(problem, job, compact);
+            double largest = 0;
+            for (std::size_t k = compact.first.back(); k < compact.count; ++k)
+                largest = std::max(largest, std::abs(compact.value[k]));
+            compact.magnitude += largest * counts_[group];
+            possible = possible && compact.first.back() < compact.count;
+        }
+        compact.first.push_back(compact.count);
+        compact.close();
+        if (keep_too_large)
+            for (std::size_t r = 0; r < compact.resources(); ++r)
+                compact.tolerance[r] = capacity_tolerance(compact.capacity[r]);
+        lay_out_copies(compact);
+        compact.granularity = common_granularity<typename Problem::value_type>(compact);
+        return possible;
+    }
+
+private:
+    struct Candidate {
+        double value;
+        std::uint32_t original;
+        std::uint32_t resource;  // of a single use
+        double units;
+        std::uint32_t first_use, uses;
+        bool left_out;
+    };
+
+    /// Finds the groups of equal jobs: representative_ (its first job), counts_, and group_of_ by job.
+    template <class Problem>
+    void group_jobs(const Problem& problem) {
+        representative_.clear();
+        counts_.clear();
+        group_of_.resize(problem.jobs());
+        const std::size_t size = std::bit_ceil(2 * problem.jobs() + 16);
+        slots_.assign(size, none);
+        for (std::size_t job = 0; job < problem.jobs(); ++job) {
+            std::size_t at = hash(problem, job) & (size - 1);
+            while (slots_[at] != none && !equal(problem, job, representative_[slots_[at]]))
+                at = (at + 1) & (size - 1);
+            if (slots_[at] == none) {
+                slots_[at] = static_cast<std::uint32_t>(representative_.size());
+                representative_.push_back(static_cast<std::uint32_t>(job));
+                counts_.push_back(0);
+            }
+            group_of_[job] = slots_[at];
+            ++counts_[slots_[at]];
+        }
+    }
+
+    /// Of a few numbers only, so that most jobs are read once, by equal().
+    template <class Problem>
+    static std::size_t hash(const Problem& problem, std::size_t job) {
+        std::uint64_t hash = problem.options_of(job) * 2 + (problem.must(job) ? 1 : 0);
+        const auto mix = [&](double number) {
+            hash = (hash ^ std::bit_cast<std::uint64_t>(number + 0.0)) * 0x9E3779B97F4A7C15u;
+            hash ^= hash >> 29;
+        };
+        const auto values = problem.values(job);
+        if (!values.empty())
+            for (const auto value : {values.front(), values[values.size() / 2], values.back()})
+                mix(static_cast<double>(value));
+        if (const auto uses = problem.uses(job); !uses.empty()) mix(uses.back().units);
+        return static_cast<std::size_t>(hash);
+    }
+
+    template <class Problem>
+    static bool equal(const Problem& problem, std::size_t a, std::size_t b) {
+        const auto same_use = [](const Use& x, const Use& y) {
+            return x.resource == y.resource && x.units == y.units;
+        };
+        const auto offsets_a = problem.use_offsets(a), offsets_b = problem.use_offsets(b);
+        const std::size_t shift = offsets_b.front() - offsets_a.front();
+        return problem.must(a) == problem.must(b) &&
+               std::ranges::equal(problem.values(a), problem.values(b)) &&
+               std::ranges::equal(problem.uses(a), problem.uses(b), same_use) &&
+               std::ranges::equal(offsets_a, offsets_b,
+                                  [shift](std::size_t x, std::size_t y) { return x + shift == y; });
+    }
+
+    void lay_out_copies(CompactProblem& compact) {
+        compact.first_copy.assign(1, 0);
+        for (const std::uint32_t count : counts_)
+            compact.first_copy.push_back(compact.first_copy.back() + count);
+        compact.job.resize(group_of_.size());
+        std::copy(compact.first_copy.begin(), compact.first_copy.end() - 1, counts_.begin());
+        for (std::size_t job = 0; job < group_of_.size(); ++job)
+            compact.job[counts_[group_of_[job]]++] = static_cast<std::uint32_t>(job);
+    }
+
+    template <class Problem>
+    static bool single_uses(const Problem& problem, std::size_t job) {
+        const auto offsets = problem.use_offsets(job);
+        for (std::size_t k = 0; k + 1 < offsets.size(); ++k)
+            if (offsets[k + 1] > offsets[k] + 1) return false;
+        return true;
+    }
+
+    /// A job whose options use one resource each: along each resource only rising values count.
+    template <class Problem>
+    void add_single(const Problem& problem, std::size_t job, CompactProblem& compact) {
+        const bool required = problem.must(job);
+        // The best option without any use, the one of value 0 included where nothing is allowed.
+        double floor = required ? -std::numeric_limits<double>::infinity() : 0;
+        std::uint32_t floor_option = none;
+        const auto values = problem.values(job);
+        const auto offsets = problem.use_offsets(job);
+        const Use* uses = problem.uses(job).data() - offsets.front();
+        candidates_.resize(values.size());
+        std::size_t count = 0;
+        for (std::size_t k = 0; k < values.size(); ++k) {
+            const auto value = static_cast<double>(values[k]);
+            const auto index = static_cast<std::uint32_t>(k);
+            if (offsets[k] == offsets[k + 1] || uses[offsets[k]].units == 0) {
+                if (value > floor) {
+                    floor = value;
+                    floor_option = index;
+                }
+                continue;
+            }
+            const auto [resource, units] = uses[offsets[k]];
+            if (units > compact.capacity[resource] + compact.tolerance[resource]) continue;
+            candidates_[count] = {value, index, resource, units, 0, 1, false};
+            // Nearly always in this order already.
+            for (std::size_t i = count++; i > 0 && before(candidates_[i], candidates_[i - 1]); --i)
+                std::swap(candidates_[i], candidates_[i - 1]);
+        }
+        const bool has_floor = !required || floor_option != none;
+        if (has_floor) compact.append(floor, floor_option, {});
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            const bool same = kept > 0 && candidates_[kept - 1].resource == candidates_[i].resource;
+            const double least = same ? candidates_[kept - 1].value : floor;
+            if (candidates_[i].value > least) candidates_[kept++] = candidates_[i];
+        }
+        candidates_.resize(kept);
+        mark_below_hull(floor);
+        for (const bool left_out : {false, true}) {
+            for (const Candidate& c : candidates_)
+                if (c.left_out == left_out) {
+                    const Use use{c.resource, c.units};
+                    compact.append(c.value, c.original, {&use, 1});
+                }
+            if (!left_out) compact.end_hull.push_back(compact.count);
+        }
+    }
+
+    static bool before(const Candidate& a, const Candidate& b) {
+        if (a.resource != b.resource) return a.resource < b.resource;
+        if (a.units != b.units) return a.units < b.units;
+        return a.value != b.value ? a.value > b.value : a.original < b.original;
+    }
+
+    /// Sets left_out for the candidates below the upper concave hull of their resource, which starts at
+    /// (0, floor).
+    void mark_below_hull(double floor) {
+        for (std::size_t begin = 0, end = 0; begin < candidates_.size(); begin = end) {
+            while (end < candidates_.size() && candidates_[end].resource == candidates_[begin].resource)
+                ++end;
+            hull_.clear();
+            for (std::size_t i = begin; i < end; ++i) {
+                while (!hull_.empty()) {
+                    const Candidate& last = candidates_[hull_.back()];
+                    const bool second = hull_.size() == 1;
+                    if (second && std::isinf(floor)) break;
+                    const double units = second ? 0 : candidates_[hull_[hull_.size() - 2]].units;
+                    const double value = second ? floor : candidates_[hull_[hull_.size() - 2]].value;
+                    // Strictly below the line, and by more than rounding: what lies on it stays.
+                    const double rise = (candidates_[i].value - value) * (last.units - units);
+                    const double here = (last.value - value) * (candidates_[i].units - units);
+                    if (rise - here <= 1e-12 * std::abs(rise)) break;
+                    candidates_[hull_.back()].left_out = true;
+                    hull_.pop_back();
+                }
+                hull_.push_back(i);
+            }
+        }
+    }
+
+    /// A job with options that use several resources: pairs of options are compared, up to a length where
+    /// pairs would cost more than they save.
+    template <class Problem>
+    void add_general(const Problem& problem, std::size_t job, CompactProblem& compact) {
+        const bool required = problem.must(job);
+        candidates_.clear();
+        candidate_uses_.clear();
+        if (!required) candidates_.push_back({0, none, 0, 0, 0, 0, false});
+        for (std::size_t k = 0; k < problem.options_of(job); ++k)
+            if (required || problem.value(job, k) > 0) add_candidate(problem, job, k, compact);
+        // Best value first, so that one pass finds for each option a dominating one among those before it.
+        std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
+            return a.value != b.value ? a.value > b.value : a.original + 1 < b.original + 1;
+        });
+        constexpr std::size_t most_compared = 64;
+        for (std::size_t i = 0; i < candidates_.size(); ++i) {
+            const std::size_t from = i > most_compared ? i - most_compared : 0;
+            for (std::size_t j = from; j < i && !candidates_[i].left_out; ++j) {
+                if (candidates_[j].left_out) continue;
+                if (uses_no_more(uses_of(candidates_[j]), uses_of(candidates_[i])))
+                    candidates_[i].left_out = true;
+                else if (candidates_[j].value == candidates_[i].value &&
+                         uses_no_more(uses_of(candidates_[i]), uses_of(candidates_[j])))
+                    candidates_[j].left_out = true;
+            }
+        }
+        for (const Candidate& c : candidates_)
+            if (!c.left_out) compact.append(c.value, c.original, uses_of(c));
+        compact.end_hull.push_back(compact.count);
+    }
+
+    template <class Problem>
+    void add_candidate(const Problem& problem, std::size_t job, std::size_t k,
+                       const CompactProblem& compact) {
+        const std::size_t first_new = candidate_uses_.size();
+        for (const Use& use : problem.uses(job, k)) {
+            if (use.units == 0) continue;
+            if (merged_[use.resource] == 0) candidate_uses_.push_back({use.resource, 0});
+            merged_[use.resource] += use.units;
+        }
+        bool fits = true;
+        for (std::size_t u = first_new; u < candidate_uses_.size(); ++u) {
+            Use& use = candidate_uses_[u];
+            use.units = merged_[use.resource];
+            merged_[use.resource] = 0;
+            fits = fits && use.units <= compact.capacity[use.resource] + compact.tolerance[use.resource];
+        }
+        if (!fits) {
+            candidate_uses_.resize(first_new);
+            return;
+        }
+        std::sort(candidate_uses_.begin() + static_cast<std::ptrdiff_t>(first_new), candidate_uses_.end(),
+                  [](const Use& a, const Use& b) { return a.resource < b.resource; });
+        candidates_.push_back({static_cast<double>(problem.value(job, k)), static_cast<std::uint32_t>(k), 0,
+                               0, static_cast<std::uint32_t>(first_new),
+                               static_cast<std::uint32_t>(candidate_uses_.size() - first_new), false});
+    }
+
+    [[nodiscard]] std::span<const Use> uses_of(const Candidate& candidate) const {
+        return {candidate_uses_.data() + candidate.first_use, candidate.uses};
+    }
+
+    /// Whether a uses no more of any resource than b (both sorted by resource).
+    static bool uses_no_more(std::span<const Use> a, std::span<const Use> b) {
+        auto other = b.begin();
+        for (const Use& use : a) {
+            while (other != b.end() && other->resource < use.resource) ++other;
+            if (other == b.end() || other->resource != use.resource || other->units < use.units) return false;
+        }
+        return true;
+    }
+
+    /// A number that every value is a multiple of: for whole numbers their greatest common divisor, else that
+    /// of the values as decimal fractions of up to four digits (published policies round to two); 0: unknown.
+    template <class Value>
+    static double common_granularity(const CompactProblem& compact) {
+        constexpr double most_steps = std::is_integral_v<Value> ? 1 : 1e4;
+        constexpr double to_integer = 0x1.8p52;  // added and taken away: rounds to the nearest integer
+        // All jobs together may be off by half of what round_down() forgives.
+        const double most_off = 5e-7 / (static_cast<double>(compact.jobs) + 1);
+        for (double steps = 1; steps <= most_steps; steps *= 10) {
+            std::int64_t divisor = 0;
+            const auto is_multiple = [&](double v) {
+                const double scaled = v * steps;
+                const double whole = (scaled + to_integer) - to_integer;
+                if (!(std::abs(scaled) < 0x1p50 && std::abs(scaled - whole) <= most_off)) return false;
+                if (divisor != 1) divisor = std::gcd(divisor, static_cast<std::int64_t>(whole));
+                return true;
+            };
+            if (std::all_of(compact.value.begin(), compact.value.end(), is_multiple))
+                return static_cast<double>(divisor) / steps;
+        }
+        return 0;
+    }
+
+    std::vector<std::uint32_t> representative_, counts_, group_of_, slots_;
+    std::vector<Candidate> candidates_;
+    std::vector<Use> candidate_uses_;
+    std::vector<double> merged_;
+    std::vector<std::size_t> hull_;
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,5 +1,6 @@
-// How long does a throughput fit take, cold and from the fit before its last sample came? Samples are made up
-// as a job gathers them: shapes up to four nodes, 5 % noise.
+// How long does a throughput fit take, cold and from the fit before its last sample came, of the published
+// model (ThroughputFitter), of the refined one and of a job's models on three GPU types? Samples are made up
+// as a job gathers them: shapes up to four nodes, 5 % noise, hardly a batch size twice.
 
 #include <benchmark/benchmark.h>
 
@@ -9,7 +10,10 @@
 #include <span>
 #include <vector>
 
+#include "goodput/fit/forecast.hpp"
+#include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/prediction_interval.hpp"
+#include "goodput/fit/refined_fit.hpp"
 #include "goodput/fit/throughput_fit.hpp"
 
 namespace {
@@ -17,7 +21,7 @@ namespace {
 using goodput::Shape;
 using goodput::ThroughputSample;
 
-std::vector<ThroughputSample> samples_of(std::size_t count) {
+std::vector<ThroughputSample> samples_of(std::size_t count, double slower = 1) {
     constexpr goodput::PolluxThroughput truth{0.05, 0.001, 0.06, 0.003, 0.03, 0.002, 1.7};
     constexpr Shape shapes[] = {{1, 1}, {1, 2}, {1, 4}, {2, 8}, {1, 3}, {4, 16}, {3, 12}};
     std::mt19937_64 random(5);
@@ -30,8 +34,9 @@ std::vector<ThroughputSample> samples_of(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         const Shape shape = shapes[i % std::size(shapes)];
         const int batch = 16 + static_cast<int>(random() % 113);
-        const double compute = truth.compute_seconds(batch) * noise();
-        const double sync = truth.iteration_seconds(shape, {batch, 0}) - truth.compute_seconds(batch);
+        const double compute = slower * truth.compute_seconds(batch) * noise();
+        const double sync =
+            slower * (truth.iteration_seconds(shape, {batch, 0}) - truth.compute_seconds(batch));
         samples.push_back({shape, {batch, 0}, compute + sync * noise(), sync});
         samples.back().sync_seconds = samples.back().step_seconds - compute;
     }
@@ -82,9 +87,68 @@ void interval(benchmark::State& state) {
     for (auto _ : state) benchmark::DoNotOptimize(goodput::predict_interval(fit, {2, 8}, {64, 0}));
 }
 
+void refined_cold(benchmark::State& state) {
+    const std::vector<ThroughputSample> samples = samples_of(static_cast<std::size_t>(state.range(0)));
+    goodput::RefinedFitter<> fitter;
+    goodput::RefinedFit fit;
+    for (auto _ : state) {
+        fitter.fit(samples, {}, fit);
+        benchmark::DoNotOptimize(fit.model);
+    }
+    state.counters["iterations"] = fit.iterations;
+}
+
+void refined_warm(benchmark::State& state) {
+    const std::vector<ThroughputSample> samples = samples_of(static_cast<std::size_t>(state.range(0)));
+    goodput::RefinedFitter<> fitter;
+    const goodput::RefinedFit before = fitter.fit(std::span(samples).first(samples.size() - 1));
+    goodput::RefinedFit fit;
+    for (auto _ : state) {
+        fitter.fit(samples, {.start = &before}, fit);
+        benchmark::DoNotOptimize(fit.model);
+    }
+    state.counters["iterations"] = fit.iterations;
+}
+
+/// A job's three GPU types, with so many samples on the first, of which one is new, a third of that on the
+/// second, and three of one GPU on the last.
+void job_refit(benchmark::State& state) {
+    const auto count = static_cast<std::size_t>(state.range(0));
+    std::vector<std::vector<ThroughputSample>> samples{samples_of(count), samples_of(count / 3 + 1, 2), {}};
+    for (const ThroughputSample& sample : samples_of(21, 0.3))
+        if (sample.shape == Shape{1, 1}) samples[2].push_back(sample);
+    std::vector<goodput::TypeFit> before(samples.size()), types;
+    goodput::JobFitter<> fitter;
+    const ThroughputSample added = samples[0].back();
+    samples[0].pop_back();
+    fitter(samples, before);
+    samples[0].push_back(added);
+    for (auto _ : state) {
+        state.PauseTiming();
+        types = before;
+        state.ResumeTiming();
+        fitter([&](std::size_t type) -> std::span<const ThroughputSample> { return samples[type]; },
+               std::span<goodput::TypeFit>(types), "job", [](std::size_t type) { return type == 0; });
+        benchmark::DoNotOptimize(types.data());
+    }
+}
+
+void forecast_interval(benchmark::State& state) {
+    const goodput::RefinedFit fit = goodput::fit_refined(samples_of(20));
+    for (auto _ : state) {
+        const goodput::Forecast forecast(fit, {2, 8}, {72, 0});
+        benchmark::DoNotOptimize(forecast.median());
+        benchmark::DoNotOptimize(forecast.interval());
+    }
+}
+
 BENCHMARK(cold)->Arg(5)->Arg(20)->Arg(50)->Arg(500);
 BENCHMARK(warm)->Arg(5)->Arg(20)->Arg(50)->Arg(500);
 BENCHMARK(round_of_20_jobs)->Unit(benchmark::kMicrosecond);
 BENCHMARK(interval);
+BENCHMARK(refined_cold)->Arg(5)->Arg(20)->Arg(50)->Arg(500);
+BENCHMARK(refined_warm)->Arg(5)->Arg(20)->Arg(50)->Arg(500);
+BENCHMARK(job_refit)->Arg(5)->Arg(20)->Arg(50)->Arg(500);
+BENCHMARK(forecast_interval);
 
 }  // namespace

@@ -30,6 +30,7 @@ const std::array<Application, 5> applications{{{{12, 384, 4, 12, true}, 0.05, 0.
 
 struct Job {
     PolluxThroughput throughput;
+    RefinedThroughput refined;  // its computing time broken at a dozen measured batches
     NoiseScaleEfficiency efficiency;
     BatchLimits limits;
 };
@@ -46,12 +47,33 @@ private:
     std::uint64_t state_ = 1;
 };
 
+RefinedThroughput refined(const PolluxThroughput& model, const BatchLimits& limits, Random& random) {
+    RefinedThroughput refined{.alpha_c = model.alpha_c,
+                              .beta_c = model.beta_c,
+                              .alone = random.log_between(0.9, 1.1),
+                              .straggling = 0.02,
+                              .node_seconds = model.alpha_r,
+                              .node_gpus = random.log_between(0.1, 1),
+                              .network_seconds = model.alpha_n,
+                              .network_gpus = random.log_between(0.1, 1),
+                              .network_nodes = random.log_between(0.1, 1),
+                              .network_ring = random.log_between(1, 2),
+                              .gamma = model.gamma};
+    const double low = limits.min_atomic_batch, high = limits.max_atomic_batch;
+    for (int i = 0; i < 12; ++i) {
+        const double batch = std::round(low * std::pow(high / low, i / 11.0));
+        if (refined.batches.empty() || batch > refined.batches.back().batch)
+            refined.batches.push_back({batch, random.log_between(0.8, 1.25)});
+    }
+    return refined;
+}
+
 std::vector<Job> random_jobs(std::size_t count) {
     Random random;
     std::vector<Job> jobs;
     for (std::size_t i = 0; i < count; ++i) {
         const Application& application = applications[i % applications.size()];
-        Job job{{}, {static_cast<double>(application.limits.initial_batch), {}}, application.limits};
+        Job job{{}, {}, {static_cast<double>(application.limits.initial_batch), {}}, application.limits};
         PolluxThroughput& model = job.throughput;
         model.alpha_c = application.constant * random.log_between(0.3, 3);
         model.beta_c = application.per_example * random.log_between(0.3, 3);
@@ -63,6 +85,7 @@ std::vector<Job> random_jobs(std::size_t count) {
         job.efficiency.gradient = {.squared_norm = 1, .variance = random.log_between(0.5, 1000)};
         jobs.push_back(job);
     }
+    for (Job& job : jobs) job.refined = refined(job.throughput, job.limits, random);
     return jobs;
 }
 
@@ -73,12 +96,13 @@ std::vector<Shape> twenty_shapes() {
 }
 
 // One iteration is one job; the jobs take turns, so that nothing is predicted from the last one.
-void best_plans_together(benchmark::State& state) {
+template <class Throughput>
+void best_plans_together(benchmark::State& state, Throughput Job::*throughput) {
     const std::vector<Job> jobs = random_jobs(1000);
     const std::vector<Shape> shapes = twenty_shapes();
     std::vector<BestPlan> best(shapes.size());
     const auto search = [&](const Job& job) {
-        best_batch_plans(job.throughput, job.efficiency, std::span<const Shape>(shapes), job.limits,
+        best_batch_plans(job.*throughput, job.efficiency, std::span<const Shape>(shapes), job.limits,
                          std::span<BestPlan>(best));
     };
     std::size_t next = 0;
@@ -94,9 +118,11 @@ void best_plans_together(benchmark::State& state) {
     }
     state.counters["goodput"] = goodput / static_cast<double>(jobs.size());
 }
-BENCHMARK(best_plans_together);
+BENCHMARK_CAPTURE(best_plans_together, , &Job::throughput)->Name("best_plans_together");
+BENCHMARK_CAPTURE(best_plans_together, , &Job::refined)->Name("best_refined_plans_together");
 
-void best_plans_one_by_one(benchmark::State& state) {
+template <class Throughput>
+void best_plans_one_by_one(benchmark::State& state, Throughput Job::*throughput) {
     const std::vector<Job> jobs = random_jobs(1000);
     const std::vector<Shape> shapes = twenty_shapes();
     std::size_t next = 0;
@@ -104,11 +130,27 @@ void best_plans_one_by_one(benchmark::State& state) {
         const Job& job = jobs[next];
         for (const Shape shape : shapes)
             benchmark::DoNotOptimize(
-                best_batch_plan(job.throughput, job.efficiency, shape, job.limits).goodput);
+                best_batch_plan(job.*throughput, job.efficiency, shape, job.limits).goodput);
         next = next + 1 < jobs.size() ? next + 1 : 0;
     }
 }
-BENCHMARK(best_plans_one_by_one);
+BENCHMARK_CAPTURE(best_plans_one_by_one, , &Job::throughput)->Name("best_plans_one_by_one");
+BENCHMARK_CAPTURE(best_plans_one_by_one, , &Job::refined)->Name("best_refined_plans_one_by_one");
+
+// What of it the laws for the shapes take.
+void shape_laws(benchmark::State& state) {
+    const std::vector<Job> jobs = random_jobs(1000);
+    const std::vector<Shape> shapes = twenty_shapes();
+    std::size_t next = 0;
+    for (auto _ : state) {
+        const RefinedThroughput& model = jobs[next].refined;
+        double sum = 0;
+        for (const Shape shape : shapes) sum += model.compute_factor(shape) + model.sync_seconds(shape);
+        benchmark::DoNotOptimize(sum);
+        next = next + 1 < jobs.size() ? next + 1 : 0;
+    }
+}
+BENCHMARK(shape_laws);
 
 // A table as large as the published ones: 85 placements of up to four nodes, 40 larger shapes, 11 batch
 // sizes.

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 """The fit that the released code of Pollux and Sia makes of its seven throughput parameters, written anew from
-its description: objective, bounds, start, held parameters and tolerance; scipy's L-BFGS-B, exact gradient.
+its description: objective, bounds, start, held parameters and tolerance; scipy's L-BFGS-B, exact gradient. And
+Sia's rule for a GPU type that has run on one GPU only.
 
 usage: published_fit.py PROFILES [--json]
 
-PROFILES holds one folder an application with placements-TYPE.csv. Prints for every application and GPU type
+PROFILES holds one folder an application with placements-TYPE.csv (columns placement, local_bsz or local_batch,
+step_time, sync_time in any order). Prints for every application and GPU type
 the root mean square error of the logarithm of computing and step time, and the parameters. The numbers of
 tests/fit_throughput_test.cpp are those of the column `step`.
 """
@@ -19,19 +21,33 @@ from scipy.optimize import minimize
 NAMES = ("alpha_c", "beta_c", "alpha_n", "beta_n", "alpha_r", "beta_r", "gamma")
 START = np.array([0.1, 0.01, 0.1, 0.01, 0.1, 0.01, 1.001])
 BOUND = 1e-8
-APPLICATIONS = ("bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3")
-TYPES = ("aws", "dgx-ext", "rtx")
+# Whose replicas are pipelines of several GPUs, which placements do not tell.
+PIPELINES = ("gpt_pmp",)
 
 
 def read_profile(path):
     """Columns nodes, replicas, batch, step, sync of a placements file."""
     rows = []
     with open(path, newline="") as file:
-        for row in csv.DictReader(file):
+        reader = csv.DictReader(file)
+        batch = "local_bsz" if "local_bsz" in reader.fieldnames else "local_batch"
+        for row in reader:
             digits = [int(d) for d in row["placement"]]
-            rows.append((len(digits), sum(digits), float(row["local_bsz"]), float(row["step_time"]),
+            rows.append((len(digits), sum(digits), float(row[batch]), float(row["step_time"]),
                          float(row["sync_time"])))
     return np.array(rows)
+
+
+def read_profiles(folder, without=PIPELINES):
+    """Samples by application and GPU type: whatever placements files the folder holds."""
+    profiles = {}
+    for path in sorted(pathlib.Path(folder).glob("*/placements-*.csv")):
+        if path.parent.name not in without:
+            gpu_type = path.stem.removeprefix("placements-")
+            profiles.setdefault(path.parent.name, {})[gpu_type] = read_profile(path)
+    if not profiles:
+        sys.exit(f"{folder}: no APPLICATION/placements-TYPE.csv")
+    return profiles
 
 
 def predict(parameters, nodes, replicas, batch):
@@ -72,8 +88,9 @@ def objective(parameters, nodes, replicas, batch, log_compute, log_step):
     return value, gradient
 
 
-def fit(samples, tolerance=1e-5):
-    """Seven parameters from columns nodes, replicas, batch, step, sync."""
+def fit(samples, tolerance=1e-5, exact_gradient=True):
+    """Seven parameters from columns nodes, replicas, batch, step, sync. Without the exact gradient scipy takes
+    differences."""
     nodes, replicas, batch, step, sync = samples.T
     compute = step - sync
     start, low, high = START.copy(), np.full(7, BOUND), np.full(7, np.inf)
@@ -93,14 +110,29 @@ def fit(samples, tolerance=1e-5):
     if not np.any(replicas > 2):
         hold(3, BOUND)
         hold(5, BOUND)
-    found = minimize(objective, start, args=(nodes, replicas, batch, np.log(compute), np.log(step)), jac=True,
-                     method="L-BFGS-B", bounds=list(zip(low, high)),
-                     options={"maxcor": 10, "ftol": tolerance, "gtol": tolerance})
+    measured = (nodes, replicas, batch, np.log(compute), np.log(step))
+    minimised = objective if exact_gradient else lambda *point: objective(*point)[0]
+    found = minimize(minimised, start, args=measured, jac=exact_gradient or None, method="L-BFGS-B",
+                     bounds=list(zip(low, high)), options={"maxcor": 10, "ftol": tolerance, "gtol": tolerance})
     parameters = found.x
     if not np.any(nodes > 1):
         parameters[2] = max(parameters[2], 1.1 * parameters[4])
         parameters[3] = max(parameters[3], 1.1 * parameters[5])
     return parameters, found
+
+
+def project(parameters, gpus_per_node, alone_there, alone_here, replicas, batch):
+    """Step time, by Sia's rule, on a GPU type that has run on one GPU only: that of the type to which the
+    parameters belong and whose nodes have so many GPUs, on as few nodes as hold the replicas, times how much
+    faster one GPU is there. `alone_...`: samples of one GPU of either type; a GPU's speed is its largest batch
+    over the time of its step."""
+
+    def speed(alone):
+        largest = alone[:, 2].max()
+        return largest / alone[alone[:, 2] == largest, 3].mean()
+
+    nodes = np.ceil(replicas / gpus_per_node)
+    return predict(parameters, nodes, replicas, batch)[2] * speed(alone_there) / speed(alone_here)
 
 
 def errors(parameters, samples):
@@ -112,11 +144,9 @@ def errors(parameters, samples):
 
 
 def main():
-    profiles = pathlib.Path(sys.argv[1])
     table = {}
-    for application in APPLICATIONS:
-        for gpu_type in TYPES:
-            samples = read_profile(profiles / application / f"placements-{gpu_type}.csv")
+    for application, types in read_profiles(sys.argv[1]).items():
+        for gpu_type, samples in types.items():
             parameters, found = fit(samples)
             compute, step = errors(parameters, samples)
             table[f"{application} {gpu_type}"] = dict(samples=len(samples), compute=compute, step=step,

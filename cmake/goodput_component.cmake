@@ -1,9 +1,9 @@
-# goodput_component(<name> [TARGET <target>] [FOLDERS ...] [FILES ...] [LINK ...])
+# goodput_component(<name> [TARGET <target>] [FOLDERS ...] [EXCEPT ...] [FILES ...] [LINK ...])
 #
 # The INTERFACE target goodput_<name> (or <target>), which everybody calls goodput::<name>, with every header in
-# include/goodput/<folder> and below, and those of FILES that exist.
+# include/goodput/<folder> and below except EXCEPT, and those of FILES that exist.
 function(goodput_component name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TARGET" "FOLDERS;FILES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TARGET" "FOLDERS;EXCEPT;FILES;LINK")
   set(target goodput_${name})
   if(arg_TARGET)
     set(target ${arg_TARGET})
@@ -12,7 +12,13 @@ function(goodput_component name)
   set(root "${PROJECT_SOURCE_DIR}/include/goodput")
   list(TRANSFORM arg_FOLDERS PREPEND "${root}/")
   list(TRANSFORM arg_FOLDERS APPEND "/*.hpp")
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${arg_FOLDERS})
+  set(headers "")
+  if(arg_FOLDERS)
+    file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${arg_FOLDERS})
+  endif()
+  foreach(file IN LISTS arg_EXCEPT)
+    list(REMOVE_ITEM headers "${root}/${file}")
+  endforeach()
   foreach(file IN LISTS arg_FILES)
     file(GLOB found CONFIGURE_DEPENDS "${root}/${file}")
     list(APPEND headers ${found})

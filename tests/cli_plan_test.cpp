@@ -247,7 +247,8 @@ TEST_CASE("round after round nobody gets what is not there, under every policy")
         {},
         {"--policy-option", "p=1", "--policy-option", "lambda=-2"},
         {"--policy", "fifo", "--policy-option", "backfill=true"},
-        {"--policy", "srtf"}};
+        {"--policy", "srtf"},
+        {"--models", "refined"}};
     std::uint64_t seed = 1;
     for (const std::vector<std::string>& options : policies) {
         Program program = plan(options);
@@ -532,6 +533,7 @@ TEST_CASE("policies and their options are checked before anything is read") {
     };
     const std::vector<Case> cases{
         {{"--policy", "best"}, {"best", "sia", "fifo", "srtf"}},
+        {{"--models", "own"}, {"--models", "own", "published or refined"}},
         {{"--policy-option", "q=1"}, {"'q'", "p, lambda, rounding, largest"}},
         {{"--policy-option", "p"}, {"'p'", "key=value"}},
         {{"--policy-option", "p=x"}, {"p", "'x'", "number"}},

@@ -3,126 +3,377 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
+#include <Eigen/Core>
+
+#include "goodput/fit/gradient_by_batch.hpp"
+#include "goodput/fit/gradient_eigen.hpp"
+#include "goodput/fit/gradient_groups.hpp"
+#include "goodput/fit/gradient_preconditioner.hpp"
+#include "goodput/fit/gradient_stream.hpp"
+#include "goodput/model/concepts.hpp"
 #include "goodput/model/efficiency.hpp"
+#include "support/noisy_quadratic.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace goodput;
+using support::Noise;
+using support::NoisyQuadratic;
+
+static_assert(EfficiencyModel<BatchDependentEfficiency>);
+static_assert(GradientPreconditioner<AdamPreconditioner<float>>);
 
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// A quadratic loss seen through noisy gradients: at a point of curvature h_i and distance x_i the gradient
-/// is h_i x_i plus Gaussian noise of variance `noise_i` at the initial batch size, and noise_i / S at S times
-/// that.
-struct NoisyQuadratic {
-    std::vector<double> gradient, noise;
-
-    NoisyQuadratic(std::size_t dimensions, double squared_norm, double variance, support::Random& random) {
-        double squares = 0, noises = 0;
-        for (std::size_t i = 0; i < dimensions; ++i) {
-            const double curvature = std::exp(random.between(-2, 2)), distance = random.between(-1, 1);
-            gradient.push_back(curvature * distance);
-            noise.push_back(std::exp(random.between(-1, 1)));
-            squares += gradient.back() * gradient.back();
-            noises += noise.back();
-        }
-        for (double& g : gradient) g *= std::sqrt(squared_norm / squares);
-        for (double& n : noise) n *= variance / noises;
-    }
-
-    /// Two independent standard normal numbers (Box and Muller).
-    static std::pair<double, double> normal(support::Random& random) {
-        const double radius = std::sqrt(-2 * std::log(1 - random.unit()));
-        const double angle = 2 * std::acos(-1.0) * random.unit();
-        return {radius * std::cos(angle), radius * std::sin(angle)};
-    }
-
-    [[nodiscard]] std::vector<double> sample(double scale, support::Random& random) const {
-        std::vector<double> g = gradient;
-        for (std::size_t i = 0; i < g.size(); i += 2) {
-            const auto [first, second] = normal(random);
-            g[i] += first * std::sqrt(noise[i] / scale);
-            if (i + 1 < g.size()) g[i + 1] += second * std::sqrt(noise[i + 1] / scale);
-        }
-        return g;
-    }
-
-    [[nodiscard]] GradientNorms step(int replicas, double scale, support::Random& random) const {
-        GradientNorms norms{.count = replicas, .scale = scale};
-        std::vector<double> mean(gradient.size());
-        for (int q = 0; q < replicas; ++q) {
-            const std::vector<double> g = sample(scale / replicas, random);
-            for (std::size_t i = 0; i < g.size(); ++i) {
-                mean[i] += g[i] / replicas;
-                norms.mean_of_squares += g[i] * g[i] / replicas;
-            }
-        }
-        for (const double m : mean) norms.square_of_mean += m * m;
-        return norms;
-    }
-};
-
 double relative_error(double estimate, double truth) { return std::abs(estimate / truth - 1); }
+
+void check_equal(const GradientNorms& a, const GradientNorms& b, double tolerance = 1e-12) {
+    CHECK(a.mean_of_squares == doctest::Approx(b.mean_of_squares).epsilon(tolerance));
+    CHECK(a.square_of_mean == doctest::Approx(b.square_of_mean).epsilon(tolerance));
+    CHECK(a.count == b.count);
+    CHECK(a.scale == doctest::Approx(b.scale));
+    CHECK(a.differenced == b.differenced);
+}
+
+/// By their definition, from all gradients at hand.
+template <GradientPreconditioner P = IdentityPreconditioner>
+GradientNorms norms_by_definition(const std::vector<std::vector<double>>& gradients, double scale,
+                                  const P& metric = {}) {
+    const auto n = static_cast<double>(gradients.size());
+    GradientNorms norms{.count = static_cast<int>(gradients.size()), .scale = scale};
+    for (std::size_t i = 0; i < gradients.front().size(); ++i) {
+        const double over = metric.ready() ? metric.inverse(i) : 1;
+        double sum = 0;
+        for (const auto& g : gradients) {
+            norms.mean_of_squares += g[i] * over * g[i] * over / n;
+            sum += g[i] * over;
+        }
+        norms.square_of_mean += sum / n * sum / n;
+    }
+    return norms;
+}
+
+std::vector<double> random_vector(std::size_t size, support::Random& random, double low = -1,
+                                  double high = 1) {
+    std::vector<double> v(size);
+    for (double& x : v) x = random.between(low, high);
+    return v;
+}
 
 }  // namespace
 
-TEST_CASE("After 1,000 steps on 8 replicas gradient statistics and noise scale are within 5 % of the truth") {
-    support::Random random(11);
-    for (const double noise_scale : {0.5, 2.0, 4.0}) {
-        const double squared_norm = 3, variance = squared_norm * noise_scale;
-        const NoisyQuadratic problem(300, squared_norm, variance, random);
-        NoiseScaleEstimator estimator;
-        for (int i = 0; i < 1000; ++i) CHECK(estimator.observe(problem.step(8, 1, random)));
-        const GradientStatistics found = estimator.statistics();
-        CHECK(relative_error(found.squared_norm, squared_norm) < 0.05);
-        CHECK(relative_error(found.variance, variance) < 0.05);
-        CHECK(relative_error(found.variance / found.squared_norm, noise_scale) < 0.05);
+TEST_CASE("After 1,000 steps squared norm, variance and noise scale are within 5 % of the truth") {
+    for (const int replicas : {1, 8})
+        for (const bool adam : {false, true})
+            for (const std::uint64_t seed : {1u, 2u, 3u}) {
+                CAPTURE(replicas);
+                CAPTURE(adam);
+                CHECK(support::noise_scale_errors(replicas, adam, seed).largest() < 0.05);
+            }
+}
+
+TEST_CASE("The estimates of a single step are unbiased") {
+    // The mean over many steps lies within four standard errors, for several gradients and for pairs of
+    // gradients from batches of different sizes.
+    const NoisyQuadratic problem(40, 2, 6, 21);
+    Noise noise(22);
+    struct Moments {
+        double sum = 0, squares = 0;
+        void check(double truth, int n) const {
+            const double mean = sum / n, error = std::sqrt((squares / n - mean * mean) / n);
+            CHECK(std::abs(mean - truth) < 4 * error);
+            CHECK(error < 0.03 * truth);
+        }
+    };
+    const int steps = 20000;
+    for (const int kind : {2, 5, -1}) {
+        CAPTURE(kind);
+        Moments norm, variance;
+        for (int t = 0; t < steps; ++t) {
+            GradientNorms norms;
+            if (kind > 0) {
+                norms = problem.step(kind, 0.5 * kind, noise);
+            } else {
+                GradientStream stream(problem.size());
+                const std::vector<double> first = problem.sample(0.5, noise);
+                stream.step(std::vector{std::span<const double>(first)}, 0.5);
+                const std::vector<double> second = problem.sample(3, noise);
+                norms = stream.step(std::vector{std::span<const double>(second)}, 3).value();
+            }
+            const double others = norms.count - 1;
+            const double sqr = (norms.count * norms.square_of_mean - norms.mean_of_squares) / others;
+            const double var = (norms.mean_of_squares - norms.square_of_mean) * norms.scale / others;
+            norm.sum += sqr, norm.squares += sqr * sqr;
+            variance.sum += var, variance.squares += var * var;
+        }
+        norm.check(2, steps);
+        variance.check(6, steps);
     }
 }
 
-TEST_CASE("Statistics refer to the initial batch size, whatever the batch size of the steps") {
-    support::Random random(12);
-    const NoisyQuadratic problem(300, 1, 5, random);
+TEST_CASE("Statistics refer to the initial batch size, whatever the batch sizes of the steps") {
+    const NoisyQuadratic problem(200, 1, 5, 12);
+    Noise noise(13);
+    NoiseScaleEstimator mixed;
     for (const int replicas : {2, 4, 16}) {
         for (const double scale : {0.5, 1.0, 8.0}) {
             NoiseScaleEstimator estimator;
-            for (int i = 0; i < 1500; ++i) estimator.observe(problem.step(replicas, scale, random));
-            CHECK(relative_error(estimator.statistics().squared_norm, 1) < 0.1);
+            for (int i = 0; i < 300; ++i) {
+                const GradientNorms step = problem.step(replicas, scale, noise);
+                estimator.observe(step);
+                mixed.observe(step);
+            }
+            CHECK(relative_error(estimator.statistics().squared_norm, 1) < 0.25);
             CHECK(relative_error(estimator.statistics().variance, 5) < 0.05);
         }
     }
+    CHECK(relative_error(mixed.statistics().squared_norm, 1) < 0.05);
+    CHECK(relative_error(mixed.statistics().variance, 5) < 0.05);
 }
 
-TEST_CASE("A single replica learns the same from successive gradients, given as vectors or as norms") {
-    support::Random random(13);
-    const NoisyQuadratic problem(300, 2, 3, random);
-    NoiseScaleEstimator by_vectors, by_norms;
-    std::vector<double> previous = problem.sample(1, random);
-    CHECK_FALSE(by_vectors.observe_single(previous, 1));
-    CHECK(by_vectors.empty());
-    for (int i = 0; i < 2000; ++i) {
-        const std::vector<double> g = problem.sample(1, random);
-        CHECK(by_vectors.observe_single(g, 1));
-        double before = 0, now = 0, sum = 0;
-        for (std::size_t k = 0; k < g.size(); ++k) {
-            before += previous[k] * previous[k];
-            now += g[k] * g[k];
-            sum += (g[k] + previous[k]) * (g[k] + previous[k]);
-        }
-        CHECK(by_norms.observe_pair(before, now, sum, 1));
-        previous = g;
+TEST_CASE("A single replica whose batch size changes from step to step learns the same statistics") {
+    const NoisyQuadratic problem(500, 1, 2, 31);
+    Noise noise(32);
+    GradientStream stream(problem.size());
+    NoiseScaleEstimator estimator;
+    for (int t = 0; t < 3000; ++t) {
+        const double scale = t % 3 == 0 ? 4 : 0.5;
+        stream.begin_step(scale);
+        stream.add(problem.sample(scale, noise));
+        if (const auto norms = stream.end_step()) CHECK(estimator.observe(*norms));
     }
-    CHECK(by_vectors.differenced());
-    CHECK(relative_error(by_vectors.statistics().squared_norm, 2) < 0.05);
-    CHECK(relative_error(by_vectors.statistics().variance, 3) < 0.05);
-    CHECK(by_norms.statistics().squared_norm == doctest::Approx(by_vectors.statistics().squared_norm));
-    CHECK(by_norms.statistics().variance == doctest::Approx(by_vectors.statistics().variance));
+    CHECK(estimator.differenced());
+    CHECK(relative_error(estimator.statistics().squared_norm, 1) < 0.05);
+    CHECK(relative_error(estimator.statistics().variance, 2) < 0.05);
+}
+
+TEST_CASE("While training moves the parameters the averages follow the truth") {
+    // SGD on the quadratic itself: gradients shrink with the distance, noise stays.
+    const std::size_t n = 400;
+    support::Random random(41);
+    Noise noise(42);
+    const std::vector<double> curvature = random_vector(n, random, 0.5, 2);
+    std::vector<double> distance = random_vector(n, random, -1, 1), g(n);
+    GradientStream stream(n);
+    NoiseScaleEstimator estimator;
+    double norm = 0, weight = 0;
+    for (int t = 0; t < 1500; ++t) {
+        double truth = 0;
+        stream.begin_step(1);
+        std::vector<double> mean(n);
+        for (int q = 0; q < 4; ++q) {
+            for (std::size_t i = 0; i < n; ++i) {
+                g[i] = curvature[i] * distance[i] + 0.2 * noise();
+                mean[i] += g[i] / 4;
+            }
+            stream.add(g);
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            truth += std::pow(curvature[i] * distance[i], 2);
+            distance[i] -= 5e-4 * mean[i];
+        }
+        norm = 0.999 * norm + 0.001 * truth;
+        weight = 0.999 * weight + 0.001;
+        estimator.observe(stream.end_step().value());
+    }
+    CHECK(relative_error(estimator.statistics().squared_norm, norm / weight) < 0.02);
+    // Four microbatches that are a batch of scale 1: variance of one is 4 times that at the initial batch.
+    CHECK(relative_error(estimator.statistics().variance, n * 0.04 / 4) < 0.02);
+}
+
+TEST_CASE("Streamed, all at once, from several replicas or by definition: the same norms to rounding") {
+    support::Random random(51);
+    for (int round = 0; round < 200; ++round) {
+        const auto size = static_cast<std::size_t>(random.integer(1, 40));
+        const int count = random.integer(2, 9);
+        const double scale = random.between(0.1, 20);
+        const std::vector<double> moments = random_vector(size, random, 0, 2);
+        const AdamPreconditioner<double> adam{moments, random.integer(0, 20), 0.9, 1e-3};
+        std::vector<std::vector<double>> gradients;
+        for (int q = 0; q < count; ++q) gradients.push_back(random_vector(size, random));
+        const GradientNorms expected = norms_by_definition(gradients, scale, adam);
+
+        GradientStream stream(size);
+        CHECK(stream.parameters() == size);
+        check_equal(stream.step(gradients, scale, adam).value(), expected);
+
+        stream.begin_step(scale, adam);
+        for (const auto& g : gradients) stream.add(g);
+        check_equal(stream.end_step().value(), expected);
+
+        // Two replicas that stream a part each, then add up what they have.
+        GradientStream one(size), other(size);
+        one.begin_step(scale, adam);
+        other.begin_step(scale, adam);
+        for (std::size_t q = 0; q < gradients.size(); ++q) (q % 3 == 1 ? other : one).add(gradients[q]);
+        for (std::size_t i = 0; i < size; ++i) one.running_sum()[i] += other.running_sum()[i];
+        one.set_totals(one.sum_of_squares() + other.sum_of_squares(), one.count() + other.count());
+        check_equal(one.end_step().value(), expected);
+
+        double squares = 0;
+        for (const auto& g : gradients) squares += preconditioned_square(std::span<const double>(g), adam);
+        CHECK(squares / count == doctest::Approx(expected.mean_of_squares));
+    }
+}
+
+TEST_CASE("Gradients in single precision and Eigen's vectors are gradients like others") {
+    const std::size_t n = 33;
+    support::Random random(61);
+    GradientStream doubles(n), floats(n), eigen(n);
+    doubles.begin_step(2);
+    floats.begin_step(2);
+    eigen.begin_step(2);
+    for (int q = 0; q < 3; ++q) {
+        std::vector<float> single(n);
+        for (float& x : single) x = static_cast<float>(random.between(-1, 1));
+        const std::vector<double> wide(single.begin(), single.end());
+        doubles.add(wide);
+        floats.add(single);
+        eigen.add(as_span(Eigen::Map<const Eigen::VectorXf>(single.data(), static_cast<Eigen::Index>(n))));
+    }
+    const GradientNorms expected = doubles.end_step().value();
+    check_equal(floats.end_step().value(), expected);
+    check_equal(eigen.end_step().value(), expected);
+
+    Eigen::MatrixXd matrix = Eigen::MatrixXd::Random(6, 4);
+    CHECK(as_span(matrix).size() == 24);
+    CHECK(as_span(matrix.col(1)).data() == matrix.data() + 6);
+    CHECK_THROWS_AS((void)as_span(matrix.row(1)), std::invalid_argument);
+    CHECK_THROWS_AS((void)as_span(matrix.topRows(3)), std::invalid_argument);
+}
+
+TEST_CASE("Successive single gradients are paired, in the metric from before the earlier of them") {
+    support::Random random(71);
+    const std::size_t n = 12;
+    GradientStream stream(n);
+    std::vector<double> before, moments_before;
+    double scale_before = 0;
+    for (int t = 0; t < 30; ++t) {
+        const std::vector<double> g = random_vector(n, random), moments = random_vector(n, random, 0.1, 2);
+        const double scale = 1 + t / 10;
+        stream.begin_step(scale, AdamPreconditioner<double>{moments, t, 0.99, 1e-8});
+        stream.add(g);
+        const std::optional<GradientNorms> norms = stream.end_step();
+        CHECK(norms.has_value() == (t > 0));
+        if (t > 0) {
+            const AdamPreconditioner<double> metric{moments_before, t - 1, 0.99, 1e-8};
+            GradientNorms expected = norms_by_definition({before, g}, 0, metric);
+            expected.scale = 4 / (1 / scale_before + 1 / scale);
+            expected.differenced = true;
+            check_equal(*norms, expected);
+            // Adam's metric counts from its fifth update on, and a new batch size starts its moments anew.
+            CHECK(norms->restart == (t == 6 || t == 11 || t == 21));
+        }
+        before = g;
+        moments_before = moments;
+        scale_before = scale;
+    }
+}
+
+TEST_CASE("Norms in another metric start the averages afresh") {
+    const std::vector<double> moments(3, 4.0);
+    const std::vector<std::vector<double>> gradients{{1, 2, 3}, {1, 1, 1}};
+    GradientStream stream(3);
+    const auto restarts = [&](double scale, int step) {
+        return stream.step(gradients, scale, AdamPreconditioner<double>{moments, step}).value().restart;
+    };
+    CHECK_FALSE(restarts(1, 3));
+    CHECK_FALSE(restarts(1, 4));
+    CHECK(restarts(1, 5));
+    CHECK_FALSE(restarts(1, 6));
+    CHECK(restarts(2, 7));        // the scale changes under Adam
+    CHECK(restarts(2, 0));        // moments start anew
+    CHECK_FALSE(restarts(4, 1));  // no metric, no matter
+    GradientStream sgd(3);
+    CHECK_FALSE(sgd.step(gradients, 1).value().restart);
+    CHECK_FALSE(sgd.step(gradients, 2).value().restart);
+
+    // A step that is skipped does not swallow the restart.
+    CHECK(restarts(4, 5));
+    stream.begin_step(8, AdamPreconditioner<double>{moments, 6});
+    stream.add(std::vector<double>{infinity, 0, 0});
+    CHECK_FALSE(stream.end_step().has_value());
+    CHECK(restarts(8, 7));
+
+    NoiseScaleEstimator estimator, fresh;
+    estimator.observe({5, 3, 8, 1});
+    const GradientNorms other{.mean_of_squares = 50, .square_of_mean = 20, .count = 8, .restart = true};
+    CHECK(estimator.observe(other));
+    CHECK(fresh.observe(other));
+    CHECK(estimator.statistics().squared_norm == fresh.statistics().squared_norm);
+    CHECK(estimator.statistics().variance == fresh.statistics().variance);
+}
+
+TEST_CASE("Rescaled moments of Adam keep their corrected value") {
+    for (const double beta : {0.9, 0.999}) {
+        const double moment = 0.37, corrected = moment / (1 - std::pow(beta, 50));
+        for (const int updates : {1, 7, 50, 1000}) {
+            const double rescaled = moment * adam_moment_rescaling(beta, 50, updates);
+            CHECK(rescaled / (1 - std::pow(beta, updates)) == doctest::Approx(corrected));
+        }
+        CHECK(adam_moment_rescaling(beta, 50) == 0);
+    }
+    CHECK_THROWS_AS((void)adam_moment_rescaling(1, 5), std::invalid_argument);
+    CHECK_THROWS_AS((void)adam_moment_rescaling(0.9, 0), std::invalid_argument);
+    CHECK_THROWS_AS((void)adam_moment_rescaling(0.9, 3, -1), std::invalid_argument);
+}
+
+TEST_CASE("The statistics of parameter groups add up to those of the whole") {
+    const NoisyQuadratic problem(90, 2, 3, 81);
+    const std::vector<std::size_t> ends{0, 7, 40, 90};
+    Noise noise(82);
+    GroupedNoiseScale groups(3);
+    NoiseScaleEstimator whole;
+    GradientStream all(90);
+    std::vector<GradientStream> streams;
+    for (std::size_t g = 0; g < 3; ++g) streams.emplace_back(ends[g + 1] - ends[g]);
+    for (int t = 0; t < 500; ++t) {
+        std::vector<GradientNorms> norms;
+        all.begin_step(1);
+        for (GradientStream& stream : streams) stream.begin_step(1);
+        for (int q = 0; q < 4; ++q) {
+            const std::vector<double> gradient = problem.sample(0.25, noise);
+            all.add(gradient);
+            for (std::size_t g = 0; g < 3; ++g)
+                streams[g].add(std::span(gradient).subspan(ends[g], ends[g + 1] - ends[g]));
+        }
+        for (GradientStream& stream : streams) norms.push_back(stream.end_step().value());
+        CHECK(groups.observe(norms));
+        whole.observe(all.end_step().value());
+    }
+    const GradientStatistics sum = groups.statistics();
+    CHECK(sum.squared_norm == doctest::Approx(whole.statistics().squared_norm));
+    CHECK(sum.variance == doctest::Approx(whole.statistics().variance));
+    CHECK(sum.squared_norm ==
+          doctest::Approx(groups.statistics(0).squared_norm + groups.statistics(1).squared_norm +
+                          groups.statistics(2).squared_norm));
+
+    // One group that is not finite: the step counts for none.
+    std::vector<GradientNorms> broken(3, GradientNorms{5, 3, 8, 1});
+    broken[2].mean_of_squares = infinity;
+    CHECK_FALSE(groups.observe(broken));
+    CHECK(groups.statistics().squared_norm == sum.squared_norm);
+    CHECK(groups.statistics().variance == sum.variance);
+
+    // Each group is kept from being negative by itself.
+    GroupedNoiseScale two(2);
+    CHECK(two.statistics().variance == 0);
+    two.observe(std::vector<GradientNorms>{{10, 1, 2, 1}, {4, 4, 2, 1}});
+    CHECK(two.statistics().squared_norm == doctest::Approx(0 + 4));
+    CHECK(two.statistics().variance == doctest::Approx(9 + 1e-6));
+    two.reset();
+    CHECK(two.statistics().variance == 0);
+
+    CHECK_THROWS_AS(GroupedNoiseScale(0), std::invalid_argument);
+    CHECK_THROWS_AS(two.observe(broken), std::invalid_argument);
 }
 
 TEST_CASE("The averages weigh a step N steps ago by theta^N, corrected for the start") {
@@ -139,31 +390,48 @@ TEST_CASE("The averages weigh a step N steps ago by theta^N, corrected for the s
     }
 }
 
-TEST_CASE("Several replicas after a differenced phase start afresh") {
+TEST_CASE("Several gradients after a differenced phase start afresh") {
     NoiseScaleEstimator estimator, fresh;
-    for (int i = 0; i < 10; ++i) estimator.observe_single(std::vector<double>{1.0 * i, 2.0}, 1);
+    GradientStream stream(2);
+    for (int i = 0; i < 10; ++i) {
+        stream.begin_step(1);
+        stream.add(std::vector<double>{1.0 * i, 2.0});
+        if (const auto norms = stream.end_step()) estimator.observe(*norms);
+    }
     CHECK(estimator.differenced());
-    const GradientNorms step{5, 3, 8, 2};
+    const GradientNorms step = stream.step(std::vector<std::vector<double>>{{1, 2}, {2, 1}}, 2).value();
     CHECK(estimator.observe(step));
     CHECK(fresh.observe(step));
     CHECK_FALSE(estimator.differenced());
     CHECK(estimator.statistics().squared_norm == fresh.statistics().squared_norm);
     CHECK(estimator.statistics().variance == fresh.statistics().variance);
-    // The gradient of before is gone as well.
-    CHECK_FALSE(estimator.observe_single(std::vector<double>{1.0, 2.0}, 1));
+    // The gradient of before is gone as well, and so after a restart of the job.
+    const std::vector<std::vector<double>> single{{1, 2}};
+    CHECK_FALSE(stream.step(single, 1).has_value());
+    CHECK(stream.step(single, 1).has_value());
+    stream.forget();
+    CHECK_FALSE(stream.step(single, 1).has_value());
 }
 
-TEST_CASE("Steps whose norms are not finite are skipped") {
+TEST_CASE("Steps that are not finite are skipped") {
     NoiseScaleEstimator estimator;
     CHECK(estimator.observe({5, 3, 8, 1}));
     const GradientStatistics before = estimator.statistics();
     CHECK_FALSE(estimator.observe({infinity, 3, 8, 1}));
     CHECK_FALSE(estimator.observe({5, std::nan(""), 8, 1}));
+    CHECK_FALSE(estimator.observe({5, 1e308, 8, 1}));
     CHECK_FALSE(estimator.observe_pair(1, infinity, 1, 1));
-    CHECK_FALSE(estimator.observe_single(std::vector<double>{1, std::nan("")}, 1));
     CHECK_FALSE(estimator.differenced());
     CHECK(estimator.statistics().squared_norm == before.squared_norm);
     CHECK(estimator.statistics().variance == before.variance);
+
+    GradientStream stream(2);
+    const std::vector<std::vector<double>> good{{1, 2}}, bad{{1, std::nan("")}}, huge{{1e200, 1}};
+    CHECK_FALSE(stream.step(good, 1).has_value());
+    CHECK_FALSE(stream.step(bad, 1).has_value());
+    CHECK_FALSE(stream.step(huge, 1).has_value());
+    // The last good gradient is still there to be paired with.
+    CHECK(stream.step(good, 1).value().square_of_mean == doctest::Approx(5));
 }
 
 TEST_CASE("Statistics are never negative, and none at all before the first step") {
@@ -188,9 +456,79 @@ TEST_CASE("What cannot be a step is refused") {
     CHECK_THROWS_AS(estimator.observe({5, 3, 2, std::nan("")}), std::invalid_argument);
     CHECK_THROWS_AS(estimator.observe({-5, 3, 2, 1}), std::invalid_argument);
     CHECK_THROWS_AS(estimator.observe_pair(5, 3, -1, 1), std::invalid_argument);
-    CHECK_THROWS_AS(estimator.observe_single({}, 1), std::invalid_argument);
-    estimator.observe_single(std::vector<double>{1, 2}, 1);
-    CHECK_THROWS_AS(estimator.observe_single(std::vector<double>{1, 2, 3}, 1), std::invalid_argument);
+    CHECK_THROWS_AS(estimator.observe_pair(5, 3, 1, 0), std::invalid_argument);
     CHECK_THROWS_AS(NoiseScaleEstimator(1), std::invalid_argument);
     CHECK(estimator.empty());
+
+    const std::vector<double> two{1, 2}, three{1, 2, 3};
+    CHECK_THROWS_AS(GradientStream(0), std::invalid_argument);
+    GradientStream stream(2);
+    CHECK_THROWS_AS(stream.add(two), std::invalid_argument);
+    CHECK_THROWS_AS(stream.end_step(), std::invalid_argument);
+    CHECK_THROWS_AS(stream.set_totals(1, 2), std::invalid_argument);
+    CHECK_THROWS_AS(stream.begin_step(0), std::invalid_argument);
+    stream.begin_step(1);
+    CHECK_THROWS_AS(stream.end_step(), std::invalid_argument);
+    CHECK_THROWS_AS(stream.add(three), std::invalid_argument);
+    stream.add(two);
+    CHECK_THROWS_AS(stream.set_totals(1, 0), std::invalid_argument);
+    CHECK_FALSE(stream.end_step().has_value());
+    using Adam = AdamPreconditioner<double>;
+    CHECK_THROWS_AS(stream.begin_step(1, Adam{three, 9}), std::invalid_argument);
+    CHECK_THROWS_AS(stream.begin_step(1, Adam{two, -1}), std::invalid_argument);
+    CHECK_THROWS_AS(stream.begin_step(1, Adam{two, 9, 1}), std::invalid_argument);
+    CHECK_THROWS_AS(stream.begin_step(1, Adam{two, 9, 0.9, 0}), std::invalid_argument);
+}
+
+TEST_CASE("Statistics from two batch sizes give back the signal and the fluctuation that made them") {
+    support::Random random(91);
+    for (int round = 0; round < 200; ++round) {
+        const double initial = random.integer(1, 200), signal = random.between(0, 2),
+                     fluctuation = random.between(0, 2);
+        const BatchDependentEfficiency truth{initial, signal, fluctuation};
+        std::vector<GradientAtBatch> measured;
+        for (const double scale : {1.0, 4.0, 30.0}) {
+            const double variance = random.between(0.1, 1e6);
+            const double ratio = truth.squared_norm_over_variance(scale * initial);
+            measured.push_back({scale * initial, {ratio * variance, variance}});
+        }
+        for (const std::size_t sizes : {2u, 3u}) {
+            const auto found = efficiency_from_batches(std::span(measured).first(sizes), initial);
+            CHECK(found.signal == doctest::Approx(signal));
+            CHECK(found.fluctuation == doctest::Approx(fluctuation));
+            CHECK(found.efficiency(initial) == doctest::Approx(1));
+            CHECK(found.efficiency(9 * initial) == doctest::Approx(truth.efficiency(9 * initial)));
+        }
+        // From one size only: the plain formula.
+        const NoiseScaleEfficiency plain{initial, measured[1].gradient};
+        const auto one = efficiency_from_batches(std::span(measured).subspan(1, 1), initial);
+        CHECK(one.efficiency(50 * initial) == doctest::Approx(plain.efficiency(50 * initial)));
+    }
+}
+
+TEST_CASE("Neither part of the squared norm is negative, and the fit is the best with that") {
+    support::Random random(92);
+    for (int round = 0; round < 300; ++round) {
+        std::vector<GradientAtBatch> measured;
+        const int count = random.integer(1, 5);
+        for (int i = 0; i < count; ++i)
+            measured.push_back({std::exp2(random.integer(0, 6)), {random.between(0, 1), 1}});
+        const auto found = efficiency_from_batches(measured, 1);
+        CHECK(found.signal >= 0);
+        CHECK(found.fluctuation >= 0);
+        const auto squares = [&](double signal, double fluctuation) {
+            double sum = 0;
+            for (const GradientAtBatch& at : measured)
+                sum += std::pow(signal + fluctuation / at.total_batch - at.gradient.squared_norm, 2);
+            return sum;
+        };
+        const double least = squares(found.signal, found.fluctuation);
+        for (int i = 0; i < 100; ++i)
+            CHECK(squares(random.between(0, 1), random.between(0, 2)) >= least * (1 - 1e-9) - 1e-12);
+    }
+    const std::vector<GradientAtBatch> good{{8, {1, 1}}}, no_variance{{8, {1, 0}}}, no_batch{{0, {1, 1}}};
+    CHECK_THROWS_AS((void)efficiency_from_batches({}, 8), std::invalid_argument);
+    CHECK_THROWS_AS((void)efficiency_from_batches(good, 0), std::invalid_argument);
+    CHECK_THROWS_AS((void)efficiency_from_batches(no_variance, 8), std::invalid_argument);
+    CHECK_THROWS_AS((void)efficiency_from_batches(no_batch, 8), std::invalid_argument);
 }

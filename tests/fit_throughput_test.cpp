@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "goodput/fit/prediction_interval.hpp"
-#include "support/profiles.hpp"
+#include "support/published_fits.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
@@ -537,59 +537,18 @@ TEST_CASE("Intervals: as wide as the noise where all is measured, wider where th
 }
 
 TEST_SUITE("data") {
-    // Root mean square errors of ln(step time) over all of an application's placements of the released fit of
-    // Pollux and Sia: objective, bounds, start and tolerance (1e-5) as published, scipy 1.10's L-BFGS-B with
-    // the exact gradient. Made by benchmarks/published_fit.py, column `step`.
-    struct Published {
-        const char* application;
-        const char* type;
-        double step_rmsle;
-    };
-    constexpr std::array<Published, 18> published{{
-        {"bert", "aws", 0.122099},
-        {"bert", "dgx-ext", 0.032418},
-        {"bert", "rtx", 0.097652},
-        {"cifar10", "aws", 0.199349},
-        {"cifar10", "dgx-ext", 0.059592},
-        {"cifar10", "rtx", 0.147934},
-        {"deepspeech2", "aws", 0.108778},
-        {"deepspeech2", "dgx-ext", 0.085379},
-        {"deepspeech2", "rtx", 0.111737},
-        {"imagenet", "aws", 0.147493},
-        {"imagenet", "dgx-ext", 0.102341},
-        {"imagenet", "rtx", 0.083321},
-        {"ncf", "aws", 0.240115},
-        {"ncf", "dgx-ext", 0.155137},
-        {"ncf", "rtx", 0.088394},
-        {"yolov3", "aws", 0.126282},
-        {"yolov3", "dgx-ext", 0.273341},
-        {"yolov3", "rtx", 0.127175},
-    }};
-
-    std::vector<ThroughputSample> measured(const Published& row) {
-        const std::string folder = std::string(GOODPUT_DATA_DIR "/sia/profiles/") + row.application;
-        std::vector<ThroughputSample> samples;
-        for (const PlacementSample& placement : support::read_profile(folder, row.type).placements) {
-            Shape shape{static_cast<int>(placement.gpus_by_node.size()), 0};
-            for (const int gpus : placement.gpus_by_node) shape.gpus += gpus;
-            samples.push_back(
-                {shape, {placement.atomic_batch, 0}, placement.step_seconds, placement.sync_seconds});
-        }
-        return samples;
-    }
-
     TEST_CASE("Measured profiles: no application on any GPU type is fitted worse than by the published fit") {
         ThroughputFitter fitter;
         double ours = 0, theirs = 0;
-        for (const Published& row : published) {
-            const ThroughputFit fit = fitter.fit(measured(row));
+        for (const support::PublishedFit& row : support::published_fits) {
+            const ThroughputFit fit = fitter.fit(support::measured_samples(row.application, row.type));
             CAPTURE(row.application);
             CAPTURE(row.type);
             CAPTURE(fit.report());
             CHECK(fit.status == FitStatus::converged);
             CHECK(fit.step_rmsle <= 1.01 * row.step_rmsle);
-            ours += std::log(fit.step_rmsle) / published.size();
-            theirs += std::log(row.step_rmsle) / published.size();
+            ours += std::log(fit.step_rmsle) / support::published_fits.size();
+            theirs += std::log(row.step_rmsle) / support::published_fits.size();
         }
         // 0.0904 against 0.1152.
         CHECK(std::exp(ours) < 0.8 * std::exp(theirs));
@@ -601,8 +560,8 @@ TEST_SUITE("data") {
         ThroughputFitter fitter;
         double of_measured_shapes = 0, of_other_shapes = 0;
         int rounds_measured = 0, rounds_other = 0;
-        for (const Published& row : published) {
-            const std::vector<ThroughputSample> all = measured(row);
+        for (const support::PublishedFit& row : support::published_fits) {
+            const std::vector<ThroughputSample> all = support::measured_samples(row.application, row.type);
             for (int round = 0; round < 50; ++round) {
                 const std::vector<ThroughputSample> samples =
                     history(all, static_cast<std::size_t>(random.integer(5, 30)), random);

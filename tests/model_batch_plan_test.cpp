@@ -1,9 +1,11 @@
 #include "goodput/model/batch_plan.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "support/published_batch_grid.hpp"
@@ -16,6 +18,7 @@ using namespace goodput;
 namespace {
 
 static_assert(ThroughputModel<PolluxThroughput>);
+static_assert(ThroughputModel<RefinedThroughput>);
 static_assert(EfficiencyModel<NoiseScaleEfficiency>);
 static_assert(EfficiencyModel<FullEfficiency>);
 struct Nothing {};
@@ -25,12 +28,15 @@ static_assert(!ThroughputModel<NoiseScaleEfficiency>);
 static_assert(!EfficiencyModel<PolluxThroughput>);
 
 // The same models under other names, so that the search over all plans is used.
+template <class Throughput>
 struct UserThroughput {
-    PolluxThroughput model;
+    Throughput model;
     [[nodiscard]] double iteration_seconds(Shape shape, BatchPlan plan) const {
         return model.iteration_seconds(shape, plan);
     }
 };
+template <class Throughput>
+UserThroughput(Throughput) -> UserThroughput<Throughput>;
 struct UserEfficiency {
     NoiseScaleEfficiency model;
     [[nodiscard]] double efficiency(double total) const { return model.efficiency(total); }
@@ -48,38 +54,93 @@ double some_seconds(Random& random, double most) {
     return random.chance(0.15) ? 1e-8 : log_between(random, most * 1e-5, most);
 }
 
+template <class Throughput>
 struct Case {
-    PolluxThroughput model;
+    Throughput model;
     NoiseScaleEfficiency efficiency;
     Shape shape;
     BatchLimits limits;
 };
 
-Case random_case(Random& random, int largest_batch, int largest_atomic, int most_gpus) {
-    Case c;
-    c.model = {some_seconds(random, 1),
-               some_seconds(random, 0.1),
-               some_seconds(random, 1),
-               some_seconds(random, 0.1),
-               some_seconds(random, 0.1),
-               some_seconds(random, 0.1),
-               1};
-    if (random.chance(0.8)) c.model.gamma = random.chance(0.2) ? 10 : random.between(1, 10);
-    c.limits.initial_batch = static_cast<int>(log_between(random, 1, largest_batch));
-    c.limits.max_batch = random.integer(c.limits.initial_batch, largest_batch);
-    c.limits.min_atomic_batch = static_cast<int>(log_between(random, 1, largest_atomic));
-    c.limits.max_atomic_batch = random.integer(c.limits.min_atomic_batch, largest_atomic);
+// How large cases may be.
+struct Sizes {
+    int batch, atomic, gpus;
+};
+
+double some_gamma(Random& random) {
+    if (random.chance(0.2)) return 1;
+    return random.chance(0.2) ? 10 : random.between(1, 10);
+}
+
+void randomise(PolluxThroughput& model, Random& random, const Sizes&) {
+    model = {some_seconds(random, 1),   some_seconds(random, 0.1), some_seconds(random, 1),
+             some_seconds(random, 0.1), some_seconds(random, 0.1), some_seconds(random, 0.1),
+             some_gamma(random)};
+}
+
+// Up to a dozen measured batches, some of them no integers, some beyond the limits, some side by side; half
+// or twice the line at each, so that time falls with the batch or starts below zero on many pieces.
+void randomise(RefinedThroughput& model, Random& random, const Sizes& largest) {
+    model = {};
+    model.alpha_c = some_seconds(random, 1);
+    model.beta_c = some_seconds(random, 0.1);
+    const double spread = random.chance(0.3) ? 1.1 : 2;
+    const bool integers = random.chance(0.7);
+    for (int left = random.integer(0, 12); left > 0; --left) {
+        const double batch = log_between(random, 1, 1.5 * largest.atomic);
+        model.batches.push_back(
+            {integers ? std::floor(batch) : batch, log_between(random, 1 / spread, spread)});
+    }
+    std::sort(model.batches.begin(), model.batches.end(),
+              [](const BatchFactor& a, const BatchFactor& b) { return a.batch < b.batch; });
+    const auto same = [](const BatchFactor& a, const BatchFactor& b) { return a.batch == b.batch; };
+    model.batches.erase(std::unique(model.batches.begin(), model.batches.end(), same), model.batches.end());
+    model.alone = random.between(0.7, 1.3);
+    model.straggling = random.between(-0.1, 0.3);
+    model.node_seconds = some_seconds(random, 0.5);
+    model.node_gpus = random.between(-1, 2);
+    model.network_seconds = some_seconds(random, 1);
+    model.network_gpus = random.between(-1, 2);
+    model.network_nodes = random.between(-1, 2);
+    model.network_ring = random.between(0.5, 2);
+    model.gamma = some_gamma(random);
+    if (random.chance(0.3)) model.shapes = {{{1, 1}, 1.2, 1}, {{1, 2}, 0.8, 2}, {{2, 4}, 1.1, 0}};
+}
+
+// Pollux's model in either form, where synchronising takes as long with more replicas.
+template <class Throughput>
+Throughput as(const PolluxThroughput& model) {
+    if constexpr (std::is_same_v<Throughput, RefinedThroughput>)
+        return {.alpha_c = model.alpha_c,
+                .beta_c = model.beta_c,
+                .batches = {{4, 1}, {8, 1}, {1024, 1}},
+                .node_seconds = model.alpha_r,
+                .network_seconds = model.alpha_n,
+                .gamma = model.gamma};
+    else
+        return model;
+}
+
+template <class Throughput>
+Case<Throughput> random_case(Random& random, const Sizes& largest) {
+    Case<Throughput> c;
+    randomise(c.model, random, largest);
+    c.limits.initial_batch = static_cast<int>(log_between(random, 1, largest.batch));
+    c.limits.max_batch = random.integer(c.limits.initial_batch, largest.batch);
+    c.limits.min_atomic_batch = static_cast<int>(log_between(random, 1, largest.atomic));
+    c.limits.max_atomic_batch = random.integer(c.limits.min_atomic_batch, largest.atomic);
     c.limits.single_gpu_accumulates = random.chance(0.5);
     c.efficiency.initial_batch = c.limits.initial_batch;
     if (!random.chance(0.1)) c.efficiency.gradient.variance = log_between(random, 1e-3, 1e5);
     if (!random.chance(0.1)) c.efficiency.gradient.squared_norm = log_between(random, 1e-3, 1e3);
-    const int gpus = random.chance(0.15) ? 1 : random.integer(1, most_gpus);
+    const int gpus = random.chance(0.15) ? 1 : random.integer(1, largest.gpus);
     c.shape = {random.integer(1, std::min(gpus, 4)), gpus};
     return c;
 }
 
 // Whether the fast plan is as good as the best of all plans, legal, and worth what it says.
-void check_exact(const Case& c, const BestPlan& fast, const BestPlan& all) {
+template <class Throughput>
+void check_exact(const Case<Throughput>& c, const BestPlan& fast, const BestPlan& all) {
     REQUIRE((fast.goodput > 0) == (all.goodput > 0));
     if (all.goodput == 0) {
         CHECK(fast.plan == BatchPlan{});
@@ -91,12 +152,13 @@ void check_exact(const Case& c, const BestPlan& fast, const BestPlan& all) {
     CHECK(std::abs(worth - fast.goodput) <= 1e-12 * worth);
 }
 
-void check_many(std::uint64_t seed, int cases, int largest_batch, int largest_atomic, int most_gpus) {
+template <class Throughput>
+void check_many(std::uint64_t seed, int cases, const Sizes& largest) {
     Random random(seed);
     int legal = 0;
     for (int i = 0; i < cases; ++i) {
         CAPTURE(i);
-        const Case c = random_case(random, largest_batch, largest_atomic, most_gpus);
+        const auto c = random_case<Throughput>(random, largest);
         const BestPlan fast = best_batch_plan(c.model, c.efficiency, c.shape, c.limits);
         const BestPlan all =
             best_batch_plan(UserThroughput{c.model}, UserEfficiency{c.efficiency}, c.shape, c.limits);
@@ -109,23 +171,28 @@ void check_many(std::uint64_t seed, int cases, int largest_batch, int largest_at
 }  // namespace
 
 TEST_CASE("the fast search finds the optimum over all batch plans: small batches, where rounding matters") {
-    check_many(1, 60000, 60, 20, 8);
+    check_many<PolluxThroughput>(1, 60000, {60, 20, 8});
+    check_many<RefinedThroughput>(11, 60000, {60, 20, 8});
 }
 
 TEST_CASE("the fast search finds the optimum over all batch plans: little memory, much accumulation") {
-    check_many(2, 20000, 600, 12, 6);
+    check_many<PolluxThroughput>(2, 20000, {600, 12, 6});
+    check_many<RefinedThroughput>(12, 20000, {600, 12, 6});
 }
 
 TEST_CASE("the fast search finds the optimum over all batch plans: medium and large batches") {
-    check_many(3, 10000, 1000, 300, 16);
-    check_many(4, 300, 33000, 4096, 16);
+    check_many<PolluxThroughput>(3, 10000, {1000, 300, 16});
+    check_many<PolluxThroughput>(4, 300, {33000, 4096, 16});
+    check_many<RefinedThroughput>(13, 10000, {1000, 300, 64});
+    check_many<RefinedThroughput>(14, 300, {33000, 4096, 64});
 }
 
-TEST_CASE("full efficiency is the limit of a noise scale without end") {
+TEST_CASE_TEMPLATE("full efficiency is the limit of a noise scale without end", Throughput, PolluxThroughput,
+                   RefinedThroughput) {
     Random random(5);
     for (int i = 0; i < 5000; ++i) {
         CAPTURE(i);
-        Case c = random_case(random, 300, 64, 8);
+        auto c = random_case<Throughput>(random, {300, 64, 8});
         c.efficiency.gradient = {0, random.chance(0.5) ? 0.0 : 3.0};
         const BestPlan full = best_batch_plan(c.model, FullEfficiency{}, c.shape, c.limits);
         const BestPlan noise = best_batch_plan(c.model, c.efficiency, c.shape, c.limits);
@@ -134,11 +201,12 @@ TEST_CASE("full efficiency is the limit of a noise scale without end") {
     }
 }
 
-TEST_CASE("shapes searched together give what each gives alone, in any order") {
+TEST_CASE_TEMPLATE("shapes searched together give what each gives alone, in any order", Throughput,
+                   PolluxThroughput, RefinedThroughput) {
     Random random(6);
     for (int i = 0; i < 1000; ++i) {
         CAPTURE(i);
-        const Case c = random_case(random, 4000, 1000, 1);
+        const auto c = random_case<Throughput>(random, {4000, 1000, 1});
         std::vector<Shape> shapes{{1, 1}, {1, 2}, {1, 4}};
         const int most_nodes = random.integer(2, 80);
         for (int n = 2; n <= most_nodes; ++n) shapes.push_back({n, 4 * n});
@@ -148,20 +216,21 @@ TEST_CASE("shapes searched together give what each gives alone, in any order") {
         std::vector<BestPlan> together(shapes.size());
         best_batch_plans(c.model, c.efficiency, shapes, c.limits, together);
         for (std::size_t k = 0; k < shapes.size(); ++k) {
-            Case one = c;
+            auto one = c;
             one.shape = shapes[k];
             check_exact(one, together[k], best_batch_plan(c.model, c.efficiency, shapes[k], c.limits));
         }
     }
     std::vector<BestPlan> too_few(1);
     const std::array<Shape, 2> two{Shape{1, 1}, Shape{1, 2}};
-    CHECK_THROWS_AS(best_batch_plans(PolluxThroughput{}, FullEfficiency{}, two, BatchLimits{}, too_few),
+    CHECK_THROWS_AS(best_batch_plans(Throughput{}, FullEfficiency{}, two, BatchLimits{}, too_few),
                     std::invalid_argument);
 }
 
-TEST_CASE("equal plans: fewest accumulation steps, then the smallest atomic batch") {
+TEST_CASE_TEMPLATE("equal plans: fewest accumulation steps, then the smallest atomic batch", Throughput,
+                   PolluxThroughput, RefinedThroughput) {
     // Powers of two, so that ties are exact: time in proportion to the batch, and every example counts.
-    const PolluxThroughput linear{.beta_c = 0.125};
+    const auto linear = as<Throughput>({.beta_c = 0.125});
     const BatchLimits limits{
         .initial_batch = 8, .max_batch = 64, .min_atomic_batch = 2, .max_atomic_batch = 16};
     for (const int gpus : {1, 2, 4}) {
@@ -171,7 +240,7 @@ TEST_CASE("equal plans: fewest accumulation steps, then the smallest atomic batc
         CHECK(best_batch_plan(UserThroughput{linear}, FullEfficiency{}, shape, limits).plan == expected);
     }
     // Synchronisation that is not hidden and no constant time: only the total batch matters.
-    const PolluxThroughput no_overlap{.beta_c = 0.125, .alpha_r = 0.5, .gamma = 1};
+    const auto no_overlap = as<Throughput>({.beta_c = 0.125, .alpha_r = 0.5, .gamma = 1});
     const BatchLimits forced{
         .initial_batch = 64, .max_batch = 64, .min_atomic_batch = 1, .max_atomic_batch = 16};
     CHECK(best_batch_plan(no_overlap, FullEfficiency{}, {1, 2}, forced).plan == BatchPlan{16, 1});
@@ -184,7 +253,7 @@ TEST_CASE("the search over integers is never worse than the published grid of fi
     int compared = 0, better = 0;
     for (int i = 0; i < 20000; ++i) {
         CAPTURE(i);
-        const Case c = random_case(random, 20000, 2000, 64);
+        const auto c = random_case<PolluxThroughput>(random, {20000, 2000, 64});
         const BestPlan best = best_batch_plan(c.model, c.efficiency, c.shape, c.limits);
         const support::GridPlan grid =
             support::published_batch_grid(c.model, c.efficiency, c.shape, c.limits, true);
@@ -223,8 +292,9 @@ TEST_CASE("a single GPU that must accumulate does so above the initial batch, an
     CHECK(best_batch_plan(model, noisy, {1, 2}, limits).plan.accumulation_steps == 0);
 }
 
-TEST_CASE("no legal plan, or a model that predicts no positive finite time: an empty plan") {
-    const PolluxThroughput model{.alpha_c = 0.1, .beta_c = 0.001};
+TEST_CASE_TEMPLATE("no legal plan, or a model that predicts no positive finite time: an empty plan",
+                   Throughput, PolluxThroughput, RefinedThroughput) {
+    const auto model = as<Throughput>({.alpha_c = 0.1, .beta_c = 0.001});
     const FullEfficiency full;
     const BatchLimits limits{16, 64, 4, 8};
     const auto empty = [](const BestPlan& best) { return best.goodput == 0 && best.plan == BatchPlan{}; };
@@ -235,19 +305,23 @@ TEST_CASE("no legal plan, or a model that predicts no positive finite time: an e
     CHECK(empty(best_batch_plan(model, full, {1, 1}, {16, 64, 8, 7})));
     CHECK(empty(best_batch_plan(model, full, {1, 1}, {16, 15, 4, 8})));
     CHECK(empty(best_batch_plan(model, full, {1, 1}, {5, 5, 2, 4})));  // no product of two such integers is 5
-    CHECK(empty(best_batch_plan(PolluxThroughput{}, full, {1, 1}, limits)));
+    CHECK(empty(best_batch_plan(Throughput{}, full, {1, 1}, limits)));
+    CHECK(empty(best_batch_plan(as<Throughput>({}), full, {1, 1}, limits)));
     const double nan = std::numeric_limits<double>::quiet_NaN(),
                  infinite = std::numeric_limits<double>::infinity();
     for (const double bad : {nan, infinite}) {
-        CHECK(empty(best_batch_plan(PolluxThroughput{.alpha_c = bad, .beta_c = 1}, full, {1, 2}, limits)));
-        CHECK(empty(best_batch_plan(PolluxThroughput{.alpha_c = 1, .beta_c = bad}, full, {1, 2}, limits)));
-        CHECK(empty(best_batch_plan(UserThroughput{{.alpha_c = bad}}, full, {1, 2}, limits)));
+        for (const PolluxThroughput& broken :
+             {PolluxThroughput{.alpha_c = bad, .beta_c = 1}, PolluxThroughput{.alpha_c = 1, .beta_c = bad}}) {
+            const auto wrong = as<Throughput>(broken);
+            CHECK(empty(best_batch_plan(wrong, full, {1, 2}, limits)));
+            CHECK(empty(best_batch_plan(UserThroughput{wrong}, full, {1, 2}, limits)));
+        }
     }
 }
 
-TEST_CASE("extreme sizes end at once") {
+TEST_CASE_TEMPLATE("extreme sizes end at once", Throughput, PolluxThroughput, RefinedThroughput) {
     // Memory for one example, no noise limit: the best of a million accumulation steps.
-    const PolluxThroughput model{.alpha_c = 0, .beta_c = 0.01, .alpha_r = 0.1, .gamma = 2};
+    const auto model = as<Throughput>({.alpha_c = 0, .beta_c = 0.01, .alpha_r = 0.1, .gamma = 2});
     const BatchLimits limits{1, 1 << 30, 1, 1};
     const BestPlan best = best_batch_plan(model, FullEfficiency{}, {1, 2}, limits);
     CHECK(best.plan == BatchPlan{1, (1 << 29) - 1});
@@ -255,16 +329,16 @@ TEST_CASE("extreme sizes end at once") {
     const BatchLimits roomy{1, 1 << 30, 1, 1 << 30};
     CHECK(best_batch_plan(model, FullEfficiency{}, {1, 2}, roomy).plan == BatchPlan{1 << 29, 0});
     // Nothing to find, among as many plans.
-    const PolluxThroughput endless{.alpha_c = std::numeric_limits<double>::infinity()};
+    const auto endless = as<Throughput>({.alpha_c = std::numeric_limits<double>::infinity()});
     CHECK(best_batch_plan(endless, FullEfficiency{}, {1, 2}, limits).goodput == 0);
-    CHECK(best_batch_plan(PolluxThroughput{}, FullEfficiency{}, {1, 2}, limits).goodput == 0);
+    CHECK(best_batch_plan(Throughput{}, FullEfficiency{}, {1, 2}, limits).goodput == 0);
 }
 
 TEST_CASE("a fixed total batch: the fewest accumulation steps that fit in memory") {
     Random random(8);
     for (int i = 0; i < 20000; ++i) {
         CAPTURE(i);
-        Case c = random_case(random, 2000, 100, 16);
+        auto c = random_case<PolluxThroughput>(random, {2000, 100, 16});
         c.limits.single_gpu_accumulates = false;
         const int total = random.integer(1, 2000);
         const BestPlan fixed = fixed_batch_plan(c.model, c.efficiency, c.shape, c.limits, total);

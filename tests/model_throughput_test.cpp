@@ -23,7 +23,7 @@ using doctest::Approx;
 namespace {
 
 static_assert(ThroughputModel<PolluxThroughput>);
-static_assert(ThroughputModel<PipelineThroughput>);
+static_assert(ThroughputModel<PipelineThroughput<>>);
 static_assert(ThroughputModel<TabulatedThroughput>);
 static_assert(EfficiencyModel<NoiseScaleEfficiency>);
 static_assert(EfficiencyModel<FullEfficiency>);

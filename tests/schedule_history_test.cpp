@@ -35,7 +35,7 @@ TEST_CASE("the models of a history predict what was measured, on the types where
     CHECK(model.types[1].most_replicas == 16);
     CHECK(model.types[1].last_plan == BatchPlan{256, 0});
     for (const Shape shape : {Shape{1, 3}, Shape{2, 6}, Shape{3, 12}})
-        CHECK(model.types[1].throughput.iteration_seconds(shape, {100, 2}) ==
+        CHECK(model.types[1].iteration_seconds(shape, {100, 2}) ==
               doctest::Approx(truth.iteration_seconds(shape, {100, 2})).epsilon(0.01));
 }
 
@@ -58,9 +58,48 @@ TEST_CASE("a repeated measurement is averaged, not counted as another one") {
     CHECK(!noisy.has_measured(0, {1, 3}, 16));
     noisy.refit(fitter, "job");
     once.refit(fitter, "job");
-    const double a = noisy.model().types[0].throughput.iteration_seconds({1, 4}, {32, 0});
-    const double b = once.model().types[0].throughput.iteration_seconds({1, 4}, {32, 0});
+    const double a = noisy.model().types[0].iteration_seconds({1, 4}, {32, 0});
+    const double b = once.model().types[0].iteration_seconds({1, 4}, {32, 0});
     CHECK(a == doctest::Approx(b).epsilon(0.02));
+}
+
+TEST_CASE("refined models: one for every GPU type, fitted together, and again only when something changed") {
+    JobFitter<> fitter;
+    JobHistory history(3);
+    history.refit(fitter, "job");
+    CHECK(history.fits().empty());
+    CHECK_FALSE(history.model().types[1].fitted);
+    for (const Shape shape : {Shape{1, 1}, Shape{1, 2}, Shape{1, 4}, Shape{2, 8}, Shape{4, 16}})
+        for (const int batch : {16, 64, 256}) history.add(1, sample_of(shape, batch), "job");
+    history.add(0, sample_of({1, 1}, 64), "job");
+    history.refit(fitter, "job");
+    const JobModel& model = history.model();
+    for (const TypeModel& type : model.types) {
+        CHECK(type.refined());
+        CHECK(type.fitted);
+    }
+    CHECK(model.types[2].most_replicas == 0);
+    for (const Shape shape : {Shape{1, 4}, Shape{2, 8}, Shape{4, 16}})
+        CHECK(model.types[1].iteration_seconds(shape, {64, 2}) ==
+              doctest::Approx(truth.iteration_seconds(shape, {64, 2})).epsilon(0.02));
+    // The type known from one GPU borrows, and lies nearer to the truth than an empty one would.
+    CHECK(model.types[0].iteration_seconds({2, 8}, {64, 0}) ==
+          doctest::Approx(truth.iteration_seconds({2, 8}, {64, 0})).epsilon(0.5));
+    const double before = model.types[1].iteration_seconds({2, 8}, {64, 0});
+    history.refit(fitter, "job");
+    CHECK(history.model().types[1].iteration_seconds({2, 8}, {64, 0}) == before);
+}
+
+TEST_CASE("a history is bounded: the oldest measurement of the fullest shape goes first") {
+    JobHistory history(1);
+    for (int batch = 1; batch <= 200; ++batch) history.add(0, sample_of({1, 1}, batch), "job");
+    for (int batch = 1; batch <= 56; ++batch) history.add(0, sample_of({1, 2}, batch), "job");
+    CHECK(history.has_measured(0, {1, 1}, 1));
+    history.add(0, sample_of({1, 4}, 8), "job");
+    CHECK_FALSE(history.has_measured(0, {1, 1}, 1));
+    CHECK(history.has_measured(0, {1, 1}, 2));
+    CHECK(history.has_measured(0, {1, 2}, 1));
+    CHECK(history.has_measured(0, {1, 4}, 8));
 }
 
 TEST_CASE("an impossible measurement is refused and leaves the history as it was") {

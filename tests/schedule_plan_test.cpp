@@ -87,10 +87,10 @@ private:
         for (TypeModel& type : model.types) {
             if (random.chance(0.3)) continue;
             type.most_replicas = 1 << random.integer(0, 3);
-            type.throughput = {random.between(0.01, 0.3), random.between(0.0001, 0.01),
-                               random.between(0, 0.3),    random.between(0, 0.01),
-                               random.between(0, 0.1),    random.between(0, 0.01),
-                               random.between(1, 5)};
+            type.throughput = PolluxThroughput{random.between(0.01, 0.3), random.between(0.0001, 0.01),
+                                               random.between(0, 0.3),    random.between(0, 0.01),
+                                               random.between(0, 0.1),    random.between(0, 0.01),
+                                               random.between(1, 5)};
         }
         return model;
     }

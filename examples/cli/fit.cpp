@@ -1,12 +1,15 @@
 #include "fit.hpp"
 
-#include <cmath>
+#include <algorithm>
+#include <cstddef>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "job_fit.hpp"
+#include "goodput/fit/forecast.hpp"
+#include "goodput/fit/job_fit.hpp"
 #include "json_lines.hpp"
 #include "samples.hpp"
 #include "stopwatch.hpp"
@@ -17,38 +20,98 @@ namespace {
 
 constexpr const char* subject = "job";
 
-Json json_of(const goodput::PolluxThroughput& model) {
+/// A job's GPU types in the order in which they are first named.
+class Job {
+public:
+    std::size_t type_of(const std::string& gpu_type) {
+        const auto found = std::find(names.begin(), names.end(), gpu_type);
+        if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+        names.push_back(gpu_type);
+        samples.emplace_back();
+        types.emplace_back();
+        return names.size() - 1;
+    }
+    [[nodiscard]] bool measured() const {
+        return std::any_of(samples.begin(), samples.end(),
+                           [](const auto& of_type) { return !of_type.empty(); });
+    }
+
+    std::vector<std::string> names{};
+    std::vector<std::vector<goodput::ThroughputSample>> samples{};
+    std::vector<goodput::TypeFit> types{};
+};
+
+/// The parameters of Pollux's model (model/pollux.hpp) that come nearest: computing and overlap as they are,
+/// and the straight lines that meet the laws of synchronising, single shapes' factors aside, at two replicas
+/// and at eight, on one node and on two.
+goodput::PolluxThroughput published_form(const goodput::RefinedThroughput& model) {
+    goodput::RefinedThroughput laws = model;
+    laws.shapes.clear();
+    const auto line_on = [&](int nodes, double& alpha, double& beta) {
+        alpha = laws.sync_seconds({nodes, 2});
+        beta = std::max(0.0, (laws.sync_seconds({nodes, 8}) - alpha) / 6);
+    };
+    goodput::PolluxThroughput published{
+        .alpha_c = model.alpha_c, .beta_c = model.beta_c, .gamma = model.gamma};
+    line_on(2, published.alpha_n, published.beta_n);
+    line_on(1, published.alpha_r, published.beta_r);
+    return published;
+}
+
+Json json_of(const goodput::RefinedFit& fit) {
+    const goodput::RefinedThroughput& model = fit.model;
+    const goodput::PolluxThroughput published = published_form(model);
     Json json;
-    json["alpha_c"] = model.alpha_c;
-    json["beta_c"] = model.beta_c;
-    json["alpha_n"] = model.alpha_n;
-    json["beta_n"] = model.beta_n;
-    json["alpha_r"] = model.alpha_r;
-    json["beta_r"] = model.beta_r;
-    json["gamma"] = model.gamma;
+    json["alpha_c"] = published.alpha_c;
+    json["beta_c"] = published.beta_c;
+    json["alpha_n"] = published.alpha_n;
+    json["beta_n"] = published.beta_n;
+    json["alpha_r"] = published.alpha_r;
+    json["beta_r"] = published.beta_r;
+    json["gamma"] = published.gamma;
+
+    json["alone"] = model.alone;
+    json["straggling"] = model.straggling;
+    json["node_seconds"] = model.node_seconds;
+    json["node_gpus"] = model.node_gpus;
+    json["network_seconds"] = model.network_seconds;
+    json["network_gpus"] = model.network_gpus;
+    json["network_nodes"] = model.network_nodes;
+    json["network_ring"] = model.network_ring;
+    Json& batches = json["batches"] = Json::array();
+    for (const goodput::BatchFactor& at : model.batches)
+        batches.push_back({{"local_batch", at.batch}, {"factor", at.factor}});
+    Json& shapes = json["shapes"] = Json::array();
+    for (const goodput::ShapeFactor& of : model.shapes)
+        shapes.push_back(
+            {{"nodes", of.shape.nodes}, {"gpus", of.shape.gpus}, {"compute", of.compute}, {"sync", of.sync}});
+    Json& from_prior = json["from_prior"] = Json::array();
+    for (std::size_t i = 0; i < fit.identified.size(); ++i)
+        if (!fit.identified[i]) from_prior.push_back(goodput::refined_parameter_names[i]);
     return json;
 }
 
-Json json_of(const Prediction& prediction) {
+Json json_of(const goodput::Forecast& forecast) {
+    const goodput::Interval range = forecast.interval(0.9);
     Json json;
-    json["iteration_s"] = prediction.seconds;
-    json["low_s"] = prediction.low_seconds;
-    json["high_s"] = prediction.high_seconds;
+    json["iteration_s"] = forecast.median();
+    json["low_s"] = range.low;
+    json["high_s"] = range.high;
     return json;
 }
 
 /// What is asked for: one entry of "predict".
 struct Question {
     Field field;
-    std::string gpu_type{};
+    std::size_t type = 0;
     goodput::Shape shape{};
     goodput::BatchPlan plan{};
 };
 
-Question read_question(const Field& field) {
+Question read_question(const Field& field, Job& job) {
     constexpr int most = 1 << 20;
     Question question{field};
-    question.gpu_type = field["gpu_type"].text();
+    question.type = job.type_of(field["gpu_type"].text());
     question.shape.nodes = field["nodes"].count(1, most);
     question.shape.gpus = field["gpus"].count(question.shape.nodes, most);
     question.plan.atomic_batch = field["local_batch"].count(1, 1 << 30);
@@ -56,31 +119,33 @@ Question read_question(const Field& field) {
     return question;
 }
 
-Json serve(const Json& document, goodput::ThroughputFitter& fitter) {
+Json serve(const Json& document, goodput::JobFitter<>& fitter) {
     const Field line(document, subject);
-    JobFit job;
-    line["samples"].for_each(
-        [&](const Field& sample) { job.add(sample["gpu_type"].text(), read_sample(sample, subject)); });
+    Job job;
+    line["samples"].for_each([&](const Field& sample) {
+        const std::size_t type = job.type_of(sample["gpu_type"].text());
+        job.samples[type].push_back(read_sample(sample, subject));
+    });
     std::vector<Question> questions;
     if (const Field predict = line["predict"]; predict.given())
-        predict.for_each([&](const Field& question) { questions.push_back(read_question(question)); });
+        predict.for_each([&](const Field& question) { questions.push_back(read_question(question, job)); });
+    if (!questions.empty() && !job.measured())
+        questions.front().field["gpu_type"].refuse(
+            "measured, or another GPU type measured: there are no samples");
 
     const Stopwatch stopwatch;
-    job.fit(fitter, subject);
+    fitter(job.samples, job.types, subject);
     const double milliseconds = stopwatch.milliseconds();
 
     Json models = Json::object(), errors = Json::object(), predictions = Json::array();
-    for (const JobFit::OfType& type : job.types()) {
-        models[type.name] = json_of(type.fit.model);
-        errors[type.name] = type.fit.step_rmsle;
+    for (std::size_t t = 0; t < job.names.size(); ++t) {
+        if (job.samples[t].empty()) continue;
+        models[job.names[t]] = json_of(job.types[t].fit);
+        errors[job.names[t]] = job.types[t].fit.step_rmsle;
     }
-    for (const Question& question : questions) {
-        const std::optional<Prediction> prediction =
-            job.predict(question.gpu_type, question.shape, question.plan);
-        if (!prediction)
-            question.field["gpu_type"].refuse("measured, or another GPU type measured: there are no samples");
-        predictions.push_back(json_of(*prediction));
-    }
+    for (const Question& question : questions)
+        predictions.push_back(
+            json_of(goodput::Forecast(job.types[question.type].fit, question.shape, question.plan)));
     Json answer;
     answer["models"] = std::move(models);
     answer["predictions"] = std::move(predictions);
@@ -92,7 +157,7 @@ Json serve(const Json& document, goodput::ThroughputFitter& fitter) {
 }  // namespace
 
 int run_fit() {
-    goodput::ThroughputFitter fitter;
+    goodput::JobFitter fitter;
     return serve_lines(std::cin, std::cout, [&](const Json& document) { return serve(document, fitter); });
 }
 

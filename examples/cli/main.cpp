@@ -60,6 +60,12 @@ int run(int argc, char** argv) {
         ->add_option("--policy-option", plan.policy_options,
                      "Setting of the policy, key=value; may be repeated")
         ->allow_extra_args(false);
+    plan_app
+        ->add_option(
+            "--models", plan.models,
+            "published: Pollux's seven parameters, fitted to each GPU type alone, and Sia's projection "
+            "to others; refined: models of all GPU types of a job together")
+        ->capture_default_str();
     plan_app->footer(lines_footer + "\nWhat a line says is then forgotten as if it had not been read.");
 
     cli::ReplayCommand replay;

@@ -22,7 +22,8 @@ namespace cli {
 namespace {
 
 /// What is remembered of the jobs from round to round. A round's measurements are taken in on trial: they are
-/// forgotten again unless the round is kept.
+/// forgotten again unless the round is kept. `Histories`: JobHistories or RefinedJobHistories.
+template <class Histories>
 class Memory {
 public:
     const std::vector<std::string>& gpu_types() const { return gpu_types_; }
@@ -67,7 +68,7 @@ public:
 
 private:
     std::vector<std::string> gpu_types_;
-    goodput::JobHistories histories_;
+    Histories histories_;
     std::vector<std::pair<std::string, goodput::JobHistory>> before_;
     std::vector<std::string> names_;
 };
@@ -135,10 +136,10 @@ Json answer(const goodput::Snapshot& snapshot, const goodput::Plan& plan, const 
     return answer;
 }
 
-template <class P>
+template <class Histories, class P>
 int serve_rounds(P policy) {
     goodput::Scheduler<P> scheduler(std::move(policy));
-    Memory memory;
+    Memory<Histories> memory;
     return serve_lines(std::cin, std::cout, [&](const Json& document) {
         Round round = read_round(document, memory.gpu_types());
         try {
@@ -174,8 +175,13 @@ int serve_rounds(P policy) {
 }  // namespace
 
 int run_plan(const PlanCommand& command) {
-    return with_policy(command.policy, command.policy_options,
-                       [](auto policy) { return serve_rounds(std::move(policy)); });
+    const bool refined = command.models == "refined";
+    if (!refined && command.models != "published")
+        goodput::bad_input("plan", "--models", command.models, "published or refined");
+    return with_policy(command.policy, command.policy_options, [&](auto policy) {
+        return refined ? serve_rounds<goodput::RefinedJobHistories>(std::move(policy))
+                       : serve_rounds<goodput::JobHistories>(std::move(policy));
+    });
 }
 
 }  // namespace cli

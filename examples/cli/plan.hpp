@@ -9,10 +9,11 @@ namespace cli {
 struct PlanCommand {
     std::string policy = "sia";
     std::vector<std::string> policy_options{};  ///< key=value
+    std::string models = "published";           ///< or "refined"
 };
 
-/// `goodput plan`: scheduling rounds from standard input. Returns the exit status; refuses unknown policies
-/// and options (std::invalid_argument) before it reads anything.
+/// `goodput plan`: scheduling rounds from standard input. Returns the exit status; refuses unknown policies,
+/// options and models (std::invalid_argument) before it reads anything.
 int run_plan(const PlanCommand& command);
 
 }  // namespace cli

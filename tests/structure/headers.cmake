@@ -1,7 +1,8 @@
 # cmake -DINCLUDE_DIR=<folder that holds goodput/> -P headers.cmake
 #
 # Fails with a line for each header that includes what its folder may not use, that has another include guard than
-# its path says, or that goodput.hpp does not reach.
+# its path says, or that goodput.hpp does not reach. fit/ceres_backend.hpp is the one that it leaves out, for the macros
+# that come with it.
 cmake_minimum_required(VERSION 3.23)
 
 set(core_may_use core)
@@ -90,7 +91,7 @@ if("goodput/goodput.hpp" IN_LIST headers)
     endif()
   endwhile()
   foreach(header IN LISTS headers)
-    if(NOT header IN_LIST reached)
+    if(NOT header IN_LIST reached AND NOT header STREQUAL "goodput/fit/ceres_backend.hpp")
       complain("${header}: goodput/goodput.hpp does not reach it")
     endif()
   endforeach()

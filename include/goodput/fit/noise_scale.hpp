@@ -10,9 +10,10 @@
 //
 //     sqr = (n T - L) / (n - 1)            var = (L - T) scale / (n - 1)
 //
-// have the true values as expectations. With a single gradient a step (n = 1) the one of the step before is
-// taken as a second: n = 2 and twice the scale. That is biased, as the parameters have moved in between, and
-// so the first step with several gradients after such a phase starts afresh.
+// have the true values as expectations. Where a step computes a single gradient, the one of the step before
+// is taken as a second (differenced form): gradients of s1 M0 and s2 M0 examples count as n = 2 at the scale
+// 4 / (1/s1 + 1/s2), which leaves both expectations right as long as the parameters stand still. They move,
+// so that this form is biased, and the first step with several gradients after such a phase starts afresh.
 //
 // One step says next to nothing; the statistics are moving averages with the factor theta = 0.999^scale a
 // step, corrected for the start at zero as in Adam. After N steps that is a mean of effectively (1 + theta) /
@@ -20,27 +21,40 @@
 // mean), never more than 1,999, and of 250 at scale 8. The true values may drift over about 1,000 / scale
 // steps before the averages lag behind.
 //
-// With preconditioned training (Adam) the norms are those of the preconditioned gradients. Parameter groups
-// with learning rates of their own take an estimator each, and their statistics are added.
+// Three ways to the norms, all of which end here: who has them already gives them to observe(); gradients at
+// once, and gradients one by one without keeping them, are for GradientStream (gradient_stream.hpp), which
+// also knows Adam's preconditioner. Parameter groups with learning rates of their own take an estimator each
+// (gradient_groups.hpp).
+//
+// What it cannot do: tell a gradient of the loss from what replicas have in common by mistake (one random
+// seed for all); see a covariance that depends on the batch size.
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <span>
-#include <vector>
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 
 namespace goodput {
 
-/// Norms of the gradients of one step.
+/// Norms of the gradients of one step. With preconditioned training they are those of P^-1 g.
 struct GradientNorms {
     double mean_of_squares = 0;  ///< L, mean of the squared norms of the single gradients
     double square_of_mean = 0;   ///< T, squared norm of their mean
     int count = 0;               ///< n, at least 2
     double scale = 1;            ///< examples of the step over the initial batch size
+    bool differenced = false;    ///< from successive steps: see differenced_norms()
+    /// Not to be averaged with what came before, because the preconditioner is another.
+    bool restart = false;
 };
+
+/// Norms of two gradients of successive steps with one gradient each: their squared norms and that of their
+/// sum; each was computed from `..._scale` times the initial batch size, above 0.
+[[nodiscard]] inline GradientNorms differenced_norms(double previous_square, double square,
+                                                     double square_of_sum, double previous_scale,
+                                                     double scale) {
+    return {(previous_square + square) / 2, square_of_sum / 4, 2, 4 / (1 / previous_scale + 1 / scale), true};
+}
 
 class NoiseScaleEstimator {
 public:
@@ -50,52 +64,51 @@ public:
             bad_input("noise scale estimator", "smoothing", smoothing, "between 0 and 1");
     }
 
-    /// Takes in a step with several gradients. A step whose norms are not finite (an overflow of mixed
-    /// precision) is skipped: false. Refuses negative norms, fewer than two gradients and a scale that is not
-    /// positive (std::invalid_argument).
+    /// Takes in a step. One whose norms are not finite (an overflow of mixed precision) is skipped: false.
+    /// Refuses negative norms, fewer than two gradients and a scale that is not positive
+    /// (std::invalid_argument).
     bool observe(const GradientNorms& step) {
-        if (!finite(step)) return false;
-        if (differenced_) reset();
-        return take(step);
+        const bool counts = usable(step);
+        if (step.restart) reset();
+        if (!counts) return false;
+        if (differenced_ && !step.differenced) reset();
+        differenced_ = step.differenced;
+        const double others = step.count - 1.0;
+        const double theta = std::pow(smoothing_, step.scale);
+        const auto average = [theta](double& value, double now) {
+            value = theta * value + (1 - theta) * now;
+        };
+        average(squared_norm_, (step.count * step.square_of_mean - step.mean_of_squares) / others);
+        average(variance_, (step.mean_of_squares - step.square_of_mean) * step.scale / others);
+        average(weight_, 1);
+        return true;
     }
 
-    /// Takes in a step with a single gradient, a batch of `scale` times the initial batch size, together with
-    /// the step before it: squared norms of the previous gradient, of this one, and of their sum. Otherwise
-    /// as observe().
+    /// Takes in a step with a single gradient of `scale` times the initial batch size, together with the step
+    /// before it, which had as many examples: squared norms of the previous gradient, of this one, and of
+    /// their sum. Otherwise as observe().
     bool observe_pair(double previous_square, double square, double square_of_sum, double scale) {
-        const GradientNorms step{(previous_square + square) / 2, square_of_sum / 4, 2, 2 * scale};
-        if (!finite(step)) return false;
-        differenced_ = true;
-        return take(step);
+        require_positive("noise scale estimator", "scale", scale);
+        return observe(differenced_norms(previous_square, square, square_of_sum, scale, scale));
     }
 
-    /// The same from the gradient itself; the previous one is kept here. False for the first gradient of a
-    /// phase, which has none before it, and for one that is not finite. Refuses an empty gradient
-    /// and one of another size than before (std::invalid_argument).
-    bool observe_single(std::span<const double> gradient, double scale) {
-        if (gradient.empty())
-            bad_input("noise scale estimator", "gradient", "empty", "one number a parameter");
-        require_scale(scale);
-        if (!previous_.empty() && previous_.size() != gradient.size())
-            bad_input("noise scale estimator", "gradient's size", gradient.size(), text_of(previous_.size()));
-        double square = 0, sum = 0;
-        for (std::size_t i = 0; i < gradient.size(); ++i) {
-            square += gradient[i] * gradient[i];
-            if (previous_.empty()) continue;
-            const double both = gradient[i] + previous_[i];
-            sum += both * both;
-        }
-        if (!std::isfinite(square)) return false;
-        const bool paired = !previous_.empty() && observe_pair(previous_square_, square, sum, scale);
-        previous_.assign(gradient.begin(), gradient.end());
-        previous_square_ = square;
-        return paired;
+    /// Would observe() take these in? False where they are not finite or so large that the estimates are not.
+    /// Refuses what observe() refuses.
+    [[nodiscard]] static bool usable(const GradientNorms& step) {
+        require_positive("noise scale estimator", "scale", step.scale);
+        require_between("noise scale estimator", "gradients a step", step.count, 2, 1 << 30);
+        if (!std::isfinite(step.mean_of_squares) || !std::isfinite(step.square_of_mean)) return false;
+        require_at_least("noise scale estimator", "mean of squared norms", step.mean_of_squares, 0);
+        require_at_least("noise scale estimator", "squared norm of the mean", step.square_of_mean, 0);
+        return std::isfinite(step.count * step.square_of_mean) &&
+               std::isfinite(step.mean_of_squares * step.scale) &&
+               std::isfinite(step.square_of_mean * step.scale);
     }
 
-    /// Forgets everything.
+    /// Forgets everything. For whoever gives norms of preconditioned gradients himself: due when the
+    /// preconditioner's moments start anew, as Adam's do when the batch size changes.
     void reset() {
         squared_norm_ = variance_ = weight_ = 0;
-        previous_.clear();
         differenced_ = false;
     }
 
@@ -113,34 +126,10 @@ public:
     }
 
 private:
-    static bool finite(const GradientNorms& step) {
-        require_scale(step.scale);
-        require_between("noise scale estimator", "gradients a step", step.count, 2, 1 << 30);
-        if (!std::isfinite(step.mean_of_squares) || !std::isfinite(step.square_of_mean)) return false;
-        require_at_least("noise scale estimator", "mean of squared norms", step.mean_of_squares, 0);
-        require_at_least("noise scale estimator", "squared norm of the mean", step.square_of_mean, 0);
-        return true;
-    }
-    static void require_scale(double scale) { require_positive("noise scale estimator", "scale", scale); }
-
-    bool take(const GradientNorms& step) {
-        const double others = step.count - 1.0;
-        const double squared_norm = (step.count * step.square_of_mean - step.mean_of_squares) / others;
-        const double variance = (step.mean_of_squares - step.square_of_mean) * step.scale / others;
-        if (!std::isfinite(squared_norm) || !std::isfinite(variance)) return false;
-        const double theta = std::pow(smoothing_, step.scale);
-        squared_norm_ = theta * squared_norm_ + (1 - theta) * squared_norm;
-        variance_ = theta * variance_ + (1 - theta) * variance;
-        weight_ = theta * weight_ + (1 - theta);
-        return true;
-    }
-
     double smoothing_;
     double squared_norm_ = 0, variance_ = 0;  ///< averages, not yet corrected for their start
     double weight_ = 0;                       ///< what a constant one would have become
     bool differenced_ = false;
-    std::vector<double> previous_;  ///< gradient of the step before, in a differenced phase
-    double previous_square_ = 0;
 };
 
 }  // namespace goodput

@@ -7,7 +7,8 @@
 //     goodput = M / T(b, k) * efficiency(M)
 //
 // For a model of one's own every legal plan is tried: with L = max_batch / K that is at most L (1 + ln L)
-// evaluations. For PolluxThroughput the same optimum is proven after one to three, as follows.
+// evaluations. For PolluxThroughput the same optimum is proven after one to three, as follows, and for
+// RefinedThroughput after two on average.
 //
 // With the noise scale's efficiency, goodput is a constant over
 //
@@ -29,6 +30,9 @@
 // 5. Shapes do not depend on each other, so those of a job take Newton's steps together: a processor then
 //    works on several powers at once, and one more evaluation costs a few nanoseconds.
 //
+// RefinedThroughput has a broken line for a: 1 and 2 hold piece by piece, 3 with straight lines below the
+// broken one (detail/broken_line_search.hpp).
+//
 // What it cannot do: atomic batches that differ between replicas, or other limits than those of BatchLimits.
 
 #include <algorithm>
@@ -43,10 +47,12 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/shape.hpp"
 #include "goodput/model/concepts.hpp"
+#include "goodput/model/detail/broken_line_search.hpp"
 #include "goodput/model/detail/plan_range.hpp"
 #include "goodput/model/detail/pollux_search.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/pollux.hpp"
+#include "goodput/model/refined.hpp"
 
 namespace goodput {
 
@@ -57,17 +63,21 @@ struct BestPlan {
 };
 
 /// Which batch plan gives the largest goodput on `shape.gpus` replicas? Exact over all integers that respect
-/// the limits; of equal plans the one with the fewest accumulation steps, then the smallest atomic batch. An
-/// empty plan with goodput 0 where none is legal, or where the model predicts no positive finite time.
-/// PolluxThroughput (finite parameters >= 0, gamma >= 1) with NoiseScaleEfficiency or FullEfficiency: O(1) in
-/// practice; any other pair of models: every legal plan, O(L log L) evaluations with L = max_batch / gpus.
+/// the limits; of equal plans the one with the fewest accumulation steps, then the smallest atomic batch
+/// (with RefinedThroughput any atomic batch of those). An empty plan with goodput 0 where none is legal, or
+/// where the model predicts no positive finite time. PolluxThroughput and RefinedThroughput (as fits give
+/// them: finite, seconds >= 0, factors > 0, gamma >= 1, batches ascending) with NoiseScaleEfficiency or
+/// FullEfficiency: O(1) in practice, RefinedThroughput O(measured batches); where an example takes equally
+/// long in many batches and most of them do not divide the load, a few nanoseconds for each number of
+/// microbatches. Any other pair of models: every legal plan, O(L log L) evaluations with L = max_batch /
+/// gpus.
 template <ThroughputModel Throughput, EfficiencyModel Efficiency>
 [[nodiscard]] BestPlan best_batch_plan(const Throughput& throughput, const Efficiency& efficiency,
                                        Shape shape, const BatchLimits& limits);
 
 /// The same for many shapes of one job: `best[i]` for `shapes[i]`, each as good as from best_batch_plan up to
-/// rounding. With PolluxThroughput several times as fast as one by one, because a processor overlaps what it
-/// computes for one shape with the next. Refuses spans of different lengths (std::invalid_argument).
+/// rounding. With the fast search two to three times as fast as one by one, because a processor overlaps what
+/// it computes for one shape with the next. Refuses spans of different lengths (std::invalid_argument).
 template <ThroughputModel Throughput, EfficiencyModel Efficiency>
 void best_batch_plans(const Throughput& throughput, const Efficiency& efficiency,
                       std::span<const Shape> shapes, const BatchLimits& limits, std::span<BestPlan> best);
@@ -107,10 +117,24 @@ BestPlan best_of_all(const Throughput& throughput, const Efficiency& efficiency,
     return best;
 }
 
+// The search that proves a plan best without trying all; void: there is none.
+template <class Throughput>
+struct BatchSearch {
+    using type = void;
+};
+template <>
+struct BatchSearch<PolluxThroughput> {
+    using type = PolluxSearch;
+};
+template <>
+struct BatchSearch<RefinedThroughput> {
+    using type = BrokenLineSearch;
+};
+
 template <class Throughput, class Efficiency>
-inline constexpr bool has_fast_search = std::same_as<Throughput, PolluxThroughput> &&
-                                        (std::same_as<Efficiency, NoiseScaleEfficiency> ||
-                                         std::same_as<Efficiency, FullEfficiency>);
+inline constexpr bool has_fast_search =
+    !std::same_as<typename BatchSearch<Throughput>::type, void> &&
+    (std::same_as<Efficiency, NoiseScaleEfficiency> || std::same_as<Efficiency, FullEfficiency>);
 
 // goodput = scale / cost, cost = (noise / total batch + signal) seconds.
 struct CostForm {
@@ -144,7 +168,8 @@ void best_batch_plans(const Throughput& throughput, const Efficiency& efficiency
                   "the number of shapes, " + text_of(shapes.size()));
     if constexpr (detail::has_fast_search<Throughput, Efficiency>) {
         const detail::CostForm form = detail::cost_form(efficiency);
-        const detail::PolluxSearch search(throughput, limits, form.noise, form.signal);
+        const typename detail::BatchSearch<Throughput>::type search(throughput, limits, form.noise,
+                                                                    form.signal);
         search(shapes, [&](std::size_t i, const detail::CheapestPlan& cheapest) {
             const double goodput = form.scale / cheapest.cost;
             best[i] = goodput > 0 && std::isfinite(goodput) ? BestPlan{cheapest.plan, goodput} : BestPlan{};

@@ -11,7 +11,8 @@
 namespace goodput {
 
 /// How long does one iteration take: `seconds = model.iteration_seconds(shape, plan)`, where shape.gpus
-/// counts replicas. Satisfied by PolluxThroughput, PipelineThroughput and TabulatedThroughput.
+/// counts replicas. Satisfied by PolluxThroughput, RefinedThroughput, PipelineThroughput and
+/// TabulatedThroughput.
 template <class Model>
 concept ThroughputModel = requires(const Model& model, Shape shape, BatchPlan plan) {
     { model.iteration_seconds(shape, plan) } -> std::convertible_to<double>;

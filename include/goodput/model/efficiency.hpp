@@ -2,13 +2,34 @@
 #define GOODPUT_MODEL_EFFICIENCY_HPP
 
 // How much of an example's worth is left at a larger batch. With the gradient noise scale
-// phi = initial_batch * variance / squared_norm (in examples; McCandlish et al. 2018, Pollux section 3.1):
+// phi = initial_batch * variance / squared_norm (in examples; McCandlish et al. 2018, Pollux section 3.1) and
+// the scale S = M / initial_batch:
 //
 //     efficiency(M) = (phi + initial_batch) / (phi + M)         1 at the initial batch, falling with M
+//     gain(S)       = (variance + squared_norm) / (variance / S + squared_norm) = S efficiency
+//
+// The gain is the progress of one step at S, in steps at the initial batch size; it lies between 1 and S.
+//
+// Statistics that are measured at one batch size are not those that training at another would measure: on
+// published validation runs the squared norm falls with the batch size, in some applications like 1 / S,
+// because parameters that smaller batches move about more noisily lie on steeper slopes. Two numbers say it,
+//
+//     squared_norm / variance = signal + fluctuation / S
+//
+// and batches of two sizes tell them apart (fit/gradient_by_batch.hpp); see BatchDependentEfficiency.
+
+#include <limits>
 
 #include "goodput/core/sample.hpp"
 
 namespace goodput {
+
+/// Progress of one step at `scale` times the initial batch size (above 0), in steps at the initial batch
+/// size; `scale` where there are no statistics at all (both zero).
+[[nodiscard]] inline double gain(const GradientStatistics& gradient, double scale) {
+    const double denominator = gradient.variance + gradient.squared_norm * scale;
+    return denominator > 0 ? (gradient.variance + gradient.squared_norm) * scale / denominator : scale;
+}
 
 /// Statistical efficiency from gradient statistics at the initial batch size.
 struct NoiseScaleEfficiency {
@@ -21,6 +42,32 @@ struct NoiseScaleEfficiency {
         const double numerator = (gradient.variance + gradient.squared_norm) * initial_batch;
         const double denominator = gradient.variance * initial_batch + gradient.squared_norm * total_batch;
         return denominator > 0 ? numerator / denominator : 1;
+    }
+
+    /// The gradient noise scale in examples: the total batch size at which an example is worth about half as
+    /// much as in a small batch. Infinite where the squared norm is zero.
+    [[nodiscard]] double noise_scale() const {
+        return gradient.squared_norm > 0 ? initial_batch * gradient.variance / gradient.squared_norm
+                                         : std::numeric_limits<double>::infinity();
+    }
+};
+
+/// Statistical efficiency where the squared norm depends on the batch size that training runs at.
+struct BatchDependentEfficiency {
+    double initial_batch = 1;  ///< examples
+    double signal = 0;         ///< of squared norm over variance: what does not depend on the batch size
+    double fluctuation = 0;    ///< and what falls like 1 / S, its value at the initial batch size
+
+    /// Squared norm over variance as training at `total_batch` would measure it.
+    [[nodiscard]] double squared_norm_over_variance(double total_batch) const {
+        return signal + fluctuation * initial_batch / total_batch;
+    }
+
+    /// Progress per example at `total_batch` relative to the initial batch size; NoiseScaleEfficiency with
+    /// the statistics that hold there.
+    [[nodiscard]] double efficiency(double total_batch) const {
+        const double ratio = squared_norm_over_variance(total_batch);
+        return (1 + ratio) / (1 + ratio * total_batch / initial_batch);
     }
 };
 

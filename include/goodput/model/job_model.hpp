@@ -11,10 +11,15 @@
 //
 // As long as no type has been measured on several replicas, one's own one-replica model with free
 // synchronisation answers; with nothing measured at all every replica counts 1, whatever the type.
+//
+// That rule is for models of the published form, each fitted to its own type alone. Refined models are fitted
+// for all types of a job together (fit/job_fit.hpp), and answer for themselves on every type, measured or
+// not.
 
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "goodput/core/job.hpp"
@@ -23,14 +28,27 @@
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/pipeline.hpp"
 #include "goodput/model/pollux.hpp"
+#include "goodput/model/refined.hpp"
 
 namespace goodput {
 
 /// A job's speed on one GPU type.
 struct TypeModel {
-    PolluxThroughput throughput{};
-    int most_replicas = 0;  ///< largest number of replicas measured; 0: nothing measured, no model
+    std::variant<PolluxThroughput, RefinedThroughput> throughput{};
+    /// Largest number of replicas measured; with 0 a published model says nothing, a refined one what other
+    /// types let expect, if it has been `fitted`.
+    int most_replicas = 0;
+    bool fitted = false;    ///< refined: there is a model, if only from other types
     BatchPlan last_plan{};  ///< of the newest measurement: a pipeline job keeps it
+
+    [[nodiscard]] bool refined() const { return std::holds_alternative<RefinedThroughput>(throughput); }
+    [[nodiscard]] double compute_seconds(double atomic_batch) const {
+        return std::visit([&](const auto& model) { return model.compute_seconds(atomic_batch); }, throughput);
+    }
+    [[nodiscard]] double iteration_seconds(Shape shape, BatchPlan plan) const {
+        return std::visit([&](const auto& model) { return model.iteration_seconds(shape, plan); },
+                          throughput);
+    }
 };
 
 /// A job's speed, by GPU type; empty for a job of which nothing is known.
@@ -83,11 +101,15 @@ private:
         const TypeModel* own = model_of(model, type);
         if (!own) return 0;
         const double batch = job.types[type].max_atomic_batch;
-        return batch / own->throughput.compute_seconds(batch);
+        return batch / own->compute_seconds(batch);
     }
 
     void predict_type(const Job& job, const JobModel& model, std::span<Option> options) {
         const std::size_t type = options.front().allotment.gpu_type;
+        if (type < model.types.size() && model.types[type].refined() && model.types[type].fitted) {
+            predict_refined(job, model.types[type], options);
+            return;
+        }
         const TypeModel* own = model_of(model, type);
         const std::size_t source = model.types.empty() ? type : furthest_measured(model);
         const TypeModel* other = model_of(model, source);
@@ -109,6 +131,15 @@ private:
                     predict_with(job, *own, options.subspan(i, 1), 1, Knowledge::measured);
     }
 
+    /// One's own model; what lies beyond the replicas measured is a projection.
+    void predict_refined(const Job& job, const TypeModel& own, std::span<Option> options) {
+        predict_with(job, own, options, 1, Knowledge::projected);
+        const bool several = own.most_replicas > 1;
+        for (Option& option : options)
+            if (several || (own.most_replicas == 1 && replicas_of(job, option) == 1))
+                option.knowledge = Knowledge::measured;
+    }
+
     static int replicas_of(const Job& job, const Option& option) {
         return option.allotment.shape.gpus / job.types[option.allotment.gpu_type].gpus_per_replica;
     }
@@ -127,17 +158,22 @@ private:
         shapes_.clear();
         for (const Option& option : options) shapes_.push_back(replica_shape(job, option));
         plans_.assign(options.size(), BestPlan{});
-        if (job.types[type].gpus_per_replica > 1) {
-            const PipelineThroughput pipeline{model.throughput, job.types[type].gpus_per_replica};
-            for (std::size_t i = 0; i < options.size(); ++i)
-                plans_[i] = pipeline_plan(job, pipeline, efficiency, shapes_[i], limits, model.last_plan);
-        } else if (job.adaptivity == Adaptivity::batch && job.gradient) {
-            best_batch_plans(model.throughput, efficiency, shapes_, limits, std::span<BestPlan>(plans_));
-        } else {
-            for (std::size_t i = 0; i < options.size(); ++i)
-                plans_[i] = fixed_batch_plan(model.throughput, efficiency, shapes_[i], limits,
-                                             fixed_total(job, shapes_[i], limits));
-        }
+        std::visit(
+            [&](const auto& throughput) {
+                if (job.types[type].gpus_per_replica > 1) {
+                    const PipelineThroughput pipeline{throughput, job.types[type].gpus_per_replica};
+                    for (std::size_t i = 0; i < options.size(); ++i)
+                        plans_[i] =
+                            pipeline_plan(job, pipeline, efficiency, shapes_[i], limits, model.last_plan);
+                } else if (job.adaptivity == Adaptivity::batch && job.gradient) {
+                    best_batch_plans(throughput, efficiency, shapes_, limits, std::span<BestPlan>(plans_));
+                } else {
+                    for (std::size_t i = 0; i < options.size(); ++i)
+                        plans_[i] = fixed_batch_plan(throughput, efficiency, shapes_[i], limits,
+                                                     fixed_total(job, shapes_[i], limits));
+                }
+            },
+            model.throughput);
         for (std::size_t i = 0; i < options.size(); ++i) {
             options[i].plan = plans_[i].plan;
             options[i].goodput = plans_[i].goodput * ratio;
@@ -156,7 +192,8 @@ private:
 
     /// A pipeline's batch is not tuned: as many microbatches a replica as it runs now, or as its total batch
     /// size asks for.
-    static BestPlan pipeline_plan(const Job& job, const PipelineThroughput& pipeline,
+    template <class Stage>
+    static BestPlan pipeline_plan(const Job& job, const PipelineThroughput<Stage>& pipeline,
                                   const NoiseScaleEfficiency& efficiency, Shape shape,
                                   const BatchLimits& limits, BatchPlan running) {
         if (job.adaptivity != Adaptivity::batch || running.atomic_batch == 0)

@@ -4,12 +4,15 @@
 // Iteration time of a job that is pipeline parallel within a replica and data parallel between replicas (Sia,
 // SOSP'23, hybrid parallel jobs):
 //
-//     forward(b)  = alpha_c + beta_c b                       one microbatch of b examples on one stage
+//     forward(b)  = compute_seconds(b) of the stage's model  one microbatch of b examples on one stage
 //     iteration   = 3 (P - 1 + m) forward(b) + sync(n, K)    P stages, m microbatches, K replicas on n nodes
 //
 // The pipeline fills in P - 1 steps and then finishes a microbatch in each; backward takes twice as long as
 // forward, hence 3. Replicas synchronise once an iteration, and nothing of it is hidden. Stages are taken as
 // equally long, and what they send each other as part of forward.
+
+#include <concepts>
+#include <utility>
 
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
@@ -18,11 +21,20 @@
 
 namespace goodput {
 
+/// What one stage of a pipeline does: PolluxThroughput and RefinedThroughput, or a model of one's own.
+template <class Model>
+concept StageModel = requires(const Model& model, Shape shape, double atomic_batch) {
+    { model.compute_seconds(atomic_batch) } -> std::convertible_to<double>;
+    { model.sync_seconds(shape) } -> std::convertible_to<double>;
+};
+
+template <StageModel Stage = PolluxThroughput>
 class PipelineThroughput {
 public:
-    /// `stage.compute_seconds` is the forward time of a microbatch on one stage, `stage.sync_seconds` the
-    /// synchronisation of replicas; its gamma is not used. Refuses `stages` below 1 (std::invalid_argument).
-    PipelineThroughput(const PolluxThroughput& stage, int stages) : stage_(stage), stages_(stages) {
+    /// `stage.compute_seconds` is the forward time of a microbatch on one stage, multiplied by
+    /// `stage.compute_factor` of the shape where the model has one; `stage.sync_seconds` the synchronisation
+    /// of replicas; its gamma is not used. Refuses `stages` below 1 (std::invalid_argument).
+    PipelineThroughput(Stage stage, int stages) : stage_(std::move(stage)), stages_(stages) {
         require_between("pipeline", "stages", stages, 1, 1 << 20);
     }
 
@@ -33,11 +45,19 @@ public:
     /// microbatch, and each replica handles accumulation_steps + 1 of them.
     [[nodiscard]] double iteration_seconds(Shape shape, BatchPlan plan) const {
         const double steps = stages_ - 1.0 + plan.accumulation_steps + 1.0;
-        return 3 * steps * stage_.compute_seconds(plan.atomic_batch) + stage_.sync_seconds(shape);
+        return 3 * steps * forward_seconds(shape, plan.atomic_batch) + stage_.sync_seconds(shape);
     }
 
 private:
-    PolluxThroughput stage_;
+    [[nodiscard]] double forward_seconds(Shape shape, double atomic_batch) const {
+        const double seconds = stage_.compute_seconds(atomic_batch);
+        if constexpr (requires { stage_.compute_factor(shape); })
+            return seconds * stage_.compute_factor(shape);
+        else
+            return seconds;
+    }
+
+    Stage stage_;
     int stages_;
 };
 

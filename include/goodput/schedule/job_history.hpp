@@ -2,17 +2,22 @@
 #define GOODPUT_SCHEDULE_JOB_HISTORY_HPP
 
 // What is remembered of a job between rounds: its measurements, one a (nodes, replicas, atomic batch) and GPU
-// type, and the models fitted to them. A repeated measurement is averaged into the one that is there; a model
-// is fitted anew only when its measurements changed, starting from its last parameters.
+// type, and the models fitted to them. A repeated measurement is averaged into the one that is there. Of more
+// than most_samples on a type the oldest is forgotten of the shape that has most. Models are fitted anew only
+// when measurements changed, starting from the last parameters: of the published form for each type alone
+// (ThroughputFitter), or refined ones for all types of the job together (JobFitter).
 
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "goodput/core/sample.hpp"
+#include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/throughput_fit.hpp"
 #include "goodput/model/job_model.hpp"
 
@@ -20,6 +25,9 @@ namespace goodput {
 
 class JobHistory {
 public:
+    /// Measurements kept of a job on one GPU type: several of every shape and batch that it can hope to run.
+    static constexpr std::size_t most_samples = 256;
+
     explicit JobHistory(std::size_t gpu_types = 0) : types_(gpu_types) { model_.types.resize(gpu_types); }
 
     /// Adds a measurement on a GPU type (std::invalid_argument for a bad one, see
@@ -39,6 +47,7 @@ public:
         };
         const auto known = std::find_if(type.samples.begin(), type.samples.end(), same);
         if (known == type.samples.end()) {
+            if (type.samples.size() == most_samples) forget_one(type);
             type.samples.push_back(sample);
             type.counts.push_back(1);
             type.changed = true;
@@ -54,20 +63,38 @@ public:
         average_in(known->sync_seconds, sample.sync_seconds);
     }
 
-    /// Fits the models whose measurements changed.
+    /// Fits the models whose measurements changed, of the published form.
     void refit(ThroughputFitter& fitter, std::string_view subject) {
         for (std::size_t t = 0; t < types_.size(); ++t) {
             OfType& type = types_[t];
             if (!type.changed) continue;
+            PolluxThroughput* last = std::get_if<PolluxThroughput>(&model_.types[t].throughput);
             FitOptions options;
             options.subject = subject;
-            if (type.fitted) options.start = model_.types[t].throughput;
+            if (last && type.fitted) options.start = *last;
             model_.types[t].throughput = fitter.fit(type.samples, options).model;
             type.fitted = true;
             type.changed = false;
         }
     }
 
+    /// Fits refined models of all types if any measurement changed.
+    template <class Backend>
+    void refit(JobFitter<Backend>& fitter, std::string_view subject) {
+        if (std::none_of(types_.begin(), types_.end(), [](const OfType& type) { return type.changed; }))
+            return;
+        fits_.resize(types_.size());
+        fitter([&](std::size_t t) -> std::span<const ThroughputSample> { return types_[t].samples; },
+               std::span<TypeFit>(fits_), subject, [&](std::size_t t) { return types_[t].changed; });
+        for (std::size_t t = 0; t < types_.size(); ++t) {
+            model_.types[t].throughput = fits_[t].fit.model;
+            model_.types[t].fitted = true;
+            types_[t].changed = false;
+        }
+    }
+
+    /// The last refined fits, by GPU type: for forecasts and profile runs. Empty before the first.
+    [[nodiscard]] std::span<const TypeFit> fits() const { return fits_; }
     [[nodiscard]] const JobModel& model() const { return model_; }
     [[nodiscard]] bool has_measured(std::size_t gpu_type, Shape shape, int atomic_batch) const {
         if (gpu_type >= types_.size()) return false;
@@ -84,12 +111,25 @@ private:
         bool changed = false;
         bool fitted = false;
     };
+    static void forget_one(OfType& type) {
+        std::map<Shape, int> count;
+        for (const ThroughputSample& sample : type.samples) ++count[sample.shape];
+        const auto most = std::max_element(count.begin(), count.end(),
+                                           [](const auto& a, const auto& b) { return a.second < b.second; });
+        const auto oldest = std::find_if(type.samples.begin(), type.samples.end(),
+                                         [&](const ThroughputSample& s) { return s.shape == most->first; });
+        type.counts.erase(type.counts.begin() + (oldest - type.samples.begin()));
+        type.samples.erase(oldest);
+    }
+
     std::vector<OfType> types_;
+    std::vector<TypeFit> fits_;
     JobModel model_;
 };
 
-/// The histories of all jobs, by name.
-class JobHistories {
+/// The histories of all jobs, by name. `Fitter`: ThroughputFitter or JobFitter<>.
+template <class Fitter = ThroughputFitter>
+class BasicJobHistories {
 public:
     /// The history of a job, new if the name is.
     JobHistory& of(const std::string& name) { return histories_[name]; }
@@ -103,8 +143,11 @@ public:
 
 private:
     std::map<std::string, JobHistory> histories_;
-    ThroughputFitter fitter_;
+    Fitter fitter_;
 };
+
+using JobHistories = BasicJobHistories<>;
+using RefinedJobHistories = BasicJobHistories<JobFitter<>>;
 
 }  // namespace goodput
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "goodput/core/batch.hpp"
 #include "goodput/core/job.hpp"
@@ -143,9 +144,13 @@ private:
         const TypeModel& model = history_.model().types[held_.gpu_type];
         BestPlan best;
         if (!rigid_ && gradient_ && model.most_replicas > 0)
-            best = best_batch_plan(model.throughput,
-                                   NoiseScaleEfficiency{static_cast<double>(job_.initial_batch), *gradient_},
-                                   shape, limits);
+            best = std::visit(
+                [&](const auto& throughput) {
+                    const auto initial_batch = static_cast<double>(job_.initial_batch);
+                    return best_batch_plan(throughput, NoiseScaleEfficiency{initial_batch, *gradient_}, shape,
+                                           limits);
+                },
+                model.throughput);
         plan_ = best.goodput > 0 ? best.plan
                                  : share_of(rigid_ ? job_.target_batch : job_.initial_batch, shape, limits);
     }

@@ -1,0 +1,177 @@
+#ifndef GOODPUT_FIT_DETAIL_DENSE_SQUARES_HPP
+#define GOODPUT_FIT_DETAIL_DENSE_SQUARES_HPP
+
+// min sum_i r_i(x)^2 without bounds, where the number of parameters is known at run time only and every
+// parameter has a prior, so that J^T J is never singular.
+//
+// Method: Gauss-Newton steps, halved up to twice, as long as they keep what they promise; where none does,
+// Ceres' TinySolver (Levenberg-Marquardt) goes on from there. detail/least_squares.hpp says what TinySolver
+// must be guarded against; here too it sees J^T J = R^T R instead of the residuals, in units in which the
+// diagonal is one.
+//
+// A backend is a type with minimise(problem, x, options, normal): TinySolverBackend is here and links
+// nothing, CeresBackend (fit/ceres_backend.hpp) hands the same sum of squares to the full solver.
+
+#include <ceres/tiny_solver.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
+#include "goodput/fit/detail/least_squares.hpp"
+
+namespace goodput::detail {
+
+inline constexpr int most_parameters = 36;
+using DenseVector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, most_parameters, 1>;
+using DenseMatrix =
+    Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, most_parameters, most_parameters>;
+
+/// J^T J (its lower triangle), J^T r and r^T r at one point.
+struct DenseNormalEquations {
+    DenseMatrix hessian;
+    DenseVector gradient;
+    double squares = 0;
+
+    void clear(int parameters) {
+        hessian.setZero(parameters, parameters);
+        gradient.setZero(parameters);
+        squares = 0;
+    }
+    [[nodiscard]] bool finite() const {
+        return std::isfinite(squares) && gradient.allFinite() && hessian.allFinite();
+    }
+};
+
+/// A sum of squares and its linearisation.
+template <class Problem>
+concept DenseSquaresProblem = requires(const Problem& problem, const DenseVector& x,
+                                       DenseNormalEquations& normal) {
+    { problem.squares(x) } -> std::convertible_to<double>;
+    problem.linearise(x, normal);
+};
+
+struct DenseSquaresResult {
+    LeastSquaresStatus status = LeastSquaresStatus::failed;
+    int iterations = 0;
+};
+
+/// The same sum of squares as P + 1 residuals, R with R^T R = J^T J for a Jacobian, in units of `unit`.
+struct CompressedSquares {
+    DenseMatrix factor;    ///< R, upper triangular
+    DenseVector residual;  ///< y with R^T y = J^T r
+    double rest = 0;       ///< what y leaves of the sum, as a residual
+
+    void compress(const DenseNormalEquations& normal, const DenseVector& unit) {
+        const DenseMatrix scaled = unit.asDiagonal() * normal.hessian * unit.asDiagonal();
+        const Eigen::LLT<DenseMatrix> cholesky(scaled);
+        factor = cholesky.matrixU();
+        residual = cholesky.matrixL().solve(unit.cwiseProduct(normal.gradient));
+        rest = std::sqrt(std::max(normal.squares - residual.squaredNorm(), 0.0));
+    }
+};
+
+struct TinySolverBackend {
+    /// Moves `x` to a local minimum, with the normal equations there (up to a step that changed next to
+    /// nothing).
+    template <DenseSquaresProblem Problem>
+    DenseSquaresResult minimise(const Problem& problem, DenseVector& x, const LeastSquaresOptions& options,
+                                DenseNormalEquations& normal) const;
+};
+
+/// What TinySolver evaluates.
+template <class Problem>
+struct TinyResiduals {
+    using Scalar = double;
+    enum { NUM_RESIDUALS = Eigen::Dynamic, NUM_PARAMETERS = Eigen::Dynamic };
+    const Problem& problem;
+    const DenseVector& unit;
+
+    [[nodiscard]] int NumParameters() const { return static_cast<int>(unit.size()); }
+    [[nodiscard]] int NumResiduals() const { return static_cast<int>(unit.size()) + 1; }
+
+    bool operator()(const double* parameters, double* residuals, double* jacobian) const {
+        const Eigen::Index count = unit.size();
+        const DenseVector x = Eigen::Map<const Eigen::VectorXd>(parameters, count).cwiseProduct(unit);
+        Eigen::Map<Eigen::VectorXd> values(residuals, count + 1);
+        values.setZero();
+        if (jacobian == nullptr) {
+            const double squares = problem.squares(x);
+            // A point that cannot be evaluated must look bad, or it would be taken for a solution.
+            values[0] = std::isfinite(squares) ? std::sqrt(squares) : 1e150;
+            return true;
+        }
+        DenseNormalEquations normal;
+        problem.linearise(x, normal);
+        if (!normal.finite()) return false;
+        CompressedSquares compressed;
+        compressed.compress(normal, unit);
+        values.head(count) = compressed.residual;
+        values[count] = compressed.rest;
+        Eigen::Map<Eigen::MatrixXd> matrix(jacobian, count + 1, count);
+        matrix.setZero();
+        matrix.topRows(count) = compressed.factor;
+        return true;
+    }
+};
+
+template <DenseSquaresProblem Problem>
+DenseSquaresResult TinySolverBackend::minimise(const Problem& problem, DenseVector& x,
+                                               const LeastSquaresOptions& options,
+                                               DenseNormalEquations& normal) const {
+    DenseSquaresResult result;
+    problem.linearise(x, normal);
+    DenseNormalEquations next;
+    for (;;) {
+        if (!normal.finite()) return result;
+        result.status = LeastSquaresStatus::converged;
+        const double tolerance =
+            std::max(options.relative_tolerance * normal.squares, options.absolute_tolerance);
+        DenseMatrix factor = normal.hessian;
+        Eigen::LLT<Eigen::Ref<DenseMatrix>> cholesky(factor);
+        const DenseVector step = cholesky.solve(-normal.gradient);
+        const double promised = -step.dot(normal.gradient);
+        if (!(promised > tolerance)) return result;
+        if (result.iterations >= options.max_iterations) {
+            result.status = LeastSquaresStatus::iteration_limit;
+            return result;
+        }
+        ++result.iterations;
+        // Most steps are good, and then the next one starts from what was computed to see it. Half of a step
+        // that goes too far is nearly always enough: residuals bend most by the overlap.
+        bool moved_on = false;
+        double part = 1;
+        for (int halved = 0; halved < 3 && !moved_on; ++halved, part /= 2) {
+            const DenseVector candidate = x + part * step;
+            problem.linearise(candidate, next);
+            moved_on = normal.squares - next.squares > 0.2 * part * promised;
+            if (moved_on) x = candidate;
+        }
+        if (moved_on) {
+            std::swap(normal, next);
+            continue;
+        }
+        const DenseVector unit = normal.hessian.diagonal().cwiseSqrt().cwiseInverse();
+        const TinyResiduals<Problem> residuals{problem, unit};
+        ceres::TinySolver<TinyResiduals<Problem>> solver;
+        solver.options.cost_threshold = 0;
+        solver.options.gradient_tolerance = 0;
+        solver.options.parameter_tolerance = 1e-12;
+        solver.options.function_tolerance = tolerance;
+        solver.options.max_num_iterations = std::max(1, options.max_iterations - result.iterations);
+        Eigen::VectorXd moved = x.cwiseQuotient(unit);
+        const auto& summary = solver.Solve(residuals, &moved);
+        result.iterations += summary.iterations;
+        if (!moved.allFinite() || !(2 * summary.final_cost < normal.squares - tolerance)) return result;
+        x = moved.cwiseProduct(unit);
+        problem.linearise(x, normal);
+    }
+}
+
+}  // namespace goodput::detail
+
+#endif

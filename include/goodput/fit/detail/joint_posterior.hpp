@@ -1,0 +1,250 @@
+#ifndef GOODPUT_FIT_DETAIL_JOINT_POSTERIOR_HPP
+#define GOODPUT_FIT_DETAIL_JOINT_POSTERIOR_HPP
+
+// How do the errors of a job's predictions hang together, over shapes, batches and GPU types?
+//
+// Parameters. A type's fit is normal in its coordinates, so that what its samples alone say is the precision
+// L_t = covariance^-1 - diag(1 / deviation^2), the prior's taken out. The population (refined_prior.hpp) says
+// of parameter i of all n types together that their covariance is types^2 I + jobs^2 1 1^T, the inverse of
+// which is (I - 1 1^T jobs^2 / (types^2 + n jobs^2)) / types^2. The sum of both precisions, inverted, is the
+// covariance of all parameters of all types; over types that were measured it says a little more than their
+// fits, which see of each other single parameters only. How fast a type is that was never measured is no
+// parameter; its variance is added to the three coordinates that share it.
+//
+// Times. ln C and ln S of a configuration are linear in the parameters, next to what is drawn anew: a shape's
+// own factors of C and S, and the computing time between measured batches (the random walk of forecast.hpp;
+// on a type without measurements a stationary one whose increments are the same,
+// variance e^(-|ln b - ln b'| / ln 4)). An iteration is
+//
+//     ln T = ln C + h(ln S - ln C, gamma),    h = ln(s + (1 + (S / C)^gamma)^(1 / gamma))
+//
+// taken as linear in r = ln S - ln C, which is normal, and in ln(gamma - 1). A hidden S has no slope at the
+// mean, but may come out; so slopes are taken over the distribution. What a measurement says of r goes with
+// the mean slope (the best linear predictor, by Stein's lemma), and what uncertainty of r leaves of an
+// iteration's time once r is nearly known goes with the mean square of the slope. The slopes by ln C and ln S
+// add up to one: where both are off by one factor, so is T.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
+#include "goodput/core/batch.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/core/shape.hpp"
+#include "goodput/fit/job_fit.hpp"
+
+namespace goodput::detail {
+
+/// The covariance of ln of times, in rows that are added one by one. Keeps its buffers.
+class JointPosterior {
+public:
+    /// Forgets all rows. Refuses types that were not fitted, not even from the prior (std::invalid_argument).
+    /// `types` must outlive the rows. O((types * parameters)^3).
+    void read(std::span<const TypeFit> types, const RefinedPopulation& population);
+
+    /// Appends ln of the computing time, of a step that is measured, or of an iteration that is asked for.
+    void add_compute(std::size_t type, Shape shape, BatchPlan plan) { add(type, shape, plan, compute); }
+    void add_step(std::size_t type, Shape shape, BatchPlan plan) {
+        add(type, shape, {plan.atomic_batch, 0}, step);
+    }
+    void add_iteration(std::size_t type, Shape shape, BatchPlan plan) { add(type, shape, plan, iteration); }
+
+    /// Of all rows, in the order in which they were added; what further measurements scatter is left out.
+    void covariance(Eigen::MatrixXd& result) const;
+
+private:
+    enum Time { compute, step, iteration };
+    struct Row {
+        std::size_t type = 0;
+        Shape shape{};
+        double log_batch = 0;
+        double by_compute = 0, by_sync = 0;  ///< d ln T by ln C and ln S
+    };
+
+    void add(std::size_t type, Shape shape, BatchPlan plan, Time time);
+    /// What two rows share besides parameters.
+    [[nodiscard]] double own(const Row& a, const Row& b) const;
+    [[nodiscard]] double walk(const RefinedFit& fit, double log_batch, double other) const;
+
+    std::span<const TypeFit> types_{};
+    std::vector<Eigen::Index> first_{};  ///< of a type's parameters
+    Eigen::MatrixXd parameters_{};       ///< covariance of all types' parameters
+    std::vector<Row> rows_{};
+    std::vector<double> derivatives_{};  ///< of row i by the parameters: a column
+    Eigen::VectorXd by_compute_{}, by_sync_{};
+};
+
+inline void JointPosterior::read(std::span<const TypeFit> types, const RefinedPopulation& population) {
+    types_ = types;
+    rows_.clear();
+    derivatives_.clear();
+    first_.clear();
+    Eigen::Index count = 0;
+    for (const TypeFit& type : types) {
+        const RefinedFit& fit = type.fit;
+        const Eigen::Index own = fit.coordinates.size();
+        const auto finite = [](double number) { return std::isfinite(number); };
+        if (own < Eigen::Index{refined_parameters} || !fit.coordinates.allFinite() ||
+            own != static_cast<Eigen::Index>(refined_parameters + fit.model.batches.size()) ||
+            fit.covariance.size() != static_cast<std::size_t>(own * own) ||
+            !std::all_of(fit.covariance.begin(), fit.covariance.end(), finite) ||
+            fit.shape_variances.size() != fit.model.shapes.size() || !(fit.step_deviation > 0))
+            bad_input("profile runs", "types.fit", "of no measurement of the job",
+                      "fitted, or predicted from other types");
+        first_.push_back(count);
+        count += own;
+    }
+    parameters_.setZero(count, count);
+    const auto number = static_cast<double>(types.size());
+    for (std::size_t t = 0; t < types.size(); ++t) {
+        const RefinedFit& fit = types[t].fit;
+        const Eigen::Index own = fit.coordinates.size();
+        if (fit.samples == 0) continue;
+        const Eigen::LLT<DenseMatrix> root(Eigen::Map<const DenseMatrix>(fit.covariance.data(), own, own));
+        if (root.info() != Eigen::Success)
+            bad_input("profile runs", "types.fit.covariance", "not", "positive definite");
+        auto block = parameters_.block(first_[t], first_[t], own, own);
+        block = root.solve(DenseMatrix::Identity(own, own));
+        for (std::size_t i = 0; i < refined_parameters; ++i)
+            block(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(i)) -=
+                1 / square(fit.prior.deviation[i]);
+    }
+    for (std::size_t i = 0; i < refined_parameters; ++i) {
+        const double between = square(population.types[i]), shared = square(population.jobs[i]);
+        const auto at = static_cast<Eigen::Index>(i);
+        for (std::size_t t = 0; t < types.size(); ++t) {
+            parameters_(first_[t] + at, first_[t] + at) += 1 / between;
+            for (std::size_t s = 0; s < types.size(); ++s)
+                parameters_(first_[t] + at, first_[s] + at) -=
+                    shared / (between * (between + number * shared));
+        }
+    }
+    const Eigen::LLT<Eigen::MatrixXd> root(parameters_);
+    parameters_ = root.solve(Eigen::MatrixXd::Identity(count, count));
+    for (std::size_t t = 0; t < types.size(); ++t) {
+        const RefinedFit& fit = types[t].fit;
+        if (fit.samples > 0) continue;
+        constexpr std::array<RefinedParameter, 3> leveled{computing_constant, computing_slope, node_level};
+        const double level = fit.covariance[refined_parameters * computing_constant + computing_slope];
+        for (const RefinedParameter a : leveled)
+            for (const RefinedParameter b : leveled)
+                parameters_(first_[t] + static_cast<Eigen::Index>(a),
+                            first_[t] + static_cast<Eigen::Index>(b)) += level;
+    }
+}
+
+inline void JointPosterior::add(std::size_t type, Shape shape, BatchPlan plan, Time time) {
+    const RefinedFit& fit = types_[type].fit;
+    const RefinedThroughput& model = fit.model;
+    const RefinedShape features(shape);
+    const auto at = [&](std::size_t i) { return first_[type] + static_cast<Eigen::Index>(i); };
+    const std::size_t breaks = model.batches.size();
+    const double batch = plan.atomic_batch;
+    by_compute_.setZero(parameters_.rows());
+    by_sync_.setZero(parameters_.rows());
+    if (breaks > 0) {
+        const auto break_at = [&](std::size_t i) { return model.batches[i].batch; };
+        const RefinedBatch located = locate_batch(batch, breaks, break_at);
+        const LogCompute line(fit.coordinates, located, break_at);
+        by_compute_[at(computing_constant)] = line.by_constant;
+        by_compute_[at(computing_slope)] = line.by_slope;
+        by_compute_[at(refined_parameters + located.low)] += line.by_low;
+        if (located.high != located.low) by_compute_[at(refined_parameters + located.high)] += line.by_high;
+    } else {
+        const double slope = model.beta_c * batch / (model.alpha_c + model.beta_c * batch);
+        by_compute_[at(computing_constant)] = 1 - slope;
+        by_compute_[at(computing_slope)] = slope;
+    }
+    by_compute_[features.alone() ? at(alone_factor) : at(straggling_exponent)] =
+        features.alone() ? 1 : features.log_replicas;
+    Row row{type, shape, std::log(batch), 1, 0};
+    if (time != compute && !features.alone()) {
+        features.for_each_sync_term(
+            [&](RefinedParameter parameter, double feature) { by_sync_[at(parameter)] = feature; });
+        const Row ratio{type, shape, row.log_batch, -1, 1};
+        by_sync_ -= by_compute_;
+        const double ratio_deviation =
+            std::sqrt(std::max(by_sync_.dot(parameters_ * by_sync_) + own(ratio, ratio), 1e-8));
+        const double overlap_deviation =
+            std::sqrt(std::max(parameters_(at(overlap_level), at(overlap_level)), 1e-8));
+        const double log_ratio = std::log(model.sync_seconds(shape) /
+                                          (model.compute_seconds(batch) * model.compute_factor(shape)));
+        const auto log_time = [&](double ratio_change, double overlap_change) {
+            const double gamma = 1 + (model.gamma - 1) * std::exp(overlap_change);
+            return std::log(plan.accumulation_steps +
+                            std::exp(LogStep(log_ratio + ratio_change, gamma).excess));
+        };
+        const auto mean_slope = [](double high, double low, double by) { return (high - low) / (2 * by); };
+        if (time == step) {
+            row.by_sync =
+                mean_slope(log_time(ratio_deviation, 0), log_time(-ratio_deviation, 0), ratio_deviation);
+        } else {
+            const auto squared_slope = [&](double ratio_change) {
+                const LogStep at(log_ratio + ratio_change, model.gamma);
+                const double seconds = std::exp(at.excess);
+                return square(at.sync_share * seconds / (plan.accumulation_steps + seconds));
+            };
+            // Gauss and Hermite's rule with three points.
+            const double far = std::sqrt(3.0) * ratio_deviation;
+            row.by_sync = std::sqrt((4 * squared_slope(0) + squared_slope(far) + squared_slope(-far)) / 6);
+        }
+        row.by_compute = 1 - row.by_sync;
+        by_compute_ += row.by_sync * by_sync_;
+        by_compute_[at(overlap_level)] +=
+            mean_slope(log_time(0, overlap_deviation), log_time(0, -overlap_deviation), overlap_deviation);
+    }
+    rows_.push_back(row);
+    derivatives_.insert(derivatives_.end(), by_compute_.data(), by_compute_.data() + by_compute_.size());
+}
+
+inline void JointPosterior::covariance(Eigen::MatrixXd& result) const {
+    const auto count = static_cast<Eigen::Index>(rows_.size());
+    const Eigen::Map<const Eigen::MatrixXd> derivatives(derivatives_.data(), parameters_.rows(), count);
+    result.noalias() = derivatives.transpose() * (parameters_ * derivatives);
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+        for (std::size_t j = 0; j < rows_.size(); ++j)
+            result(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) += own(rows_[i], rows_[j]);
+}
+
+inline double JointPosterior::own(const Row& a, const Row& b) const {
+    if (a.type != b.type) return 0;
+    const RefinedFit& fit = types_[a.type].fit;
+    double sum = a.by_compute * b.by_compute * walk(fit, a.log_batch, b.log_batch);
+    if (a.shape != b.shape || a.shape.gpus < 2) return sum;
+    const auto& shapes = fit.model.shapes;
+    const auto measured =
+        std::lower_bound(shapes.begin(), shapes.end(), a.shape,
+                         [](const ShapeFactor& at, const Shape& wanted) { return at.shape < wanted; });
+    double compute = square(fit.prior.compute_deviation), sync = square(fit.prior.sync_deviation);
+    if (measured != shapes.end() && measured->shape == a.shape) {
+        compute = fit.shape_variances[static_cast<std::size_t>(measured - shapes.begin())][0];
+        sync = fit.shape_variances[static_cast<std::size_t>(measured - shapes.begin())][1];
+    }
+    return sum + a.by_compute * b.by_compute * compute + a.by_sync * b.by_sync * sync;
+}
+
+inline double JointPosterior::walk(const RefinedFit& fit, double log_batch, double other) const {
+    const double variance = square(fit.prior.break_deviation), per_log = variance / std::log(2.0);
+    const auto& breaks = fit.model.batches;
+    const double from = std::min(log_batch, other), to = std::max(log_batch, other);
+    if (breaks.empty()) return variance * std::exp(-(to - from) / std::log(4.0));
+    const double first = std::log(breaks.front().batch), last = std::log(breaks.back().batch);
+    if (to < first) return std::min(per_log * (first - to), 2 * variance);
+    if (from > last) return std::min(per_log * (from - last), 2 * variance);
+    // Between two measured batches the walk is tied at both ends, and knows nothing of what is beyond.
+    for (std::size_t i = 1; i < breaks.size(); ++i) {
+        const double low = std::log(breaks[i - 1].batch), high = std::log(breaks[i].batch);
+        if (from > low && to < high) return per_log * (from - low) * (high - to) / (high - low);
+    }
+    return 0;
+}
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,401 @@
+#ifndef GOODPUT_FIT_DETAIL_REFINED_SQUARES_HPP
+#define GOODPUT_FIT_DETAIL_REFINED_SQUARES_HPP
+
+// The sum of squares that a fit of RefinedThroughput minimises, and its derivatives (a DenseSquaresProblem).
+//
+// A sample of several replicas has two residuals, with C its modelled computing time and T the step,
+//
+//     r_c = sqrt(w / 2) (ln C - ln measured computing) / s,     r_t = sqrt(w) (ln T - ln measured step) / s
+//
+// one of a single replica only r_t (both times are one measurement); w is its weight (stragglers have less)
+// and s the scatter. Every parameter has one more, (theta - mean) / deviation of its prior.
+//
+// Coordinates theta, in the order of RefinedParameter: logarithms of what must be positive, ln(gamma - 1),
+// exponents as they are; the network's time as its logarithm over the node's; after them ln of the factor at
+// each break point of the computing time. Samples share what depends on their batch or on their shape alone.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/core/sample.hpp"
+#include "goodput/fit/detail/dense_squares.hpp"
+#include "goodput/model/refined.hpp"
+
+namespace goodput {
+
+/// Indices of the parameters that every fit of RefinedThroughput has.
+enum RefinedParameter : std::size_t {
+    computing_constant,  ///< ln alpha_c
+    computing_slope,     ///< ln beta_c
+    alone_factor,        ///< ln alone
+    straggling_exponent,
+    node_level,  ///< ln node_seconds
+    node_gpus_exponent,
+    network_over_node,  ///< ln (network_seconds / node_seconds)
+    network_gpus_exponent,
+    network_nodes_exponent,
+    network_ring_factor,  ///< ln network_ring
+    overlap_level,        ///< ln (gamma - 1)
+    refined_parameters
+};
+
+inline constexpr std::array<std::string_view, refined_parameters> refined_parameter_names{
+    "alpha_c",         "beta_c",       "alone",         "straggling",   "node_seconds", "node_gpus",
+    "network_seconds", "network_gpus", "network_nodes", "network_ring", "gamma"};
+
+/// Normal distributions of a type's parameters, independent of each other. Means of computing_constant,
+/// computing_slope and node_level are relative to ln of the computing time at the reference batch (the slope
+/// times that batch).
+struct RefinedPrior {
+    std::array<double, refined_parameters> mean{};
+    std::array<double, refined_parameters> deviation{};
+    double break_deviation = 0.1;     ///< of ln of the factor at a break point of the computing time
+    double sync_deviation = 0.15;     ///< of ln of a shape's own factor of synchronising
+    double compute_deviation = 0.05;  ///< the same of computing
+};
+
+namespace detail {
+
+inline constexpr std::size_t most_break_points = most_parameters - refined_parameters;
+
+/// A distinct batch, between two break points of the computing time (equal where it is one).
+struct RefinedBatch {
+    double batch = 0;
+    std::size_t low = 0, high = 0;
+    double part = 0;  ///< of the way from low to high
+};
+
+/// A distinct shape, with the features that its synchronising time's logarithm is linear in.
+struct RefinedShape {
+    Shape shape{};
+    double log_replicas = 0;
+    double log_half_replicas = 0;
+    double log_per_node = 0;
+    double log_half_nodes = 0;
+    double ring = 0;
+
+    explicit RefinedShape(Shape of)
+        : shape(of),
+          log_replicas(std::log(of.gpus)),
+          log_half_replicas(std::log(of.gpus / 2.0)),
+          log_per_node(std::log(static_cast<double>(of.gpus) / of.nodes)),
+          log_half_nodes(std::log(of.nodes / 2.0)),
+          ring(of.nodes > 2 ? 1 : 0) {}
+    [[nodiscard]] bool alone() const { return shape.gpus < 2; }
+    [[nodiscard]] bool network() const { return shape.nodes > 1; }
+
+    /// Calls visit(parameter, feature) for the terms of the synchronising time's logarithm.
+    template <class Visit>
+    void for_each_sync_term(Visit&& visit) const {
+        visit(node_level, 1.0);
+        if (network()) {
+            visit(network_over_node, 1.0);
+            visit(network_gpus_exponent, log_per_node);
+            visit(network_nodes_exponent, log_half_nodes);
+            visit(network_ring_factor, ring);
+        } else {
+            visit(node_gpus_exponent, log_half_replicas);
+        }
+    }
+    [[nodiscard]] double log_sync(const DenseVector& x) const {
+        double sum = 0;
+        for_each_sync_term(
+            [&](RefinedParameter at, double feature) { sum += x[static_cast<Eigen::Index>(at)] * feature; });
+        return sum;
+    }
+};
+
+/// Where `batch` lies among `count` ascending break points.
+template <class BreakAt>
+RefinedBatch locate_batch(double batch, std::size_t count, BreakAt break_at) {
+    std::size_t high = 0;
+    while (high < count && break_at(high) <= batch) ++high;
+    const std::size_t low = high > 0 ? high - 1 : 0;
+    if (high == 0 || high == count || break_at(low) == batch) return {batch, low, low, 0};
+    return {batch, low, high, (batch - break_at(low)) / (break_at(high) - break_at(low))};
+}
+
+/// ln of the computing time at a batch, and its derivatives by the parameters that it depends on.
+struct LogCompute {
+    double value = 0;
+    double by_constant = 0, by_slope = 0, by_low = 0, by_high = 0;
+
+    template <class BreakAt>
+    LogCompute(const DenseVector& x, const RefinedBatch& batch, BreakAt break_at) {
+        const double alpha = std::exp(x[computing_constant]), beta = std::exp(x[computing_slope]);
+        const auto factor = [&](std::size_t i) {
+            return std::exp(x[static_cast<Eigen::Index>(refined_parameters + i)]);
+        };
+        const bool between = batch.low != batch.high;
+        const double low_factor = factor(batch.low) * (1 - batch.part);
+        double constant = low_factor * alpha;
+        double slope = low_factor * beta * (between ? break_at(batch.low) : batch.batch);
+        const double low_seconds = constant + slope;
+        if (between) {
+            const double high_factor = factor(batch.high) * batch.part;
+            constant += high_factor * alpha;
+            slope += high_factor * beta * break_at(batch.high);
+        }
+        const double seconds = constant + slope;
+        value = std::log(seconds);
+        by_constant = constant / seconds;
+        by_slope = slope / seconds;
+        by_low = low_seconds / seconds;
+        by_high = 1 - by_low;
+    }
+};
+
+struct RefinedRow {
+    std::size_t shape = 0, batch = 0;
+    double log_compute = 0, log_step = 0;
+    double weight = 1;
+};
+
+/// ln T - ln C of a step, with the shares of C and S in it: d ln T = (1 - share) d ln C + share d ln S.
+struct LogStep {
+    double excess = 0, sync_share = 0;
+
+    LogStep(double log_ratio, double gamma) {
+        // Powers of the smaller part over the larger only: those of the larger overflow.
+        const double power = std::exp(-gamma * std::abs(log_ratio));
+        const double softplus = std::log(1 + power) / gamma;
+        const bool sync_longer = log_ratio > 0;
+        excess = sync_longer ? log_ratio + softplus : softplus;
+        sync_share = (sync_longer ? 1 : power) / (1 + power);
+    }
+};
+
+struct RefinedSquares {
+    std::vector<RefinedRow> rows{};
+    std::vector<RefinedBatch> batches{};  ///< ascending
+    std::vector<RefinedShape> shapes{};   ///< ascending
+    std::vector<double> breaks{};         ///< batches, ascending, at most most_break_points
+    DenseVector mean{}, deviation{};      ///< the prior
+    double scatter = 0.05;                ///< s
+
+    /// Of a row: ln of what is modelled over what was measured, and what the step is made of.
+    struct Errors {
+        double compute = 0, step = 0;
+        double sync_share = 0;  ///< d ln T / d ln S
+        double excess = 0;      ///< ln T - ln C
+        double log_ratio = 0;   ///< ln S - ln C
+    };
+
+    [[nodiscard]] int parameters() const { return static_cast<int>(refined_parameters + breaks.size()); }
+
+    /// The prior in the coordinates of a type that computes for `seconds` at `batch`.
+    void set_prior(const RefinedPrior& prior, double batch, double seconds) {
+        mean.setZero(parameters());
+        deviation.setConstant(parameters(), prior.break_deviation);
+        for (std::size_t i = 0; i < refined_parameters; ++i) {
+            mean[static_cast<Eigen::Index>(i)] = prior.mean[i];
+            deviation[static_cast<Eigen::Index>(i)] = prior.deviation[i];
+        }
+        mean[computing_constant] += std::log(seconds);
+        mean[computing_slope] += std::log(seconds / batch);
+        mean[node_level] += std::log(seconds);
+    }
+
+    /// Takes in samples, which are valid. Keeps its buffers.
+    void read(std::span<const ThroughputSample> samples);
+
+    [[nodiscard]] double squares(const DenseVector& x) const {
+        prepare(x);
+        double sum = (x - mean).cwiseQuotient(deviation).squaredNorm();
+        const double gamma = 1 + std::exp(x[overlap_level]), weight = 1 / (scatter * scatter);
+        double of_rows = 0;
+        for (const RefinedRow& row : rows) {
+            const Errors errors = errors_of(row, gamma);
+            of_rows += row.weight * (errors.step * errors.step +
+                                     (shapes[row.shape].alone() ? 0 : errors.compute * errors.compute / 2));
+        }
+        return sum + weight * of_rows;
+    }
+
+    void linearise(const DenseVector& x, DenseNormalEquations& normal) const;
+
+    /// Calls visit(row, errors) for every row at x.
+    template <class Visit>
+    void for_each_row(const DenseVector& x, Visit&& visit) const {
+        prepare(x);
+        const double gamma = 1 + std::exp(x[overlap_level]);
+        for (const RefinedRow& row : rows) {
+            visit(row, errors_of(row, gamma));
+        }
+    }
+
+    /// The model that the coordinates stand for, its factors of single shapes left out.
+    void write(const DenseVector& x, RefinedThroughput& model) const;
+
+private:
+    struct OfShape {
+        double log_factor = 0;  ///< of computing
+        double log_sync = 0;
+    };
+
+    [[nodiscard]] Errors errors_of(const RefinedRow& row, double gamma) const {
+        const OfShape& shape = of_shape_[row.shape];
+        const double log_compute = of_batch_[row.batch].value + shape.log_factor;
+        Errors errors{log_compute - row.log_compute, log_compute - row.log_step, 0, 0, 0};
+        if (shapes[row.shape].alone()) return errors;
+        errors.log_ratio = shape.log_sync - log_compute;
+        const LogStep step(errors.log_ratio, gamma);
+        errors.step += step.excess;
+        errors.excess = step.excess;
+        errors.sync_share = step.sync_share;
+        return errors;
+    }
+
+    void prepare(const DenseVector& x) const;
+
+    // Of the point evaluated last: buffers, not state.
+    mutable std::vector<LogCompute> of_batch_{};
+    mutable std::vector<OfShape> of_shape_{};
+};
+
+inline void RefinedSquares::read(std::span<const ThroughputSample> samples) {
+    shapes.clear();
+    batches.clear();
+    for (const ThroughputSample& sample : samples) {
+        const auto shape = std::lower_bound(shapes.begin(), shapes.end(), sample.shape,
+                                            [](const RefinedShape& at, Shape of) { return at.shape < of; });
+        if (shape == shapes.end() || shape->shape != sample.shape)
+            shapes.insert(shape, RefinedShape(sample.shape));
+        const auto batch = std::lower_bound(batches.begin(), batches.end(), sample.plan.atomic_batch,
+                                            [](const RefinedBatch& at, int of) { return at.batch < of; });
+        if (batch == batches.end() || batch->batch != sample.plan.atomic_batch)
+            batches.insert(batch, RefinedBatch{.batch = static_cast<double>(sample.plan.atomic_batch)});
+    }
+    // Where there are too many batches to give each a break point, evenly many share one.
+    const std::size_t count = std::min(batches.size(), most_break_points);
+    breaks.clear();
+    for (std::size_t i = 0; i < count; ++i)
+        breaks.push_back(batches[count < 2 ? 0 : i * (batches.size() - 1) / (count - 1)].batch);
+    for (RefinedBatch& batch : batches)
+        batch = locate_batch(batch.batch, count, [&](std::size_t i) { return breaks[i]; });
+    rows.clear();
+    for (const ThroughputSample& sample : samples) {
+        const auto shape = std::lower_bound(shapes.begin(), shapes.end(), sample.shape,
+                                            [](const RefinedShape& at, Shape of) { return at.shape < of; });
+        const auto batch = std::lower_bound(batches.begin(), batches.end(), sample.plan.atomic_batch,
+                                            [](const RefinedBatch& at, int of) { return at.batch < of; });
+        rows.push_back({static_cast<std::size_t>(shape - shapes.begin()),
+                        static_cast<std::size_t>(batch - batches.begin()),
+                        std::log(sample.step_seconds - sample.sync_seconds), std::log(sample.step_seconds),
+                        1});
+    }
+}
+
+inline void RefinedSquares::prepare(const DenseVector& x) const {
+    of_batch_.clear();
+    for (const RefinedBatch& batch : batches)
+        of_batch_.emplace_back(x, batch, [&](std::size_t i) { return breaks[i]; });
+    of_shape_.resize(shapes.size());
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+        const RefinedShape& shape = shapes[i];
+        OfShape& of = of_shape_[i];
+        of.log_factor = shape.alone() ? x[alone_factor] : x[straggling_exponent] * shape.log_replicas;
+        of.log_sync = shape.log_sync(x);
+    }
+}
+
+inline void RefinedSquares::linearise(const DenseVector& x, DenseNormalEquations& normal) const {
+    prepare(x);
+    normal.clear(parameters());
+    const double overlap = std::exp(x[overlap_level]), gamma = 1 + overlap;
+    const double unit = 1 / (scatter * scatter);
+    struct Entry {
+        Eigen::Index at;
+        double value;
+    };
+    for (const RefinedRow& row : rows) {
+        const Errors errors = errors_of(row, gamma);
+        const RefinedShape& shape = shapes[row.shape];
+        const RefinedBatch& batch = batches[row.batch];
+        const LogCompute& of = of_batch_[row.batch];
+        const double weight = unit * row.weight, weight_compute = shape.alone() ? 0 : weight / 2;
+        normal.squares +=
+            weight * errors.step * errors.step + weight_compute * errors.compute * errors.compute;
+        // d ln C and d ln S by the parameters that they depend on; indices ascend over both lists.
+        std::array<Entry, 5> compute;
+        std::array<Entry, 5> sync;
+        std::size_t computes = 0, syncs = 0;
+        compute[computes++] = {computing_constant, of.by_constant};
+        compute[computes++] = {computing_slope, of.by_slope};
+        compute[computes++] =
+            shape.alone() ? Entry{alone_factor, 1} : Entry{straggling_exponent, shape.log_replicas};
+        compute[computes++] = {static_cast<Eigen::Index>(refined_parameters + batch.low), of.by_low};
+        if (batch.high != batch.low)
+            compute[computes++] = {static_cast<Eigen::Index>(refined_parameters + batch.high), of.by_high};
+        const double share = errors.sync_share, rest = 1 - share;
+        const double both = weight * rest * rest + weight_compute;
+        const double pull = weight * rest * errors.step + weight_compute * errors.compute;
+        for (std::size_t i = 0; i < computes; ++i) {
+            normal.gradient[compute[i].at] += pull * compute[i].value;
+            for (std::size_t j = 0; j <= i; ++j)
+                normal.hessian(compute[i].at, compute[j].at) += both * compute[i].value * compute[j].value;
+        }
+        if (shape.alone()) continue;
+        shape.for_each_sync_term([&](RefinedParameter at, double feature) {
+            sync[syncs++] = {static_cast<Eigen::Index>(at), feature};
+        });
+        // By ln(gamma - 1).
+        const double bend = overlap * (share * errors.log_ratio - errors.excess) / gamma;
+        const double weighted = weight * share, by_bend = weight * bend;
+        normal.gradient[overlap_level] += by_bend * errors.step;
+        normal.hessian(overlap_level, overlap_level) += by_bend * bend;
+        for (std::size_t i = 0; i < syncs; ++i) {
+            const double value = sync[i].value;
+            normal.gradient[sync[i].at] += weighted * value * errors.step;
+            normal.hessian(overlap_level, sync[i].at) += by_bend * share * value;
+            for (std::size_t j = 0; j <= i; ++j)
+                normal.hessian(sync[i].at, sync[j].at) += weighted * share * value * sync[j].value;
+            for (std::size_t j = 0; j < computes; ++j) {
+                const Eigen::Index a = std::max(sync[i].at, compute[j].at),
+                                   b = std::min(sync[i].at, compute[j].at);
+                normal.hessian(a, b) += weighted * rest * value * compute[j].value;
+            }
+        }
+        for (std::size_t j = 0; j < computes; ++j) {
+            const Eigen::Index at = compute[j].at, bent = overlap_level;
+            normal.hessian(std::max(at, bent), std::min(at, bent)) += by_bend * rest * compute[j].value;
+        }
+    }
+    // The only bend of the residuals that matters: towards gamma = 1 they lose their slope exponentially, so
+    // that J^T J alone promises too much and steps overshoot. d^2/dtheta^2 is about d/dtheta there.
+    normal.hessian(overlap_level, overlap_level) += std::max(normal.gradient[overlap_level], 0.0);
+    for (Eigen::Index i = 0; i < x.size(); ++i) {
+        const double precision = 1 / (deviation[i] * deviation[i]), off = x[i] - mean[i];
+        normal.squares += precision * off * off;
+        normal.gradient[i] += precision * off;
+        normal.hessian(i, i) += precision;
+    }
+}
+
+inline void RefinedSquares::write(const DenseVector& x, RefinedThroughput& model) const {
+    model.alpha_c = std::exp(x[computing_constant]);
+    model.beta_c = std::exp(x[computing_slope]);
+    model.alone = std::exp(x[alone_factor]);
+    model.straggling = x[straggling_exponent];
+    model.node_seconds = std::exp(x[node_level]);
+    model.node_gpus = x[node_gpus_exponent];
+    model.network_seconds = std::exp(x[node_level] + x[network_over_node]);
+    model.network_gpus = x[network_gpus_exponent];
+    model.network_nodes = x[network_nodes_exponent];
+    model.network_ring = std::exp(x[network_ring_factor]);
+    model.gamma = 1 + std::exp(x[overlap_level]);
+    model.batches.clear();
+    for (std::size_t i = 0; i < breaks.size(); ++i)
+        model.batches.push_back({breaks[i], std::exp(x[static_cast<Eigen::Index>(refined_parameters + i)])});
+}
+
+}  // namespace detail
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,211 @@
+#ifndef GOODPUT_FIT_FORECAST_HPP
+#define GOODPUT_FIT_FORECAST_HPP
+
+// How long may an iteration take on a shape with a batch plan, as far as a fitted model knows?
+//
+// ln C and ln S are taken as normal around what the model predicts, C the computing and S the synchronising
+// time. Their variances are g^T V g, V the covariance of the fitted parameters and g the derivatives by them,
+// plus what the parameters do not cover: the factors of the shape (those of a measured shape have a variance
+// of their own, others the prior's) and, away from the measured batches, the factor of the computing time,
+// taken for a random walk in ln b tied to the measured ones. A measurement scatters about the model by s.
+//
+// An iteration depends on C nearly linearly, but not on S: a synchronising time that is hidden behind
+// computing has no slope, and still it may come out when it is twice as long as thought. So quantiles follow
+// the curve in S, and only the rest is linearised, there. With z the quantile of the normal distribution, q
+// that of Student's t distribution at the degrees of freedom that s rests on, and S' = S e^(z deviation)
+//
+//     ln T_p = ln T + sign sqrt( (ln T(S') - ln T)^2 + z^2 share(S')^2 var ln C + q^2 s^2 )
+//
+// share is d ln T / d ln C: nearly one where little is left of S.
+//
+// What it cannot know: errors that all shapes share.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+
+#include "goodput/core/batch.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/core/shape.hpp"
+#include "goodput/fit/prediction_interval.hpp"
+#include "goodput/fit/refined_fit.hpp"
+
+namespace goodput {
+
+/// The distribution of an iteration's time.
+class Forecast {
+public:
+    /// `shape.gpus` counts replicas.
+    Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan);
+
+    /// Seconds that the iteration takes as likely more as less: the model's own prediction.
+    [[nodiscard]] double median() const { return std::exp(log_iteration(0)); }
+
+    /// Seconds within which the iteration ends with `probability`, in (0, 1) (others get
+    /// std::invalid_argument): 0.1 is optimistic, 0.9 careful. Goodput at this quantile is that of the model
+    /// times median() over it.
+    [[nodiscard]] double quantile(double probability) const {
+        if (!(probability > 0 && probability < 1))
+            bad_input("forecast", "probability", probability, "between 0 and 1");
+        const bool above = probability > 0.5;
+        const double coverage = std::abs(2 * probability - 1);
+        const double size = detail::normal_quantile(coverage);
+        const double scatter = detail::student_quantile(coverage, freedom_) * scatter_;
+        const double center = log_iteration(0), change = (above ? size : -size) * sync_deviation_;
+        const double by_sync = log_iteration(change) - center;
+        const double away =
+            std::sqrt(by_sync * by_sync + size * size * compute_variance(change) + scatter * scatter);
+        return std::exp(above ? center + away : center - away);
+    }
+
+    /// The central interval that holds with probability `coverage`, in (0, 1).
+    [[nodiscard]] Interval interval(double coverage = 0.9) const {
+        return {quantile((1 - coverage) / 2), quantile((1 + coverage) / 2)};
+    }
+
+    /// Variance of ln of the iteration's time that further measurements could do away with: all but the
+    /// scatter. By half the distance of the quantiles one deviation away.
+    [[nodiscard]] double reducible_variance() const {
+        const double half = (log_iteration(sync_deviation_) - log_iteration(-sync_deviation_)) / 2;
+        return half * half + compute_variance(0);
+    }
+
+private:
+    [[nodiscard]] double log_iteration(double log_sync_change) const {
+        const double step =
+            PolluxThroughput{.gamma = gamma_}.step_seconds(compute_, sync_ * std::exp(log_sync_change));
+        return std::log(accumulation_ * compute_ + step);
+    }
+
+    /// Of ln of the iteration, by that of computing, at one synchronising time.
+    [[nodiscard]] double compute_variance(double log_sync_change) const {
+        const OverlappedStep step =
+            PolluxThroughput{.gamma = gamma_}.overlapped_step(compute_, sync_ * std::exp(log_sync_change));
+        const double iteration = accumulation_ * compute_ + step.seconds;
+        const double share = (accumulation_ + step.per_compute) * compute_ / iteration;
+        return share * share * compute_variance_;
+    }
+
+    double compute_ = 0, sync_ = 0, gamma_ = 1, accumulation_ = 0;
+    double sync_deviation_ = 0;    ///< of ln of sync_
+    double compute_variance_ = 0;  ///< of ln of compute_
+    double scatter_ = 0, freedom_ = 1;
+};
+
+namespace detail {
+
+/// g^T V g for a few entries of g.
+class SparseVariance {
+public:
+    explicit SparseVariance(const RefinedFit& fit) : fit_(fit) {}
+
+    void add(std::size_t at, double value) {
+        const auto count = static_cast<std::size_t>(fit_.coordinates.size());
+        for (std::size_t i = 0; i < size_; ++i)
+            variance_ += 2 * value * values_[i] * fit_.covariance[at * count + at_[i]];
+        variance_ += value * value * fit_.covariance[at * count + at];
+        at_[size_] = at;
+        values_[size_++] = value;
+    }
+    [[nodiscard]] double get() const { return std::max(variance_, 0.0); }
+
+private:
+    const RefinedFit& fit_;
+    std::array<std::size_t, 6> at_{};
+    std::array<double, 6> values_{};
+    std::size_t size_ = 0;
+    double variance_ = 0;
+};
+
+}  // namespace detail
+
+inline Forecast::Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan)
+    : gamma_(fit.model.gamma),
+      accumulation_(plan.accumulation_steps),
+      scatter_(fit.step_deviation),
+      freedom_(fit.degrees_of_freedom) {
+    const RefinedThroughput& model = fit.model;
+    compute_ = model.compute_seconds(plan.atomic_batch) * model.compute_factor(shape);
+    sync_ = model.sync_seconds(shape);
+    const detail::RefinedShape features(shape);
+
+    double variance_compute = 0;
+    {
+        const auto break_at = [&](std::size_t i) { return model.batches[i].batch; };
+        detail::SparseVariance variance(fit);
+        const std::size_t breaks = model.batches.size();
+        if (breaks > 0) {
+            const detail::RefinedBatch batch = detail::locate_batch(plan.atomic_batch, breaks, break_at);
+            const detail::LogCompute at(fit.coordinates, batch, break_at);
+            variance.add(computing_constant, at.by_constant);
+            variance.add(computing_slope, at.by_slope);
+            variance.add(refined_parameters + batch.low, at.by_low);
+            if (batch.high != batch.low) variance.add(refined_parameters + batch.high, at.by_high);
+            // The walk: a prior's variance at twice the batch.
+            const double per_log = detail::square(fit.prior.break_deviation) / std::log(2.0);
+            const double log_batch = std::log(plan.atomic_batch);
+            if (batch.high != batch.low) {
+                const double low = std::log(break_at(batch.low)), high = std::log(break_at(batch.high));
+                variance_compute += per_log * (log_batch - low) * (high - log_batch) / (high - low);
+            } else {
+                const double far = std::abs(log_batch - std::log(break_at(batch.low)));
+                variance_compute += std::min(per_log * far, 2 * detail::square(fit.prior.break_deviation));
+            }
+        } else {
+            const double slope = model.beta_c * plan.atomic_batch, seconds = model.alpha_c + slope;
+            variance.add(computing_constant, 1 - slope / seconds);
+            variance.add(computing_slope, slope / seconds);
+            variance_compute += detail::square(fit.prior.break_deviation);
+        }
+        if (features.alone())
+            variance.add(alone_factor, 1);
+        else
+            variance.add(straggling_exponent, features.log_replicas);
+        variance_compute += variance.get();
+    }
+    double variance_sync = 0;
+    if (!features.alone()) {
+        detail::SparseVariance variance(fit);
+        features.for_each_sync_term([&](RefinedParameter at, double feature) { variance.add(at, feature); });
+        const auto own = std::lower_bound(model.shapes.begin(), model.shapes.end(), shape,
+                                          [](const ShapeFactor& a, const Shape& b) { return a.shape < b; });
+        const bool measured = own != model.shapes.end() && own->shape == shape;
+        const std::array<double, 2> factors =
+            measured ? fit.shape_variances[static_cast<std::size_t>(own - model.shapes.begin())]
+                     : std::array<double, 2>{detail::square(fit.prior.compute_deviation),
+                                             detail::square(fit.prior.sync_deviation)};
+        variance_compute += factors[0];
+        variance_sync = variance.get() + factors[1];
+    }
+    sync_deviation_ = std::sqrt(variance_sync);
+    compute_variance_ = variance_compute;
+}
+
+/// The fitted model at another than the middle of what may be: a model that takes on each of `shapes` what an
+/// iteration ends within with `probability`, in (0, 1) (others get std::invalid_argument), so that batch
+/// plans and options can be careful (0.9) or optimistic (0.1). Exact at the reference batch without
+/// accumulation; at other batches in the same proportion. Other shapes stay as they are.
+[[nodiscard]] inline RefinedThroughput at_quantile(const RefinedFit& fit, std::span<const Shape> shapes,
+                                                   double probability) {
+    RefinedThroughput model = fit.model;
+    const BatchPlan plan{std::max(1, static_cast<int>(std::lround(fit.reference_batch))), 0};
+    const auto before = [](const ShapeFactor& at, const Shape& wanted) { return at.shape < wanted; };
+    for (const Shape shape : shapes) {
+        const Forecast forecast(fit, shape, plan);
+        // An iteration scales with both of its parts.
+        const double factor = forecast.quantile(probability) / forecast.median();
+        auto own = std::lower_bound(model.shapes.begin(), model.shapes.end(), shape, before);
+        if (own == model.shapes.end() || own->shape != shape) own = model.shapes.insert(own, {shape, 1, 1});
+        const auto fitted = std::lower_bound(fit.model.shapes.begin(), fit.model.shapes.end(), shape, before);
+        const bool known = fitted != fit.model.shapes.end() && fitted->shape == shape;
+        // Assigned, not multiplied: a shape may be asked for twice.
+        own->compute = factor * (known ? fitted->compute : 1);
+        own->sync = factor * (known ? fitted->sync : 1);
+    }
+    return model;
+}
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,70 @@
+#ifndef GOODPUT_FIT_GRADIENT_BY_BATCH_HPP
+#define GOODPUT_FIT_GRADIENT_BY_BATCH_HPP
+
+// Efficiency from gradient statistics that were measured at several batch sizes of one job, as elastic
+// training does anyway. With r_i = squared norm / variance at the scale S_i = batch_i / initial batch:
+//
+//     minimise sum_i (signal + fluctuation / S_i - r_i)^2      signal >= 0, fluctuation >= 0
+//
+// Both parts are squared norms, hence the signs. Closed form, O(measurements). With batches of one size only
+// nothing tells the parts apart: fluctuation 0, which is NoiseScaleEfficiency.
+//
+// On published validation runs (six applications, all pairs and triples of batch sizes) the formula from one
+// batch size is off by 32 to 38 %, in the median over training, for the farthest pairs of three applications;
+// with a second batch size no third one is off by more than 10 %. The measurements should be of the same
+// stretch of progress, because the noise scale changes over training.
+//
+// What it costs: best_batch_plan has no short cut for this efficiency and tries every legal plan.
+
+#include <cstddef>
+#include <span>
+
+#include "goodput/core/error.hpp"
+#include "goodput/core/sample.hpp"
+#include "goodput/model/efficiency.hpp"
+
+namespace goodput {
+
+/// Gradient statistics (variance at the initial batch size, as always) and where they were measured.
+struct GradientAtBatch {
+    double total_batch = 0;  ///< examples
+    GradientStatistics gradient{};
+};
+
+/// What efficiency do these measurements predict at any batch size? Refuses no measurements, batch sizes that
+/// are not positive, and statistics that are negative, not finite or without variance
+/// (std::invalid_argument).
+[[nodiscard]] inline BatchDependentEfficiency efficiency_from_batches(
+    std::span<const GradientAtBatch> measured, double initial_batch) {
+    require_positive("efficiency", "initial batch", initial_batch);
+    if (measured.empty()) bad_input("efficiency", "measurements", measured.size(), "at least 1");
+    double mean_x = 0, mean_r = 0, xx = 0, xr = 0;  // x = 1 / S
+    const auto number = static_cast<double>(measured.size());
+    for (const GradientAtBatch& at : measured) {
+        require_positive("efficiency", "total batch", at.total_batch);
+        validate(at.gradient, "efficiency");
+        require_positive("efficiency", "gradient.var", at.gradient.variance);
+        const double x = initial_batch / at.total_batch;
+        const double r = at.gradient.squared_norm / at.gradient.variance;
+        mean_x += x / number;
+        mean_r += r / number;
+        xx += x * x;
+        xr += x * r;
+    }
+    double spread = 0, slope = 0;
+    for (const GradientAtBatch& at : measured) {
+        const double x = initial_batch / at.total_batch - mean_x;
+        spread += x * x;
+        slope += x * (at.gradient.squared_norm / at.gradient.variance - mean_r);
+    }
+    // Equal batch sizes may differ in their last digit once divided.
+    const bool one_size = spread <= 1e-20 * xx;
+    const double fluctuation = one_size ? 0 : slope / spread, signal = mean_r - fluctuation * mean_x;
+    if (one_size || fluctuation <= 0) return {initial_batch, mean_r, 0};
+    if (signal <= 0) return {initial_batch, 0, xr / xx};
+    return {initial_batch, signal, fluctuation};
+}
+
+}  // namespace goodput
+
+#endif

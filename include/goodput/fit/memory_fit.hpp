@@ -1,0 +1,212 @@
+#ifndef GOODPUT_FIT_MEMORY_FIT_HPP
+#define GOODPUT_FIT_MEMORY_FIT_HPP
+
+// The line bytes(b) = fixed + per_example b (model/memory.hpp) from measurements of a job's memory on one GPU
+// type.
+//
+// Several batch sizes. An estimate that is too high wastes a little; one that is too low kills the job. So
+//
+//     minimise    sum_i (fixed + per_example b_i - bytes_i)^2
+//     subject to  fixed + per_example b_i >= (1 - tolerance) bytes_i       for all i
+//                 fixed >= least_fixed_bytes,  per_example >= 0
+//
+// Every constraint but the last says that the line passes above a point (the third: above (0, least fixed
+// bytes)), so only corners of the upper convex hull of these points can touch it. A convex problem in two
+// unknowns: at most two constraints hold it, and the best feasible of all candidates with none, one or two is
+// the optimum. O(N^2) at worst, with N measurements, microseconds for the dozens that occur.
+//
+// One batch size b_1. Nothing tells the parts apart; all that is known is least_fixed_bytes <= fixed. The
+// line through (0, least_fixed_bytes) and the measurement is taken. As memory grows by at most (bytes_1 -
+// least_fixed_bytes) / b_1 an example, it is never too low above b_1: careful there, the more so the less is
+// declared. Below b_1 it is the opposite, the lowest that can be: whoever wants to fit a batch smaller than
+// b_1 into a smaller GPU should measure there, or declare nearly all that is fixed.
+//
+// Measurements that show no growth (constant, or falling, up to the tolerance over the whole range; typical
+// of frameworks that reserve memory ahead) say nothing of larger batches: the line is then flat at the
+// largest measurement, and ends at the largest batch measured. Different measurements of one batch size are
+// all covered: the largest governs. What the tolerance does not explain shows in largest_excess.
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/model/memory.hpp"
+
+namespace goodput {
+
+/// The most memory that a training iteration took on a GPU.
+struct MemorySample {
+    int atomic_batch = 0;
+    double bytes = 0;
+};
+
+struct MemoryFitOptions {
+    /// Known to be there whatever the batch: bytes of parameters, gradients and optimiser state (16 bytes a
+    /// parameter with Adam in mixed or single precision; 8 with plain SGD in single precision).
+    double least_fixed_bytes = 0;
+    /// By how much of itself a measurement may be underestimated, in [0, 1).
+    double tolerance = 0.01;
+};
+
+enum class MemoryKnowledge {
+    measured,       ///< both parts, from several batch sizes
+    fixed_assumed,  ///< one batch size: careful above it, not below
+    no_growth       ///< constant or contradictory: good up to the largest batch measured
+};
+
+struct MemoryFit {
+    MemoryModel model{};
+    MemoryKnowledge knowledge = MemoryKnowledge::measured;
+    int least_batch = 0, most_batch = 0;  ///< measured
+    double largest_excess = 0;            ///< of model over measurement, relative
+    double largest_shortfall = 0;         ///< of model under measurement, relative; at most the tolerance
+};
+
+/// What do these measurements say of a job's memory? Refuses no measurements, batches below 1, bytes that are
+/// not positive, a tolerance outside [0, 1), and declared fixed bytes above the smallest measurement
+/// (std::invalid_argument).
+[[nodiscard]] MemoryFit fit_memory(std::span<const MemorySample> samples,
+                                   const MemoryFitOptions& options = {});
+
+namespace detail {
+
+struct MemoryPoint {
+    double batch, bytes;
+};
+
+struct MemoryLine {
+    double fixed = 0, slope = 0;
+    [[nodiscard]] double at(double batch) const { return fixed + slope * batch; }
+};
+
+/// Corners of the upper convex hull, by rising batch; sorts `points`.
+inline std::vector<MemoryPoint> upper_hull(std::vector<MemoryPoint>& points) {
+    std::sort(points.begin(), points.end(), [](const MemoryPoint& a, const MemoryPoint& b) {
+        return a.batch != b.batch ? a.batch < b.batch : a.bytes > b.bytes;
+    });
+    std::vector<MemoryPoint> hull;
+    for (const MemoryPoint& p : points) {
+        if (!hull.empty() && hull.back().batch == p.batch) continue;
+        const auto last_is_below = [&hull, &p] {
+            const MemoryPoint &a = hull[hull.size() - 2], &b = hull.back();
+            return (b.bytes - a.bytes) * (p.batch - a.batch) <= (p.bytes - a.bytes) * (b.batch - a.batch);
+        };
+        while (hull.size() >= 2 && last_is_below()) hull.pop_back();
+        hull.push_back(p);
+    }
+    return hull;
+}
+
+/// The line of least squares through `points`, among the lines above `hull` that do not fall.
+inline MemoryLine least_covering_line(std::span<const MemoryPoint> points,
+                                      std::span<const MemoryPoint> hull) {
+    MemoryLine best;
+    double least = std::numeric_limits<double>::infinity(), highest = 0;
+    for (const MemoryPoint& corner : hull) highest = std::max(highest, corner.bytes);
+    const auto consider = [&](MemoryLine line) {
+        if (!(line.slope >= 0)) return;
+        double lift = 0;  // a line through corners may lie below one by a rounding error
+        for (const MemoryPoint& corner : hull) {
+            const double below = corner.bytes - line.at(corner.batch);
+            if (below > 1e-12 * highest) return;
+            lift = std::max(lift, below);
+        }
+        line.fixed += lift;
+        double squares = 0;
+        for (const MemoryPoint& p : points) {
+            const double residual = line.at(p.batch) - p.bytes;
+            squares += residual * residual;
+        }
+        if (squares < least) {
+            least = squares;
+            best = line;
+        }
+    };
+    const auto through = [](const MemoryPoint& p, double slope) {
+        return MemoryLine{p.bytes - slope * p.batch, slope};
+    };
+    // Of all lines through `p`, the one of least squares.
+    const auto pinned_at = [&](const MemoryPoint& p) {
+        double xx = 0, xy = 0;
+        for (const MemoryPoint& q : points) {
+            xx += (q.batch - p.batch) * (q.batch - p.batch);
+            xy += (q.batch - p.batch) * (q.bytes - p.bytes);
+        }
+        return through(p, xx > 0 ? xy / xx : 0);
+    };
+
+    MemoryPoint mean{0, 0};
+    for (const MemoryPoint& p : points) {
+        mean.batch += p.batch / static_cast<double>(points.size());
+        mean.bytes += p.bytes / static_cast<double>(points.size());
+    }
+    consider(pinned_at(mean));  // least squares without constraints passes through the mean
+    consider(through(mean, 0));
+    for (std::size_t i = 0; i < hull.size(); ++i) {
+        consider(pinned_at(hull[i]));
+        consider(through(hull[i], 0));
+        if (i > 0)
+            consider(
+                through(hull[i], (hull[i].bytes - hull[i - 1].bytes) / (hull[i].batch - hull[i - 1].batch)));
+    }
+    return best;
+}
+
+}  // namespace detail
+
+inline MemoryFit fit_memory(std::span<const MemorySample> samples, const MemoryFitOptions& options) {
+    const char* const subject = "memory fit";
+    if (samples.empty()) bad_input(subject, "measurements", samples.size(), "at least 1");
+    if (!(options.tolerance >= 0 && options.tolerance < 1))
+        bad_input(subject, "tolerance", options.tolerance, "at least 0 and below 1");
+    require_at_least(subject, "fixed bytes", options.least_fixed_bytes, 0);
+    MemoryFit fit;
+    fit.least_batch = std::numeric_limits<int>::max();
+    double most_bytes = 0;
+    std::vector<detail::MemoryPoint> points, to_cover{{0, options.least_fixed_bytes}};
+    points.reserve(samples.size());
+    to_cover.reserve(samples.size() + 1);
+    for (const MemorySample& sample : samples) {
+        require_between(subject, "atomic batch", sample.atomic_batch, 1, 1 << 30);
+        require_positive(subject, "bytes", sample.bytes);
+        if (options.least_fixed_bytes > sample.bytes)
+            bad_input(subject, "fixed bytes", options.least_fixed_bytes,
+                      "at most what was measured, " + text_of(sample.bytes));
+        fit.least_batch = std::min(fit.least_batch, sample.atomic_batch);
+        fit.most_batch = std::max(fit.most_batch, sample.atomic_batch);
+        most_bytes = std::max(most_bytes, sample.bytes);
+        points.push_back({static_cast<double>(sample.atomic_batch), sample.bytes});
+        to_cover.push_back({points.back().batch, sample.bytes * (1 - options.tolerance)});
+    }
+
+    detail::MemoryLine line;
+    if (fit.least_batch == fit.most_batch) {
+        fit.knowledge = MemoryKnowledge::fixed_assumed;
+        line.fixed = options.least_fixed_bytes;
+        line.slope = (most_bytes - line.fixed) / fit.most_batch;
+    } else {
+        line = detail::least_covering_line(points, detail::upper_hull(to_cover));
+    }
+    const double growth =
+        line.slope * (fit.least_batch == fit.most_batch ? fit.most_batch : fit.most_batch - fit.least_batch);
+    if (growth <= options.tolerance * most_bytes) {
+        fit.knowledge = MemoryKnowledge::no_growth;
+        line = {most_bytes, 0};
+        fit.model.most_atomic_batch = fit.most_batch;
+    }
+    fit.model.fixed_bytes = line.fixed;
+    fit.model.bytes_per_example = line.slope;
+    for (const detail::MemoryPoint& p : points) {
+        const double relative = fit.model.bytes(p.batch) / p.bytes - 1;
+        fit.largest_excess = std::max(fit.largest_excess, relative);
+        fit.largest_shortfall = std::max(fit.largest_shortfall, -relative);
+    }
+    return fit;
+}
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,84 @@
+#ifndef GOODPUT_FIT_REFINED_PRIOR_HPP
+#define GOODPUT_FIT_REFINED_PRIOR_HPP
+
+// What is believed of a job's speed on one GPU type before it was measured there, from general experience and
+// from what its measurements on other types say.
+//
+// A parameter theta of type t (fit/detail/refined_squares.hpp has the coordinates) is taken as drawn in two
+// stages, both normal: a mean mu of the job around what jobs have in general, theta_t around mu:
+//
+//     mu ~ N(m, jobs^2)        theta_t ~ N(mu, types^2)
+//
+// A type s with measurements of its own says theta_s = e_s, with variance V_s. Then for another type
+//
+//     mu      ~ N(M, 1 / W)    W = 1 / jobs^2 + sum_s 1 / (V_s + types^2)
+//                              M = (m / jobs^2 + sum_s e_s / (V_s + types^2)) / W
+//     theta_t ~ N(M, 1 / W + types^2)
+//
+// (the normal hierarchical model; Gelman et al., Bayesian Data Analysis, section 5.4, variances known). How
+// long synchronising takes is compared across types in units of the time that computing takes there on a
+// batch of the same size: faster GPUs come with faster links.
+//
+// The constants below are round figures from what is known of data-parallel training, not fitted to
+// measurements: jobs are distributed where that pays, so that two nodes should reach four fifths of twice the
+// speed (synchronising takes a quarter of computing), within a node twice as near to it; one standard
+// deviation is a factor of e. Rings of n nodes or k GPUs behind one card cost from nothing to proportionally
+// more, hence exponents around a quarter and a half. gamma = 2 lies between no overlap and full.
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <numbers>
+#include <span>
+
+#include "goodput/fit/detail/refined_squares.hpp"
+
+namespace goodput {
+
+/// What one type's measurements alone say of a parameter; without any, the variance is infinite.
+struct ParameterEvidence {
+    double value = 0;
+    double variance = 0;
+};
+
+/// The two stages from which a type's prior follows.
+struct RefinedPopulation {
+    //                                               alpha, beta, alone, straggling, node level, its exponent,
+    //                                               network over node, exponents of GPUs and nodes, ring,
+    //                                               gamma
+    std::array<double, refined_parameters> mean{-std::numbers::ln2,
+                                                -std::numbers::ln2,
+                                                0,
+                                                0,
+                                                -3 * std::numbers::ln2,
+                                                0.5,
+                                                std::numbers::ln2,
+                                                0.5,
+                                                0.25,
+                                                0,
+                                                0};
+    std::array<double, refined_parameters> jobs{1, 1, 0.15, 0.05, 1, 0.35, 0.5, 0.25, 0.25, 0.35, 1};
+    std::array<double, refined_parameters> types{1, 1, 0.15, 0.03, 1, 0.25, 0.5, 0.15, 0.15, 0.25, 0.5};
+
+    /// The prior of a type on which nothing but `others` is known, `others[s]` holding the evidence of
+    /// another type of the job.
+    [[nodiscard]] RefinedPrior prior(
+        std::span<const std::array<ParameterEvidence, refined_parameters>> others = {}) const {
+        RefinedPrior prior;
+        for (std::size_t i = 0; i < refined_parameters; ++i) {
+            double weight = 1 / (jobs[i] * jobs[i]), sum = mean[i] * weight;
+            for (const auto& other : others) {
+                const double precision = 1 / (other[i].variance + types[i] * types[i]);
+                weight += precision;
+                sum += precision * other[i].value;
+            }
+            prior.mean[i] = sum / weight;
+            prior.deviation[i] = std::sqrt(1 / weight + types[i] * types[i]);
+        }
+        return prior;
+    }
+};
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,146 @@
+#ifndef GOODPUT_MODEL_DETAIL_BROKEN_LINE_HPP
+#define GOODPUT_MODEL_DETAIL_BROKEN_LINE_HPP
+
+// The computing time of RefinedThroughput over the atomic batches that a job may use, but for the factor of
+// a shape: straight pieces between integers, and straight lines below all of them.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "goodput/core/batch.hpp"
+#include "goodput/model/refined.hpp"
+
+namespace goodput::detail {
+
+class BrokenLine {
+public:
+    // From the integer `low` to the integer `high`, where the next piece starts: one cache line.
+    struct Piece {
+        double low, high;
+        double seconds, per_example;     // at `low`, and for each further example
+        double constant;                 // seconds that the line starts with; may be negative
+        double inverse_low;              // 1 / low
+        double rising_low, rising_high;  // per_example low^2, per_example high^2
+
+        [[nodiscard]] double compute_seconds(double atomic) const {
+            return seconds + per_example * (atomic - low);
+        }
+    };
+    struct Batches {
+        double least, most;
+    };
+    // At most the computing time at every batch that may be used; neither number is negative.
+    struct Support {
+        double constant, per_example;
+    };
+
+    BrokenLine(const RefinedThroughput& model, const BatchLimits& limits) {
+        const double least = std::max(limits.min_atomic_batch, 1);
+        const double most = std::min(limits.max_atomic_batch, limits.max_batch);
+        if (!(least <= most)) return;
+        pieces_.reserve(2 * model.batches.size() + 1);
+        Point last{least, model.compute_seconds(least)};
+        const auto go_to = [&](double batch) {
+            const Point next{batch, model.compute_seconds(batch)};
+            add_piece(last, next);
+            last = next;
+        };
+        for (const BatchFactor& broken : model.batches)
+            for (const double batch : {std::floor(broken.batch), std::ceil(broken.batch)})
+                if (batch > last.batch && batch < most) go_to(batch);
+        if (most > last.batch || pieces_.empty()) go_to(most);
+        find_supports();
+    }
+
+    // Ascending. Empty: no batch may be used.
+    [[nodiscard]] std::span<const Piece> pieces() const { return pieces_; }
+    [[nodiscard]] std::span<const Support> supports() const { return supports_; }
+    // The batch with the fewest seconds per example, the largest of equals.
+    [[nodiscard]] double most_efficient() const { return most_efficient_; }
+    [[nodiscard]] double seconds_there() const { return seconds_there_; }
+
+    // The least and the largest batch that take at most so many seconds per example; none: {1, 0}.
+    [[nodiscard]] Batches batches_within(double per_example) const {
+        // Within a piece the ratio rises or falls, so an end tells whether a batch is there.
+        const auto at_low = [&](const Piece& piece) { return piece.seconds <= per_example * piece.low; };
+        const auto at_high = [&](const Piece& piece) {
+            return piece.compute_seconds(piece.high) <= per_example * piece.high;
+        };
+        const auto some = [&](const Piece& piece) { return at_low(piece) || at_high(piece); };
+        const auto crossing = [&](const Piece& piece) {
+            return piece.constant / (per_example - piece.per_example);
+        };
+        const auto first = std::find_if(pieces_.begin(), pieces_.end(), some);
+        if (first == pieces_.end()) return {1, 0};
+        const auto last = std::find_if(pieces_.rbegin(), pieces_.rend(), some);
+        return {at_low(*first) ? first->low : std::min(std::ceil(crossing(*first)), first->high),
+                at_high(*last) ? last->high : std::max(std::floor(crossing(*last)), last->low)};
+    }
+
+private:
+    struct Point {
+        double batch, seconds;
+    };
+
+    void add_piece(const Point& from, const Point& to) {
+        const double wide = to.batch - from.batch;
+        const double slope = wide > 0 ? (to.seconds - from.seconds) / wide : 0;
+        pieces_.push_back({from.batch, to.batch, from.seconds, slope, from.seconds - slope * from.batch,
+                           1 / from.batch, slope * from.batch * from.batch, slope * to.batch * to.batch});
+    }
+
+    // The sides of the convex hull from below, as far as they rise and start above zero; to the left of them
+    // the level of the least time, to the right the ray from the origin.
+    void find_supports() {
+        std::pmr::vector<Point> hull(&resource_);
+        hull.reserve(pieces_.size() + 1);
+        const auto add = [&](const Point& next) {
+            while (hull.size() > 1 && !below(hull[hull.size() - 2], hull.back(), next)) hull.pop_back();
+            hull.push_back(next);
+        };
+        for (const Piece& piece : pieces_) add({piece.low, piece.seconds});
+        const Piece& last = pieces_.back();
+        if (last.high > last.low) add({last.high, last.compute_seconds(last.high)});
+        double least = hull.front().seconds, ratio = std::numeric_limits<double>::infinity();
+        for (const Point& point : hull) {
+            least = std::min(least, point.seconds);
+            if (point.seconds <= ratio * point.batch) {
+                ratio = point.seconds / point.batch;
+                most_efficient_ = point.batch;
+                seconds_there_ = point.seconds;
+            }
+        }
+        supports_.reserve(hull.size() + 1);
+        supports_.push_back({0, ratio});
+        if (hull.size() < 2 || hull[1].seconds < hull[0].seconds) supports_.push_back({least, 0});
+        for (std::size_t i = 1; i < hull.size(); ++i) {
+            const double slope =
+                (hull[i].seconds - hull[i - 1].seconds) / (hull[i].batch - hull[i - 1].batch);
+            const double constant = hull[i].seconds - slope * hull[i].batch;
+            if (slope >= 0 && constant >= 0) supports_.push_back({constant, slope});
+        }
+    }
+
+    // Whether `b` lies below the straight line from `a` to `c`.
+    static bool below(const Point& a, const Point& b, const Point& c) {
+        return (b.seconds - a.seconds) * (c.batch - b.batch) < (c.seconds - b.seconds) * (b.batch - a.batch);
+    }
+
+    // Room for two dozen measured batches; more come from the heap.
+    static constexpr std::size_t room = 25;
+    std::array<std::byte, room*(sizeof(Piece) + sizeof(Support) + 2 * sizeof(Point)) + 256> buffer_;
+    std::pmr::monotonic_buffer_resource resource_{buffer_.data(), buffer_.size()};
+    std::pmr::vector<Piece> pieces_{&resource_};
+    std::pmr::vector<Support> supports_{&resource_};
+    double most_efficient_ = 0, seconds_there_ = 0;
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,128 @@
+#ifndef GOODPUT_MODEL_MEMORY_HPP
+#define GOODPUT_MODEL_MEMORY_HPP
+
+// Does a batch fit in a GPU's memory? Parameters, gradients and optimiser state take a fixed part,
+// activations a part for each example that is in the GPU at once:
+//
+//     bytes(b) = fixed + per_example b             b = atomic batch
+//
+// Accumulation steps follow each other and take no more; neither does a larger number of replicas. The
+// largest batch is (capacity (1 - margin) - fixed) / per_example, rounded down.
+//
+// What it cannot do: memory that is not linear in the batch (an allocator that rounds up, a library that
+// chooses its workspace by the batch), for which the margin is meant, and optimiser state that is divided
+// among replicas.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "goodput/core/batch.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/core/verdict.hpp"
+
+namespace goodput {
+
+/// Memory that a replica takes on each of its GPUs. From measurements: fit/memory_fit.hpp.
+struct MemoryModel {
+    double fixed_bytes = 0;
+    double bytes_per_example = 0;
+    /// Nothing is known of larger atomic batches, and they count as not fitting. Without such an end a model
+    /// with bytes_per_example = 0 would allow any batch.
+    int most_atomic_batch = std::numeric_limits<int>::max();
+
+    [[nodiscard]] double bytes(double atomic_batch) const {
+        return fixed_bytes + bytes_per_example * atomic_batch;
+    }
+};
+
+/// Memory of one GPU.
+struct GpuMemory {
+    double capacity_bytes = 0;
+    /// Share of it that stays free, for fragmentation and what the model does not see, in [0, 1).
+    double margin = 0.05;
+
+    [[nodiscard]] double usable_bytes() const { return capacity_bytes * (1 - margin); }
+};
+
+/// Refuses negative or infinite bytes and an end below 1 (std::invalid_argument).
+inline void validate(const MemoryModel& model) {
+    require_at_least("memory model", "fixed bytes", model.fixed_bytes, 0);
+    require_at_least("memory model", "bytes per example", model.bytes_per_example, 0);
+    require_between("memory model", "most atomic batch", model.most_atomic_batch, 1,
+                    std::numeric_limits<int>::max());
+}
+
+/// Refuses a capacity that is not positive and a margin outside [0, 1) (std::invalid_argument).
+inline void validate(const GpuMemory& gpu) {
+    require_positive("GPU memory", "capacity", gpu.capacity_bytes);
+    if (!(gpu.margin >= 0 && gpu.margin < 1))
+        bad_input("GPU memory", "margin", gpu.margin, "at least 0 and below 1");
+}
+
+/// The largest atomic batch that fits; 0 where not even one example does, never more than 2^30 or the model's
+/// end. Refuses what validate() refuses (std::invalid_argument).
+[[nodiscard]] inline int largest_atomic_batch(const MemoryModel& model, const GpuMemory& gpu) {
+    validate(model);
+    validate(gpu);
+    const double usable = gpu.usable_bytes();
+    const int most = std::min(model.most_atomic_batch, 1 << 30);
+    if (model.bytes(1) > usable) return 0;
+    if (model.bytes(most) <= usable) return most;
+    int batch = static_cast<int>(
+        std::clamp((usable - model.fixed_bytes) / model.bytes_per_example, 1.0, static_cast<double>(most)));
+    // The quotient may be one off by rounding; the sum decides.
+    while (batch > 1 && model.bytes(batch) > usable) --batch;
+    while (batch < most && model.bytes(batch + 1.0) <= usable) ++batch;
+    return batch;
+}
+
+/// Does a batch plan fit? Outcome::runs, or Outcome::impossible with a sentence that says what it would take,
+/// what there is and what the largest batch is. Refuses a plan that is none (an atomic batch below 1,
+/// negative accumulation steps) and what validate() refuses (std::invalid_argument).
+[[nodiscard]] inline Verdict fits(const MemoryModel& model, const GpuMemory& gpu, BatchPlan plan) {
+    require_between("batch plan", "atomic batch", plan.atomic_batch, 1, 1 << 30);
+    require_between("batch plan", "accumulation steps", plan.accumulation_steps, 0, 1 << 20);
+    const int largest = largest_atomic_batch(model, gpu);
+    if (plan.atomic_batch <= largest) return {};
+    const auto gigabytes = [](double bytes) { return rounded_text_of(bytes / 1e9) + " GB"; };
+    const std::string batch = "an atomic batch of " + text_of(plan.atomic_batch);
+    const double needed = model.bytes(plan.atomic_batch), usable = gpu.usable_bytes();
+    std::string reason;
+    if (needed <= usable) {
+        reason = batch +
+                 " is beyond the largest that has been measured, and the measurements do not say how" +
+                 " memory grows";
+    } else {
+        reason = batch + " takes " + gigabytes(needed) + ", and " + gigabytes(usable) + " are usable (" +
+                 gigabytes(gpu.capacity_bytes) + " less a margin of " + rounded_text_of(100 * gpu.margin) +
+                 " %)";
+    }
+    reason += largest > 0 ? "; the largest that fits is " + text_of(largest) : "; not even one example fits";
+    return {Outcome::impossible, std::move(reason)};
+}
+
+/// Limits with no larger atomic batch than fits. Where that leaves none (the least is larger, or none fits)
+/// max_atomic_batch is 0: the job cannot run on this GPU type. A max_atomic_batch of 0 stays 0. Refuses what
+/// validate() refuses (std::invalid_argument).
+[[nodiscard]] inline TypeLimits limited_by_memory(TypeLimits limits, const MemoryModel& model,
+                                                  const GpuMemory& gpu) {
+    limits.max_atomic_batch = std::min(limits.max_atomic_batch, largest_atomic_batch(model, gpu));
+    if (limits.max_atomic_batch < limits.min_atomic_batch) limits.max_atomic_batch = 0;
+    return limits;
+}
+
+/// The same for the limits of a batch plan: with max_atomic_batch 0 no plan is legal.
+[[nodiscard]] inline BatchLimits limited_by_memory(BatchLimits limits, const MemoryModel& model,
+                                                   const GpuMemory& gpu) {
+    limits.max_atomic_batch = std::min(limits.max_atomic_batch, largest_atomic_batch(model, gpu));
+    if (limits.max_atomic_batch < limits.min_atomic_batch) limits.max_atomic_batch = 0;
+    return limits;
+}
+
+}  // namespace goodput
+
+#endif

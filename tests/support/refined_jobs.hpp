@@ -1,0 +1,95 @@
+#ifndef GOODPUT_TESTS_SUPPORT_REFINED_JOBS_HPP
+#define GOODPUT_TESTS_SUPPORT_REFINED_JOBS_HPP
+
+// Jobs drawn as RefinedPopulation expects them, and measurements of them.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "goodput/core/sample.hpp"
+#include "goodput/fit/refined_prior.hpp"
+#include "support/random.hpp"
+
+namespace support {
+
+/// Normally distributed, by the sum of twelve uniform numbers.
+inline double normal(Random& random) {
+    double sum = -6;
+    for (int i = 0; i < 12; ++i) sum += random.unit();
+    return sum;
+}
+
+/// A model from coordinates relative to computing for `seconds` at batch 40 (fit/detail/refined_squares.hpp),
+/// with factors of the batches; with `own_factors` also of every shape of up to 4 nodes of 8.
+inline goodput::RefinedThroughput refined_from(
+    const std::array<double, goodput::refined_parameters>& coordinates, double seconds,
+    const std::vector<int>& batches, bool own_factors, Random& random) {
+    using namespace goodput;
+    const RefinedPrior prior;
+    detail::RefinedSquares squares;
+    for (const int batch : batches) squares.breaks.push_back(batch);
+    RefinedPrior means;
+    means.mean = coordinates;
+    squares.set_prior(means, 40, seconds);
+    detail::DenseVector x = squares.mean;
+    for (std::size_t i = 0; i < batches.size(); ++i)
+        x[static_cast<Eigen::Index>(refined_parameters + i)] = prior.break_deviation * normal(random);
+    RefinedThroughput model;
+    squares.write(x, model);
+    model.gamma = std::min(model.gamma, 10.0);
+    if (own_factors)
+        for (int nodes = 1; nodes <= 4; ++nodes)
+            for (int gpus = std::max(nodes, 2); gpus <= 8 * nodes; ++gpus)
+                model.shapes.push_back({{nodes, gpus},
+                                        std::exp(prior.compute_deviation * normal(random)),
+                                        std::exp(prior.sync_deviation * normal(random))});
+    return model;
+}
+
+/// The same job on two GPU types.
+inline std::array<goodput::RefinedThroughput, 2> random_types(Random& random, const std::vector<int>& batches,
+                                                              bool own_factors = false) {
+    const goodput::RefinedPopulation population;
+    std::array<double, goodput::refined_parameters> job{};
+    for (std::size_t i = 0; i < job.size(); ++i)
+        job[i] = population.mean[i] + population.jobs[i] * normal(random);
+    std::array<goodput::RefinedThroughput, 2> models;
+    for (goodput::RefinedThroughput& model : models) {
+        std::array<double, goodput::refined_parameters> type = job;
+        for (std::size_t i = 0; i < job.size(); ++i) type[i] += population.types[i] * normal(random);
+        const double seconds = std::exp(random.between(std::log(0.01), std::log(3.0)));
+        model = refined_from(type, seconds, batches, own_factors, random);
+    }
+    return models;
+}
+
+inline goodput::RefinedThroughput random_refined(Random& random, const std::vector<int>& batches,
+                                                 bool own_factors = false) {
+    return random_types(random, batches, own_factors).front();
+}
+
+/// What is measured of one step.
+inline goodput::ThroughputSample sample_of(const goodput::RefinedThroughput& model, goodput::Shape shape,
+                                           int batch) {
+    const double compute = model.compute_seconds(batch) * model.compute_factor(shape);
+    // A step that hides all of the synchronising but rounding has synchronised for no time.
+    const double step = std::max(model.iteration_seconds(shape, {batch, 0}), compute);
+    return {shape, {batch, 0}, step, step - compute};
+}
+
+/// The same with errors of that standard deviation in both times.
+inline goodput::ThroughputSample sample_of(const goodput::RefinedThroughput& model, goodput::Shape shape,
+                                           int batch, double deviation, Random& random) {
+    goodput::ThroughputSample sample = sample_of(model, shape, batch);
+    const double compute = (sample.step_seconds - sample.sync_seconds) * std::exp(deviation * normal(random));
+    sample.step_seconds = std::max(sample.step_seconds * std::exp(deviation * normal(random)), compute);
+    sample.sync_seconds = sample.step_seconds - compute;
+    return sample;
+}
+
+}  // namespace support
+
+#endif

@@ -36,7 +36,7 @@ PROGRAM = r"""
 #include <span>
 #include <vector>
 #include "goodput/fit/job_fit.hpp"
-#include "goodput/fit/refined_fit.hpp"
+#include "goodput/fit/refined_fitter.hpp"
 #include "goodput/fit/throughput_fit.hpp"
 
 using Samples = std::vector<goodput::ThroughputSample>;
@@ -111,8 +111,8 @@ int main() {
         samples.front().push_back(added);
         const double job_us = microseconds([&] { fits = fits_before; },
                                            [&] {
-                                               job_fitter(samples, fits, "job",
-                                                          [](std::size_t t) { return t == 0; });
+                                               job_fitter([&](std::size_t t) -> std::span<const goodput::ThroughputSample> { return samples[t]; },
+            std::span<goodput::TypeFit>(fits), "job", [](std::size_t t) { return t == 0; });
                                            });
         std::printf("%.3f %.3f %.3f %.3f %.9g %.9g\n", seven_us, refined_us, again_us, job_us,
                     error(seven.model, truths[first]), error(refined.model, truths[first]));

@@ -13,7 +13,7 @@
 #include "goodput/fit/forecast.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/prediction_interval.hpp"
-#include "goodput/fit/refined_fit.hpp"
+#include "goodput/fit/refined_fitter.hpp"
 #include "goodput/fit/throughput_fit.hpp"
 
 namespace {

@@ -1,5 +1,6 @@
 // How long a placement takes: rounds in which nothing changes, in which some jobs come, go and change size,
-// and in which that happens to so many that running jobs have to move.
+// and in which that happens to so many that running jobs have to move; the same on a tree of racks and zones;
+// and how long the plan of a defragmentation takes.
 
 #include <benchmark/benchmark.h>
 
@@ -8,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "goodput/place/defragment.hpp"
 #include "goodput/place/least_moves.hpp"
+#include "goodput/place/topology_placer.hpp"
 
 namespace {
 
@@ -132,6 +135,80 @@ BENCHMARK(place_rush)
     ->Args({8, 1})
     ->Args({100, 1})
     ->Args({1000, 1})
+    ->Unit(benchmark::kMicrosecond);
+
+// A round of `place` on racks of 16 nodes and zones of 20 racks. Arguments as there.
+void place_topology(benchmark::State& state) {
+    const Cluster cluster = cluster_of(static_cast<int>(state.range(0)));
+    const auto requests = requests_for(cluster, static_cast<int>(state.range(1)),
+                                       static_cast<int>(state.range(2)), static_cast<int>(state.range(3)));
+    TopologyLevel racks{"rack", 1, {}}, zones{"zone", 10, {}};
+    for (std::size_t node = 0; node < cluster.nodes.size(); ++node) {
+        racks.domain_of.push_back(node / 16);
+        zones.domain_of.push_back(node / 320);
+    }
+    const Topology topology{{racks, zones}};
+    TopologyPlacer<> placer(topology);
+    PlacementResult result;
+    for (auto _ : state) {
+        result = placer.place(cluster, requests);
+        benchmark::DoNotOptimize(result);
+    }
+    state.counters["spread"] = placer.spread().cost;
+    state.counters["bound"] = placer.spread().bound;
+    state.counters["without"] = spread_cost(topology, LeastMovesPlacer{}.place(cluster, requests).placements);
+}
+BENCHMARK(place_topology)
+    ->ArgNames({"nodes", "jobs", "full", "changed"})
+    ->Args({1000, 3000, 100, 5})
+    ->Args({10000, 5000, 100, 0})
+    ->Args({10000, 5000, 100, 20})
+    ->Unit(benchmark::kMicrosecond);
+
+// Jobs on parts of nodes all over the cluster, and a wish for whole nodes. Arguments: nodes, jobs, percent of
+// the free GPUs that are wished for as whole nodes; sizes are powers of two, or any.
+void defragment(benchmark::State& state) {
+    const Cluster cluster = cluster_of(static_cast<int>(state.range(0)));
+    const bool any_size = state.range(3) != 0;
+    std::mt19937_64 random(11);
+    std::vector<int> free(cluster.nodes.size(), 8);
+    std::vector<PlacementRequest> requests;
+    while (requests.size() < static_cast<std::size_t>(state.range(1))) {
+        // Two jobs in three lie on the first third of the nodes.
+        const std::size_t share = random() % 3 == 0 ? free.size() : free.size() / 3;
+        const std::size_t node = random() % share;
+        int gpus = 1 + static_cast<int>(random() % 6);
+        while (!any_size && (gpus & (gpus - 1)) != 0) --gpus;
+        if (gpus > free[node]) continue;
+        free[node] -= gpus;
+        requests.push_back(
+            {.current = {{node, gpus}}, .move_cost = 10 + static_cast<double>(random() % 3000) / 10});
+    }
+    int total = 0;
+    for (const int gpus : free) total += gpus;
+    const int nodes = static_cast<int>(total / 8 * state.range(2) / 100);
+    const std::vector<Allotment> wishes{whole_nodes(0, 8, nodes)};
+    Defragmenter defragmenter;
+    DefragmentPlan plan;
+    for (auto _ : state) {
+        plan = defragmenter.plan(cluster, requests, wishes);
+        benchmark::DoNotOptimize(plan);
+    }
+    state.counters["wished"] = nodes;
+    state.counters["unmet"] = static_cast<double>(plan.unmet.size());
+    state.counters["moves"] = static_cast<double>(plan.moves.size());
+    state.counters["asides"] = static_cast<double>(plan.asides);
+    state.counters["stops"] = static_cast<double>(plan.stops);
+    state.counters["gap"] = plan.cost > 0 ? (plan.cost - plan.cost_bound) / plan.cost : 0;
+}
+BENCHMARK(defragment)
+    ->ArgNames({"nodes", "jobs", "wish", "any_size"})
+    ->Args({1000, 1500, 80, 0})
+    ->Args({10000, 5000, 80, 0})
+    ->Args({10000, 5000, 95, 0})
+    ->Args({10000, 5000, 95, 1})
+    ->Args({10000, 15000, 90, 0})
+    ->Args({10000, 15000, 90, 1})
     ->Unit(benchmark::kMicrosecond);
 
 }  // namespace

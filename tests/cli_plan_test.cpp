@@ -248,6 +248,12 @@ TEST_CASE("round after round nobody gets what is not there, under every policy")
         {"--policy-option", "p=1", "--policy-option", "lambda=-2"},
         {"--policy", "fifo", "--policy-option", "backfill=true"},
         {"--policy", "srtf"},
+        {"--policy", "pollux"},
+        {"--policy", "pollux", "--policy-option", "p=0", "--policy-option", "idle=0.1"},
+        {"--policy", "optimus", "--policy-option", "assumed=600", "--policy-option", "restarts=true"},
+        {"--policy", "optimus", "--models", "refined"},
+        {"--policy", "tiresias", "--policy-option", "thresholds=600,3600.5"},
+        {"--policy", "las", "--policy-option", "lead=600"},
         {"--models", "refined"}};
     std::uint64_t seed = 1;
     for (const std::vector<std::string>& options : policies) {
@@ -543,6 +549,11 @@ TEST_CASE("policies and their options are checked before anything is read") {
         {{"--policy", "fifo", "--policy-option", "backfill=perhaps"},
          {"backfill", "perhaps", "true or false"}},
         {{"--policy", "fifo", "--policy-option", "p=1"}, {"fifo", "'p'", "backfill"}},
+        {{"--policy", "pollux", "--policy-option", "idle=0"}, {"pollux", "idle", "0"}},
+        {{"--policy", "optimus", "--policy-option", "assumed=-1"}, {"optimus", "assumed", "-1"}},
+        {{"--policy", "tiresias", "--policy-option", "thresholds=5,3"}, {"tiresias", "thresholds", "3"}},
+        {{"--policy", "tiresias", "--policy-option", "thresholds=5,,7"}, {"tiresias", "thresholds", "''"}},
+        {{"--policy", "las", "--policy-option", "lead=x"}, {"las", "lead", "'x'"}},
     };
     for (const Case& wrong : cases) {
         const Program::End end = plan(wrong.options).finish();

@@ -1,24 +1,20 @@
 // `goodput replay`, run on what is embedded and on files.
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "support/folder.hpp"
 #include "support/program.hpp"
 
 #include <doctest/doctest.h>
 
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using support::Program;
 
@@ -42,37 +38,13 @@ std::vector<Json> answers_of(const Program::End& end) {
         answers.push_back(Json::parse(line));
         answers.back().erase("policy_ms_median");
         answers.back().erase("policy_ms_p99");
+        answers.back().erase("policy_s");
     }
     return answers;
 }
 
-/// A folder of its own, gone afterwards.
-class Folder {
-public:
-    Folder() : path_(fs::temp_directory_path() / ("goodput-test-" + std::to_string(::getpid()))) {
-        fs::create_directories(path_);
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    ~Folder() { fs::remove_all(path_); }
-
-    std::string write(const std::string& name, const std::string& text) const {
-        fs::create_directories((path_ / name).parent_path());
-        std::ofstream(path_ / name, std::ios::binary) << text;
-        return (path_ / name).string();
-    }
-    std::string path(const std::string& name = "") const { return (path_ / name).string(); }
-    std::string read(const std::string& name) const {
-        std::ifstream file(path_ / name, std::ios::binary);
-        return {std::istreambuf_iterator<char>(file), {}};
-    }
-
-private:
-    fs::path path_;
-};
-
 /// One application on one GPU type, with the columns in an order of their own, and two jobs of it.
-struct Files : Folder {
+struct Files : support::Folder {
     std::string workload, profiles;
     Files() {
         workload = write("trace.csv",
@@ -97,7 +69,7 @@ struct Files : Folder {
 
 }  // namespace
 
-TEST_CASE("without arguments the embedded workload is replayed under every policy, as an aligned table") {
+TEST_CASE("without arguments the embedded workload is replayed under every policy, as two aligned tables") {
     const Program::End end = replay({});
     CHECK(end.status == 0);
     CHECK(end.errors == "");
@@ -106,7 +78,14 @@ TEST_CASE("without arguments the embedded workload is replayed under every polic
     CHECK(lines[0].starts_with("policy "));
     CHECK(lines[0].find("average JCT h") != std::string::npos);
     CHECK(lines[1].starts_with("sia "));
-    for (const std::string& line : lines) CHECK(line.size() == lines[0].size());
+    const auto end_of_first = std::find(lines.begin(), lines.end(), "");
+    REQUIRE(end_of_first != lines.end());
+    REQUIRE(end_of_first - lines.begin() == lines.end() - end_of_first - 1);
+    for (auto line = lines.begin(); line != end_of_first; ++line) CHECK(line->size() == lines[0].size());
+    const std::string& second = *(end_of_first + 1);
+    CHECK(second.starts_with("policy "));
+    CHECK(second.find("rho mean") != std::string::npos);
+    for (auto line = end_of_first + 1; line != lines.end(); ++line) CHECK(line->size() == second.size());
 }
 
 TEST_CASE("--json has one document a policy, with the fields of the format, in the order asked for") {
@@ -116,9 +95,16 @@ TEST_CASE("--json has one document a policy, with the fields of the format, in t
     const Json first = Json::parse(lines[0]), second = Json::parse(lines[1]);
     std::vector<std::string> names;
     for (const auto& [name, value] : first.items()) names.push_back(name);
-    CHECK(names == std::vector<std::string>{"policy", "average_jct_h", "median_jct_h", "p99_jct_h",
-                                            "makespan_h", "gpu_hours_per_job", "restarts_per_job",
-                                            "policy_ms_median", "policy_ms_p99", "jobs", "completed"});
+    CHECK(names == std::vector<std::string>{"policy",           "average_jct_h",
+                                            "median_jct_h",     "p99_jct_h",
+                                            "makespan_h",       "gpu_hours_per_job",
+                                            "restarts_per_job", "policy_ms_median",
+                                            "policy_ms_p99",    "jobs",
+                                            "completed",        "queueing_h",
+                                            "rho_mean",         "rho_p99",
+                                            "rho_above_1",      "utilisation",
+                                            "effective_gpus",   "migrations_per_job",
+                                            "failures_per_job", "policy_s"});
     CHECK(first["policy"] == "srtf");
     CHECK(second["policy"] == "sia");
     for (const Json& answer : {first, second}) {
@@ -127,6 +113,29 @@ TEST_CASE("--json has one document a policy, with the fields of the format, in t
         CHECK(answer["median_jct_h"].get<double>() < answer["p99_jct_h"].get<double>());
         CHECK(answer["p99_jct_h"].get<double>() < answer["makespan_h"].get<double>());
         CHECK(answer["policy_ms_median"].get<double>() > 0);
+        CHECK(answer["queueing_h"].get<double>() < answer["average_jct_h"].get<double>());
+        CHECK(answer["rho_mean"].get<double>() <= answer["rho_p99"].get<double>());
+        CHECK(answer["rho_above_1"].get<double>() > 0);
+        CHECK(answer["rho_above_1"].get<double>() <= 1);
+        CHECK(answer["utilisation"].get<double>() <= 1);
+        CHECK(answer["effective_gpus"].get<double>() < 64 * answer["utilisation"].get<double>());
+        CHECK(answer["failures_per_job"] == 0);
+    }
+}
+
+TEST_CASE("under every policy every job is completed, and who looks at goodput beats who does not") {
+    const std::vector<Json> answers = answers_of(replay({"--json"}));
+    std::map<std::string, double> hours;
+    for (const Json& answer : answers) {
+        CAPTURE(answer.dump());
+        CHECK(answer["completed"] == 160);
+        hours[answer["policy"].get<std::string>()] = answer["average_jct_h"].get<double>();
+    }
+    for (const char* policy : {"sia", "pollux", "optimus", "tiresias", "las", "fifo", "srtf"})
+        CHECK(hours.contains(policy));
+    for (const char* rigid : {"tiresias", "las", "fifo", "srtf"}) {
+        CHECK(hours["sia"] < hours[rigid]);
+        CHECK(hours["pollux"] < hours[rigid]);
     }
 }
 
@@ -167,6 +176,27 @@ TEST_CASE("traces and measurements are read from files, by column name") {
         CHECK(answer["average_jct_h"].get<double>() * 3600 > 48);
         CHECK(answer["average_jct_h"].get<double>() * 3600 < 600);
     }
+}
+
+TEST_CASE("rows of equal time may stand in any order") {
+    const Files files;
+    const std::string header = "name,time,application,num_replicas,batch_size\n";
+    std::vector<std::string> rows;
+    for (int job = 8; job < 14; ++job)
+        rows.push_back("toy-" + std::to_string(job) + (job < 11 ? ",10" : ",70") + ",toy," +
+                       std::to_string(1 + job % 2) + ",64\n");
+    const auto replay_rows = [&] {
+        std::string text = header;
+        for (const std::string& row : rows) text += row;
+        files.write("trace.csv", text);
+        return answers_of(replay(files.options()));
+    };
+    const std::vector<Json> usual = replay_rows();
+    std::swap(rows[0], rows[2]);
+    std::swap(rows[1], rows[4]);
+    CHECK(replay_rows() == usual);
+    std::reverse(rows.begin(), rows.end());
+    CHECK(replay_rows() == usual);
 }
 
 TEST_CASE("files that make no sense are named with line, column and value, and the status is 1") {
@@ -257,7 +287,7 @@ TEST_CASE("a report is one page that needs nothing else, with a panel a policy a
     CHECK(count("<title>first: ") >= 2);
     CHECK(count("<title>second: ") >= 2);
     CHECK(count("hours since the start") == answers.size());
-    CHECK(count("<td>sia</td>") == 1);
+    CHECK(count("<td>sia</td>") == 2);
     CHECK(count("toy (2 jobs)") == 1);
     CHECK(count("<g ") == count("</g>"));
     for (const char* elsewhere : {"src=", "href=", "http:", "https:", "@import", "<script", "nan", "inf\""})

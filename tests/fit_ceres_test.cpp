@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "goodput/fit/refined_fit.hpp"
+#include "goodput/fit/refined_fitter.hpp"
 #include "support/refined_jobs.hpp"
 
 #include <doctest/doctest.h>

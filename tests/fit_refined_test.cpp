@@ -1,4 +1,4 @@
-#include "goodput/fit/refined_fit.hpp"
+#include "goodput/fit/refined_fitter.hpp"
 
 #include <algorithm>
 #include <array>

@@ -10,32 +10,20 @@
 #include <tuple>
 
 #include "goodput/place/least_moves.hpp"
+#include "support/place_random.hpp"
 
 #include <doctest/doctest.h>
 
 namespace {
 
 using namespace goodput;
-
-struct Random {
-    std::mt19937_64 engine;
-    int below(int n) { return static_cast<int>(engine() % static_cast<std::uint64_t>(n)); }
-    bool chance(int percent) { return below(100) < percent; }
-    template <class T>
-    const T& of(const std::vector<T>& values) {
-        return values[engine() % values.size()];
-    }
-};
+using support::place::add_nodes;
+using support::place::Random;
 
 struct Round {
     Cluster cluster;
     std::vector<PlacementRequest> requests;
 };
-
-void add_nodes(Cluster& cluster, std::size_t type, int gpus, int count) {
-    for (int n = 0; n < count; ++n)
-        cluster.nodes.push_back({"node" + std::to_string(cluster.nodes.size()), type, gpus});
-}
 
 // Which jobs hold their allotment, by the words of request.hpp.
 std::vector<bool> holders(const Round& round) {

@@ -1,69 +1,26 @@
-// Queue policies: nobody overtakes but by the rule, nothing is promised twice.
+// Policies that are queues: nobody overtakes but by the rule, nothing is promised twice.
 
-#include <algorithm>
-#include <string>
+#include <cmath>
+#include <span>
+#include <stdexcept>
 #include <vector>
 
+#include "goodput/policy/las.hpp"
 #include "goodput/policy/queue.hpp"
+#include "goodput/policy/tiresias.hpp"
 #include "support/random.hpp"
+#include "support/random_queue.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace goodput;
-
-namespace {
-
-/// A random queue on one pool of 8-GPU nodes: every job asks for one number of GPUs.
-struct Queue {
-    Cluster cluster{{"gpu"}, {}};
-    std::vector<Pool> pools;
-    std::vector<Job> jobs;
-    std::vector<Option> options;
-    std::vector<double> values;
-
-    explicit Queue(support::Random& random) {
-        const int nodes = random.integer(1, 4);
-        for (int n = 0; n < nodes; ++n) cluster.nodes.push_back({"node-" + std::to_string(n), 0, 8});
-        pools = pools_of(cluster);
-        int held = 0;
-        const int count = random.integer(1, 12);
-        for (int j = 0; j < count; ++j) {
-            Job job{.name = "job-" + std::to_string(j), .submitted_seconds = random.integer(0, 50) * 1.0};
-            const int gpus = random.integer(1, 8);
-            if (random.chance(0.4) && held + 8 <= nodes * 8) {
-                job.placement = {{static_cast<std::size_t>(held / 8), gpus}};
-                held += 8;
-            }
-            if (random.chance(0.8)) job.remaining_examples = random.between(1, 100);
-            jobs.push_back(job);
-            options.push_back({{0, 8, {1, gpus}}, {1, 0}, random.between(0.1, 10), Knowledge::measured});
-        }
-        values.resize(jobs.size());
-    }
-
-    template <class P>
-    void value(const P& policy) {
-        std::vector<Row> rows;
-        for (std::size_t j = 0; j < jobs.size(); ++j)
-            rows.push_back({jobs[j], std::span<const Option>(options).subspan(j, 1),
-                            std::span<double>(values).subspan(j, 1)});
-        value_rows(policy, Round{100, cluster, pools}, std::span<const Row>(rows));
-    }
-    [[nodiscard]] int gpus_of(std::size_t j) const { return options[j].allotment.shape.gpus; }
-    [[nodiscard]] int served_gpus() const {
-        int sum = 0;
-        for (std::size_t j = 0; j < jobs.size(); ++j) sum += values[j] > 0 ? gpus_of(j) : 0;
-        return sum;
-    }
-};
-
-}  // namespace
+using support::RandomQueue;
 
 TEST_CASE(
     "first in, first out: running jobs go on, and no waiting job is served while an earlier one waits") {
     support::Random random(2);
     for (int round = 0; round < 2000; ++round) {
-        Queue queue(random);
+        RandomQueue queue(random);
         queue.value(Fifo{});
         REQUIRE(queue.served_gpus() <= queue.pools[0].gpus());
         for (std::size_t a = 0; a < queue.jobs.size(); ++a) {
@@ -79,10 +36,28 @@ TEST_CASE(
     }
 }
 
+TEST_CASE(
+    "what keeps what it holds comes before all others, under every order and with or without backfill") {
+    support::Random random(6);
+    const auto check = [](RandomQueue& queue, const auto& policy) {
+        queue.value(policy);
+        REQUIRE(queue.served_gpus() <= queue.pools[0].gpus());
+        for (std::size_t j = 0; j < queue.jobs.size(); ++j)
+            if (queue.keeps(j)) CHECK(queue.served(j));
+    };
+    for (int round = 0; round < 1000; ++round) {
+        RandomQueue queue(random, 0.5);
+        check(queue, Fifo{});
+        check(queue, ShortestRemainingTime{.backfill = random.chance(0.5)});
+        check(queue, Tiresias{.thresholds_gpu_seconds = {150, 300}, .backfill = random.chance(0.5)});
+        check(queue, LeastAttainedService{.backfill = random.chance(0.5)});
+    }
+}
+
 TEST_CASE("with backfilling nothing that fits is left waiting") {
     support::Random random(3);
     for (int round = 0; round < 2000; ++round) {
-        Queue queue(random);
+        RandomQueue queue(random);
         queue.value(Fifo{.backfill = true});
         const int left = queue.pools[0].gpus() - queue.served_gpus();
         for (std::size_t j = 0; j < queue.jobs.size(); ++j)
@@ -93,7 +68,7 @@ TEST_CASE("with backfilling nothing that fits is left waiting") {
 TEST_CASE("shortest remaining time: a job waits only if the shorter ones leave too little") {
     support::Random random(4);
     for (int round = 0; round < 2000; ++round) {
-        Queue queue(random);
+        RandomQueue queue(random);
         queue.value(ShortestRemainingTime{});
         const auto seconds = [&](std::size_t j) {
             return queue.jobs[j].remaining_examples
@@ -111,6 +86,108 @@ TEST_CASE("shortest remaining time: a job waits only if the shorter ones leave t
     }
 }
 
+TEST_CASE("Tiresias: nobody waits for one of the same size in a higher queue, or behind it in its own") {
+    support::Random random(7);
+    for (int round = 0; round < 2000; ++round) {
+        RandomQueue queue(random, 0.2);
+        Tiresias policy;
+        policy.thresholds_gpu_seconds.clear();
+        for (const double threshold : {100.0, 250.0, 400.0})
+            if (random.chance(0.6)) policy.thresholds_gpu_seconds.push_back(threshold);
+        policy.backfill = random.chance(0.5);
+        queue.value(policy);
+        REQUIRE(queue.served_gpus() <= queue.pools[0].gpus());
+        const auto number = [&](std::size_t j) {
+            std::size_t below = 0;
+            for (const double threshold : policy.thresholds_gpu_seconds)
+                below += queue.jobs[j].attained_gpu_seconds >= threshold ? 1 : 0;
+            return below;
+        };
+        for (std::size_t a = 0; a < queue.jobs.size(); ++a) {
+            CHECK(policy.queue_of(queue.jobs[a]) == number(a));
+            if (queue.served(a)) continue;
+            int before = 0;
+            for (std::size_t b = 0; b < queue.jobs.size(); ++b) {
+                if (!queue.served(b)) continue;
+                const bool first = number(b) != number(a)
+                                       ? number(b) < number(a)
+                                       : queue.jobs[b].submitted_seconds <= queue.jobs[a].submitted_seconds;
+                if (first || queue.keeps(b))
+                    before += queue.gpus_of(b);
+                else
+                    CHECK(queue.gpus_of(b) < queue.gpus_of(a));
+                if (!policy.backfill) CHECK((first || queue.keeps(b)));
+            }
+            if (policy.backfill) CHECK(before + queue.gpus_of(a) > queue.pools[0].gpus());
+        }
+    }
+}
+
+TEST_CASE("least attained service: less goes first, equals by submission, and what runs has its lead") {
+    support::Random random(8);
+    for (int round = 0; round < 2000; ++round) {
+        RandomQueue queue(random);
+        const LeastAttainedService policy{.lead_gpu_seconds = random.integer(0, 2) * 100.0};
+        queue.value(policy);
+        REQUIRE(queue.served_gpus() <= queue.pools[0].gpus());
+        const auto service = [&](std::size_t j) {
+            return queue.jobs[j].attained_gpu_seconds - (queue.runs(j) ? policy.lead_gpu_seconds : 0);
+        };
+        for (std::size_t a = 0; a < queue.jobs.size(); ++a) {
+            if (queue.served(a)) continue;
+            int before = 0;
+            for (std::size_t b = 0; b < queue.jobs.size(); ++b) {
+                if (!queue.served(b)) continue;
+                const bool first = service(b) != service(a)
+                                       ? service(b) < service(a)
+                                       : queue.jobs[b].submitted_seconds <= queue.jobs[a].submitted_seconds;
+                if (first) before += queue.gpus_of(b);
+                if (queue.gpus_of(b) == queue.gpus_of(a)) CHECK(first);
+            }
+            CHECK(before + queue.gpus_of(a) > queue.pools[0].gpus());
+        }
+    }
+}
+
+TEST_CASE("a lead makes two equal jobs take turns less often") {
+    const Cluster cluster{{"gpu"}, {{"node", 0, 8}}};
+    const std::vector<Pool> pools = pools_of(cluster);
+    const std::vector<Option> options{{{0, 8, {1, 8}}, {1, 0}, 1, Knowledge::measured}};
+    const auto turns = [&](double lead) {
+        std::vector<Job> jobs{{.name = "a"}, {.name = "b", .submitted_seconds = 1}};
+        std::vector<double> values(2);
+        int changes = 0;
+        for (int round = 0; round < 60; ++round) {
+            const std::vector<Row> rows{{jobs[0], options, std::span<double>(values).first(1)},
+                                        {jobs[1], options, std::span<double>(values).last(1)}};
+            value_rows(LeastAttainedService{.lead_gpu_seconds = lead}, Round{60.0 * round, cluster, pools},
+                       std::span<const Row>(rows));
+            REQUIRE(values[0] + values[1] == 1);
+            for (std::size_t j = 0; j < 2; ++j) {
+                changes += values[j] > 0 && jobs[j].placement.empty() ? 1 : 0;
+                jobs[j].placement = values[j] > 0 ? Placement{{0, 8}} : Placement{};
+                jobs[j].attained_gpu_seconds += values[j] * 8 * 60;
+            }
+        }
+        return changes;
+    };
+    CHECK(turns(0) == 60);
+    CHECK(turns(5 * 8 * 60) <= 11);
+    CHECK(turns(1e9) == 1);
+}
+
+TEST_CASE("settings of queues that make no sense are refused by name and value") {
+    CHECK_NOTHROW(Tiresias{}.validate());
+    CHECK_NOTHROW(Tiresias{.thresholds_gpu_seconds = {}}.validate());
+    CHECK_THROWS_WITH((Tiresias{.thresholds_gpu_seconds = {60, 60}}.validate()),
+                      "policy tiresias: thresholds is 60, but must be above the one before it, 60");
+    CHECK_THROWS_AS((Tiresias{.thresholds_gpu_seconds = {0}}.validate()), std::invalid_argument);
+    CHECK_THROWS_AS((Tiresias{.thresholds_gpu_seconds = {std::nan("")}}.validate()), std::invalid_argument);
+    CHECK_NOTHROW(LeastAttainedService{}.validate());
+    CHECK_THROWS_WITH(LeastAttainedService{.lead_gpu_seconds = -1}.validate(),
+                      "policy las: lead is -1, but must be a finite number of at least 0");
+}
+
 TEST_CASE("the three forms of a policy, and what is none") {
     struct ByOption {
         double value(const Round&, const Job&, const Option& option) const { return option.goodput; }
@@ -123,7 +200,7 @@ TEST_CASE("the three forms of a policy, and what is none") {
     static_assert(Policy<Fifo> && !OptionPolicy<Fifo>);
     static_assert(!Policy<NoPolicy>);
     support::Random random(5);
-    Queue queue(random);
+    RandomQueue queue(random);
     queue.value(ByOption{});
     for (std::size_t j = 0; j < queue.jobs.size(); ++j) CHECK(queue.values[j] == queue.options[j].goodput);
 }

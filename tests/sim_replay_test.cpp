@@ -1,7 +1,6 @@
 // A replay conserves GPUs, time and work, and a case that can be computed by hand comes out as computed.
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/replay.hpp"
 #include "support/random.hpp"
+#include "support/replay_world.hpp"
 
 #include <doctest/doctest.h>
 
@@ -17,51 +17,7 @@ using namespace goodput;
 
 namespace {
 
-/// Ten epochs of 100 iterations at the initial batch; gradient noise that grows ten-fold.
-TrainingCurve curve(int initial_batch, int max_batch) {
-    std::vector<GradientStatistics> gradients;
-    std::vector<double> progress;
-    for (int epoch = 0; epoch < 10; ++epoch) {
-        gradients.push_back({1, std::pow(10, epoch / 9.0)});
-        progress.push_back(100.0 * (epoch + 1));
-    }
-    return {{initial_batch, max_batch}, {gradients, gradients}, progress};
-}
-
-struct World {
-    Cluster cluster{{"slow", "fast"}, {}};
-    std::vector<Application> applications;
-    std::vector<Submission> submissions;
-
-    explicit World(support::Random& random, int jobs) {
-        for (std::size_t type = 0; type < 2; ++type)
-            for (int node = 0; node < 3; ++node)
-                cluster.nodes.push_back(
-                    {cluster.gpu_types[type] + std::to_string(node), type, type == 0 ? 4 : 8});
-        for (int a = 0; a < 3; ++a) {
-            Application application{.name = "application-" + std::to_string(a)};
-            application.curve = curve(32, 1024);
-            application.restart_seconds = application.restart_cost_seconds = random.integer(0, 90);
-            for (int type = 0; type < 2; ++type) {
-                const double speed = type == 0 ? 1 : 3;
-                application.types.push_back(
-                    {PolluxThroughput{random.between(0.05, 0.3) / speed, random.between(0.001, 0.01) / speed,
-                                      random.between(0.05, 0.4), random.between(0, 0.02),
-                                      random.between(0.01, 0.1), random.between(0, 0.02),
-                                      random.between(1, 3)},
-                     8, 128});
-            }
-            applications.push_back(application);
-        }
-        double time = 0;
-        for (int j = 0; j < jobs; ++j) {
-            time += random.integer(0, 200);
-            submissions.push_back({"job-" + std::to_string(j), time,
-                                   static_cast<std::size_t>(random.integer(0, 2)), 1 << random.integer(0, 3),
-                                   256});
-        }
-    }
-};
+using World = support::ReplayWorld;
 
 template <class P>
 ReplayResult checked_replay(const World& world, P policy, const ReplayOptions& options) {
@@ -129,20 +85,9 @@ TEST_CASE("GPUs, time and work are conserved and every job completes, under ever
 TEST_CASE(
     "one job alone on one GPU takes the time that its epochs take, restart and waiting for the round "
     "included") {
-    support::Random random(9);
-    World world(random, 0);
-    world.cluster = {{"only"}, {{"node", 0, 1}}};
-    Application application{.name = "single"};
-    application.curve = TrainingCurve({32}, {std::vector<GradientStatistics>(10, {1, 1})},
-                                      {100, 200, 300, 400, 500, 600, 700, 800, 900, 1000});
-    application.restart_seconds = 25;
-    application.slowdown = 1.5;
-    application.types = {{PolluxThroughput{0.1, 0.01, 0, 0, 0, 0, 1}, 1, 32}};
-    world.applications = {application};
-    world.submissions = {{"job", 70, 0, 1, 32}};
+    const support::LoneJob world;
     const ReplayResult result = replay(world.cluster, world.applications, world.submissions, Sia{});
-    // Submitted at 70, decided at 120, trains from 145: an epoch is 100 iterations of (0.1 + 32 x 0.01) s
-    // x 1.5 = 63 s.
+    // Submitted at 70, decided at 120, trains from 145, 63 s an epoch.
     REQUIRE(result.jobs[0].completed_seconds);
     CHECK(*result.jobs[0].completed_seconds == doctest::Approx(145 + 10 * 63).epsilon(1e-9));
     CHECK(result.jobs[0].restarts == 0);

@@ -83,6 +83,15 @@ int run(int argc, char** argv) {
             "One or more of " + std::string(cli::policy_names) + ", separated by commas; all if left out")
         ->delimiter(',')
         ->allow_extra_args(false);
+    replay_app->add_option(
+        "--events", replay.events,
+        "CSV file: time,event,subject,gpu_type,gpus; what happens on the way: job_fails, node_fails, "
+        "node_drains, node_returns, node_added (the last two columns are for this one, and empty else)");
+    replay_app
+        ->add_option(
+            "--checkpoint", replay.checkpoint_seconds,
+            "Seconds of training from one checkpoint to the next; there is one after every epoch, too")
+        ->capture_default_str();
     replay_app->add_option("--interval", replay.interval_seconds, "Seconds from one decision to the next")
         ->capture_default_str();
     replay_app->add_option("--seed", replay.seed, "Breaks ties between equal values; 0: as they come")
@@ -90,7 +99,12 @@ int run(int argc, char** argv) {
         ->capture_default_str();
     replay_app->add_option("--report", replay.report, "HTML file: who held which GPUs when");
     replay_app->add_flag("--json", replay.json, "One JSON document a policy and line instead of a table");
-    replay_app->footer("Hours from submission to completion are job completion times (JCT).");
+    replay_app->footer(
+        "JCT: job completion time, hours from submission to completion. rho: that over what the job\n"
+        "would take alone with a share 1/N of the cluster, N being the average number of jobs during\n"
+        "its life (finish-time fairness). Effective GPUs: how many, each the fastest for its job and\n"
+        "never idle, would have done the same. Nodes are called TYPE-0, TYPE-1 and so on; failures\n"
+        "strike at their second, other events act with the next decision.");
 
     try {
         app.parse(argc, argv);

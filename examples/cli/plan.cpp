@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include <nlohmann/json.hpp>
 
@@ -22,10 +23,13 @@ namespace cli {
 namespace {
 
 /// What is remembered of the jobs from round to round. A round's measurements are taken in on trial: they are
-/// forgotten again unless the round is kept. `Histories`: JobHistories or RefinedJobHistories.
-template <class Histories>
+/// forgotten again unless the round is kept.
 class Memory {
 public:
+    explicit Memory(bool refined) {
+        if (refined) histories_.emplace<goodput::RefinedJobHistories>();
+    }
+
     const std::vector<std::string>& gpu_types() const { return gpu_types_; }
 
     /// Adds the round's measurements, refits the models that they change, and gives them to the snapshot.
@@ -34,7 +38,7 @@ public:
         for (std::size_t j = 0; j < round.samples.size(); ++j) {
             if (round.samples[j].empty()) continue;
             const std::string& name = round.snapshot.jobs[j].name;
-            goodput::JobHistory& history = histories_.of(name);
+            goodput::JobHistory& history = history_of(name);
             before_.emplace_back(name, history);
             for (const NewSample& sample : round.samples[j])
                 history.add(sample.gpu_type, sample.sample, name);
@@ -42,11 +46,12 @@ public:
     }
     void refit(Round& round) {
         for (std::size_t j = 0; j < round.samples.size(); ++j)
-            if (!round.samples[j].empty()) histories_.refit(round.snapshot.jobs[j].name);
+            if (!round.samples[j].empty())
+                std::visit([&](auto& histories) { histories.refit(round.snapshot.jobs[j].name); },
+                           histories_);
     }
     void give_models(goodput::Snapshot& snapshot) {
-        for (const goodput::Job& job : snapshot.jobs)
-            snapshot.models.push_back(histories_.of(job.name).model());
+        for (const goodput::Job& job : snapshot.jobs) snapshot.models.push_back(history_of(job.name).model());
     }
 
     /// The round counts: jobs that are no longer there are forgotten.
@@ -56,19 +61,26 @@ public:
         names_.clear();
         for (const goodput::Job& job : snapshot.jobs) names_.push_back(job.name);
         std::sort(names_.begin(), names_.end());
-        histories_.forget_unless(
-            [&](const std::string& name) { return std::binary_search(names_.begin(), names_.end(), name); });
+        const auto still_there = [&](const std::string& name) {
+            return std::binary_search(names_.begin(), names_.end(), name);
+        };
+        std::visit([&](auto& histories) { histories.forget_unless(still_there); }, histories_);
     }
 
     /// The round does not count: all histories are as before it.
     void undo() {
-        for (auto& [name, history] : before_) histories_.of(name) = std::move(history);
+        for (auto& [name, history] : before_) history_of(name) = std::move(history);
         before_.clear();
     }
 
 private:
+    goodput::JobHistory& history_of(const std::string& name) {
+        return std::visit([&](auto& histories) -> goodput::JobHistory& { return histories.of(name); },
+                          histories_);
+    }
+
     std::vector<std::string> gpu_types_;
-    Histories histories_;
+    std::variant<goodput::JobHistories, goodput::RefinedJobHistories> histories_;
     std::vector<std::pair<std::string, goodput::JobHistory>> before_;
     std::vector<std::string> names_;
 };
@@ -136,10 +148,10 @@ Json answer(const goodput::Snapshot& snapshot, const goodput::Plan& plan, const 
     return answer;
 }
 
-template <class Histories, class P>
-int serve_rounds(P policy) {
+template <class P>
+int serve_rounds(P policy, bool refined) {
     goodput::Scheduler<P> scheduler(std::move(policy));
-    Memory<Histories> memory;
+    Memory memory(refined);
     return serve_lines(std::cin, std::cout, [&](const Json& document) {
         Round round = read_round(document, memory.gpu_types());
         try {
@@ -178,10 +190,8 @@ int run_plan(const PlanCommand& command) {
     const bool refined = command.models == "refined";
     if (!refined && command.models != "published")
         goodput::bad_input("plan", "--models", command.models, "published or refined");
-    return with_policy(command.policy, command.policy_options, [&](auto policy) {
-        return refined ? serve_rounds<goodput::RefinedJobHistories>(std::move(policy))
-                       : serve_rounds<goodput::JobHistories>(std::move(policy));
-    });
+    return with_policy(command.policy, command.policy_options,
+                       [&](auto policy) { return serve_rounds(std::move(policy), refined); });
 }
 
 }  // namespace cli

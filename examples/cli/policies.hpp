@@ -17,13 +17,17 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
+#include "goodput/policy/las.hpp"
+#include "goodput/policy/optimus.hpp"
+#include "goodput/policy/pollux.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
+#include "goodput/policy/tiresias.hpp"
 
 namespace cli {
 
 /// What a user may ask for; unknown names and settings are refused with the list of the known ones.
-inline constexpr std::string_view policy_names = "sia, fifo, srtf";
+inline constexpr std::string_view policy_names = "sia, pollux, optimus, tiresias, las, fifo, srtf";
 
 /// The same, one by one.
 inline std::vector<std::string> all_policy_names() {
@@ -62,6 +66,17 @@ inline void read(std::string_view subject, std::string_view name, const std::str
     flag = text == "true" || text == "1";
     if (!flag && text != "false" && text != "0")
         goodput::bad_input(subject, name, "'" + text + "'", "true or false");
+}
+
+/// Numbers separated by commas; no text: none.
+inline void read(std::string_view subject, std::string_view name, const std::string& text,
+                 std::vector<double>& numbers) {
+    numbers.clear();
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        read(subject, name, text.substr(begin, end - begin), numbers.emplace_back());
+        begin = end + 1;
+    }
 }
 
 template <class P, auto Member>
@@ -107,6 +122,27 @@ auto with_policy(std::string_view name, std::span<const std::string> settings, U
                                     {"rounding", set<Sia, &Sia::rounding>},
                                     {"largest", set<Sia, &Sia::largest>}},
                                    settings));
+    if (name == "pollux")
+        return use(configured<Pollux>(
+            {}, name,
+            {{"p", set<Pollux, &Pollux::fairness_power>}, {"idle", set<Pollux, &Pollux::idle_speedup>}},
+            settings));
+    if (name == "optimus")
+        return use(configured<Optimus>({}, name,
+                                       {{"assumed", set<Optimus, &Optimus::assumed_seconds>},
+                                        {"restarts", set<Optimus, &Optimus::counts_restarts>}},
+                                       settings));
+    if (name == "tiresias")
+        return use(configured<Tiresias>({}, name,
+                                        {{"thresholds", set<Tiresias, &Tiresias::thresholds_gpu_seconds>},
+                                         {"backfill", set<Tiresias, &Tiresias::backfill>}},
+                                        settings));
+    if (name == "las")
+        return use(configured<LeastAttainedService>(
+            {}, name,
+            {{"lead", set<LeastAttainedService, &LeastAttainedService::lead_gpu_seconds>},
+             {"backfill", set<LeastAttainedService, &LeastAttainedService::backfill>}},
+            settings));
     if (name == "fifo")
         return use(configured<Fifo>({}, name, {{"backfill", set<Fifo, &Fifo::backfill>}}, settings));
     if (name == "srtf")

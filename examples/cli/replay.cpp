@@ -32,6 +32,8 @@ struct Scene {
     std::vector<std::string> names{};  ///< of the applications
     std::vector<goodput::Application> applications{};
     std::vector<goodput::Submission> submissions{};
+    std::vector<goodput::Event> events{};
+    std::vector<goodput::FairShare> shares{};  ///< by application, of the cluster as it is at first
     std::string title{};
 };
 
@@ -54,7 +56,7 @@ std::vector<goodput::Application> embedded_models(std::span<const std::string> n
     for (const std::string& type : cluster.gpu_types) {
         const auto found = std::find(types.begin(), types.end(), type_behind(type));
         if (found == types.end())
-            goodput::bad_input("--cluster", "GPU type", "'" + type + "'",
+            goodput::bad_input("cluster", "GPU type", "'" + type + "'",
                                "one of " + known + " (or give --profiles)");
         type_indices.push_back(static_cast<std::size_t>(found - types.begin()));
     }
@@ -89,9 +91,18 @@ Scene make_scene(const ReplayCommand& command) {
         scene.submissions = std::move(workload.submissions);
         scene.names = std::move(workload.applications);
     }
+    const std::size_t types = scene.cluster.gpu_types.size();
+    if (!command.events.empty()) scene.events = read_events(command.events, scene.cluster, scene.submissions);
     scene.applications = command.profiles.empty()
                              ? embedded_models(scene.names, scene.cluster)
                              : read_applications(command.profiles, scene.names, scene.cluster.gpu_types);
+    for (std::size_t type = types; type < scene.cluster.gpu_types.size(); ++type)
+        if (std::all_of(scene.applications.begin(), scene.applications.end(), [&](const auto& application) {
+                return application.types[type].max_atomic_batch == 0;
+            }))
+            throw std::runtime_error(command.events + ": gpu_type is '" + scene.cluster.gpu_types[type] +
+                                     "', but must be one that an application was measured on");
+    scene.shares = goodput::fair_shares(scene.applications, scene.cluster);
     const std::size_t slash = command.workload.find_last_of('/') + 1;
     scene.title =
         "Replay of " + (command.workload.empty() ? "the embedded workload" : command.workload.substr(slash));
@@ -103,6 +114,8 @@ PolicyReplay replay_under(P policy, const std::string& name, const Scene& scene,
                           const ReplayCommand& command) {
     goodput::ReplayOptions options;
     options.interval_seconds = command.interval_seconds;
+    options.checkpoint_seconds = command.checkpoint_seconds;
+    options.events = scene.events;
     // A year after the last submission whoever waits would wait for ever.
     options.last_second =
         (scene.submissions.empty() ? 0 : scene.submissions.back().time_seconds) + 365 * 86400.0;
@@ -117,6 +130,7 @@ PolicyReplay replay_under(P policy, const std::string& name, const Scene& scene,
             const Stopwatch stopwatch;
             make_plan();
             milliseconds.push_back(stopwatch.milliseconds());
+            replay.policy_seconds += milliseconds.back() / 1000;
             const auto submitted =
                 std::upper_bound(scene.submissions.begin(), scene.submissions.end(), now,
                                  [](double time, const auto& job) { return time < job.time_seconds; });
@@ -124,7 +138,7 @@ PolicyReplay replay_under(P policy, const std::string& name, const Scene& scene,
                 static_cast<std::size_t>(submitted - scene.submissions.begin()) - snapshot.jobs.size(),
                 scene.submissions.size());
         });
-    replay.metrics = goodput::metrics_of(replay.result);
+    replay.metrics = goodput::metrics_of(replay.result, scene.submissions, scene.shares);
     replay.milliseconds_median = goodput::quantile(milliseconds, 0.5);
     replay.milliseconds_p99 = goodput::quantile(milliseconds, 0.99);
     return replay;
@@ -144,16 +158,28 @@ Json json_of(const PolicyReplay& replay) {
     json["policy_ms_p99"] = replay.milliseconds_p99;
     json["jobs"] = metrics.jobs;
     json["completed"] = metrics.completed;
+    json["queueing_h"] = metrics.queueing_hours;
+    json["rho_mean"] = metrics.rho_mean;
+    json["rho_p99"] = metrics.rho_p99;
+    json["rho_above_1"] = metrics.rho_above_one;
+    json["utilisation"] = metrics.utilisation;
+    json["effective_gpus"] = metrics.effective_gpus;
+    json["migrations_per_job"] = metrics.migrations_per_job;
+    json["failures_per_job"] = metrics.failures_per_job;
+    json["policy_s"] = replay.policy_seconds;
     return json;
 }
 
 /// Aligned columns: names to the left, figures to the right.
-void write_table(std::ostream& out, std::span<const PolicyReplay> replays) {
-    std::vector<std::vector<std::string>> rows{{figure_names().begin(), figure_names().end()}};
-    for (const PolicyReplay& replay : replays) rows.push_back(figures_of(replay));
-    std::vector<std::size_t> widths(rows.front().size());
-    for (const auto& row : rows)
-        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+void write_table(std::ostream& out, std::span<const PolicyReplay> replays, std::span<const Figure> figures) {
+    std::vector<std::vector<std::string>> rows(1 + replays.size());
+    std::vector<std::size_t> widths;
+    for (const Figure& figure : figures) {
+        rows[0].emplace_back(figure.name);
+        for (std::size_t i = 0; i < replays.size(); ++i) rows[i + 1].push_back(figure.text(replays[i]));
+        std::size_t& width = widths.emplace_back(0);
+        for (const auto& row : rows) width = std::max(width, row.back().size());
+    }
     for (const auto& row : rows) {
         for (std::size_t i = 0; i < row.size(); ++i) {
             const std::string padding(widths[i] - row[i].size(), ' ');
@@ -163,10 +189,28 @@ void write_table(std::ostream& out, std::span<const PolicyReplay> replays) {
     }
 }
 
+void write_tables(std::ostream& out, std::span<const PolicyReplay> replays) {
+    bool first = true;
+    for (const std::span<const Figure> figures : figure_tables()) {
+        if (!std::exchange(first, false)) out << '\n';
+        write_table(out, replays, figures);
+    }
+}
+
+/// The cluster with all nodes that are there at some time.
+goodput::Cluster with_added_nodes(const Scene& scene) {
+    goodput::Cluster cluster = scene.cluster;
+    for (const goodput::Event& event : scene.events)
+        if (event.kind == goodput::EventKind::node_added)
+            cluster.nodes.push_back({event.subject, event.gpu_type, event.gpus});
+    return cluster;
+}
+
 }  // namespace
 
 int run_replay(const ReplayCommand& command) {
     goodput::require_positive("--interval", "seconds", command.interval_seconds);
+    goodput::require_positive("--checkpoint", "seconds", command.checkpoint_seconds);
     std::vector<std::string> policies = command.policies;
     if (policies.empty()) policies = all_policy_names();
     for (const std::string& policy : policies)
@@ -184,10 +228,10 @@ int run_replay(const ReplayCommand& command) {
             name, {}, [&](auto policy) { return replay_under(std::move(policy), name, scene, command); }));
         if (command.json) write_line(std::cout, json_of(replays.back()));
     }
-    if (!command.json) write_table(std::cout, replays);
+    if (!command.json) write_tables(std::cout, replays);
     std::cout.flush();
     if (report.is_open()) {
-        write_report(report, scene.title, scene.cluster, scene.names, scene.submissions, replays);
+        write_report(report, scene.title, with_added_nodes(scene), scene.names, scene.submissions, replays);
         report.flush();
         if (!report) throw std::runtime_error(command.report + ": cannot be written");
     }

@@ -12,6 +12,8 @@ struct ReplayCommand {
     std::string profiles{};               ///< folder; empty: embedded
     std::string cluster{};                ///< empty: the one that goes with the profiles
     std::vector<std::string> policies{};  ///< empty: all
+    std::string events{};                 ///< CSV file; empty: nothing happens
+    double checkpoint_seconds = 1800;
     double interval_seconds = 60;
     std::uint64_t seed = 0;  ///< breaks ties between equal values
     std::string report{};    ///< HTML file; empty: none

@@ -200,26 +200,36 @@ void write_panel(std::ostream& out, const goodput::Cluster& cluster,
 
 }  // namespace
 
-std::span<const std::string> figure_names() {
-    static const std::vector<std::string> names{
-        "policy",     "jobs",      "completed",    "average JCT h",    "median JCT h",  "99 % JCT h",
-        "makespan h", "GPU h/job", "restarts/job", "policy ms median", "policy ms 99 %"};
-    return names;
-}
-
-std::vector<std::string> figures_of(const PolicyReplay& replay) {
-    const goodput::ReplayMetrics& metrics = replay.metrics;
-    return {replay.policy,
-            goodput::text_of(metrics.jobs),
-            goodput::text_of(metrics.completed),
-            fixed(metrics.average_hours, 3),
-            fixed(metrics.median_hours, 3),
-            fixed(metrics.p99_hours, 3),
-            fixed(metrics.makespan_hours, 2),
-            fixed(metrics.gpu_hours_per_job, 3),
-            fixed(metrics.restarts_per_job, 2),
-            fixed(replay.milliseconds_median, 3),
-            fixed(replay.milliseconds_p99, 3)};
+std::span<const std::span<const Figure>> figure_tables() {
+    using Of = const PolicyReplay&;
+    static constexpr Figure policy{"policy", [](Of of) { return of.policy; }};
+    static constexpr Figure times[]{
+        policy,
+        {"jobs", [](Of of) { return goodput::text_of(of.metrics.jobs); }},
+        {"completed", [](Of of) { return goodput::text_of(of.metrics.completed); }},
+        {"average JCT h", [](Of of) { return fixed(of.metrics.average_hours, 3); }},
+        {"median JCT h", [](Of of) { return fixed(of.metrics.median_hours, 3); }},
+        {"99 % JCT h", [](Of of) { return fixed(of.metrics.p99_hours, 3); }},
+        {"makespan h", [](Of of) { return fixed(of.metrics.makespan_hours, 2); }},
+        {"GPU h/job", [](Of of) { return fixed(of.metrics.gpu_hours_per_job, 3); }},
+        {"restarts/job", [](Of of) { return fixed(of.metrics.restarts_per_job, 2); }},
+        {"policy ms median", [](Of of) { return fixed(of.milliseconds_median, 3); }},
+        {"policy ms 99 %", [](Of of) { return fixed(of.milliseconds_p99, 3); }},
+    };
+    static constexpr Figure uses[]{
+        policy,
+        {"queueing h", [](Of of) { return fixed(of.metrics.queueing_hours, 3); }},
+        {"rho mean", [](Of of) { return fixed(of.metrics.rho_mean, 2); }},
+        {"rho 99 %", [](Of of) { return fixed(of.metrics.rho_p99, 2); }},
+        {"rho > 1", [](Of of) { return fixed(100 * of.metrics.rho_above_one, 1) + " %"; }},
+        {"utilisation", [](Of of) { return fixed(100 * of.metrics.utilisation, 1) + " %"; }},
+        {"effective GPUs", [](Of of) { return fixed(of.metrics.effective_gpus, 2); }},
+        {"migrations/job", [](Of of) { return fixed(of.metrics.migrations_per_job, 2); }},
+        {"failures/job", [](Of of) { return fixed(of.metrics.failures_per_job, 2); }},
+        {"policy s", [](Of of) { return fixed(of.policy_seconds, 3); }},
+    };
+    static constexpr std::span<const Figure> tables[]{times, uses};
+    return tables;
 }
 
 void write_report(std::ostream& out, const std::string& title, const goodput::Cluster& cluster,
@@ -229,15 +239,19 @@ void write_report(std::ostream& out, const std::string& title, const goodput::Cl
         << "</title>\n<style>" << style << "</style></head>\n<body>\n<h1>" << escaped(title)
         << "</h1>\n<p>Who held which GPUs when. Point at a block to see whose it is. JCT: hours from "
            "submission to "
-           "completion.</p>\n<table>\n<tr>";
-    for (const std::string& name : figure_names()) out << "<th>" << escaped(name) << "</th>";
-    out << "</tr>\n";
-    for (const PolicyReplay& replay : replays) {
-        out << "<tr>";
-        for (const std::string& figure : figures_of(replay)) out << "<td>" << escaped(figure) << "</td>";
+           "completion. rho: that over the time with an equal share of the cluster.</p>\n";
+    for (const std::span<const Figure> table : figure_tables()) {
+        out << "<table>\n<tr>";
+        for (const Figure& figure : table) out << "<th>" << escaped(figure.name) << "</th>";
         out << "</tr>\n";
+        for (const PolicyReplay& replay : replays) {
+            out << "<tr>";
+            for (const Figure& figure : table) out << "<td>" << escaped(figure.text(replay)) << "</td>";
+            out << "</tr>\n";
+        }
+        out << "</table>\n";
     }
-    out << "</table>\n<p class=\"legend\">";
+    out << "<p class=\"legend\">";
     std::vector<std::size_t> count(applications.size());
     for (const goodput::Submission& job : submissions) ++count[job.application];
     for (std::size_t a = 0; a < applications.size(); ++a)

@@ -22,11 +22,16 @@ struct PolicyReplay {
     goodput::ReplayMetrics metrics{};
     double milliseconds_median = 0;  ///< that the policy took a round
     double milliseconds_p99 = 0;
+    double policy_seconds = 0;  ///< of all rounds together
 };
 
-/// The figures of a replay as texts, under figure_names().
-std::vector<std::string> figures_of(const PolicyReplay& replay);
-std::span<const std::string> figure_names();
+/// One figure of a replay as text, under its name.
+struct Figure {
+    const char* name;
+    std::string (*text)(const PolicyReplay& replay);
+};
+/// The tables of figures, each with the policy first.
+std::span<const std::span<const Figure>> figure_tables();
 
 /// Writes the page (HTML with SVG).
 void write_report(std::ostream& out, const std::string& title, const goodput::Cluster& cluster,

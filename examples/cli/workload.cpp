@@ -36,6 +36,58 @@ Workload read_workload(const std::string& path) {
     return workload;
 }
 
+std::vector<goodput::Event> read_events(const std::string& path, goodput::Cluster& cluster,
+                                        std::span<const goodput::Submission> submissions) {
+    using goodput::EventKind;
+    static const std::map<std::string, EventKind> kinds{{"job_fails", EventKind::job_fails},
+                                                        {"node_fails", EventKind::node_fails},
+                                                        {"node_drains", EventKind::node_drains},
+                                                        {"node_returns", EventKind::node_returns},
+                                                        {"node_added", EventKind::node_added}};
+    const CsvTable table(path);
+    const std::size_t time = table.column("time"), kind = table.column("event"),
+                      subject = table.column("subject"), type = table.column("gpu_type"),
+                      gpus = table.column("gpus");
+    std::set<std::string> jobs;
+    std::map<std::string, double> nodes;  // since when they are there
+    for (const goodput::Submission& submission : submissions) jobs.insert(submission.name);
+    for (const goodput::Node& node : cluster.nodes) nodes.emplace(node.name, -1);
+    std::vector<goodput::Event> events;
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+        const auto found = kinds.find(table.text(row, kind));
+        if (found == kinds.end())
+            table.refuse(row, kind, "job_fails, node_fails, node_drains, node_returns or node_added");
+        goodput::Event& event = events.emplace_back(
+            goodput::Event{table.number(row, time), found->second, table.text(row, subject)});
+        if (event.time_seconds < 0) table.refuse(row, time, "at least 0");
+        if (event.kind != EventKind::node_added) {
+            for (const std::size_t column : {type, gpus})
+                if (!table.text(row, column).empty()) table.refuse(row, column, "empty but for node_added");
+            continue;
+        }
+        if (table.text(row, type).empty()) table.refuse(row, type, "the name of a GPU type");
+        event.gpus = static_cast<int>(table.integer(row, gpus, 1, 1 << 20));
+        if (event.subject.empty() || !nodes.emplace(event.subject, event.time_seconds).second)
+            table.refuse(row, subject, "a name of its own");
+        const auto known =
+            std::find(cluster.gpu_types.begin(), cluster.gpu_types.end(), table.text(row, type));
+        event.gpu_type = static_cast<std::size_t>(known - cluster.gpu_types.begin());
+        if (known == cluster.gpu_types.end()) cluster.gpu_types.push_back(table.text(row, type));
+    }
+    // Nodes may be added further down than they fail: only now all names are known.
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+        const goodput::Event& event = events[row];
+        if (event.kind == EventKind::job_fails) {
+            if (!jobs.contains(event.subject)) table.refuse(row, subject, "the name of a job of the trace");
+        } else if (const auto node = nodes.find(event.subject); node == nodes.end()) {
+            table.refuse(row, subject, "the name of a node");
+        } else if (event.kind != EventKind::node_added && event.time_seconds <= node->second) {
+            table.refuse(row, time, "after the node's addition");
+        }
+    }
+    return events;
+}
+
 goodput::Cluster parse_cluster(const std::string& text) {
     const auto refuse = [&](std::string_view part) {
         goodput::bad_input("--cluster", "'" + std::string(part) + "'", std::string_view("no group of nodes"),

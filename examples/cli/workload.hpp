@@ -1,13 +1,15 @@
 #ifndef GOODPUT_EXAMPLES_CLI_WORKLOAD_HPP
 #define GOODPUT_EXAMPLES_CLI_WORKLOAD_HPP
 
-// What a replay is made of: a trace of jobs and a cluster.
+// What a replay is made of: a trace of jobs, a cluster, and what happens to it.
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/sim/application.hpp"
+#include "goodput/sim/events.hpp"
 
 namespace cli {
 
@@ -23,6 +25,13 @@ Workload read_workload(const std::string& path);
 /// The cluster of a text such as "aws:6x4,dgx-ext:2x8": six nodes with four GPUs of type aws, and two with
 /// eight of type dgx-ext. std::invalid_argument for any other form.
 goodput::Cluster parse_cluster(const std::string& text);
+
+/// Events with the columns time,event,subject,gpu_type,gpus. An event is job_fails, node_fails, node_drains,
+/// node_returns (the subject a job of the trace or a node; gpu_type and gpus empty), or node_added (the
+/// subject a new name). Appends GPU types that only these have to the cluster's. std::runtime_error with line
+/// and field for what makes no sense.
+std::vector<goodput::Event> read_events(const std::string& path, goodput::Cluster& cluster,
+                                        std::span<const goodput::Submission> submissions);
 
 }  // namespace cli
 

@@ -18,9 +18,12 @@ struct Node {
     std::string name{};
     std::size_t gpu_type = 0;  ///< index into Cluster::gpu_types
     int gpus = 0;              ///< GPUs that may be used now, at least 1
+    bool drained = false;      ///< keeps what runs on it but takes nothing new
 };
 
-/// The healthy nodes now. A node that is drained or lost is simply left out.
+/// The healthy nodes now. A node that is lost, or drained at once, is simply left out; one that is drained
+/// gently stays, marked as such, until its jobs have gone. It counts in its pool: whoever allots should take
+/// what is free on it off the capacity.
 struct Cluster {
     std::vector<std::string> gpu_types{};
     std::vector<Node> nodes{};

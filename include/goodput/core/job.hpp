@@ -53,6 +53,11 @@ struct Job {
     Placement placement{};    ///< where it runs now; empty: it waits
     /// Useful examples still to do, where the user declared the job's total work.
     std::optional<double> remaining_examples{};
+
+    /// A decision has to leave it where it is.
+    [[nodiscard]] bool keeps_what_it_holds() const {
+        return !placement.empty() && (!preemptible || restarting);
+    }
 };
 
 /// Refuses a job that no scheduler could make sense of (std::invalid_argument naming job, field and value).

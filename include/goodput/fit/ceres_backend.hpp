@@ -45,12 +45,9 @@ public:
         if (!normal.finite()) return false;
         CompressedSquares compressed;
         compressed.compress(normal, unit_);
-        values.head(count) = compressed.residual;
-        values[count] = compressed.rest;
         using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
         Eigen::Map<RowMajor> matrix(jacobians[0], count + 1, count);
-        matrix.setZero();
-        matrix.topRows(count) = compressed.factor;
+        compressed.write(values, matrix);
         return true;
     }
 

@@ -28,7 +28,8 @@
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/shape.hpp"
-#include "goodput/fit/prediction_interval.hpp"
+#include "goodput/fit/detail/refined_terms.hpp"
+#include "goodput/fit/interval.hpp"
 #include "goodput/fit/refined_fit.hpp"
 
 namespace goodput {

@@ -23,7 +23,7 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/fit/refined_fit.hpp"
+#include "goodput/fit/refined_fitter.hpp"
 
 namespace goodput {
 

@@ -108,6 +108,7 @@ struct ProfileRuns {
 };
 
 /// Chooses again and again, keeping its buffers.
+template <class Real = double>
 class ProfileRunChooser {
 public:
     /// Which of `candidates` should the job run, to know better what `options` are worth? `types[t]` is what
@@ -131,18 +132,18 @@ private:
                          const ProfileRunOptions& settings);
     [[nodiscard]] bool known(double tolerance) const;
 
-    detail::JointPosterior posterior_{};
+    detail::JointPosterior<Real> posterior_{};
     detail::ProfileDesign design_{};
     std::vector<std::size_t> order_{};  ///< of the options, one that does not depend on the caller's
     std::vector<Candidate> candidates_{};
 };
 
 /// As ProfileRunChooser, once.
-[[nodiscard]] inline ProfileRuns choose_profile_runs(std::span<const Option> candidates,
-                                                     std::span<const Option> options,
-                                                     std::span<const TypeFit> types,
-                                                     const ProfileRunOptions& settings = {}) {
-    return ProfileRunChooser()(candidates, options, types, settings);
+template <class Real = double>
+[[nodiscard]] ProfileRuns choose_profile_runs(std::span<const Option> candidates,
+                                              std::span<const Option> options, std::span<const TypeFit> types,
+                                              const ProfileRunOptions& settings = {}) {
+    return ProfileRunChooser<Real>()(candidates, options, types, settings);
 }
 
 namespace detail {
@@ -180,10 +181,11 @@ inline void validate(const ProfileRunOptions& settings, std::size_t options) {
 
 }  // namespace detail
 
-inline ProfileRuns ProfileRunChooser::operator()(std::span<const Option> candidates,
-                                                 std::span<const Option> options,
-                                                 std::span<const TypeFit> types,
-                                                 const ProfileRunOptions& settings) {
+template <class Real>
+ProfileRuns ProfileRunChooser<Real>::operator()(std::span<const Option> candidates,
+                                                std::span<const Option> options,
+                                                std::span<const TypeFit> types,
+                                                const ProfileRunOptions& settings) {
     detail::validate(settings, options.size());
     for (const Option& option : options) detail::validate_configuration(option, types.size(), "options");
     for (const Option& option : candidates)
@@ -233,8 +235,9 @@ inline ProfileRuns ProfileRunChooser::operator()(std::span<const Option> candida
     return result;
 }
 
-inline void ProfileRunChooser::read_options(std::span<const Option> options,
-                                            const ProfileRunOptions& settings) {
+template <class Real>
+void ProfileRunChooser<Real>::read_options(std::span<const Option> options,
+                                           const ProfileRunOptions& settings) {
     const auto weight = [&](std::size_t i) { return settings.weights.empty() ? 1 : settings.weights[i]; };
     const auto value = [&](std::size_t i) {
         return options[i].goodput - (settings.prices.empty() ? 0 : settings.prices[i]);
@@ -269,9 +272,10 @@ inline void ProfileRunChooser::read_options(std::span<const Option> options,
     }
 }
 
-inline void ProfileRunChooser::read_candidates(std::span<const Option> candidates,
-                                               std::span<const TypeFit> types,
-                                               const ProfileRunOptions& settings) {
+template <class Real>
+void ProfileRunChooser<Real>::read_candidates(std::span<const Option> candidates,
+                                              std::span<const TypeFit> types,
+                                              const ProfileRunOptions& settings) {
     const auto key = [&](const Candidate& candidate) {
         return std::tuple(candidates[candidate.index].allotment, candidates[candidate.index].plan,
                           candidate.index);
@@ -296,7 +300,8 @@ inline void ProfileRunChooser::read_candidates(std::span<const Option> candidate
     }
 }
 
-inline bool ProfileRunChooser::known(double tolerance) const {
+template <class Real>
+bool ProfileRunChooser<Real>::known(double tolerance) const {
     if (design_.regret) return design_.left() <= tolerance;
     for (std::size_t k = 0; k < order_.size(); ++k)
         if (design_.targets[k].weight > 0 && design_.deviation(k) > tolerance) return false;

@@ -4,7 +4,7 @@
 // What is believed of a job's speed on one GPU type before it was measured there, from general experience and
 // from what its measurements on other types say.
 //
-// A parameter theta of type t (fit/detail/refined_squares.hpp has the coordinates) is taken as drawn in two
+// A parameter theta of type t (fit/refined_parameters.hpp has the coordinates) is taken as drawn in two
 // stages, both normal: a mean mu of the job around what jobs have in general, theta_t around mu:
 //
 //     mu ~ N(m, jobs^2)        theta_t ~ N(mu, types^2)
@@ -31,7 +31,7 @@
 #include <numbers>
 #include <span>
 
-#include "goodput/fit/detail/refined_squares.hpp"
+#include "goodput/fit/refined_parameters.hpp"
 
 namespace goodput {
 

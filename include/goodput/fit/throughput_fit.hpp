@@ -47,6 +47,7 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/detail/pollux_residuals.hpp"
 #include "goodput/fit/detail/pollux_start.hpp"
+#include "goodput/fit/fit_status.hpp"
 #include "goodput/model/pollux.hpp"
 
 namespace goodput {
@@ -60,12 +61,6 @@ struct FitOptions {
     int max_iterations = 60;
     bool robust = true;                               ///< weigh stragglers down
     std::string_view subject = "throughput samples";  ///< whom messages about bad samples name
-};
-
-enum class FitStatus {
-    converged,
-    iteration_limit,  ///< FitOptions::max_iterations spent; the best so far
-    start_kept        ///< the samples cannot be evaluated at the start (never seen for valid samples)
 };
 
 struct ThroughputFit {
@@ -202,13 +197,10 @@ inline void ThroughputFitter::solve(ThroughputFit& fit, const FitOptions& option
                                         {.max_iterations = options.max_iterations - fit.iterations,
                                          .relative_tolerance = 1e-6,
                                          .absolute_tolerance = 1e-18 * static_cast<double>(rows_.size())});
-        using Found = detail::LeastSquaresStatus;
         fit.iterations += found.iterations;
-        fit.status = found.status == Found::converged         ? FitStatus::converged
-                     : found.status == Found::iteration_limit ? FitStatus::iteration_limit
-                                                              : FitStatus::start_kept;
+        fit.status = detail::status_of(found.status);
         normal_ = found.normal;
-        if (found.status == Found::failed) break;
+        if (fit.status == FitStatus::start_kept) break;
         fit.model = residuals_.natural(x);
         if (!detail::restart_synchronising(residuals_, fit.model)) break;
     }
@@ -316,21 +308,7 @@ inline void ThroughputFitter::estimate_covariance(ThroughputFit& fit) const {
 }
 
 inline std::string ThroughputFit::report() const {
-    const auto percent = [](double part) { return text_of(std::round(part * 1000) / 10) + " %"; };
-    const std::string_view ended = status == FitStatus::converged         ? "converged"
-                                   : status == FitStatus::iteration_limit ? "stopped at the limit"
-                                                                          : "kept the start";
-    std::string line = text_of(samples) + " samples, " + std::string(ended) + " after " +
-                       text_of(iterations) + " iterations; error of computing " + percent(compute_rmsle) +
-                       ", of the step " + percent(step_rmsle);
-    if (stragglers > 0) line += "; " + text_of(stragglers) + " stragglers";
-    std::string_view separator = "; from the prior: ";
-    for (std::size_t i = 0; i < identified.size(); ++i) {
-        if (identified[i]) continue;
-        line.append(separator).append(throughput_parameter_names[i]);
-        separator = ", ";
-    }
-    return line;
+    return detail::report_of(*this, throughput_parameter_names);
 }
 
 }  // namespace goodput

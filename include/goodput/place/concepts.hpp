@@ -13,7 +13,7 @@ namespace goodput {
 
 /// Which nodes does each job get: `result = placer.place(cluster, requests)`, one placement a request. Not
 /// const, so that a placer may keep its buffers from round to round; the answer must not depend on them.
-/// Satisfied by LeastMovesPlacer.
+/// Satisfied by LeastMovesPlacer and TopologyPlacer.
 template <class Algorithm>
 concept Placer = requires(Algorithm& placer, const Cluster& cluster,
                           std::span<const PlacementRequest> requests) {

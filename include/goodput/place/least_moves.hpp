@@ -11,8 +11,10 @@
 //  b) The jobs that hold their allotment move as little as possible: least sum of move costs, then
 //     fewest jobs.
 //
-//  c) Best fit: what stays free stays in large pieces, and a job that restarts anyway keeps a node
-//     that it is on where that costs nothing of the above.
+//  c) What stays free stays in large pieces: for those who stay where they are, no placement of the
+//     others leaves more nodes wholly free, nor, if none is left, a larger block.
+//
+//  d) A job that restarts anyway keeps a node that it is on where that costs nothing of the above.
 //
 // Pools (GPU type, node size) are independent. In each pool of nodes with G GPUs:
 //
@@ -35,15 +37,19 @@
 //
 // 4. Otherwise (sizes such as 3 and 2) search for more moves (detail/move_search.hpp).
 //
+// 5. Best fit opens the fewest free nodes for a divisor chain; otherwise, and for the largest block,
+//    packings around what is to stay free are tried (PoolState::set_aside).
+//
 // Which jobs keep which of the whole nodes that they restart on is a min-cost flow
 // (detail/home_nodes.hpp); which nodes to vacate is no flow, because the gains of one node in
 // several sizes cannot be had apart.
 //
 // Limits: without a divisor chain all of this is bin packing; beyond the step limits the answer is
-// still valid, and fewest_unplaced_proven and move_cost_bound tell what is not known. With a chain
-// the number of placed jobs is always the largest, and the move cost the least unless many sizes are
-// short by a lot in one pool at once. No topology between nodes, no sharing of a node between a job
-// over several nodes and others.
+// still valid, and fewest_unplaced_proven and move_cost_bound tell what is not known (of c nothing
+// does). With a chain the number of placed jobs is always the largest, and the move cost the least
+// unless many sizes are short by a lot in one pool at once. c) compares placements of the same jobs
+// moving; others that cost as much may leave more. Topology: topology_placer.hpp. No sharing of a node
+// between a job over several nodes and others.
 
 #include <algorithm>
 #include <cmath>
@@ -57,6 +63,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/place/concepts.hpp"
 #include "goodput/place/detail/admission.hpp"
+#include "goodput/place/detail/holders.hpp"
 #include "goodput/place/detail/layout.hpp"
 #include "goodput/place/detail/move_search.hpp"
 #include "goodput/place/detail/pool_state.hpp"
@@ -85,7 +92,6 @@ public:
 
 private:
     void read(const Cluster& cluster, std::span<const PlacementRequest> requests);
-    void find_holders(const Cluster& cluster, std::span<const PlacementRequest> requests);
     void load_pool(std::size_t pool, PlacementResult& result);
     void place_pool(std::size_t pool, PlacementResult& result);
     [[nodiscard]] std::string reason(const detail::PoolItem& item) const;
@@ -93,10 +99,8 @@ private:
     PlacementOptions options_;
     std::vector<Pool> pools_;
     std::vector<std::vector<std::size_t>> jobs_of_pool_;
-    std::vector<char> holds_;        // by job: holds its allotment
-    std::vector<int> used_;          // by node
-    std::vector<int> holders_;       // by node: jobs whose current placement is their allotment
-    std::vector<int> wide_holders_;  // by node: those of them over several nodes, see find_holders()
+    detail::Holders holders_;
+    std::vector<int> used_;  // by node
     std::int64_t weight_scale_ = 1;
     detail::PoolState state_;
     detail::Admission admission_;
@@ -191,32 +195,7 @@ inline void LeastMovesPlacer::read(const Cluster& cluster, std::span<const Place
     // Weights order by cost first and count moves second, where that fits into 62 bits.
     const std::int64_t jobs = static_cast<std::int64_t>(requests.size()) + 1;
     weight_scale_ = total < (std::int64_t{1} << 60) / jobs - jobs ? jobs : 1;
-    find_holders(cluster, requests);
-}
-
-inline void LeastMovesPlacer::find_holders(const Cluster& cluster,
-                                           std::span<const PlacementRequest> requests) {
-    constexpr int pinned_wide = 1 << 20;
-    holds_.assign(requests.size(), 0);
-    holders_.assign(cluster.nodes.size(), 0);
-    wide_holders_.assign(cluster.nodes.size(), 0);
-    for (std::size_t job = 0; job < requests.size(); ++job) {
-        const PlacementRequest& request = requests[job];
-        if (request.current.empty() || request.allotment.empty()) continue;
-        if (allotment_of(request.current, cluster) != request.allotment) continue;
-        holds_[job] = 1;
-        for (const NodeShare& share : request.current) {
-            ++holders_[share.node];
-            if (request.current.size() > 1) wide_holders_[share.node] += request.pinned ? pinned_wide : 1;
-        }
-    }
-    for (std::size_t job = 0; job < requests.size(); ++job) {
-        const PlacementRequest& request = requests[job];
-        if (!holds_[job] || request.pinned) continue;
-        const bool wide = request.current.size() > 1;
-        for (const NodeShare& share : request.current)
-            if (wide ? holders_[share.node] > 1 : wide_holders_[share.node] >= pinned_wide) holds_[job] = 0;
-    }
+    holders_.find(cluster, requests);
 }
 
 inline void LeastMovesPlacer::load_pool(std::size_t pool, PlacementResult& result) {
@@ -225,23 +204,27 @@ inline void LeastMovesPlacer::load_pool(std::size_t pool, PlacementResult& resul
     const int node_size = s.pool->gpus_per_node;
     s.base.resize(s.cluster->nodes.size());
     s.free.resize(s.cluster->nodes.size());
-    for (const std::size_t node : s.pool->nodes) s.base[node] = node_size;
+    std::size_t open_nodes = 0;
+    for (const std::size_t node : s.pool->nodes) {
+        const bool drained = s.cluster->nodes[node].drained;
+        s.base[node] = drained ? 0 : node_size;
+        open_nodes += drained ? 0 : 1;
+    }
     s.items.clear();
     for (const std::size_t job : jobs_of_pool_[pool]) {
         const PlacementRequest& request = s.requests[job];
         const Shape shape = request.allotment.shape;
         const bool wide = shape.nodes > 1;
-        if (request.pinned && !request.current.empty()) {
+        if (holders_.fixed(job)) {
             result.placements[job] = request.current;
             for (const NodeShare& share : request.current)
                 s.base[share.node] = wide ? 0 : std::max(s.base[share.node] - share.gpus, 0);
             continue;
         }
-        if (static_cast<std::size_t>(shape.nodes) > s.pool->nodes.size()) {
+        if (static_cast<std::size_t>(shape.nodes) > open_nodes) {
             const std::string why = "needs " + text_of(shape.nodes) + " " +
                                     s.cluster->gpu_types[s.pool->gpu_type] + " nodes of " +
-                                    text_of(node_size) + " GPUs; " + text_of(s.pool->nodes.size()) +
-                                    " are healthy";
+                                    text_of(node_size) + " GPUs; " + text_of(open_nodes) + " are healthy";
             result.unplaced.push_back({job, {Outcome::impossible, why}});
             continue;
         }
@@ -252,7 +235,7 @@ inline void LeastMovesPlacer::load_pool(std::size_t pool, PlacementResult& resul
         item.whole = item.size == node_size;
         item.weight = detail::milliseconds(request.move_cost) * weight_scale_ + (weight_scale_ > 1 ? 1 : 0);
         item.running = !request.current.empty();
-        item.held = holds_[job] != 0;
+        item.held = holders_.holds(job);
         s.items.push_back(item);
     }
     s.start(options_.search_steps);
@@ -267,7 +250,10 @@ inline void LeastMovesPlacer::place_pool(std::size_t pool, PlacementResult& resu
         if (s.pack() != detail::Packing::found)
             result.move_cost_bound += static_cast<double>(moves_.choose(s) / weight_scale_) / 1000;
     }
+    // fill_up() needs the free GPUs as they are.
+    const detail::SetAside aside = most_proven ? s.set_aside() : detail::SetAside{};
     layout_.lay_out(s, result.placements);
+    if (aside.gpus > 0) s.free[aside.node] += aside.gpus;
     if (!most_proven) layout_.fill_up(s, result.placements);
     result.fewest_unplaced_proven &= most_proven;
     std::int64_t cost = 0;
@@ -280,8 +266,10 @@ inline void LeastMovesPlacer::place_pool(std::size_t pool, PlacementResult& resu
         }
     }
     result.move_cost += static_cast<double>(cost) / 1000;
-    for (const std::size_t node : s.pool->nodes)
+    for (const std::size_t node : s.pool->nodes) {
         result.whole_free_nodes += s.free[node] == s.pool->gpus_per_node ? 1 : 0;
+        result.largest_free_block = std::max(result.largest_free_block, s.free[node]);
+    }
 }
 
 inline std::string LeastMovesPlacer::reason(const detail::PoolItem& item) const {

@@ -7,7 +7,8 @@
 // nodes and shares none of them; a job on one node is never split. A job *holds its allotment* if its current
 // placement has the allotment's pool and shape and, for a job over several nodes, if none of these nodes is
 // shared with another job that keeps its allotment. Such a job moves at a cost; any other job restarts in any
-// case and is free to go anywhere.
+// case and is free to go anywhere. On a drained node a job that holds its allotment stays as if it were
+// pinned, and nothing else is put there.
 
 #include <cstddef>
 #include <string>
@@ -40,7 +41,8 @@ struct PlacementResult {
     double move_cost = 0;                ///< seconds, of the moved jobs
     double move_cost_bound = 0;          ///< no placement of the same jobs moves for less
     bool fewest_unplaced_proven = true;  ///< no placement leaves fewer jobs out (impossible ones aside)
-    std::size_t whole_free_nodes = 0;    ///< nodes that nobody uses
+    std::size_t whole_free_nodes = 0;    ///< nodes that nobody uses and that are not drained
+    int largest_free_block = 0;          ///< most GPUs that are free on one node
 
     /// Nothing better exists: neither fewer unplaced jobs nor, for the same jobs, cheaper moves.
     [[nodiscard]] bool proven() const { return fewest_unplaced_proven && move_cost <= move_cost_bound; }

@@ -17,39 +17,50 @@ namespace goodput {
 
 namespace detail {
 
-/// Values 1 for what each job takes in the given order of rows, else 0. What a job holds is preferred, then
-/// the largest goodput, then the first option. Without backfilling the first job that finds nothing ends the
-/// round.
-inline void serve_in_order(const Round& round, std::span<const Row> rows, std::span<const std::size_t> order,
-                           bool backfill) {
+/// What a job holds, before the largest goodput.
+struct LikesWhatItHolds {
+    double operator()(const Round& round, const Row& row, const Option& option, int) const {
+        const Allotment held = round.held_by(row.job);
+        return !held.empty() && option.allotment == held ? std::numeric_limits<double>::infinity()
+                                                         : option.goodput;
+    }
+};
+
+/// Values 1 for what each job takes in the given order of rows, else 0: of the options that fit what is left,
+/// that of the largest liking(round, row, option, GPUs left in its pool) above 0, the first of equals. Jobs
+/// that keep what they hold come before all others. Without backfilling the first job that finds nothing ends
+/// the round.
+template <class Liking = LikesWhatItHolds>
+void serve_in_order(const Round& round, std::span<const Row> rows, std::span<const std::size_t> order,
+                    bool backfill, Liking liking = {}) {
     std::vector<int> left;
     for (const Pool& pool : round.pools) left.push_back(pool.gpus());
     const auto left_for = [&](const Allotment& allotment) -> int& {
         return left[find_pool(round.pools, allotment.gpu_type, allotment.gpus_per_node)];
     };
-    for (const Row& row : rows) std::fill(row.values.begin(), row.values.end(), 0.0);
-    for (const std::size_t index : order) {
-        const Row& row = rows[index];
-        const Allotment held = round.held_by(row.job);
+    const auto serve = [&](const Row& row) {
         std::size_t chosen = row.options.size();
         double best = 0;
         for (std::size_t k = 0; k < row.options.size(); ++k) {
             const Option& option = row.options[k];
-            if (option.goodput <= 0 || option.allotment.occupied_gpus() > left_for(option.allotment))
-                continue;
-            const double liking = !held.empty() && option.allotment == held
-                                      ? std::numeric_limits<double>::infinity()
-                                      : option.goodput;
-            if (liking <= best) continue;
-            best = liking;
+            const int room = left_for(option.allotment);
+            if (option.goodput <= 0 || option.allotment.occupied_gpus() > room) continue;
+            const double liked = liking(round, row, option, room);
+            if (liked <= best) continue;
+            best = liked;
             chosen = k;
         }
-        if (chosen == row.options.size()) {
-            if (!backfill && !row.options.empty()) return;
-            continue;
-        }
+        if (chosen == row.options.size()) return row.options.empty();
         row.values[chosen] = 1;
         left_for(row.options[chosen].allotment) -= row.options[chosen].allotment.occupied_gpus();
+        return true;
+    };
+    for (const Row& row : rows) std::fill(row.values.begin(), row.values.end(), 0.0);
+    for (const std::size_t index : order)
+        if (rows[index].job.keeps_what_it_holds()) serve(rows[index]);
+    for (const std::size_t index : order) {
+        if (rows[index].job.keeps_what_it_holds()) continue;
+        if (!serve(rows[index]) && !backfill) return;
     }
 }
 

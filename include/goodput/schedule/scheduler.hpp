@@ -69,10 +69,6 @@ public:
     }
 
 private:
-    [[nodiscard]] static bool keeps_what_it_holds(const Job& job) {
-        return !job.placement.empty() && (!job.preemptible || job.restarting);
-    }
-
     void check_jobs(const Snapshot& snapshot) {
         const std::vector<Job>& jobs = snapshot.jobs;
         if (!std::isfinite(snapshot.time_seconds))
@@ -84,7 +80,7 @@ private:
         for (const Job& job : jobs) {
             validate(job, snapshot.cluster);
             by_name_.push_back(&job);
-            if (keeps_what_it_holds(job) && allotment_of(job.placement, snapshot.cluster).empty())
+            if (job.keeps_what_it_holds() && allotment_of(job.placement, snapshot.cluster).empty())
                 bad_input("job '" + job.name + "'", "placement",
                           std::string_view("over nodes of several GPU types or sizes"),
                           "over nodes of one kind, as the job keeps it");
@@ -109,7 +105,7 @@ private:
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             const Job& job = snapshot.jobs[j];
             const JobModel& model = model_of(snapshot, j);
-            if (keeps_what_it_holds(job)) {
+            if (job.keeps_what_it_holds()) {
                 options_flat_.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
             } else {
                 append_options(
@@ -138,7 +134,7 @@ private:
         problem_.capacity.clear();
         for (const Pool& pool : pools_) problem_.capacity.push_back(pool.gpus());
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
-            const bool must = keeps_what_it_holds(snapshot.jobs[j]);
+            const bool must = snapshot.jobs[j].keeps_what_it_holds();
             problem_.add_job(must);
             for (std::size_t k = first_[j]; k < first_[j + 1]; ++k) {
                 if (!std::isfinite(values_[k]))
@@ -185,7 +181,7 @@ private:
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             const Job& job = snapshot.jobs[j];
             requests_.push_back({plan_.decisions[j].option.allotment, job.placement, job.restart_cost_seconds,
-                                 keeps_what_it_holds(job)});
+                                 job.keeps_what_it_holds()});
         }
         PlacementResult placed = placer_.place(snapshot.cluster, requests_);
         plan_.move_cost_seconds = placed.move_cost;

@@ -4,10 +4,14 @@
 // What a replay comes down to: the figures by which schedulers are compared.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "goodput/sim/fair_share.hpp"
 #include "goodput/sim/replay.hpp"
 
 namespace goodput {
@@ -21,6 +25,20 @@ struct ReplayMetrics {
     double makespan_hours = 0;  ///< from the first submission to the last completion
     double gpu_hours_per_job = 0;
     double restarts_per_job = 0;
+    double migrations_per_job = 0;  ///< see JobOutcome
+    double failures_per_job = 0;
+    double queueing_hours = 0;  ///< a job's time without GPUs from submission to completion, on average
+    /// Part of the GPU hours there are that jobs hold, from the first submission to the end: the last
+    /// completion, or that of the replay if jobs are left.
+    double utilisation = 0;
+
+    // Where fair shares are given:
+    double rho_mean = 0;  ///< finish-time fairness of the completed jobs (fair_share.hpp)
+    double rho_p99 = 0;
+    double rho_above_one = 0;  ///< part of them that would have been better off with an equal share
+    /// How many GPUs, each the fastest for its job, working on one job each without a break, would have done
+    /// in the same time what was done.
+    double effective_gpus = 0;
 };
 
 /// The element at floor(fraction * size) of the sorted values (the last one for fraction 1); 0 of none.
@@ -32,30 +50,155 @@ struct ReplayMetrics {
     return values[index];
 }
 
-/// Completion times are over completed jobs; GPU hours and restarts over all.
-[[nodiscard]] inline ReplayMetrics metrics_of(const ReplayResult& result) {
+/// Completion times are over completed jobs; GPU hours, restarts and queueing over all, up to the replay's
+/// end.
+[[nodiscard]] ReplayMetrics metrics_of(const ReplayResult& result);
+
+/// The same, with fairness and effective GPUs. `shares`: by application of the replay, `submissions`: those
+/// that were replayed. Jobs whose application does not run on the shares' cluster count as work for nobody
+/// and have no rho.
+[[nodiscard]] ReplayMetrics metrics_of(const ReplayResult& result, std::span<const Submission> submissions,
+                                       std::span<const FairShare> shares);
+
+/// rho of every job, NaN for those without one.
+[[nodiscard]] std::vector<double> finish_time_fairness(const ReplayResult& result,
+                                                       std::span<const Submission> submissions,
+                                                       std::span<const FairShare> shares);
+
+// ---------------------------------------------------------------------------------------------------------
+
+namespace detail {
+
+/// From the first submission to the end, seconds.
+struct Span {
+    double begin = 0, end = 0;
+};
+
+inline Span span_of(const ReplayResult& result) {
+    Span span{result.jobs.front().submitted_seconds, 0};
+    for (const JobOutcome& job : result.jobs) {
+        span.begin = std::min(span.begin, job.submitted_seconds);
+        span.end = std::max(span.end, job.completed_seconds.value_or(result.end_seconds));
+    }
+    return span;
+}
+
+/// GPU seconds that there were in the span.
+inline double available_gpu_seconds(const ReplayResult& result, Span span) {
+    double sum = 0;
+    for (std::size_t i = 0; i < result.capacity.size(); ++i) {
+        const double begin = std::max(result.capacity[i].seconds, span.begin);
+        const double end =
+            i + 1 < result.capacity.size() ? std::min(result.capacity[i + 1].seconds, span.end) : span.end;
+        if (end > begin) sum += (end - begin) * result.capacity[i].gpus;
+    }
+    return sum;
+}
+
+/// Integral over time, up to a moment, of how many of some moments have passed.
+class Passed {
+public:
+    explicit Passed(std::vector<double> moments) : moments_(std::move(moments)) {
+        std::sort(moments_.begin(), moments_.end());
+        sums_.push_back(0);
+        for (const double moment : moments_) sums_.push_back(sums_.back() + moment);
+    }
+    [[nodiscard]] double until(double time) const {
+        const auto count = static_cast<std::size_t>(std::upper_bound(moments_.begin(), moments_.end(), time) -
+                                                    moments_.begin());
+        return static_cast<double>(count) * time - sums_[count];
+    }
+
+private:
+    std::vector<double> moments_, sums_;
+};
+
+}  // namespace detail
+
+inline ReplayMetrics metrics_of(const ReplayResult& result) {
     ReplayMetrics metrics;
     metrics.jobs = result.jobs.size();
     if (metrics.jobs == 0) return metrics;
     std::vector<double> hours;
-    double first = result.jobs.front().submitted_seconds, last = first;
+    double first = result.jobs.front().submitted_seconds, last = first, waited = 0, held = 0;
     for (const JobOutcome& job : result.jobs) {
         first = std::min(first, job.submitted_seconds);
         metrics.gpu_hours_per_job += job.gpu_seconds / 3600;
         metrics.restarts_per_job += job.restarts;
+        metrics.migrations_per_job += job.migrations;
+        metrics.failures_per_job += job.failures;
+        waited += std::max(job.completed_seconds.value_or(result.end_seconds) - job.submitted_seconds, 0.0);
         if (!job.completed_seconds) continue;
         last = std::max(last, *job.completed_seconds);
         hours.push_back((*job.completed_seconds - job.submitted_seconds) / 3600);
         metrics.average_hours += hours.back();
     }
+    for (const Segment& segment : result.segments) {
+        const double seconds = segment.end_seconds - segment.begin_seconds;
+        waited -= seconds;
+        held += seconds * segment.allotment.shape.gpus;
+    }
     const auto count = static_cast<double>(metrics.jobs);
     metrics.completed = hours.size();
     metrics.gpu_hours_per_job /= count;
     metrics.restarts_per_job /= count;
+    metrics.migrations_per_job /= count;
+    metrics.failures_per_job /= count;
+    metrics.queueing_hours = waited / count / 3600;
     if (!hours.empty()) metrics.average_hours /= static_cast<double>(hours.size());
     metrics.median_hours = quantile(hours, 0.5);
     metrics.p99_hours = quantile(hours, 0.99);
     metrics.makespan_hours = (last - first) / 3600;
+    const double available = detail::available_gpu_seconds(result, detail::span_of(result));
+    if (available > 0) metrics.utilisation = held / available;
+    return metrics;
+}
+
+inline std::vector<double> finish_time_fairness(const ReplayResult& result,
+                                                std::span<const Submission> submissions,
+                                                std::span<const FairShare> shares) {
+    std::vector<double> begins, ends;
+    for (const JobOutcome& job : result.jobs) {
+        begins.push_back(job.submitted_seconds);
+        if (job.completed_seconds) ends.push_back(*job.completed_seconds);
+    }
+    const detail::Passed submitted(begins), completed(ends);
+    std::vector<double> rho;
+    for (std::size_t j = 0; j < result.jobs.size(); ++j) {
+        const JobOutcome& job = result.jobs[j];
+        rho.push_back(std::numeric_limits<double>::quiet_NaN());
+        if (!job.completed_seconds) continue;
+        const double begin = job.submitted_seconds, end = *job.completed_seconds;
+        const double job_seconds =
+            submitted.until(end) - submitted.until(begin) - completed.until(end) + completed.until(begin);
+        const double sharers = std::max(job_seconds / (end - begin), 1.0);
+        const double alone = shares[submissions[j].application].seconds(sharers);
+        if (std::isfinite(alone) && alone > 0) rho.back() = (end - begin) / alone;
+    }
+    return rho;
+}
+
+inline ReplayMetrics metrics_of(const ReplayResult& result, std::span<const Submission> submissions,
+                                std::span<const FairShare> shares) {
+    ReplayMetrics metrics = metrics_of(result);
+    if (metrics.jobs == 0) return metrics;
+    std::vector<double> rho = finish_time_fairness(result, submissions, shares);
+    std::erase_if(rho, [](double value) { return std::isnan(value); });
+    if (!rho.empty()) {
+        const auto count = static_cast<double>(rho.size());
+        for (const double value : rho) metrics.rho_mean += value / count;
+        metrics.rho_above_one =
+            static_cast<double>(std::count_if(rho.begin(), rho.end(), [](double r) { return r > 1; })) /
+            count;
+        metrics.rho_p99 = quantile(rho, 0.99);
+    }
+    double seconds = 0;
+    for (std::size_t j = 0; j < result.jobs.size(); ++j) {
+        const double alone = shares[submissions[j].application].one_gpu_seconds();
+        if (std::isfinite(alone)) seconds += result.jobs[j].done * alone;
+    }
+    const detail::Span span = detail::span_of(result);
+    if (span.end > span.begin) metrics.effective_gpus = seconds / (span.end - span.begin);
     return metrics;
 }
 

@@ -2,15 +2,19 @@
 #define GOODPUT_SIM_REPLAY_HPP
 
 // What if this trace had run under that policy? Rounds of fixed length: in each, first every job trains with
-// what it holds, then the policy decides for all jobs submitted by then. Order of simultaneous events:
-// training, completion, submission, decision; jobs in the order of the trace. So the first decision is at the
-// end of the first round, GPUs freed within a round idle until its end, and equal inputs give equal outcomes
-// to the last digit.
+// what it holds, then the policy decides for all jobs submitted by then. So the first decision is at the end
+// of the first round, and GPUs freed within a round idle until its end.
+//
+// Simultaneous: training, completions, events (their order: events.hpp), submissions, the decision; jobs by
+// submission, those of one time by name. So equal inputs give equal outcomes to the last digit, and neither
+// the order of the events nor that of simultaneous submissions matters. Events split the training of the jobs
+// that they strike, and of no others.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +26,7 @@
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
 #include "goodput/sim/application.hpp"
+#include "goodput/sim/events.hpp"
 #include "goodput/sim/running_job.hpp"
 
 namespace goodput {
@@ -33,6 +38,10 @@ struct ReplayOptions {
         true;  ///< other nodes of the same shape cost a restart; Sia's public simulator has them free
     double last_second = 1e9;  ///< jobs that are not complete by then stay incomplete
     AllotOptions allot{};
+    /// What happens on the way; in any order.
+    std::vector<Event> events{};
+    /// Seconds of training from one checkpoint to the next within an epoch; may be infinite.
+    double checkpoint_seconds = 1800;
 };
 
 /// GPUs that a job holds without change from `begin` to `end`.
@@ -46,14 +55,24 @@ struct Segment {
 struct JobOutcome {
     double submitted_seconds = 0;
     std::optional<double> completed_seconds{};
-    int restarts = 0;
+    int restarts = 0;        ///< after failures, too
     double gpu_seconds = 0;  ///< allotted, restarts and idle rests of rounds included
+    int migrations = 0;      ///< restarts of a running job by a decision, on a node that it was not on
+    int failures = 0;        ///< times that it went back to its last checkpoint
+    double done = 0;         ///< part of its work done at the end, from 0 to 1
+};
+
+/// From `seconds` on there are that many GPUs.
+struct Capacity {
+    double seconds = 0;
+    int gpus = 0;
 };
 
 struct ReplayResult {
-    std::vector<JobOutcome> jobs{};   ///< by submission
-    std::vector<Segment> segments{};  ///< in the order in which they end
-    std::size_t rounds = 0;           ///< decisions with at least one active job
+    std::vector<JobOutcome> jobs{};    ///< by submission
+    std::vector<Segment> segments{};   ///< as they end, round by round
+    std::vector<Capacity> capacity{};  ///< by time, from 0 on
+    std::size_t rounds = 0;            ///< decisions with at least one active job
     double end_seconds = 0;
 };
 
@@ -66,8 +85,10 @@ inline constexpr bool runs_rigid_jobs = requires {
 
 /// Replays a trace (submissions in the order of their times) under a policy. `observe(time, snapshot,
 /// make_plan)` is called once a round and has to call make_plan() once, which returns the plan: the place for
-/// a clock or a progress bar. Refuses submissions out of order, unknown applications and options that are not
-/// positive (std::invalid_argument); Scheduler::plan's exceptions pass through.
+/// a clock or a progress bar. Refuses submissions out of order, unknown applications, events of unknown jobs
+/// and nodes and options that are not positive (std::invalid_argument); Scheduler::plan's exceptions pass
+/// through. The cluster lists every GPU type that nodes may be added of, those without nodes at the start,
+/// too.
 template <Policy P, class Observe>
 ReplayResult replay(const Cluster& cluster, std::span<const Application> applications,
                     std::span<const Submission> submissions, P policy, const ReplayOptions& options,
@@ -88,6 +109,8 @@ inline void validate_replay(const Cluster& cluster, std::span<const Application>
     require_positive("replay", "interval", options.interval_seconds);
     require_between("replay", "most GPUs a job", options.most_gpus_per_job, 1,
                     std::numeric_limits<int>::max());
+    if (!(options.checkpoint_seconds > 0))
+        bad_input("replay", "seconds from checkpoint to checkpoint", options.checkpoint_seconds, "above 0");
     for (const Application& application : applications)
         if (application.types.size() != cluster.gpu_types.size())
             bad_input("application '" + application.name + "'", "GPU types", application.types.size(),
@@ -102,6 +125,18 @@ inline void validate_replay(const Cluster& cluster, std::span<const Application>
         require_between(subject, "num_replicas", submission.gpus, 1, 1 << 20);
         require_between(subject, "batch_size", submission.batch, 1, 1 << 30);
     }
+}
+
+/// The jobs' order: by time, then by name.
+inline std::vector<std::size_t> order_of(std::span<const Submission> submissions) {
+    std::vector<std::size_t> order(submissions.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const Submission &first = submissions[a], &second = submissions[b];
+        if (first.time_seconds != second.time_seconds) return first.time_seconds < second.time_seconds;
+        return name_before(first.name, second.name);
+    });
+    return order;
 }
 
 /// Turns the sequence of decisions into segments of constant allotment.
@@ -135,8 +170,11 @@ ReplayResult replay(const Cluster& cluster, std::span<const Application> applica
     jobs.reserve(submissions.size());
     for (const Submission& submission : submissions)
         jobs.emplace_back(submission, applications[submission.application], runs_rigid_jobs<P>,
-                          options.most_gpus_per_job);
+                          options.most_gpus_per_job, options.checkpoint_seconds);
+    const std::vector<std::size_t> order = detail::order_of(submissions);
+    detail::Timeline timeline(cluster, options.events, submissions);
     ReplayResult result;
+    result.capacity.push_back({0, timeline.gpus()});
     detail::SegmentRecorder recorder(jobs.size());
     Snapshot snapshot;
     snapshot.cluster = cluster;
@@ -146,16 +184,44 @@ ReplayResult replay(const Cluster& cluster, std::span<const Application> applica
     while ((submitted < jobs.size() || !active.empty()) && now < options.last_second) {
         const double begin = now;
         now += options.interval_seconds;
+        const std::span<const detail::Happening> happenings = timeline.until(now);
         for (const std::size_t index : active) {
             RunningJob& job = jobs[index];
-            job.advance(begin, options.interval_seconds, fitter);
+            double at = begin, left = options.interval_seconds;
+            for (const detail::Happening& happening : happenings) {
+                if (!timeline.strikes(happening, index, job.placement())) continue;
+                const double until_then = std::clamp(happening.time_seconds - at, 0.0, left);
+                job.advance(at, until_then, fitter);
+                at = happening.time_seconds;
+                left -= until_then;
+                if (job.complete()) break;
+                if (happening.kind == EventKind::job_fails) {
+                    job.fail();
+                } else {
+                    job.lose_nodes();
+                    recorder.set(index, {}, at, result.segments);
+                }
+            }
+            job.advance(at, left, fitter);
             if (!job.complete()) continue;
             recorder.set(index, {}, *job.completion_seconds(), result.segments);
             job.release();
         }
         std::erase_if(active, [&](std::size_t index) { return jobs[index].complete(); });
-        while (submitted < jobs.size() && submissions[submitted].time_seconds <= now)
-            active.push_back(submitted++);
+        if (!happenings.empty()) {
+            for (const detail::Happening& happening : happenings)
+                if (timeline.note(happening))
+                    result.capacity.push_back({happening.time_seconds, timeline.gpus()});
+            const std::vector<std::size_t> moved_to = timeline.settle();
+            snapshot.cluster = timeline.cluster();
+            if (!moved_to.empty())
+                for (const std::size_t index : active)
+                    jobs[index].follow(moved_to, snapshot.cluster.nodes.size());
+            if (timeline.gpus() != result.capacity.back().gpus)
+                result.capacity.push_back({now, timeline.gpus()});
+        }
+        while (submitted < jobs.size() && submissions[order[submitted]].time_seconds <= now)
+            active.push_back(order[submitted++]);
         if (active.empty()) continue;
 
         ++result.rounds;
@@ -179,8 +245,8 @@ ReplayResult replay(const Cluster& cluster, std::span<const Application> applica
     for (std::size_t index = 0; index < jobs.size(); ++index) {
         recorder.set(index, {}, now, result.segments);
         const RunningJob& job = jobs[index];
-        result.jobs.push_back(
-            {job.submission().time_seconds, job.completion_seconds(), job.restarts(), job.gpu_seconds()});
+        result.jobs.push_back({job.submission().time_seconds, job.completion_seconds(), job.restarts(),
+                               job.gpu_seconds(), job.migrations(), job.failures(), job.done()});
     }
     result.end_seconds = now;
     return result;

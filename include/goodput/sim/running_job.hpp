@@ -3,11 +3,18 @@
 
 // One job of a replay: it trains with the GPUs that it holds, measures its steps and its gradient, fits its
 // models, and chooses its batch. The rules are those of Sia's public simulator.
+//
+// Checkpoints are free and are taken at the end of an epoch, when a decision stops the job (its restart cost
+// pays for that), and after every `checkpoint_seconds` of training since the last: epochs last from seconds
+// to hours, so neither the epoch nor a period alone is what a trainer does. A failure takes the job back to
+// the last one; what it measured of its speed it keeps.
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 
@@ -22,13 +29,29 @@
 
 namespace goodput {
 
+namespace detail {
+
+/// Divides a total batch size among the replicas, with as few accumulation steps as memory allows.
+inline BatchPlan share_of(int total, Shape shape, const BatchLimits& limits) {
+    const auto divide_up = [](int a, int b) { return (a + b - 1) / b; };
+    const int load = std::max(divide_up(total, shape.gpus), limits.min_atomic_batch);
+    int steps = divide_up(load, limits.max_atomic_batch) - 1;
+    if (limits.single_gpu_accumulates && shape.gpus == 1 && load > limits.initial_batch)
+        steps = std::max(steps, 1);
+    return {divide_up(load, steps + 1), steps};
+}
+
+}  // namespace detail
+
 class RunningJob {
 public:
     /// `rigid`: runs with the GPUs and the batch size that its owner asked for.
-    RunningJob(const Submission& submission, const Application& application, bool rigid, int most_gpus)
+    RunningJob(const Submission& submission, const Application& application, bool rigid, int most_gpus,
+               double checkpoint_seconds = std::numeric_limits<double>::infinity())
         : submission_(&submission),
           application_(&application),
           rigid_(rigid),
+          checkpoint_seconds_(checkpoint_seconds),
           history_(application.types.size()) {
         job_.name = submission.name;
         job_.submitted_seconds = submission.time_seconds;
@@ -52,9 +75,15 @@ public:
     [[nodiscard]] bool complete() const { return completion_.has_value(); }
     [[nodiscard]] std::optional<double> completion_seconds() const { return completion_; }
     [[nodiscard]] int restarts() const { return std::max(starts_ - 1, 0); }
+    /// Restarts on a node that it was not on, of a job that ran until then.
+    [[nodiscard]] int migrations() const { return migrations_; }
+    /// Times that it was thrown back to its last checkpoint.
+    [[nodiscard]] int failures() const { return failures_; }
     [[nodiscard]] const Allotment& held() const { return held_; }
     [[nodiscard]] double gpu_seconds() const { return job_.attained_gpu_seconds; }
-    [[nodiscard]] double progress() const { return progress_; }
+    [[nodiscard]] const Placement& placement() const { return job_.placement; }
+    /// The part of its work that is done, from 0 to 1.
+    [[nodiscard]] double done() const { return progress_ / application_->curve.total_progress(); }
     [[nodiscard]] const Submission& submission() const { return *submission_; }
     [[nodiscard]] const JobModel& model() const { return history_.model(); }
 
@@ -69,7 +98,7 @@ public:
 
     /// Trains for `seconds` from `begin` on. The GPUs count as used for all of it, whatever happens within.
     void advance(double begin, double seconds, ThroughputFitter& fitter) {
-        if (complete() || held_.empty()) return;
+        if (held_.empty()) return;
         job_.attained_gpu_seconds += held_.shape.gpus * seconds;
         double now = begin, left = seconds;
         const double waiting = std::min(countdown_, left);
@@ -89,6 +118,7 @@ public:
             const double rate = gain / iteration / application_->slowdown;
             const double goal = application_->curve.progress_after(epoch_);
             if (progress_ + rate * left < goal) {
+                checkpoint_within(rate, left);
                 progress_ += rate * left;
                 left = 0;
             } else {
@@ -98,6 +128,7 @@ public:
                 now += needed;
                 left -= needed;
                 if (++epoch_ == application_->curve.epochs()) completion_ = now;
+                checkpoint();
             }
             if (!complete()) choose_batch();
         }
@@ -108,24 +139,85 @@ public:
     bool hold(const Allotment& allotment, const Placement& placement, bool moves_restart) {
         const bool moved = moves_restart && placement != job_.placement;
         const bool starts = !allotment.empty() && (allotment != held_ || moved);
+        if (starts && (evicted_ || (!held_.empty() && !on_known_nodes(placement)))) ++migrations_;
+        evicted_ = false;
+        if (starts || allotment.empty()) checkpoint();
         held_ = allotment;
         job_.placement = placement;
         if (allotment.empty()) plan_ = {};
-        if (starts) {
-            ++starts_;
-            countdown_ = application_->restart_seconds;
-            choose_batch();
-        }
+        if (starts) start();
         return starts;
+    }
+
+    /// The nodes have other indices now: `moved_to` by index before, any that is no index of `nodes` for
+    /// those that are gone. A job on one of these saves a checkpoint and holds nothing any more; returns
+    /// whether.
+    bool follow(std::span<const std::size_t> moved_to, std::size_t nodes) {
+        for (NodeShare& share : job_.placement) {
+            share.node = moved_to[share.node];
+            if (share.node >= nodes) evicted_ = true;
+        }
+        if (!evicted_) return false;
+        checkpoint();
+        release();
+        return true;
+    }
+
+    /// The job fails by itself: starts anew from its last checkpoint with the GPUs that it holds.
+    void fail() {
+        if (held_.empty()) return;
+        roll_back();
+        start();
+    }
+    /// A node under it fails: it is back at its last checkpoint and holds nothing.
+    void lose_nodes() {
+        if (held_.empty()) return;
+        roll_back();
+        release();
     }
 
     void release() {
         held_ = {};
+        plan_ = {};
+        countdown_ = 0;
         job_.placement.clear();
     }
 
 private:
     [[nodiscard]] const ApplicationOnType& on_type() const { return application_->types[held_.gpu_type]; }
+
+    void start() {
+        ++starts_;
+        countdown_ = application_->restart_seconds;
+        choose_batch();
+    }
+
+    void checkpoint() {
+        saved_progress_ = progress_;
+        saved_epoch_ = epoch_;
+        since_checkpoint_ = 0;
+    }
+    /// The checkpoints due within the next `seconds` of one epoch; only the last one matters.
+    void checkpoint_within(double rate, double seconds) {
+        since_checkpoint_ += seconds;
+        if (since_checkpoint_ < checkpoint_seconds_) return;
+        since_checkpoint_ = std::fmod(since_checkpoint_, checkpoint_seconds_);
+        saved_progress_ = progress_ + rate * std::max(seconds - since_checkpoint_, 0.0);
+        saved_epoch_ = epoch_;
+    }
+    void roll_back() {
+        ++failures_;
+        progress_ = saved_progress_;
+        epoch_ = saved_epoch_;
+        since_checkpoint_ = 0;
+    }
+
+    [[nodiscard]] bool on_known_nodes(const Placement& placement) const {
+        return std::all_of(placement.begin(), placement.end(), [&](const NodeShare& share) {
+            return std::any_of(job_.placement.begin(), job_.placement.end(),
+                               [&](const NodeShare& before) { return before.node == share.node; });
+        });
+    }
 
     void measure(StepSeconds times, ThroughputFitter& fitter) {
         if (history_.has_measured(held_.gpu_type, held_.shape, plan_.atomic_batch)) return;
@@ -151,23 +243,15 @@ private:
                                            limits);
                 },
                 model.throughput);
-        plan_ = best.goodput > 0 ? best.plan
-                                 : share_of(rigid_ ? job_.target_batch : job_.initial_batch, shape, limits);
-    }
-
-    /// Divides a total batch size among the replicas, with as few accumulation steps as memory allows.
-    static BatchPlan share_of(int total, Shape shape, const BatchLimits& limits) {
-        const auto divide_up = [](int a, int b) { return (a + b - 1) / b; };
-        const int load = std::max(divide_up(total, shape.gpus), limits.min_atomic_batch);
-        int steps = divide_up(load, limits.max_atomic_batch) - 1;
-        if (limits.single_gpu_accumulates && shape.gpus == 1 && load > limits.initial_batch)
-            steps = std::max(steps, 1);
-        return {divide_up(load, steps + 1), steps};
+        plan_ = best.goodput > 0
+                    ? best.plan
+                    : detail::share_of(rigid_ ? job_.target_batch : job_.initial_batch, shape, limits);
     }
 
     const Submission* submission_;
     const Application* application_;
     bool rigid_;
+    double checkpoint_seconds_;
     Job job_;
     JobHistory history_;
     Allotment held_;
@@ -177,7 +261,13 @@ private:
     double countdown_ = 0;  ///< seconds until the restart under way is over
     double progress_ = 0;   ///< iterations at the initial batch size
     std::size_t epoch_ = 0;
+    double since_checkpoint_ = 0;  ///< seconds of training
+    double saved_progress_ = 0;
+    std::size_t saved_epoch_ = 0;
+    bool evicted_ = false;  ///< ran until now, and its node is taken away
     int starts_ = 0;
+    int migrations_ = 0;
+    int failures_ = 0;
 };
 
 }  // namespace goodput

@@ -66,6 +66,14 @@ struct CompressedSquares {
     DenseVector residual;  ///< y with R^T y = J^T r
     double rest = 0;       ///< what y leaves of the sum, as a residual
 
+    /// Into `residuals` and `jacobian`, arrays of P + 1 and (P + 1) x P.
+    template <class Residuals, class Jacobian>
+    void write(Residuals& residuals, Jacobian& jacobian) const {
+        residuals << residual, rest;
+        jacobian.setZero();
+        jacobian.topRows(factor.rows()) = factor;
+    }
+
     void compress(const DenseNormalEquations& normal, const DenseVector& unit) {
         const DenseMatrix scaled = unit.asDiagonal() * normal.hessian * unit.asDiagonal();
         const Eigen::LLT<DenseMatrix> cholesky(scaled);
@@ -110,11 +118,8 @@ struct TinyResiduals {
         if (!normal.finite()) return false;
         CompressedSquares compressed;
         compressed.compress(normal, unit);
-        values.head(count) = compressed.residual;
-        values[count] = compressed.rest;
         Eigen::Map<Eigen::MatrixXd> matrix(jacobian, count + 1, count);
-        matrix.setZero();
-        matrix.topRows(count) = compressed.factor;
+        compressed.write(values, matrix);
         return true;
     }
 };

@@ -41,9 +41,13 @@
 
 namespace goodput::detail {
 
-/// The covariance of ln of times, in rows that are added one by one. Keeps its buffers.
+/// The covariance of ln of times, in rows that are added one by one. Keeps its buffers. A template, so that
+/// only who uses it compiles it.
+template <class Real = double>
 class JointPosterior {
 public:
+    using Matrix = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic>;
+
     /// Forgets all rows. Refuses types that were not fitted, not even from the prior (std::invalid_argument).
     /// `types` must outlive the rows. O((types * parameters)^3).
     void read(std::span<const TypeFit> types, const RefinedPopulation& population);
@@ -56,7 +60,7 @@ public:
     void add_iteration(std::size_t type, Shape shape, BatchPlan plan) { add(type, shape, plan, iteration); }
 
     /// Of all rows, in the order in which they were added; what further measurements scatter is left out.
-    void covariance(Eigen::MatrixXd& result) const;
+    void covariance(Matrix& result) const;
 
 private:
     enum Time { compute, step, iteration };
@@ -74,13 +78,14 @@ private:
 
     std::span<const TypeFit> types_{};
     std::vector<Eigen::Index> first_{};  ///< of a type's parameters
-    Eigen::MatrixXd parameters_{};       ///< covariance of all types' parameters
+    Matrix parameters_{};                ///< covariance of all types' parameters
     std::vector<Row> rows_{};
     std::vector<double> derivatives_{};  ///< of row i by the parameters: a column
-    Eigen::VectorXd by_compute_{}, by_sync_{};
+    Eigen::Matrix<Real, Eigen::Dynamic, 1> by_compute_{}, by_sync_{};
 };
 
-inline void JointPosterior::read(std::span<const TypeFit> types, const RefinedPopulation& population) {
+template <class Real>
+void JointPosterior<Real>::read(std::span<const TypeFit> types, const RefinedPopulation& population) {
     types_ = types;
     rows_.clear();
     derivatives_.clear();
@@ -125,8 +130,8 @@ inline void JointPosterior::read(std::span<const TypeFit> types, const RefinedPo
                     shared / (between * (between + number * shared));
         }
     }
-    const Eigen::LLT<Eigen::MatrixXd> root(parameters_);
-    parameters_ = root.solve(Eigen::MatrixXd::Identity(count, count));
+    const Eigen::LLT<Matrix> root(parameters_);
+    parameters_ = root.solve(Matrix::Identity(count, count));
     for (std::size_t t = 0; t < types.size(); ++t) {
         const RefinedFit& fit = types[t].fit;
         if (fit.samples > 0) continue;
@@ -139,7 +144,8 @@ inline void JointPosterior::read(std::span<const TypeFit> types, const RefinedPo
     }
 }
 
-inline void JointPosterior::add(std::size_t type, Shape shape, BatchPlan plan, Time time) {
+template <class Real>
+void JointPosterior<Real>::add(std::size_t type, Shape shape, BatchPlan plan, Time time) {
     const RefinedFit& fit = types_[type].fit;
     const RefinedThroughput& model = fit.model;
     const RefinedShape features(shape);
@@ -203,16 +209,18 @@ inline void JointPosterior::add(std::size_t type, Shape shape, BatchPlan plan, T
     derivatives_.insert(derivatives_.end(), by_compute_.data(), by_compute_.data() + by_compute_.size());
 }
 
-inline void JointPosterior::covariance(Eigen::MatrixXd& result) const {
+template <class Real>
+void JointPosterior<Real>::covariance(Matrix& result) const {
     const auto count = static_cast<Eigen::Index>(rows_.size());
-    const Eigen::Map<const Eigen::MatrixXd> derivatives(derivatives_.data(), parameters_.rows(), count);
+    const Eigen::Map<const Matrix> derivatives(derivatives_.data(), parameters_.rows(), count);
     result.noalias() = derivatives.transpose() * (parameters_ * derivatives);
     for (std::size_t i = 0; i < rows_.size(); ++i)
         for (std::size_t j = 0; j < rows_.size(); ++j)
             result(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) += own(rows_[i], rows_[j]);
 }
 
-inline double JointPosterior::own(const Row& a, const Row& b) const {
+template <class Real>
+double JointPosterior<Real>::own(const Row& a, const Row& b) const {
     if (a.type != b.type) return 0;
     const RefinedFit& fit = types_[a.type].fit;
     double sum = a.by_compute * b.by_compute * walk(fit, a.log_batch, b.log_batch);
@@ -229,7 +237,8 @@ inline double JointPosterior::own(const Row& a, const Row& b) const {
     return sum + a.by_compute * b.by_compute * compute + a.by_sync * b.by_sync * sync;
 }
 
-inline double JointPosterior::walk(const RefinedFit& fit, double log_batch, double other) const {
+template <class Real>
+double JointPosterior<Real>::walk(const RefinedFit& fit, double log_batch, double other) const {
     const double variance = square(fit.prior.break_deviation), per_log = variance / std::log(2.0);
     const auto& breaks = fit.model.batches;
     const double from = std::min(log_batch, other), to = std::max(log_batch, other);

@@ -39,6 +39,8 @@
 
 namespace goodput::detail {
 
+inline double square(double value) { return value * value; }
+
 template <int P>
 using Point = Eigen::Matrix<double, P, 1>;
 

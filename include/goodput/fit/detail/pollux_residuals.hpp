@@ -25,6 +25,7 @@
 #include <span>
 
 #include "goodput/fit/detail/least_squares.hpp"
+#include "goodput/fit/detail/log_step.hpp"
 #include "goodput/model/pollux.hpp"
 
 namespace goodput::detail {
@@ -61,8 +62,6 @@ struct PolluxRow {
 struct PolluxRows {
     std::span<const PolluxRow> single{}, node{}, network{};
 };
-
-inline double square(double value) { return value * value; }
 
 struct PolluxResiduals {
     PolluxRows rows{};
@@ -152,18 +151,18 @@ struct PolluxResiduals {
             for (const PolluxRow& row : block) {
                 const double a = model.alpha_c + model.beta_c * row.batch, log_a = std::log(a);
                 const double w = alpha + beta * row.further, log_ratio = std::log(w) - log_a;
-                const Step step(log_ratio, model.gamma);
+                const LogStep step(log_ratio, model.gamma);
                 const double weight_c = square(row.weight_compute), weight_s = square(row.weight_step);
                 const double error_c = log_a - row.log_compute;
-                const double error_s = log_a + step.log_excess - row.log_step;
+                const double error_s = log_a + step.excess - row.log_step;
                 normal.squares += weight_c * error_c * error_c + weight_s * error_s * error_s;
-                const double share_w = step.share_sync, share_a = 1 - share_w;
+                const double share_w = step.sync_share, share_a = 1 - share_w;
                 const double constant = model.alpha_c / a;
                 add_compute(constant, weight_c + weight_s * share_a * share_a,
                             weight_c * error_c + weight_s * share_a * error_s);
                 const double p = share_a * constant, q = share_a - p;
                 const double v = share_w * alpha / w, u = share_w - v;
-                const double g = (share_w * log_ratio - step.log_excess) / model.gamma;
+                const double g = (share_w * log_ratio - step.excess) / model.gamma;
                 const double weighted_v = weight_s * v, weighted_u = weight_s * u, weighted_g = weight_s * g;
                 vv += weighted_v * v;
                 vu += weighted_v * u;
@@ -227,8 +226,8 @@ struct PolluxResiduals {
         const auto shared = [&](std::span<const PolluxRow> block, double alpha, double beta) {
             for (const PolluxRow& row : block) {
                 const double log_a = std::log(model.alpha_c + model.beta_c * row.batch);
-                const Step step(std::log(alpha + beta * row.further) - log_a, model.gamma);
-                visit(row, log_a - row.log_compute, log_a + step.log_excess - row.log_step);
+                const LogStep step(std::log(alpha + beta * row.further) - log_a, model.gamma);
+                visit(row, log_a - row.log_compute, log_a + step.excess - row.log_step);
             }
         };
         shared(rows.node, model.alpha_r, model.beta_r);
@@ -237,19 +236,6 @@ struct PolluxResiduals {
 
 private:
     static constexpr double least = 1e-12;
-
-    /// ln T - ln a and the share S_w, from ln w - ln a.
-    struct Step {
-        double log_excess, share_sync;
-        Step(double log_ratio, double gamma) {
-            // Powers of the smaller part over the larger only: those of the larger overflow.
-            const double power = std::exp(-gamma * std::abs(log_ratio));
-            const double softplus = std::log(1 + power) / gamma;
-            const bool sync_longer = log_ratio > 0;
-            log_excess = sync_longer ? log_ratio + softplus : softplus;
-            share_sync = (sync_longer ? 1 : power) / (1 + power);
-        }
-    };
 };
 
 }  // namespace goodput::detail

@@ -10,165 +10,32 @@
 // one of a single replica only r_t (both times are one measurement); w is its weight (stragglers have less)
 // and s the scatter. Every parameter has one more, (theta - mean) / deviation of its prior.
 //
-// Coordinates theta, in the order of RefinedParameter: logarithms of what must be positive, ln(gamma - 1),
-// exponents as they are; the network's time as its logarithm over the node's; after them ln of the factor at
-// each break point of the computing time. Samples share what depends on their batch or on their shape alone.
+// Coordinates theta: fit/refined_parameters.hpp, and after them ln of the factor at each break point of the
+// computing time. Samples share what depends on their batch or on their shape alone
+// (detail/refined_terms.hpp).
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <span>
-#include <string_view>
 #include <vector>
 
-#include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/detail/dense_squares.hpp"
+#include "goodput/fit/detail/log_step.hpp"
+#include "goodput/fit/detail/refined_terms.hpp"
+#include "goodput/fit/refined_parameters.hpp"
 #include "goodput/model/refined.hpp"
 
 namespace goodput {
 
-/// Indices of the parameters that every fit of RefinedThroughput has.
-enum RefinedParameter : std::size_t {
-    computing_constant,  ///< ln alpha_c
-    computing_slope,     ///< ln beta_c
-    alone_factor,        ///< ln alone
-    straggling_exponent,
-    node_level,  ///< ln node_seconds
-    node_gpus_exponent,
-    network_over_node,  ///< ln (network_seconds / node_seconds)
-    network_gpus_exponent,
-    network_nodes_exponent,
-    network_ring_factor,  ///< ln network_ring
-    overlap_level,        ///< ln (gamma - 1)
-    refined_parameters
-};
-
-inline constexpr std::array<std::string_view, refined_parameters> refined_parameter_names{
-    "alpha_c",         "beta_c",       "alone",         "straggling",   "node_seconds", "node_gpus",
-    "network_seconds", "network_gpus", "network_nodes", "network_ring", "gamma"};
-
-/// Normal distributions of a type's parameters, independent of each other. Means of computing_constant,
-/// computing_slope and node_level are relative to ln of the computing time at the reference batch (the slope
-/// times that batch).
-struct RefinedPrior {
-    std::array<double, refined_parameters> mean{};
-    std::array<double, refined_parameters> deviation{};
-    double break_deviation = 0.1;     ///< of ln of the factor at a break point of the computing time
-    double sync_deviation = 0.15;     ///< of ln of a shape's own factor of synchronising
-    double compute_deviation = 0.05;  ///< the same of computing
-};
-
 namespace detail {
-
-inline constexpr std::size_t most_break_points = most_parameters - refined_parameters;
-
-/// A distinct batch, between two break points of the computing time (equal where it is one).
-struct RefinedBatch {
-    double batch = 0;
-    std::size_t low = 0, high = 0;
-    double part = 0;  ///< of the way from low to high
-};
-
-/// A distinct shape, with the features that its synchronising time's logarithm is linear in.
-struct RefinedShape {
-    Shape shape{};
-    double log_replicas = 0;
-    double log_half_replicas = 0;
-    double log_per_node = 0;
-    double log_half_nodes = 0;
-    double ring = 0;
-
-    explicit RefinedShape(Shape of)
-        : shape(of),
-          log_replicas(std::log(of.gpus)),
-          log_half_replicas(std::log(of.gpus / 2.0)),
-          log_per_node(std::log(static_cast<double>(of.gpus) / of.nodes)),
-          log_half_nodes(std::log(of.nodes / 2.0)),
-          ring(of.nodes > 2 ? 1 : 0) {}
-    [[nodiscard]] bool alone() const { return shape.gpus < 2; }
-    [[nodiscard]] bool network() const { return shape.nodes > 1; }
-
-    /// Calls visit(parameter, feature) for the terms of the synchronising time's logarithm.
-    template <class Visit>
-    void for_each_sync_term(Visit&& visit) const {
-        visit(node_level, 1.0);
-        if (network()) {
-            visit(network_over_node, 1.0);
-            visit(network_gpus_exponent, log_per_node);
-            visit(network_nodes_exponent, log_half_nodes);
-            visit(network_ring_factor, ring);
-        } else {
-            visit(node_gpus_exponent, log_half_replicas);
-        }
-    }
-    [[nodiscard]] double log_sync(const DenseVector& x) const {
-        double sum = 0;
-        for_each_sync_term(
-            [&](RefinedParameter at, double feature) { sum += x[static_cast<Eigen::Index>(at)] * feature; });
-        return sum;
-    }
-};
-
-/// Where `batch` lies among `count` ascending break points.
-template <class BreakAt>
-RefinedBatch locate_batch(double batch, std::size_t count, BreakAt break_at) {
-    std::size_t high = 0;
-    while (high < count && break_at(high) <= batch) ++high;
-    const std::size_t low = high > 0 ? high - 1 : 0;
-    if (high == 0 || high == count || break_at(low) == batch) return {batch, low, low, 0};
-    return {batch, low, high, (batch - break_at(low)) / (break_at(high) - break_at(low))};
-}
-
-/// ln of the computing time at a batch, and its derivatives by the parameters that it depends on.
-struct LogCompute {
-    double value = 0;
-    double by_constant = 0, by_slope = 0, by_low = 0, by_high = 0;
-
-    template <class BreakAt>
-    LogCompute(const DenseVector& x, const RefinedBatch& batch, BreakAt break_at) {
-        const double alpha = std::exp(x[computing_constant]), beta = std::exp(x[computing_slope]);
-        const auto factor = [&](std::size_t i) {
-            return std::exp(x[static_cast<Eigen::Index>(refined_parameters + i)]);
-        };
-        const bool between = batch.low != batch.high;
-        const double low_factor = factor(batch.low) * (1 - batch.part);
-        double constant = low_factor * alpha;
-        double slope = low_factor * beta * (between ? break_at(batch.low) : batch.batch);
-        const double low_seconds = constant + slope;
-        if (between) {
-            const double high_factor = factor(batch.high) * batch.part;
-            constant += high_factor * alpha;
-            slope += high_factor * beta * break_at(batch.high);
-        }
-        const double seconds = constant + slope;
-        value = std::log(seconds);
-        by_constant = constant / seconds;
-        by_slope = slope / seconds;
-        by_low = low_seconds / seconds;
-        by_high = 1 - by_low;
-    }
-};
 
 struct RefinedRow {
     std::size_t shape = 0, batch = 0;
     double log_compute = 0, log_step = 0;
     double weight = 1;
-};
-
-/// ln T - ln C of a step, with the shares of C and S in it: d ln T = (1 - share) d ln C + share d ln S.
-struct LogStep {
-    double excess = 0, sync_share = 0;
-
-    LogStep(double log_ratio, double gamma) {
-        // Powers of the smaller part over the larger only: those of the larger overflow.
-        const double power = std::exp(-gamma * std::abs(log_ratio));
-        const double softplus = std::log(1 + power) / gamma;
-        const bool sync_longer = log_ratio > 0;
-        excess = sync_longer ? log_ratio + softplus : softplus;
-        sync_share = (sync_longer ? 1 : power) / (1 + power);
-    }
 };
 
 struct RefinedSquares {

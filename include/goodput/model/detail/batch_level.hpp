@@ -5,10 +5,14 @@
 // what the searches of pollux_search.hpp and broken_line_search.hpp are made of. batch_plan.hpp explains
 // them; the points that are referred to here are listed there.
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <span>
 
 #include "goodput/core/batch.hpp"
+#include "goodput/core/shape.hpp"
 #include "goodput/model/detail/elementary.hpp"
 #include "goodput/model/detail/plan_range.hpp"
 #include "goodput/model/pollux.hpp"
@@ -157,6 +161,16 @@ struct LineCost {
         }
     }
 };
+
+// Calls visit.operator()<Most>(block, first) for blocks of at most Most shapes: a single one by itself,
+// others up to Lanes together.
+template <std::size_t Lanes, class Visit>
+void in_blocks(std::span<const Shape> shapes, const Visit& visit) {
+    if (shapes.size() == 1) return visit.template operator()<1>(shapes, 0);
+    for (std::size_t first = 0; first < shapes.size(); first += Lanes)
+        visit.template operator()<Lanes>(shapes.subspan(first, std::min(Lanes, shapes.size() - first)),
+                                         first);
+}
 
 }  // namespace goodput::detail
 

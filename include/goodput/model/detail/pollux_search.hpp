@@ -34,16 +34,12 @@ public:
     // Calls report(i, CheapestPlan) for each of `shapes`.
     template <class Report>
     void operator()(std::span<const Shape> shapes, const Report& report) const {
-        if (shapes.size() == 1) return in_lock_step<1>(shapes, 0, report);
-        for (std::size_t first = 0; first < shapes.size(); first += lanes) {
-            const std::size_t count = std::min(lanes, shapes.size() - first);
-            in_lock_step<lanes>(shapes.subspan(first, count), first, report);
-        }
+        in_blocks<32>(shapes, [&]<std::size_t Most>(std::span<const Shape> block, std::size_t first) {
+            in_lock_step<Most>(block, first, report);
+        });
     }
 
 private:
-    static constexpr std::size_t lanes = 32;
-
     // Whether the tangent shows that no plan of k or more microbatches costs less than `least` (point 3): the
     // bound over all real loads at first, because it needs no root, then over the integers in range.
     [[nodiscard]] bool no_further_is_better(double least, int k, const PlanRange& range, double noise,

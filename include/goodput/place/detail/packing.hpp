@@ -106,6 +106,16 @@ public:
 
     [[nodiscard]] std::span<const int> hosts() const { return hosts_; }
 
+    /// How many blocks the last find() was to place, and what it left after it succeeded: nodes that are
+    /// wholly free, and the most GPUs that are free on one.
+    [[nodiscard]] std::size_t blocks() const { return largest_first_.size(); }
+    [[nodiscard]] int whole_left() const { return count_.back(); }
+    [[nodiscard]] int largest_left() const {
+        std::size_t f = count_.size() - 1;
+        while (f > 0 && count_[f] == 0) --f;
+        return static_cast<int>(f);
+    }
+
     /// The size at which best fit got stuck in the last find() that level conditions did not refuse and that
     /// best fit did not solve.
     [[nodiscard]] int stuck() const { return stuck_; }

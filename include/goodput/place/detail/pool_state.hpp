@@ -32,6 +32,12 @@ struct PoolItem {
     [[nodiscard]] std::int64_t occupied() const { return std::int64_t{nodes} * size; }
 };
 
+/// GPUs of a node that the loose items are to leave free.
+struct SetAside {
+    std::size_t node = 0;
+    int gpus = 0;  ///< 0: nothing is set aside
+};
+
 /// One pool while its jobs are placed. By node means by index into Cluster::nodes.
 struct PoolState {
     const Cluster* cluster = nullptr;
@@ -58,6 +64,11 @@ struct PoolState {
     /// Tries to place the loose items beside those that stay.
     Packing pack();
 
+    /// After a successful pack(): packs anew, so that most nodes stay wholly free, then, if none does, the
+    /// largest block. Exact for a divisor chain, else as far as the searches get. The block is taken off
+    /// `free` and stays packed around until the caller gives it back.
+    SetAside set_aside();
+
     void spend(std::size_t work) { work_left -= std::min(work_left, work); }
 
     /// Adds an item to the blocks, or with `sign` -1 takes it out.
@@ -80,7 +91,13 @@ private:
         const auto sizes = packer.sizes();
         return static_cast<std::size_t>(std::lower_bound(sizes.begin(), sizes.end(), size) - sizes.begin());
     }
+    Packing find_with(const FreeCounts& counts) {
+        const Packing packing = packer.find(counts, blocks);
+        spend(packer.steps() + static_cast<std::size_t>(pool->gpus_per_node));
+        return packing;
+    }
     std::vector<int> sizes_;
+    FreeCounts reduced_;
 };
 
 inline void PoolState::start(std::size_t search_steps) {
@@ -124,6 +141,38 @@ inline Packing PoolState::pack() {
     const Packing packing = packer.find(free_counts, blocks);
     spend(packer.steps() + items.size() + pool->nodes.size());
     return packing;
+}
+
+inline SetAside PoolState::set_aside() {
+    if (packer.blocks() == 0) return {};
+    reduced_ = free_counts;
+    // Best fit opens the fewest nodes if the sizes are a chain; else one node less at a time.
+    int whole = packer.whole_left();
+    if (!packer.chain() && free_counts.back() > blocks.whole_nodes) {
+        const auto keep = [&](int nodes) {
+            reduced_.back() = free_counts.back() - nodes;
+            return find_with(reduced_) == Packing::found;
+        };
+        while (work_left > search_work / 2 && keep(whole + 1)) ++whole;
+        keep(whole);
+    }
+    if (whole > 0) return {};
+    const int largest = packer.largest_left();
+    for (int gpus = pool->gpus_per_node - 1; gpus > largest; --gpus)
+        for (int f = gpus; f <= pool->gpus_per_node && work_left > search_work / 2; ++f) {
+            const auto from = static_cast<std::size_t>(f), to = static_cast<std::size_t>(f - gpus);
+            if (free_counts[from] == 0) continue;
+            reduced_ = free_counts;
+            --reduced_[from];
+            ++reduced_[to];
+            if (find_with(reduced_) != Packing::found) continue;
+            const auto node = std::find_if(pool->nodes.rbegin(), pool->nodes.rend(),
+                                           [&](std::size_t n) { return free[n] == f; });
+            free[*node] -= gpus;
+            return {*node, gpus};
+        }
+    packer.find(free_counts, blocks);
+    return {};
 }
 
 }  // namespace goodput::detail

@@ -1,0 +1,24 @@
+#ifndef GOODPUT_FIT_DETAIL_LOG_STEP_HPP
+#define GOODPUT_FIT_DETAIL_LOG_STEP_HPP
+
+#include <cmath>
+
+namespace goodput::detail {
+
+/// ln T - ln C of a step, with the shares of C and S in it: d ln T = (1 - share) d ln C + share d ln S.
+struct LogStep {
+    double excess = 0, sync_share = 0;
+
+    LogStep(double log_ratio, double gamma) {
+        // Powers of the smaller part over the larger only: those of the larger overflow.
+        const double power = std::exp(-gamma * std::abs(log_ratio));
+        const double softplus = std::log(1 + power) / gamma;
+        const bool sync_longer = log_ratio > 0;
+        excess = sync_longer ? log_ratio + softplus : softplus;
+        sync_share = (sync_longer ? 1 : power) / (1 + power);
+    }
+};
+
+}  // namespace goodput::detail
+
+#endif

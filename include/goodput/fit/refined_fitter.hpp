@@ -1,0 +1,353 @@
+#ifndef GOODPUT_FIT_REFINED_FITTER_HPP
+#define GOODPUT_FIT_REFINED_FITTER_HPP
+
+// Which parameters of RefinedThroughput explain the measurements of a job on one GPU type, and how sure are
+// we of them?
+//
+// Problem. The parameters of greatest posterior probability: least squares in the logarithms of computing and
+// step times over the samples, plus the prior's (fit/detail/refined_squares.hpp has the sum,
+// refined_prior.hpp the prior). So everything that samples leave open is there all the same, from the prior,
+// with the prior's uncertainty, and ThroughputFit-like flags need no rules of their own: a parameter is
+// identified where the samples have halved its variance.
+//
+// Method. (1) Start in closed form at three overlaps, the best counts; or from a previous fit. (2)
+// Gauss-Newton and Ceres (a backend, fit/detail/dense_squares.hpp). (3) The scatter s follows from the
+// residuals; samples beyond four robust standard deviations (stragglers, warm-up) get the weight (4 s /
+// error)^2; (2) again, until neither changes much. (4) Every shape of several replicas gets factors of its
+// own for computing and synchronising: what its residuals say, shrunk towards 1 by the prior of such factors
+// (a linear mixed model, the laws being fixed effects, the shapes random ones). (5) Covariance: the inverse
+// of the sum's second derivatives, in which samples of one shape count as correlated.
+//
+// Cost: O(samples) for each of some 5 to 15 iterations, plus O(P^3) with P = 11 + break points, at most 36.
+// RefinedFitter allocates only when it meets more samples than ever before.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/core/sample.hpp"
+#include "goodput/fit/detail/dense_squares.hpp"
+#include "goodput/fit/detail/pollux_start.hpp"
+#include "goodput/fit/detail/refined_squares.hpp"
+#include "goodput/fit/fit_status.hpp"
+#include "goodput/fit/refined_fit.hpp"
+#include "goodput/fit/refined_prior.hpp"
+
+namespace goodput {
+
+struct RefinedFitOptions {
+    RefinedPrior prior = RefinedPopulation().prior();
+    const RefinedFit* start = nullptr;  ///< a previous fit of this job on this type, to start from
+    double reference_batch = 0;  ///< the same for all types of a job; 0: the geometric mean of the samples'
+    int max_iterations = 100;
+    bool robust = true;                               ///< weigh stragglers down
+    std::string_view subject = "throughput samples";  ///< whom messages about bad samples name
+};
+
+/// Fits again and again, without allocating once it has met its largest set of samples. `Backend` minimises:
+/// TinySolverBackend, or CeresBackend of fit/ceres_backend.hpp.
+template <class Backend = detail::TinySolverBackend>
+class RefinedFitter {
+public:
+    explicit RefinedFitter(Backend backend = {}) : backend_(std::move(backend)) {}
+
+    /// The parameters that explain `samples` of one job on one GPU type, in any order, duplicates welcome.
+    /// Refuses an empty set and bad samples (std::invalid_argument).
+    void fit(std::span<const ThroughputSample> samples, const RefinedFitOptions& options, RefinedFit& fit);
+
+    [[nodiscard]] RefinedFit fit(std::span<const ThroughputSample> samples,
+                                 const RefinedFitOptions& options = {}) {
+        RefinedFit result;
+        fit(samples, options, result);
+        return result;
+    }
+
+private:
+    struct Line {
+        double constant = 0, slope = 0;
+        [[nodiscard]] double at(double batch) const { return constant + slope * batch; }
+    };
+
+    /// Of a shape's own factors: the normal equations, then ln of the two.
+    struct OfShape {
+        double compute_compute = 0, compute_sync = 0, sync_sync = 0;
+        double compute = 0, sync = 0;
+        int samples = 0;
+    };
+
+    [[nodiscard]] Line line_of_computing() const;
+    [[nodiscard]] detail::DenseVector cold_start(const Line& line) const;
+    [[nodiscard]] detail::DenseVector warm_start(const RefinedFit& previous) const;
+    static void set_scatter(RefinedFit& fit, double squares, double weights, double parameters);
+    bool weigh(RefinedFit& fit, bool robust);
+    void add_shape_factors(RefinedFit& fit);
+    void estimate_covariance(RefinedFit& fit);
+
+    Backend backend_;
+    detail::RefinedSquares squares_{};
+    detail::DenseNormalEquations normal_{};
+    std::vector<double> errors_{}, sorted_{};
+    std::vector<OfShape> of_shapes_{};
+};
+
+/// As RefinedFitter::fit, for a single fit.
+template <class Backend = detail::TinySolverBackend>
+[[nodiscard]] RefinedFit fit_refined(std::span<const ThroughputSample> samples,
+                                     const RefinedFitOptions& options = {}) {
+    return RefinedFitter<Backend>().fit(samples, options);
+}
+
+template <class Backend>
+void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, const RefinedFitOptions& options,
+                                 RefinedFit& fit) {
+    if (samples.empty()) bad_input(options.subject, "samples", "empty", "at least one measurement");
+    double log_batches = 0;
+    for (const ThroughputSample& sample : samples) {
+        validate(sample, options.subject);
+        log_batches += std::log(sample.plan.atomic_batch);
+    }
+    squares_.read(samples);
+    // The previous fit may be the one that is overwritten.
+    const bool warm = options.start && options.start->coordinates.size() >= Eigen::Index{refined_parameters};
+    const Line line = line_of_computing();
+    detail::DenseVector x;
+    if (warm) x = warm_start(*options.start);
+    fit.reference_batch = options.reference_batch > 0
+                              ? options.reference_batch
+                              : std::exp(log_batches / static_cast<double>(samples.size()));
+    fit.reference_seconds = line.at(fit.reference_batch);
+    fit.prior = options.prior;
+    fit.samples = static_cast<int>(samples.size());
+    fit.iterations = fit.stragglers = 0;
+    fit.status = FitStatus::converged;
+    squares_.set_prior(options.prior, fit.reference_batch, fit.reference_seconds);
+    squares_.scatter = warm ? options.start->step_deviation : 0.05;
+    if (!warm) x = cold_start(line);
+    fit.coordinates = x;
+    weigh(fit, options.robust);
+    // Roughly as long as weights and scatter still change, then for good.
+    bool settled = false;
+    for (int round = 0; fit.status != FitStatus::start_kept; ++round) {
+        const double tolerance = settled ? 1e-8 : 1e-2;
+        const detail::DenseSquaresResult found =
+            backend_.minimise(squares_, x,
+                              {.max_iterations = options.max_iterations - fit.iterations,
+                               .relative_tolerance = 1e-11,
+                               .absolute_tolerance = tolerance},
+                              normal_);
+        fit.iterations += found.iterations;
+        fit.status = detail::status_of(found.status);
+        fit.coordinates = x;
+        if (settled || fit.status != FitStatus::converged) break;
+        settled = !weigh(fit, options.robust) || round == 7;
+    }
+    squares_.write(x, fit.model);
+    add_shape_factors(fit);
+    estimate_covariance(fit);
+}
+
+/// Relative least squares over the computing times, neither part negative; twice again without what is far
+/// off.
+template <class Backend>
+typename RefinedFitter<Backend>::Line RefinedFitter<Backend>::line_of_computing() const {
+    Line line;
+    for (int round = 0; round < 3; ++round) {
+        detail::LineSums sums;
+        for (const detail::RefinedRow& row : squares_.rows) {
+            const double batch = squares_.batches[row.batch].batch;
+            double weight = 1;
+            if (round > 0) {
+                const double error = row.log_compute - std::log(line.at(batch));
+                weight = std::min(1.0, 0.04 / (error * error));
+            }
+            const double seconds = std::exp(row.log_compute);
+            sums.add(weight / (seconds * seconds), batch, seconds);
+        }
+        const auto [constant, slope] = sums.line();
+        line = {constant, slope};
+    }
+    return line;
+}
+
+/// Computing from the line; synchronising at each of three overlaps from what the steps then say of it.
+template <class Backend>
+detail::DenseVector RefinedFitter<Backend>::cold_start(const Line& line) const {
+    detail::DenseVector x = squares_.mean;
+    const auto& batches = squares_.batches;
+    const double middle = batches[batches.size() / 2].batch, least = 1e-3 * line.at(middle);
+    x[computing_constant] = std::log(std::max(line.constant, least));
+    x[computing_slope] = std::log(std::max(line.slope, least / middle));
+    detail::DenseVector best = x;
+    double least_squares = std::numeric_limits<double>::infinity();
+    for (const double overlap : {0.25, 1.0, 3.0}) {
+        const double gamma = 1 + overlap;
+        detail::DenseVector candidate = x;
+        candidate[overlap_level] = std::log(overlap);
+        std::array<double, 2> sum{}, count{};
+        for (const detail::RefinedRow& row : squares_.rows) {
+            const detail::RefinedShape& shape = squares_.shapes[row.shape];
+            if (shape.alone()) continue;
+            const double part = std::exp(gamma * (row.log_compute - row.log_step));
+            // Where nearly everything is hidden, the step says little of it but that it is short.
+            const double log_sync = row.log_step + std::log(std::max(1 - part, 1e-3)) / gamma;
+            const double law = shape.network() ? x[network_gpus_exponent] * shape.log_per_node +
+                                                     x[network_nodes_exponent] * shape.log_half_nodes +
+                                                     x[network_over_node]
+                                               : x[node_gpus_exponent] * shape.log_half_replicas;
+            sum[shape.network()] += log_sync - law;
+            count[shape.network()] += 1;
+        }
+        if (count[0] > 0) candidate[node_level] = sum[0] / count[0];
+        if (count[1] > 0) {
+            if (count[0] > 0)
+                candidate[network_over_node] += sum[1] / count[1] - candidate[node_level];
+            else
+                candidate[node_level] = sum[1] / count[1];
+        }
+        const double squares = squares_.squares(candidate);
+        if (squares < least_squares) {
+            least_squares = squares;
+            best = candidate;
+        }
+    }
+    return best;
+}
+
+template <class Backend>
+detail::DenseVector RefinedFitter<Backend>::warm_start(const RefinedFit& previous) const {
+    detail::DenseVector x = detail::DenseVector::Zero(squares_.parameters());
+    x.head(Eigen::Index{refined_parameters}) = previous.coordinates.head(Eigen::Index{refined_parameters});
+    for (std::size_t i = 0; i < squares_.breaks.size(); ++i)
+        for (std::size_t j = 0; j < previous.model.batches.size(); ++j)
+            if (previous.model.batches[j].batch == squares_.breaks[i])
+                x[static_cast<Eigen::Index>(refined_parameters + i)] =
+                    previous.coordinates[static_cast<Eigen::Index>(refined_parameters + j)];
+    return x;
+}
+
+/// The scatter from weighted squared errors, less what the fit has taken up.
+template <class Backend>
+void RefinedFitter<Backend>::set_scatter(RefinedFit& fit, double squares, double weights, double parameters) {
+    // A scatter of 3 %, worth two samples, is assumed beforehand: a perfect fit to few samples proves little.
+    constexpr double assumed_deviation = 0.03, assumed_freedom = 2;
+    // Priors hold parameters back, so that they take up less than one sample each.
+    fit.degrees_of_freedom = weights - std::min(parameters, weights / 2) + assumed_freedom;
+    fit.step_deviation =
+        std::sqrt((squares + assumed_freedom * detail::square(assumed_deviation)) / fit.degrees_of_freedom);
+}
+
+/// The scatter and the weights that the errors at the last solution ask for; whether they have changed much.
+template <class Backend>
+bool RefinedFitter<Backend>::weigh(RefinedFit& fit, bool robust) {
+    const std::size_t count = squares_.rows.size();
+    errors_.clear();
+    squares_.for_each_row(fit.coordinates,
+                          [&](const detail::RefinedRow&, const detail::RefinedSquares::Errors& of) {
+                              errors_.push_back(std::abs(of.step));
+                          });
+    double limit = std::numeric_limits<double>::infinity();
+    if (robust && count >= 4) {
+        sorted_ = errors_;
+        const auto middle = sorted_.begin() + static_cast<std::ptrdiff_t>(count / 2);
+        std::nth_element(sorted_.begin(), middle, sorted_.end());
+        limit = 4 * std::max(1.4826 * *middle, 0.02);
+    }
+    fit.stragglers = 0;
+    double weights = 0, sum = 0, largest_change = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const double weight = errors_[i] > limit ? detail::square(limit / errors_[i]) : 1;
+        largest_change = std::max(largest_change, std::abs(weight - squares_.rows[i].weight));
+        squares_.rows[i].weight = weight;
+        fit.stragglers += weight < 1 ? 1 : 0;
+        weights += weight;
+        sum += weight * errors_[i] * errors_[i];
+    }
+    set_scatter(fit, sum, weights, squares_.parameters());
+    const double change = std::abs(std::log(fit.step_deviation / squares_.scatter));
+    squares_.scatter = fit.step_deviation;
+    return change > 0.05 || largest_change > 0.05;
+}
+
+/// Two ridge equations a shape, linear at the laws' solution: ln of its factors of computing and
+/// synchronising.
+template <class Backend>
+void RefinedFitter<Backend>::add_shape_factors(RefinedFit& fit) {
+    using Errors = detail::RefinedSquares::Errors;
+    const double unit = 1 / detail::square(squares_.scatter);
+    of_shapes_.assign(squares_.shapes.size(), {});
+    squares_.for_each_row(fit.coordinates, [&](const detail::RefinedRow& row, const Errors& errors) {
+        OfShape& of = of_shapes_[row.shape];
+        const double weight = unit * row.weight, half = weight / 2;
+        const double share = errors.sync_share, rest = 1 - share;
+        of.compute_compute += weight * rest * rest + half;
+        of.compute_sync += weight * rest * share;
+        of.sync_sync += weight * share * share;
+        of.compute -= weight * rest * errors.step + half * errors.compute;
+        of.sync -= weight * share * errors.step;
+        of.samples += 1;
+    });
+    fit.model.shapes.clear();
+    fit.shape_variances.clear();
+    for (std::size_t i = 0; i < of_shapes_.size(); ++i) {
+        OfShape& of = of_shapes_[i];
+        if (squares_.shapes[i].alone()) {
+            of.compute = of.sync = 0;
+            continue;
+        }
+        const double compute_compute = of.compute_compute + 1 / detail::square(fit.prior.compute_deviation);
+        const double sync_sync = of.sync_sync + 1 / detail::square(fit.prior.sync_deviation);
+        const double determinant = compute_compute * sync_sync - detail::square(of.compute_sync);
+        const double compute = (sync_sync * of.compute - of.compute_sync * of.sync) / determinant;
+        of.sync = (compute_compute * of.sync - of.compute_sync * of.compute) / determinant;
+        of.compute = compute;
+        fit.model.shapes.push_back({squares_.shapes[i].shape, std::exp(of.compute), std::exp(of.sync)});
+        fit.shape_variances.push_back({sync_sync / determinant, compute_compute / determinant});
+    }
+    double squared_compute = 0, squared_step = 0, weighted_step = 0, weights = 0;
+    squares_.for_each_row(fit.coordinates, [&](const detail::RefinedRow& row, const Errors& errors) {
+        const OfShape& of = of_shapes_[row.shape];
+        double step = errors.step + of.compute;
+        if (!squares_.shapes[row.shape].alone())
+            step += detail::LogStep(errors.log_ratio + of.sync - of.compute, fit.model.gamma).excess -
+                    errors.excess;
+        squared_compute += detail::square(errors.compute + of.compute);
+        squared_step += detail::square(step);
+        weighted_step += row.weight * detail::square(step);
+        weights += row.weight;
+    });
+    fit.compute_rmsle = std::sqrt(squared_compute / fit.samples);
+    fit.step_rmsle = std::sqrt(squared_step / fit.samples);
+    set_scatter(fit, weighted_step, weights,
+                squares_.parameters() + static_cast<double>(fit.model.shapes.size()));
+}
+
+template <class Backend>
+void RefinedFitter<Backend>::estimate_covariance(RefinedFit& fit) {
+    // Samples of one shape share its own factor, so that m of them say less than m samples of m shapes: their
+    // weight falls by 1 + (m - 1) rho with rho the correlation that the factor of computing makes.
+    const double own = detail::square(fit.prior.compute_deviation);
+    const double correlation = own / (own + detail::square(squares_.scatter));
+    for (detail::RefinedRow& row : squares_.rows)
+        if (!squares_.shapes[row.shape].alone())
+            row.weight /= 1 + (of_shapes_[row.shape].samples - 1) * correlation;
+    squares_.linearise(fit.coordinates, normal_);
+    const Eigen::Index count = fit.coordinates.size();
+    const detail::DenseMatrix covariance =
+        normal_.hessian.llt().solve(detail::DenseMatrix::Identity(count, count));
+    fit.covariance.assign(covariance.data(), covariance.data() + covariance.size());
+    for (std::size_t i = 0; i < refined_parameters; ++i) {
+        const auto at = static_cast<Eigen::Index>(i);
+        fit.identified[i] = covariance(at, at) < 0.5 * detail::square(fit.prior.deviation[i]);
+    }
+}
+
+}  // namespace goodput
+
+#endif

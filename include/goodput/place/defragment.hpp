@@ -1,0 +1,257 @@
+#ifndef GOODPUT_PLACE_DEFRAGMENT_HPP
+#define GOODPUT_PLACE_DEFRAGMENT_HPP
+
+// Which running jobs should move, in which order, so that a wish fits: free k whole nodes, or make room for a
+// shape?
+//
+// 1. Which. A wish is a job to come that everybody makes room for: with it as one more request, and every
+//    running job asking for what it holds, the placement with the least moves (least_moves.hpp) is the
+//    cheapest defragmentation, with its bound. Only jobs on part of a node move.
+//
+// 2. In which order. A move may need GPUs that an earlier one frees. Orders that need no more than each job's
+//    one restart are searched for, then targets are exchanged; a cycle that is left is broken through free
+//    GPUs, at the price of restarts more, or, if there is no way through them, by a stop: the job waits,
+//    holding nothing, until it can start again (detail/move_order.hpp).
+//
+// So cost = cost_bound proves that nothing cheaper makes room, in whatever order. Not proven: where cost >
+// cost_bound, or jobs stop, that there is no other set of moves that takes less or needs no stop; with few
+// jobs about (detail/detour_search.hpp) that is rare.
+//
+// Complexity: a placement for step 1, for several wishes that cannot all be met one for each; in step 2
+// O(moves) in the common case that nobody waits for anybody, else up to 64 placements of the pool, for each
+// pool. Wishes for more than can be are met in the order of the list, each if it fits beside those before.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/place/defragment_plan.hpp"
+#include "goodput/place/detail/holders.hpp"
+#include "goodput/place/detail/move_order.hpp"
+#include "goodput/place/detail/packing.hpp"
+#include "goodput/place/fragmentation.hpp"
+#include "goodput/place/least_moves.hpp"
+
+namespace goodput {
+
+struct DefragmentOptions {
+    PlacementOptions placement{};
+    bool step_aside = true;  ///< false: a job stops where it could step aside for one restart more
+};
+
+/// Plans defragmentations. Keeps its buffers from call to call; its answers depend on the arguments alone.
+class Defragmenter {
+public:
+    explicit Defragmenter(DefragmentOptions options = {}) : options_(options), placer_(options.placement) {}
+
+    /// Moves that make room for the wishes (whole_nodes() makes one for whole nodes). Of each request
+    /// `current`, `move_cost` and `pinned` count, its allotment does not: the job keeps the shape that it
+    /// holds. Pinned jobs stay, and so do those over several pools or sharing the nodes of a job over several
+    /// nodes. Throws std::invalid_argument for an empty wish and for what LeastMovesPlacer refuses.
+    DefragmentPlan plan(const Cluster& cluster, std::span<const PlacementRequest> requests,
+                        std::span<const Allotment> wishes);
+
+private:
+    void hold_all(std::span<const PlacementRequest> requests);
+    PlacementResult choose(std::span<const Allotment> wishes, DefragmentPlan& plan);
+    void order(const Pool& pool, std::size_t jobs, std::span<const int> free, PlacementResult& placed,
+               DefragmentPlan& plan);
+    detail::Blocks wished_blocks(const Pool& pool, std::size_t jobs);
+    void lay_out_wishes(std::span<const Placement> jobs, PlacementResult& placed);
+    bool repack(const Pool& pool, std::span<detail::PendingMove> pending, std::size_t chosen,
+                std::size_t node, PlacementResult& placed, std::span<const DefragmentMove> done);
+    [[nodiscard]] bool is_in(const Pool& pool, std::size_t request) const {
+        const Allotment& a = requests_[request].allotment;
+        return a.gpu_type == pool.gpu_type && a.gpus_per_node == pool.gpus_per_node;
+    }
+
+    DefragmentOptions options_;
+    LeastMovesPlacer placer_;
+    detail::Holders holders_;
+    detail::MoveOrder mover_;
+    detail::Packer wishes_;                   // of the pool being ordered
+    Cluster cluster_;                         // nodes of jobs over several pools are drained here
+    std::vector<PlacementRequest> requests_;  // every job asks for what it holds; then the wishes
+};
+
+// ---------------------------------------------------------------------------------------------------------
+
+inline DefragmentPlan Defragmenter::plan(const Cluster& cluster, std::span<const PlacementRequest> requests,
+                                         std::span<const Allotment> wishes) {
+    for (std::size_t w = 0; w < wishes.size(); ++w)
+        if (wishes[w].empty()) bad_input("wish " + text_of(w), "shape", "empty", "a shape with GPUs");
+    std::vector<Placement> placements;
+    placements.reserve(requests.size());
+    for (const PlacementRequest& request : requests) placements.push_back(request.current);
+    DefragmentPlan plan;
+    std::vector<int> free = free_gpus(cluster, placements);
+    plan.before = free_space(cluster, placements);
+    cluster_ = cluster;
+    hold_all(requests);
+    PlacementResult placed = choose(wishes, plan);
+    std::vector<std::size_t> all;
+    for (const Pool& pool : pools_of(cluster)) {
+        order(pool, requests.size(), free, placed, plan);
+        all.insert(all.end(), pool.nodes.begin(), pool.nodes.end());
+    }
+
+    std::int64_t cost = 0;
+    for (const DefragmentMove& move : plan.moves) {
+        cost += detail::milliseconds(move.cost);
+        plan.asides += move.kind == MoveKind::steps_aside ? 1 : 0;
+        plan.stops += move.kind == MoveKind::stops ? 1 : 0;
+        if (move.from.gpus > 0) free[move.from.node] += move.from.gpus;
+        if (move.to.gpus > 0) free[move.to.node] -= move.to.gpus;
+    }
+    plan.cost = static_cast<double>(cost) / 1000;
+    for (const DefragmentMove& move : plan.moves) placements[move.job] = {move.to};
+    if (!std::equal(placements.begin(), placements.end(), placed.placements.begin()))
+        lay_out_wishes(placements, placed);  // the detours have targets of their own
+    plan.after = free_space(cluster, all, free);
+    for (std::size_t w = 0; w < wishes.size(); ++w)
+        plan.room.push_back(std::move(placed.placements[requests.size() + w]));
+    return plan;
+}
+
+// Every running job as a request for what it holds.
+inline void Defragmenter::hold_all(std::span<const PlacementRequest> requests) {
+    requests_.assign(requests.begin(), requests.end());
+    for (PlacementRequest& request : requests_) {
+        request.allotment = allotment_of(request.current, cluster_);
+        if (!request.allotment.empty() || request.current.empty()) continue;
+        request.pinned = false;
+        for (const NodeShare& share : request.current) cluster_.nodes[share.node].drained = true;
+    }
+    // Who would have to restart by the placer's rules is left alone; that may concern its neighbours.
+    for (bool all_hold = false; !all_hold;) {
+        all_hold = true;
+        holders_.find(cluster_, requests_);
+        for (std::size_t job = 0; job < requests_.size(); ++job) {
+            if (requests_[job].allotment.empty() || holders_.holds(job)) continue;
+            requests_[job].pinned = true;
+            all_hold = false;
+        }
+    }
+}
+
+// Places everything with as many of the wishes as can be; requests_ gets the wishes that are met.
+inline PlacementResult Defragmenter::choose(std::span<const Allotment> wishes, DefragmentPlan& plan) {
+    const std::size_t jobs = requests_.size();
+    for (const Allotment& wish : wishes) requests_.push_back({.allotment = wish});
+    PlacementResult placed = placer_.place(cluster_, requests_);
+    if (!placed.unplaced.empty()) {
+        // One by one: together they could displace a running job.
+        for (std::size_t w = 0; w < wishes.size(); ++w) requests_[jobs + w].allotment = {};
+        for (std::size_t w = 0; w < wishes.size(); ++w) {
+            requests_[jobs + w].allotment = wishes[w];
+            placed = placer_.place(cluster_, requests_);
+            if (placed.unplaced.empty()) continue;
+            requests_[jobs + w].allotment = {};
+            plan.most_wishes_proven &= placed.fewest_unplaced_proven;
+            plan.unmet.push_back({w, std::move(placed.unplaced.front().why)});
+        }
+        if (!placed.unplaced.empty()) placed = placer_.place(cluster_, requests_);
+    }
+    plan.cost_bound = placed.move_cost_bound;
+    return placed;
+}
+
+// Orders the moves of one pool; the targets in `placed` follow where they have to change.
+inline void Defragmenter::order(const Pool& pool, std::size_t jobs, std::span<const int> free,
+                                PlacementResult& placed, DefragmentPlan& plan) {
+    std::vector<detail::PendingMove> pending;
+    for (const std::size_t job : placed.moved) {
+        if (!is_in(pool, job)) continue;
+        const NodeShare from = requests_[job].current.front(), to = placed.placements[job].front();
+        pending.push_back({job, from.node, to.node, from.gpus, requests_[job].move_cost});
+    }
+    if (pending.empty()) return;
+    std::vector<int> room(free.size(), 0);
+    for (const std::size_t node : pool.nodes)
+        if (!cluster_.nodes[node].drained) room[node] = free[node];
+    std::vector<detail::PendingMove> others;
+    for (std::size_t job = 0; job < jobs; ++job) {
+        const Placement& current = requests_[job].current;
+        if (!is_in(pool, job) || current.size() != 1 || requests_[job].pinned) continue;
+        const auto [node, gpus] = current.front();
+        if (cluster_.nodes[node].drained || placed.placements[job] != current) continue;
+        others.push_back({job, node, node, gpus, requests_[job].move_cost});
+    }
+    const detail::Blocks blocks = wished_blocks(pool, jobs);
+    mover_.order(
+        std::move(room), std::move(pending), std::move(others),
+        {.step_aside = options_.step_aside, .node_size = pool.gpus_per_node},
+        [&](std::span<detail::PendingMove> left, std::size_t chosen, std::size_t node) {
+            return repack(pool, left, chosen, node, placed, plan.moves);
+        },
+        [&](const detail::FreeCounts& counts) {
+            return wishes_.find(counts, blocks) == detail::Packing::found;
+        },
+        plan.moves);
+}
+
+// The wishes of a pool that are to be met, as blocks for wishes_.
+inline detail::Blocks Defragmenter::wished_blocks(const Pool& pool, std::size_t jobs) {
+    detail::Blocks blocks;
+    std::vector<int> sizes;
+    for (std::size_t r = jobs; r < requests_.size(); ++r) {
+        const Allotment& a = requests_[r].allotment;
+        if (!is_in(pool, r)) continue;
+        if (a.occupied_gpus() == a.shape.nodes * a.gpus_per_node)
+            blocks.whole_nodes += a.shape.nodes;
+        else
+            sizes.push_back(a.shape.gpus);
+    }
+    std::sort(sizes.begin(), sizes.end());
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        if (i == 0 || sizes[i] != sizes[i - 1]) blocks.count.push_back(0);
+        ++blocks.count.back();
+    }
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    wishes_.prepare(sizes, options_.placement.search_steps);
+    return blocks;
+}
+
+// Gives the wishes nodes beside where all jobs are in the end.
+inline void Defragmenter::lay_out_wishes(std::span<const Placement> jobs, PlacementResult& placed) {
+    for (std::size_t job = 0; job < jobs.size(); ++job) {
+        requests_[job].current = jobs[job];
+        requests_[job].pinned = !requests_[job].allotment.empty();
+    }
+    placed = placer_.place(cluster_, requests_);
+}
+
+// May the chosen pending move end on `node`? Then the other pending ones get targets to go with it.
+inline bool Defragmenter::repack(const Pool& pool, std::span<detail::PendingMove> pending, std::size_t chosen,
+                                 std::size_t node, PlacementResult& placed,
+                                 std::span<const DefragmentMove> done) {
+    std::vector<PlacementRequest> now = requests_;
+    for (std::size_t r = 0; r < now.size(); ++r) {
+        if (!is_in(pool, r)) now[r] = {};
+        now[r].pinned = !now[r].current.empty();
+    }
+    for (const DefragmentMove& move : done)
+        if (is_in(pool, move.job)) now[move.job].current = {move.to};
+    for (const detail::PendingMove& move : pending) {
+        now[move.job].current.clear();
+        now[move.job].pinned = false;
+    }
+    now[pending[chosen].job].current = {{node, pending[chosen].gpus}};
+    now[pending[chosen].job].pinned = true;
+    PlacementResult packed = placer_.place(cluster_, now);
+    if (!packed.unplaced.empty()) return false;
+    for (detail::PendingMove& move : pending) move.to = packed.placements[move.job].front().node;
+    for (std::size_t r = 0; r < now.size(); ++r)
+        if (is_in(pool, r)) placed.placements[r] = std::move(packed.placements[r]);
+    return true;
+}
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,134 @@
+#ifndef GOODPUT_PLACE_DETAIL_DETOUR_SEARCH_HPP
+#define GOODPUT_PLACE_DETAIL_DETOUR_SEARCH_HPP
+
+// The cheapest way out of a cycle of moves through free GPUs (move_order.hpp, step 3).
+//
+// Dijkstra over where the jobs of the pending moves and their neighbours are. A step takes one job to a node
+// with room for it and costs its restart. The goal is that the wishes fit; the targets do not matter any
+// more. Of the nodes that nobody leaves, those with equal room are alike: no more of them are looked at than
+// there are jobs. For few jobs only, and within a number of states.
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/place/detail/packing.hpp"
+
+namespace goodput::detail {
+
+/// A move of `gpus` GPUs that is not done yet.
+struct PendingMove {
+    std::size_t job = 0;
+    std::size_t from = 0;
+    std::size_t to = 0;
+    int gpus = 0;
+    double cost = 0;
+    bool stopped = false;  ///< it holds nothing now
+};
+
+class DetourSearch {
+public:
+    struct Step {
+        std::size_t move = 0;  ///< index of the pending move whose job goes
+        std::size_t node = 0;
+    };
+
+    static constexpr std::size_t most_moves = 12;
+    static constexpr std::size_t most_states = 5'000;
+
+    /// Steps of these jobs after which `fits(counts)`, the nodes counted by the GPUs free on them, at least
+    /// cost; empty if there are none, or none was found. `room` is by node, now, at most `node_size`; nobody
+    /// is stopped.
+    template <class Fits>
+    std::vector<Step> find(std::span<const int> room, std::span<const PendingMove> pending, int node_size,
+                           Fits&& fits) {
+        if (pending.size() > most_moves) return {};
+        gather(room, pending);
+        std::vector<int> now;
+        for (const std::size_t node : nodes_) now.push_back(room[node]);
+        FreeCounts elsewhere(static_cast<std::size_t>(node_size) + 1, 0), counts;
+        for (const int free : room) ++elsewhere[static_cast<std::size_t>(free)];
+        for (const int free : now) --elsewhere[static_cast<std::size_t>(free)];
+        State start;
+        for (const PendingMove& m : pending) start.push_back(index_of(m.from));
+        std::map<State, Reached> reached{{start, {}}};
+        std::set<std::pair<double, State>> open{{0, start}};
+        while (!open.empty() && reached.size() < most_states) {
+            const auto [cost, state] = *open.begin();
+            open.erase(open.begin());
+            std::vector<int> left = now;
+            for (std::size_t p = 0; p < pending.size(); ++p) {
+                left[start[p]] += pending[p].gpus;
+                left[state[p]] -= pending[p].gpus;
+            }
+            counts = elsewhere;
+            for (const int free : left) ++counts[static_cast<std::size_t>(free)];
+            if (fits(counts)) return path(reached, state);
+            for (std::size_t p = 0; p < pending.size(); ++p)
+                for (std::size_t n = 0; n < nodes_.size(); ++n) {
+                    if (n == state[p] || left[n] < pending[p].gpus) continue;
+                    State next = state;
+                    next[p] = n;
+                    const double there = cost + pending[p].cost;
+                    const auto [known, fresh] = reached.insert({next, {there, p, state[p]}});
+                    if (!fresh && known->second.cost <= there) continue;
+                    if (!fresh) open.erase({known->second.cost, next});
+                    known->second = {there, p, state[p]};
+                    open.insert({there, std::move(next)});
+                }
+        }
+        return {};
+    }
+
+private:
+    using State = std::vector<std::size_t>;  // by pending move: index into nodes_
+    struct Reached {
+        double cost = 0;
+        std::size_t move = most_moves;  // the last to go, and where it was; most_moves: none has
+        std::size_t from = 0;
+    };
+
+    void gather(std::span<const int> room, std::span<const PendingMove> pending) {
+        nodes_.clear();
+        int smallest = pending.front().gpus;
+        for (const PendingMove& m : pending) {
+            nodes_.push_back(m.from);
+            nodes_.push_back(m.to);
+            smallest = std::min(smallest, m.gpus);
+        }
+        std::sort(nodes_.begin(), nodes_.end());
+        nodes_.erase(std::unique(nodes_.begin(), nodes_.end()), nodes_.end());
+        const std::vector<std::size_t> ends = nodes_;
+        std::map<int, std::size_t> alike;
+        for (std::size_t node = 0; node < room.size(); ++node)
+            if (room[node] >= smallest && !std::binary_search(ends.begin(), ends.end(), node) &&
+                alike[room[node]]++ < pending.size())
+                nodes_.push_back(node);
+        std::sort(nodes_.begin(), nodes_.end());
+    }
+
+    [[nodiscard]] std::size_t index_of(std::size_t node) const {
+        return static_cast<std::size_t>(std::lower_bound(nodes_.begin(), nodes_.end(), node) -
+                                        nodes_.begin());
+    }
+
+    [[nodiscard]] std::vector<Step> path(const std::map<State, Reached>& reached, State state) const {
+        std::vector<Step> steps;
+        for (Reached last = reached.at(state); last.move < most_moves; last = reached.at(state)) {
+            steps.push_back({last.move, nodes_[state[last.move]]});
+            state[last.move] = last.from;
+        }
+        std::reverse(steps.begin(), steps.end());
+        return steps;
+    }
+
+    std::vector<std::size_t> nodes_;  // those looked at, ascending
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,63 @@
+#ifndef GOODPUT_PLACE_DETAIL_HOLDERS_HPP
+#define GOODPUT_PLACE_DETAIL_HOLDERS_HPP
+
+// Which jobs hold their allotment, and which of them cannot be moved (request.hpp has the words for both).
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/place/request.hpp"
+
+namespace goodput::detail {
+
+/// Keeps its buffers from call to call.
+class Holders {
+public:
+    /// Answers for these requests, whose nodes and GPU types must exist. O(nodes held).
+    void find(const Cluster& cluster, std::span<const PlacementRequest> requests);
+
+    [[nodiscard]] bool holds(std::size_t job) const { return state_[job] != State::restarts; }
+
+    /// Stays where it is in any case: pinned and running, or holds its allotment on a drained node.
+    [[nodiscard]] bool fixed(std::size_t job) const { return state_[job] == State::fixed; }
+
+private:
+    enum class State : char { restarts, holds, fixed };
+    std::vector<State> state_;       // by job
+    std::vector<int> holders_;       // by node: jobs whose current placement is their allotment
+    std::vector<int> wide_holders_;  // by node: those of them over several nodes; a pinned one counts for all
+};
+
+inline void Holders::find(const Cluster& cluster, std::span<const PlacementRequest> requests) {
+    constexpr int pinned_wide = 1 << 20;
+    state_.assign(requests.size(), State::restarts);
+    holders_.assign(cluster.nodes.size(), 0);
+    wide_holders_.assign(cluster.nodes.size(), 0);
+    for (std::size_t job = 0; job < requests.size(); ++job) {
+        const PlacementRequest& request = requests[job];
+        if (request.current.empty() || request.allotment.empty()) continue;
+        if (allotment_of(request.current, cluster) != request.allotment) continue;
+        state_[job] = request.pinned ? State::fixed : State::holds;
+        for (const NodeShare& share : request.current) {
+            ++holders_[share.node];
+            if (request.current.size() > 1) wide_holders_[share.node] += request.pinned ? pinned_wide : 1;
+        }
+    }
+    for (std::size_t job = 0; job < requests.size(); ++job) {
+        if (state_[job] != State::holds) continue;
+        const Placement& current = requests[job].current;
+        bool alone = true, drained = false;
+        for (const NodeShare& share : current) {
+            alone &= current.size() > 1 ? holders_[share.node] == 1 : wide_holders_[share.node] < pinned_wide;
+            drained |= cluster.nodes[share.node].drained;
+        }
+        if (!alone) state_[job] = State::restarts;
+        if (alone && drained) state_[job] = State::fixed;
+    }
+}
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,95 @@
+#ifndef GOODPUT_PLACE_FRAGMENTATION_HPP
+#define GOODPUT_PLACE_FRAGMENTATION_HPP
+
+// Into how large pieces does the free part of a cluster fall?
+//
+// A job on one node needs a block, a job over several nodes wholly free nodes, so that f free GPUs are worth
+// more on one node than spread over f. Three numbers say that: the GPUs that are free, the largest block, and
+// the wholly free nodes; fragmentation() = 1 - (GPUs on wholly free nodes) / (free GPUs) is 0 if all that is
+// free are whole nodes and 1 if no node is. O(nodes + nodes held).
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/core/placement.hpp"
+
+namespace goodput {
+
+struct FreeSpace {
+    int gpus = 0;                 ///< free in all
+    int largest_block = 0;        ///< most on one node
+    std::size_t whole_nodes = 0;  ///< nodes that nobody uses
+    int whole_node_gpus = 0;      ///< GPUs on them
+
+    /// Share of the free GPUs that are not on wholly free nodes; 0 if nothing is free.
+    [[nodiscard]] double fragmentation() const {
+        return gpus == 0 ? 0 : 1 - static_cast<double>(whole_node_gpus) / gpus;
+    }
+
+    friend constexpr bool operator==(const FreeSpace&, const FreeSpace&) = default;
+};
+
+/// GPUs by node that a job to come could have: none on drained nodes nor on those of a job over several
+/// nodes. Throws std::invalid_argument for a node that does not exist or that is overfilled.
+[[nodiscard]] inline std::vector<int> free_gpus(const Cluster& cluster,
+                                                std::span<const Placement> placements) {
+    std::vector<int> free;
+    free.reserve(cluster.nodes.size());
+    for (const Node& node : cluster.nodes) free.push_back(node.gpus);
+    const auto visit = [&](auto&& change) {
+        for (std::size_t job = 0; job < placements.size(); ++job)
+            for (const NodeShare& share : placements[job]) change(job, share);
+    };
+    visit([&](std::size_t job, const NodeShare& share) {
+        if (share.node >= free.size())
+            bad_input("placement " + text_of(job), "node", share.node, "an index into the cluster's nodes");
+        if (share.gpus < 1 || share.gpus > free[share.node])
+            bad_input("placement " + text_of(job), "gpus on node '" + cluster.nodes[share.node].name + "'",
+                      share.gpus,
+                      "between 1 and the " + text_of(free[share.node]) + " GPUs that others leave");
+        free[share.node] -= share.gpus;
+    });
+    visit([&](std::size_t job, const NodeShare& share) {
+        if (placements[job].size() > 1) free[share.node] = 0;
+    });
+    for (std::size_t node = 0; node < free.size(); ++node)
+        if (cluster.nodes[node].drained) free[node] = 0;
+    return free;
+}
+
+/// What `free` (GPUs by node, see free_gpus()) comes to on these nodes, for example those of a pool.
+[[nodiscard]] inline FreeSpace free_space(const Cluster& cluster, std::span<const std::size_t> nodes,
+                                          std::span<const int> free) {
+    FreeSpace space;
+    for (const std::size_t node : nodes) {
+        space.gpus += free[node];
+        space.largest_block = std::max(space.largest_block, free[node]);
+        if (free[node] != cluster.nodes[node].gpus) continue;
+        ++space.whole_nodes;
+        space.whole_node_gpus += free[node];
+    }
+    return space;
+}
+
+/// What is free on the whole cluster beside these placements.
+[[nodiscard]] inline FreeSpace free_space(const Cluster& cluster, std::span<const Placement> placements) {
+    const std::vector<int> free = free_gpus(cluster, placements);
+    std::vector<std::size_t> all(free.size());
+    for (std::size_t node = 0; node < all.size(); ++node) all[node] = node;
+    return free_space(cluster, all, free);
+}
+
+/// One line for a log.
+[[nodiscard]] inline std::string report(const FreeSpace& space) {
+    return text_of(space.gpus) + " GPUs free, " + text_of(space.largest_block) + " on one node, " +
+           text_of(space.whole_nodes) + " whole nodes";
+}
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,88 @@
+#ifndef GOODPUT_PLACE_TOPOLOGY_HPP
+#define GOODPUT_PLACE_TOPOLOGY_HPP
+
+// Nodes stand in racks, racks in zones: what does it cost that a job spans several of them?
+//
+// A topology is a tree over the nodes, given level by level from the inside (rack) to the outside (zone). A
+// placement that touches d_l domains of level l costs
+//
+//     sum_l cost_l (d_l - 1)
+//
+// so that a job on one node costs nothing, and within a rack nothing either. The unit is the caller's:
+// seconds an iteration, or just an order of preference.
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/core/placement.hpp"
+
+namespace goodput {
+
+/// One level of the tree, for example the racks.
+struct TopologyLevel {
+    std::string name{};
+    double cost = 0;                       ///< of every domain after the first, at least 0
+    std::vector<std::size_t> domain_of{};  ///< by node, as Cluster::nodes; any numbers
+};
+
+/// From the inside to the outside; nodes of one domain are in one domain of the next level too.
+struct Topology {
+    std::vector<TopologyLevel> levels{};
+};
+
+/// Refuses costs that are negative or not finite, levels without a domain for each node, and domains that are
+/// not nested (std::invalid_argument). O(levels * nodes log nodes).
+inline void validate(const Topology& topology, const Cluster& cluster) {
+    std::vector<std::size_t> order(cluster.nodes.size());
+    for (std::size_t l = 0; l < topology.levels.size(); ++l) {
+        const TopologyLevel& level = topology.levels[l];
+        const std::string subject = "topology level '" + level.name + "'";
+        require_at_least(subject, "cost", level.cost, 0);
+        if (level.domain_of.size() != cluster.nodes.size())
+            bad_input(subject, "size of domain_of", level.domain_of.size(), "the number of nodes");
+        if (l + 1 == topology.levels.size()) continue;
+        const TopologyLevel& outer = topology.levels[l + 1];
+        if (outer.domain_of.size() != level.domain_of.size()) continue;  // refused in its turn
+        for (std::size_t node = 0; node < order.size(); ++node) order[node] = node;
+        std::sort(order.begin(), order.end(),
+                  [&](std::size_t a, std::size_t b) { return level.domain_of[a] < level.domain_of[b]; });
+        for (std::size_t i = 1; i < order.size(); ++i)
+            if (level.domain_of[order[i]] == level.domain_of[order[i - 1]] &&
+                outer.domain_of[order[i]] != outer.domain_of[order[i - 1]])
+                bad_input(subject, "domain " + text_of(level.domain_of[order[i]]), "in several",
+                          "in one domain of level '" + outer.name + "'");
+    }
+}
+
+/// How many domains of a level a placement touches.
+[[nodiscard]] inline std::size_t domains(const TopologyLevel& level, const Placement& placement) {
+    std::vector<std::size_t> touched;
+    for (const NodeShare& share : placement) touched.push_back(level.domain_of[share.node]);
+    std::sort(touched.begin(), touched.end());
+    return static_cast<std::size_t>(std::unique(touched.begin(), touched.end()) - touched.begin());
+}
+
+/// What a placement costs by its spread over the levels. O(levels * nodes log nodes) of the placement.
+[[nodiscard]] inline double spread_cost(const Topology& topology, const Placement& placement) {
+    double cost = 0;
+    if (placement.size() < 2) return cost;
+    for (const TopologyLevel& level : topology.levels)
+        cost += level.cost * static_cast<double>(domains(level, placement) - 1);
+    return cost;
+}
+
+/// The sum over several placements.
+[[nodiscard]] inline double spread_cost(const Topology& topology, std::span<const Placement> placements) {
+    double cost = 0;
+    for (const Placement& placement : placements) cost += spread_cost(topology, placement);
+    return cost;
+}
+
+}  // namespace goodput
+
+#endif

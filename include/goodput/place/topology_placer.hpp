@@ -1,0 +1,275 @@
+#ifndef GOODPUT_PLACE_TOPOLOGY_PLACER_HPP
+#define GOODPUT_PLACE_TOPOLOGY_PLACER_HPP
+
+// Among placements with equally few moves, one whose jobs are close together (topology.hpp).
+//
+// Wraps a placer. What stays where it is, what moves and which nodes have room left for blocks is the inner
+// placer's choice and remains; but the jobs that take whole nodes anew may exchange them among each other and
+// with wholly free nodes, at no move more. Choosing these n_j nodes for each so that the sum of spread costs
+// is least is NP-hard (do jobs of n_j nodes fit racks of a_d nodes, none of them split?). Method, by pool:
+//
+//  1. The largest jobs first. A job goes into one domain of the outermost level if it fits into one: into
+//     that which costs it least inside, of these the one with the fewest nodes to spare, so that large free
+//     pieces stay; otherwise it fills the largest domains up and the rest goes best fit. The same inside.
+//  2. Pairs of jobs, one of which costs more than it would alone, are laid out anew in both orders.
+//  3. If the inner placer's nodes were as cheap, they stay.
+//
+// Spread::bound sums what each job would cost if it had all these nodes for itself, level by level: cost =
+// bound proves the choice of nodes best for what the inner placer left to choose from. Not proven, and not
+// looked at: other ways to make room that move as few jobs and leave better nodes. Complexity O(jobs * nodes)
+// of those that are to be chosen, for step 1 and, with its limited number of tries, for step 2.
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/place/concepts.hpp"
+#include "goodput/place/fragmentation.hpp"
+#include "goodput/place/least_moves.hpp"
+#include "goodput/place/topology.hpp"
+
+namespace goodput {
+
+/// What the spread of all jobs costs, and a lower bound of it, given who moves.
+struct Spread {
+    double cost = 0;
+    double bound = 0;
+    [[nodiscard]] bool proven() const { return cost <= bound * (1 + 1e-12); }
+};
+
+/// The placer described above; a Placer itself. The topology is that of the cluster of the next place().
+template <Placer Inner = LeastMovesPlacer>
+class TopologyPlacer {
+public:
+    explicit TopologyPlacer(Topology topology = {}, Inner inner = Inner())
+        : topology_(std::move(topology)), inner_(std::move(inner)) {}
+
+    /// For when nodes came or went.
+    void set_topology(Topology topology) { topology_ = std::move(topology); }
+
+    /// As the inner placer answers, with other nodes where that is cheaper. Throws std::invalid_argument for
+    /// a topology that is not one of this cluster and for what the inner placer refuses.
+    PlacementResult place(const Cluster& cluster, std::span<const PlacementRequest> requests);
+
+    /// Of the last place().
+    [[nodiscard]] const Spread& spread() const { return spread_; }
+
+private:
+    static constexpr std::size_t tries = 400;  // pairs laid out anew, a pool
+
+    struct Range {
+        std::size_t begin = 0, end = 0, available = 0;
+    };
+
+    void gather(const Cluster& cluster, const Pool& pool, std::span<const PlacementRequest> requests,
+                const PlacementResult& result);
+    void improve(std::span<const PlacementRequest> requests, PlacementResult& result);
+    void take(std::size_t job, std::span<const PlacementRequest> requests, PlacementResult& result);
+    void give_back(const Placement& placement);
+    double choose(std::size_t level, Range range, std::size_t nodes, const Placement& home, bool dry);
+    [[nodiscard]] std::vector<Range> split(std::size_t level, Range range) const;
+    [[nodiscard]] double cost_of(const PlacementResult& result, std::size_t job) const {
+        return spread_cost(topology_, result.placements[job]);
+    }
+
+    Topology topology_;
+    Inner inner_;
+    Spread spread_;
+    std::vector<int> free_;             // by node, beside the result's placements
+    std::vector<std::size_t> roaming_;  // jobs that may get other nodes, those over most nodes first
+    std::vector<std::size_t> nodes_;    // theirs and the free ones, domain by domain
+    std::vector<char> available_;       // by node
+    std::vector<std::size_t> chosen_;
+    std::vector<double> alone_;  // by roaming job: bound of its cost
+};
+
+static_assert(Placer<TopologyPlacer<>>);
+
+// ---------------------------------------------------------------------------------------------------------
+
+template <Placer Inner>
+PlacementResult TopologyPlacer<Inner>::place(const Cluster& cluster,
+                                             std::span<const PlacementRequest> requests) {
+    PlacementResult result = inner_.place(cluster, requests);
+    validate(topology_, cluster);
+    spread_ = {};
+    free_ = free_gpus(cluster, result.placements);
+    available_.assign(cluster.nodes.size(), 0);
+    double below = 0;  // the costs less the bounds of all roaming jobs
+    for (const Pool& pool : pools_of(cluster)) {
+        gather(cluster, pool, requests, result);
+        if (roaming_.empty()) continue;
+        improve(requests, result);
+        for (std::size_t r = 0; r < roaming_.size(); ++r) below += cost_of(result, roaming_[r]) - alone_[r];
+    }
+    spread_.cost = spread_cost(topology_, result.placements);
+    spread_.bound = std::max(spread_.cost - below, 0.0);
+    return result;
+}
+
+template <Placer Inner>
+void TopologyPlacer<Inner>::gather(const Cluster& cluster, const Pool& pool,
+                                   std::span<const PlacementRequest> requests,
+                                   const PlacementResult& result) {
+    roaming_.clear();
+    nodes_.clear();
+    alone_.clear();
+    bool wide = false;
+    for (std::size_t job = 0; job < requests.size(); ++job) {
+        const Allotment& a = requests[job].allotment;
+        const Placement& placement = result.placements[job];
+        if (a.gpu_type != pool.gpu_type || a.gpus_per_node != pool.gpus_per_node || placement.empty())
+            continue;
+        if (a.occupied_gpus() != a.shape.nodes * a.gpus_per_node || placement == requests[job].current)
+            continue;
+        if (std::binary_search(result.moved.begin(), result.moved.end(), job)) continue;
+        roaming_.push_back(job);
+        wide |= placement.size() > 1;
+        for (const NodeShare& share : placement) nodes_.push_back(share.node);
+    }
+    if (!wide) return roaming_.clear();
+    for (const std::size_t node : pool.nodes)
+        if (free_[node] == cluster.nodes[node].gpus) nodes_.push_back(node), available_[node] = 1;
+    std::sort(nodes_.begin(), nodes_.end(), [&](std::size_t a, std::size_t b) {
+        for (std::size_t l = topology_.levels.size(); l-- > 0;) {
+            const auto& domain_of = topology_.levels[l].domain_of;
+            if (domain_of[a] != domain_of[b]) return domain_of[a] < domain_of[b];
+        }
+        return a < b;
+    });
+    std::stable_sort(roaming_.begin(), roaming_.end(), [&](std::size_t a, std::size_t b) {
+        return result.placements[a].size() > result.placements[b].size();
+    });
+    // Level by level, the fewest domains that have as many nodes.
+    std::vector<std::vector<std::size_t>> sizes(topology_.levels.size());
+    for (std::size_t l = 0; l < sizes.size(); ++l) {
+        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+            const auto& domain_of = topology_.levels[l].domain_of;
+            if (i == 0 || domain_of[nodes_[i]] != domain_of[nodes_[i - 1]]) sizes[l].push_back(0);
+            ++sizes[l].back();
+        }
+        std::sort(sizes[l].rbegin(), sizes[l].rend());
+    }
+    for (const std::size_t job : roaming_) {
+        double cost = 0;
+        for (std::size_t l = 0; l < sizes.size(); ++l) {
+            std::size_t held = sizes[l].front(), d = 0;
+            while (held < result.placements[job].size()) held += sizes[l][++d];
+            cost += topology_.levels[l].cost * static_cast<double>(d);
+        }
+        alone_.push_back(cost);
+    }
+}
+
+template <Placer Inner>
+void TopologyPlacer<Inner>::improve(std::span<const PlacementRequest> requests, PlacementResult& result) {
+    const auto total = [&] {
+        double cost = 0;
+        for (const std::size_t job : roaming_) cost += cost_of(result, job);
+        return cost;
+    };
+    std::vector<Placement> before;
+    const double cost_before = total();
+    for (const std::size_t job : roaming_) before.push_back(result.placements[job]);
+    for (const std::size_t job : roaming_) give_back(result.placements[job]);
+    for (const std::size_t job : roaming_) take(job, requests, result);
+
+    std::size_t left = tries;
+    for (std::size_t a = 0; a < roaming_.size() && left > 0; ++a)
+        for (std::size_t b = 0; b < roaming_.size() && left > 0; ++b) {
+            const std::size_t first = roaming_[a], second = roaming_[b];
+            if (cost_of(result, first) <= alone_[a]) break;
+            if (a == b) continue;
+            --left;
+            const Placement of_first = result.placements[first], of_second = result.placements[second];
+            const double cost = cost_of(result, first) + cost_of(result, second);
+            give_back(of_first), give_back(of_second);
+            take(first, requests, result), take(second, requests, result);
+            if (cost_of(result, first) + cost_of(result, second) < cost) continue;
+            give_back(result.placements[first]), give_back(result.placements[second]);
+            for (const Placement* p : {&of_first, &of_second})
+                for (const NodeShare& share : *p) available_[share.node] = 0;
+            result.placements[first] = of_first, result.placements[second] = of_second;
+        }
+    if (total() < cost_before) return;
+    for (std::size_t r = 0; r < roaming_.size(); ++r) result.placements[roaming_[r]] = before[r];
+}
+
+template <Placer Inner>
+void TopologyPlacer<Inner>::give_back(const Placement& placement) {
+    for (const NodeShare& share : placement) available_[share.node] = 1;
+}
+
+// Nodes for one job, whose placement tells how many and how many GPUs of each.
+template <Placer Inner>
+void TopologyPlacer<Inner>::take(std::size_t job, std::span<const PlacementRequest> requests,
+                                 PlacementResult& result) {
+    Placement& placement = result.placements[job];
+    chosen_.clear();
+    choose(topology_.levels.size(), {0, nodes_.size(), 0}, placement.size(), requests[job].current, false);
+    std::sort(chosen_.begin(), chosen_.end());
+    for (std::size_t i = 0; i < chosen_.size(); ++i) {
+        placement[i].node = chosen_[i];
+        available_[chosen_[i]] = 0;
+    }
+}
+
+// The domains of the level below `level` in a range of nodes_, with how many of their nodes are available.
+template <Placer Inner>
+auto TopologyPlacer<Inner>::split(std::size_t level, Range range) const -> std::vector<Range> {
+    std::vector<Range> parts;
+    const auto& domain_of = topology_.levels[level - 1].domain_of;
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+        if (i == range.begin || domain_of[nodes_[i]] != domain_of[nodes_[i - 1]]) parts.push_back({i, i, 0});
+        parts.back().end = i + 1;
+        parts.back().available += available_[nodes_[i]] ? 1 : 0;
+    }
+    return parts;
+}
+
+// Chooses available nodes in a range (`dry`: only says what that costs), within domains of levels below.
+template <Placer Inner>
+double TopologyPlacer<Inner>::choose(std::size_t level, Range range, std::size_t nodes, const Placement& home,
+                                     bool dry) {
+    if (level == 0) {
+        if (dry) return 0;
+        const auto is_home = [&](std::size_t node) {
+            return std::any_of(home.begin(), home.end(), [&](NodeShare s) { return s.node == node; });
+        };
+        for (const bool at_home : {true, false})
+            for (std::size_t i = range.begin; i < range.end && nodes > 0; ++i) {
+                if (!available_[nodes_[i]] || is_home(nodes_[i]) != at_home) continue;
+                chosen_.push_back(nodes_[i]);
+                --nodes;
+            }
+        return 0;
+    }
+    std::vector<Range> parts = split(level, range);
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const Range& a, const Range& b) { return a.available > b.available; });
+    double cost = 0;
+    for (std::size_t next = 0; nodes > 0; ++next) {
+        if (next > 0) cost += topology_.levels[level - 1].cost;
+        if (parts[next].available < nodes) {
+            cost += choose(level - 1, parts[next], parts[next].available, home, dry);
+            nodes -= parts[next].available;
+            continue;
+        }
+        // Fits into one domain: the cheapest inside, then the fullest.
+        std::size_t best = next;
+        double least = choose(level - 1, parts[next], nodes, home, true);
+        for (std::size_t i = next + 1; i < parts.size() && parts[i].available >= nodes; ++i) {
+            const double inside = choose(level - 1, parts[i], nodes, home, true);
+            if (inside <= least) least = inside, best = i;
+        }
+        cost += dry ? least : choose(level - 1, parts[best], nodes, home, false);
+        nodes = 0;
+    }
+    return cost;
+}
+
+}  // namespace goodput
+
+#endif

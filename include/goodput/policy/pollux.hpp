@@ -1,0 +1,127 @@
+#ifndef GOODPUT_POLICY_POLLUX_HPP
+#define GOODPUT_POLICY_POLLUX_HPP
+
+// Pollux's policy (Qiao et al., OSDI'21, section 4.2; the released artifact where the two differ): the
+// largest power mean of all J active jobs' speedups,
+//
+//     ( 1/J * sum_j (speedup_j + e)^p )^(1/p)           p = 0: the geometric mean; e > 0 spares 0^p
+//     speedup = factor * goodput / goodput on the fair share of ceil(C / J) of the cluster's C GPUs
+//     factor  = max(age - restarts * cost, 0) / (age + cost)            1 for what the job holds already
+//
+// It is monotone in a sum over jobs, and a job that gets nothing has speedup 0, so that the largest power
+// mean is the largest sum of
+//
+//     value = e^p - (speedup + e)^p   (p < 0)      log(speedup + e) - log(e)   (p = 0)
+//             (speedup + e)^p - e^p   (p > 0)
+//
+// The lower p, the more even the speedups. As in Sia, which took this from Pollux, a job at most doubles the
+// number of GPUs that it has been measured on.
+//
+// What differs from the published system:
+// - The optimum instead of a genetic search over jobs and nodes; shapes are those that always pack.
+// - GPUs of all types count alike, as in a cluster of one type: an option is compared with the fair share of
+//   its own type. So on a mixed cluster the types' speeds cancel out, and Pollux does not look for the right
+//   type.
+// - Goodput on the fair share is interpolated between the options offered, and proportional to GPUs beyond
+//   the largest (published: the model's own, even of sizes that the job may not have yet).
+// - The cost of a restart is the job's own, not 30 s for all; a start costs nothing. The published factor
+//   also counts starts, and gives a job of age 0 nothing.
+// - e is 0.01, not 0.001: e^p for p = -1 is what every job counts that runs at all, and the allotment step
+//   stops at a gap relative to the sum of the values.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+
+#include "goodput/policy/concepts.hpp"
+#include "goodput/policy/sia.hpp"
+
+namespace goodput {
+
+struct Pollux {
+    double fairness_power = -1;  ///< p: the lower, the more even the speedups
+    double idle_speedup = 0.01;  ///< e: added to every speedup
+
+    /// Refuses settings under which values are not finite (std::invalid_argument).
+    void validate() const {
+        require_positive("policy pollux", "idle", idle_speedup);
+        if (!std::isfinite(fairness_power) || !std::isfinite(std::pow(idle_speedup, fairness_power)))
+            bad_input("policy pollux", "p", fairness_power, "a finite number for which idle^p is finite");
+    }
+
+    [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
+        return Sia{}.most_gpus(job, model, gpu_type);
+    }
+
+    /// Share of its past progress that a job keeps if it restarts now, in [0, 1].
+    [[nodiscard]] static double restart_factor(const Round& round, const Job& job) {
+        const double age = round.age_of(job), cost = job.restart_cost_seconds;
+        return std::max(age - job.restarts * cost, 0.0) /
+               std::max(age + cost, std::numeric_limits<double>::min());
+    }
+
+    void value_round(const Round& round, std::span<const Row> rows) const {
+        int gpus = 0;
+        for (const Pool& pool : round.pools) gpus += pool.gpus();
+        const auto jobs = static_cast<int>(rows.size());
+        for (const Row& row : rows)
+            value_row(round, row, std::min((gpus + jobs - 1) / jobs, row.job.max_gpus));
+    }
+
+    /// Goodput on `gpus` GPUs of a pool: interpolated between the options there, proportional beyond them; 0
+    /// if there are none.
+    [[nodiscard]] static double goodput_at(std::span<const Option> options, std::size_t gpu_type,
+                                           int gpus_per_node, int gpus) {
+        Point below{0, 0}, above{std::numeric_limits<int>::max(), 0};
+        for (const Option& option : options) {
+            const Allotment& there = option.allotment;
+            if (option.goodput <= 0 || there.gpu_type != gpu_type || there.gpus_per_node != gpus_per_node)
+                continue;
+            const Point point{there.shape.gpus, option.goodput};
+            if (point.gpus <= gpus && point.gpus > below.gpus) below = point;
+            if (point.gpus >= gpus && point.gpus < above.gpus) above = point;
+        }
+        if (above.goodput <= 0) return below.gpus > 0 ? below.goodput * gpus / below.gpus : 0;
+        if (above.gpus == below.gpus) return above.goodput;
+        return below.goodput +
+               (above.goodput - below.goodput) * (gpus - below.gpus) / (above.gpus - below.gpus);
+    }
+
+private:
+    struct Point {
+        int gpus = 0;
+        double goodput = 0;
+    };
+
+    void value_row(const Round& round, const Row& row, int fair_share) const {
+        const Allotment held = round.held_by(row.job);
+        const double factor = restart_factor(round, row.job);
+        double fair = 0;
+        for (std::size_t k = 0; k < row.options.size(); ++k) {
+            const Allotment& allotment = row.options[k].allotment;
+            const bool same_pool = k > 0 && allotment.gpu_type == row.options[k - 1].allotment.gpu_type &&
+                                   allotment.gpus_per_node == row.options[k - 1].allotment.gpus_per_node;
+            if (!same_pool)
+                fair = goodput_at(row.options, allotment.gpu_type, allotment.gpus_per_node, fair_share);
+            const bool stays = held.empty() || allotment == held;
+            row.values[k] = row.options[k].goodput > 0
+                                ? value_of(row.options[k].goodput / fair * (stays ? 1 : factor))
+                                : 0;
+        }
+    }
+
+    [[nodiscard]] double value_of(double speedup) const {
+        const double e = idle_speedup, p = fairness_power;
+        if (p == 0) return std::log1p(speedup / e);
+        const double gain = std::pow(speedup + e, p) - std::pow(e, p);
+        return p < 0 ? -gain : gain;
+    }
+};
+
+static_assert(RoundPolicy<Pollux> && GrowthLimit<Pollux>);
+
+}  // namespace goodput
+
+#endif

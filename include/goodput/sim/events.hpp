@@ -1,0 +1,225 @@
+#ifndef GOODPUT_SIM_EVENTS_HPP
+#define GOODPUT_SIM_EVENTS_HPP
+
+// What may happen to a cluster while a trace is replayed: nodes fail, are drained, come back or are new (of a
+// GPU type that had none before, too), jobs fail.
+//
+// Total order of what happens at one time: training up to it and completions; job failures; node failures,
+// drains, returns, additions; submissions; the decision. Equal kinds go by name, numbers in names as numbers
+// (job-9 before job-10). So neither the order of the events nor that of simultaneous submissions matters.
+//
+// Failures strike at their second; everything else takes effect with the next decision, as schedulers learn
+// of it then: until then the jobs on a drained node go on, and a node that came back stays idle.
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/core/placement.hpp"
+#include "goodput/sim/application.hpp"
+
+namespace goodput {
+
+enum class EventKind {
+    job_fails,     ///< the job starts again on the GPUs that it holds, from its last checkpoint
+    node_fails,    ///< the jobs on it lose all their GPUs and start again from their last checkpoint
+    node_drains,   ///< the jobs on it save a checkpoint and leave it at the next decision
+    node_returns,  ///< a node that failed or was drained may be used again
+    node_added     ///< a node that was not there before may be used
+};
+
+/// Something that happens at a given time. One that finds its state already there (the failure of a job that
+/// holds nothing, the return of a node that is there) changes nothing.
+struct Event {
+    double time_seconds = 0;
+    EventKind kind = EventKind::job_fails;
+    std::string subject{};     ///< name of the job or node
+    std::size_t gpu_type = 0;  ///< of a node_added: index into Cluster::gpu_types, and its GPUs
+    int gpus = 0;
+};
+
+/// Whether name `a` comes before `b`, where runs of digits compare as numbers.
+[[nodiscard]] bool name_before(std::string_view a, std::string_view b);
+
+namespace detail {
+
+inline constexpr std::size_t no_node = static_cast<std::size_t>(-1);
+
+/// An event with its subject looked up: index into the submissions, or into all nodes that ever are.
+struct Happening {
+    double time_seconds = 0;
+    EventKind kind = EventKind::job_fails;
+    std::size_t index = 0;
+};
+
+/// The nodes over time. Refuses events that make no sense (std::invalid_argument naming the subject).
+class Timeline {
+public:
+    Timeline(const Cluster& start, std::span<const Event> events, std::span<const Submission> submissions);
+
+    /// The nodes that may be used since the last settle().
+    [[nodiscard]] const Cluster& cluster() const { return cluster_; }
+    /// GPUs that are there now: those of cluster() but the nodes that failed since.
+    [[nodiscard]] int gpus() const { return gpus_; }
+
+    /// What happens up to `now` and did not before, in its order.
+    [[nodiscard]] std::span<const Happening> until(double now) {
+        const std::size_t first = next_;
+        while (next_ < happenings_.size() && happenings_[next_].time_seconds <= now) ++next_;
+        return std::span<const Happening>(happenings_).subspan(first, next_ - first);
+    }
+    /// Whether it strikes a job with that placement on cluster() at its second.
+    [[nodiscard]] bool strikes(const Happening& happening, std::size_t job,
+                               const Placement& placement) const {
+        if (happening.kind == EventKind::job_fails) return happening.index == job && !placement.empty();
+        return happening.kind == EventKind::node_fails &&
+               std::any_of(placement.begin(), placement.end(),
+                           [&](const NodeShare& share) { return index_of_[share.node] == happening.index; });
+    }
+    /// Notes what happened to its node; returns whether GPUs are gone with it at once.
+    bool note(const Happening& happening);
+    /// Lets cluster() follow. Returns for each node before its index now, or no_node; empty: nothing changed.
+    std::vector<std::size_t> settle();
+
+private:
+    void rebuild();
+
+    std::vector<Node> nodes_;           // all that ever are
+    std::vector<char> wanted_, there_;  // by node: after the next decision, and now
+    std::vector<Happening> happenings_;
+    std::size_t next_ = 0;
+    Cluster cluster_;
+    std::vector<std::size_t> index_of_;  // by node of cluster_: index into nodes_
+    int gpus_ = 0;
+};
+
+}  // namespace detail
+
+// ---------------------------------------------------------------------------------------------------------
+
+inline bool name_before(std::string_view a, std::string_view b) {
+    const auto digit = [](char letter) { return letter >= '0' && letter <= '9'; };
+    const auto number_at = [&](std::string_view text, std::size_t begin) {
+        std::size_t end = begin;
+        while (end < text.size() && digit(text[end])) ++end;
+        while (begin < end && text[begin] == '0') ++begin;
+        return text.substr(begin, end - begin);
+    };
+    std::size_t i = 0, j = 0;
+    while (i < a.size() && j < b.size()) {
+        if (digit(a[i]) && digit(b[j])) {
+            const std::string_view x = number_at(a, i), y = number_at(b, j);
+            if (x.size() != y.size()) return x.size() < y.size();
+            if (x != y) return x < y;
+            while (i < a.size() && digit(a[i])) ++i;
+            while (j < b.size() && digit(b[j])) ++j;
+        } else {
+            if (a[i] != b[j]) return a[i] < b[j];
+            ++i, ++j;
+        }
+    }
+    const std::size_t rest_a = a.size() - i, rest_b = b.size() - j;
+    return rest_a != rest_b ? rest_a < rest_b : a < b;
+}
+
+namespace detail {
+
+inline Timeline::Timeline(const Cluster& start, std::span<const Event> events,
+                          std::span<const Submission> submissions)
+    : nodes_(start.nodes) {
+    const auto by_name = [](const auto& a, const auto& b) { return a.first < b.first; };
+    const auto find = [&](const auto& names, const Event& event) {
+        const std::pair<std::string_view, std::size_t> wanted{event.subject, 0};
+        const auto found = std::lower_bound(names.begin(), names.end(), wanted, by_name);
+        if (found == names.end() || found->first != event.subject)
+            bad_input("event", "subject", "'" + event.subject + "'",
+                      event.kind == EventKind::job_fails ? "the name of a job" : "the name of a node");
+        return found->second;
+    };
+    // Additions in their order, so that the nodes' order does not hang on that of the events.
+    std::vector<const Event*> sorted;
+    for (const Event& event : events) {
+        require_at_least("event of '" + event.subject + "'", "time", event.time_seconds, 0);
+        sorted.push_back(&event);
+    }
+    std::stable_sort(sorted.begin(), sorted.end(), [](const Event* a, const Event* b) {
+        if (a->time_seconds != b->time_seconds) return a->time_seconds < b->time_seconds;
+        if (a->kind != b->kind) return a->kind < b->kind;
+        return name_before(a->subject, b->subject);
+    });
+    Cluster everything{start.gpu_types, start.nodes};
+    for (const Event* event : sorted)
+        if (event->kind == EventKind::node_added)
+            everything.nodes.push_back({event->subject, event->gpu_type, event->gpus});
+    if (!sorted.empty()) validate(everything);
+    wanted_.assign(everything.nodes.size(), 0);
+    std::fill_n(wanted_.begin(), start.nodes.size(), char{1});
+    there_ = wanted_;
+    nodes_ = everything.nodes;
+
+    std::vector<std::pair<std::string_view, std::size_t>> nodes, jobs;
+    if (!sorted.empty()) {
+        for (std::size_t i = 0; i < nodes_.size(); ++i) nodes.emplace_back(nodes_[i].name, i);
+        for (std::size_t i = 0; i < submissions.size(); ++i) jobs.emplace_back(submissions[i].name, i);
+        std::sort(nodes.begin(), nodes.end());
+        std::sort(jobs.begin(), jobs.end());
+    }
+    std::vector<char> known = wanted_;
+    for (const Event* event : sorted) {
+        const bool of_job = event->kind == EventKind::job_fails;
+        const std::size_t index = find(of_job ? jobs : nodes, *event);
+        if (event->kind == EventKind::node_added) known[index] = 1;
+        if (!of_job && !known[index])
+            bad_input("event of '" + event->subject + "'", "time", event->time_seconds,
+                      "after the node's addition");
+        happenings_.push_back({event->time_seconds, event->kind, index});
+    }
+    cluster_.gpu_types = start.gpu_types;
+    rebuild();
+}
+
+inline bool Timeline::note(const Happening& happening) {
+    if (happening.kind == EventKind::job_fails) return false;
+    const std::size_t node = happening.index;
+    wanted_[node] = happening.kind == EventKind::node_returns || happening.kind == EventKind::node_added;
+    if (happening.kind != EventKind::node_fails || !there_[node]) return false;
+    there_[node] = 0;
+    gpus_ -= nodes_[node].gpus;
+    return true;
+}
+
+inline std::vector<std::size_t> Timeline::settle() {
+    std::vector<std::size_t> now_at(nodes_.size(), no_node);
+    const std::vector<std::size_t> before = index_of_;
+    there_ = wanted_;
+    rebuild();
+    if (before == index_of_) return {};
+    for (std::size_t i = 0; i < index_of_.size(); ++i) now_at[index_of_[i]] = i;
+    std::vector<std::size_t> moved;
+    for (const std::size_t node : before) moved.push_back(now_at[node]);
+    return moved;
+}
+
+inline void Timeline::rebuild() {
+    cluster_.nodes.clear();
+    index_of_.clear();
+    gpus_ = 0;
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+        if (!there_[node]) continue;
+        cluster_.nodes.push_back(nodes_[node]);
+        index_of_.push_back(node);
+        gpus_ += nodes_[node].gpus;
+    }
+}
+
+}  // namespace detail
+
+}  // namespace goodput
+
+#endif

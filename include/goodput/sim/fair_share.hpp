@@ -1,0 +1,156 @@
+#ifndef GOODPUT_SIM_FAIR_SHARE_HPP
+#define GOODPUT_SIM_FAIR_SHARE_HPP
+
+// How long would a job take alone with an equal share of the cluster? The yardstick of finish-time fairness,
+//
+//     rho = (completion time) / T(N),
+//
+// where N is the average number of jobs in the cluster during the job's life and T(N) the time that it takes
+// with 1/N of the cluster (Mahajan et al., Themis, NSDI 2020; there T(N) = N T(1)). Above 1 the job would
+// have been better off with its share. Here, exactly:
+//
+//     T(N) = sum_e w_e / max_k r_ke min(1, C_k / (N g_k))
+//
+// over epochs e with work w_e, and allotments k of g_k GPUs that schedulers may give, of a pool with C_k
+// GPUs, with true progress r_ke a second at the best batch size. So a job whose share is smaller than an
+// allotment holds that for a part of the time; it uses one GPU type at a time, knows itself from the start,
+// and never waits or restarts: no scheduler can give all jobs rho = 1. T is what the truth says whether or
+// not the policy adapts jobs, so that policies are measured with one yardstick but N. Cost: allotments times
+// epochs times `candidates` once an application, allotments times epochs for every T(N). Batch sizes are on a
+// grid.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/core/option.hpp"
+#include "goodput/model/efficiency.hpp"
+#include "goodput/schedule/options.hpp"
+#include "goodput/sim/application.hpp"
+#include "goodput/sim/running_job.hpp"
+
+namespace goodput {
+
+/// An application's times alone on a cluster.
+class FairShare {
+public:
+    /// `most_gpus`: that a job may hold. The cluster is the one that shares are taken of.
+    FairShare(const Application& application, const Cluster& cluster, int most_gpus);
+
+    /// T(sharers) in seconds, for at least one sharer; infinite if the application does not run there.
+    [[nodiscard]] double seconds(double sharers) const;
+    /// The same on one GPU, the fastest for it of all types.
+    [[nodiscard]] double one_gpu_seconds() const;
+
+private:
+    static constexpr int candidates = 24;  // batch sizes looked at
+
+    /// Sum over epochs of work / largest rate times factor(k); no time for an epoch without work.
+    template <class Factor>
+    [[nodiscard]] double sum(Factor factor) const;
+
+    struct Holding {
+        int gpus = 0;
+        int gpus_of_pool = 0;
+    };
+    std::vector<Holding> holdings_;
+    std::vector<double> work_;   // by epoch
+    std::vector<double> rates_;  // by epoch and holding
+};
+
+/// The fair shares of all applications.
+[[nodiscard]] inline std::vector<FairShare> fair_shares(std::span<const Application> applications,
+                                                        const Cluster& cluster, int most_gpus = 64) {
+    std::vector<FairShare> shares;
+    for (const Application& application : applications) shares.emplace_back(application, cluster, most_gpus);
+    return shares;
+}
+
+// ---------------------------------------------------------------------------------------------------------
+
+inline FairShare::FairShare(const Application& application, const Cluster& cluster, int most_gpus) {
+    const TrainingCurve& curve = application.curve;
+    const std::vector<Pool> pools = pools_of(cluster);
+    Job job{.max_gpus = most_gpus};
+    for (const ApplicationOnType& type : application.types)
+        job.types.push_back({type.min_atomic_batch, type.max_atomic_batch, 1, type.max_nodes, 0});
+    std::vector<Option> options;
+    append_options(
+        job, pools, [](std::size_t) { return std::numeric_limits<int>::max(); }, options);
+
+    struct Trial {
+        double total, iteration_seconds;
+    };
+    std::vector<std::vector<Trial>> trials;  // by holding
+    for (const Option& option : options) {
+        const Allotment& allotment = option.allotment;
+        const ApplicationOnType& type = application.types[allotment.gpu_type];
+        const BatchLimits limits{curve.initial_batch(), curve.max_batch(), type.min_atomic_batch,
+                                 std::min(type.largest_batch(allotment.shape), type.max_atomic_batch), true};
+        const double least = std::max(limits.initial_batch, allotment.shape.gpus * limits.min_atomic_batch);
+        const double most = limits.max_batch;
+        if (least > most) continue;
+        std::vector<Trial>& of_option = trials.emplace_back();
+        BatchPlan last;
+        for (int i = 0; i < candidates; ++i) {
+            const double total = least * std::pow(most / least, i / (candidates - 1.0));
+            const BatchPlan plan =
+                detail::share_of(static_cast<int>(std::floor(total + 1e-9)), allotment.shape, limits);
+            if (plan == last) continue;
+            last = plan;
+            const StepSeconds times = type.seconds(allotment.shape, plan.atomic_batch);
+            of_option.push_back({static_cast<double>(plan.total(allotment.shape.gpus)),
+                                 times.step + plan.accumulation_steps * (times.step - times.sync)});
+        }
+        const std::size_t pool = find_pool(pools, allotment.gpu_type, allotment.gpus_per_node);
+        holdings_.push_back({allotment.occupied_gpus(), pools[pool].gpus()});
+    }
+
+    double before = 0;
+    for (std::size_t epoch = 0; epoch < curve.epochs(); ++epoch) {
+        work_.push_back(curve.progress_after(epoch) - before);
+        before = curve.progress_after(epoch);
+        for (const std::vector<Trial>& of_option : trials) {
+            double best = 0;
+            for (const Trial& trial : of_option) {
+                const NoiseScaleEfficiency efficiency{static_cast<double>(curve.initial_batch()),
+                                                      curve.gradient(trial.total, epoch)};
+                const double gain = efficiency.efficiency(trial.total) * trial.total / curve.initial_batch();
+                best = std::max(best, gain / trial.iteration_seconds / application.slowdown);
+            }
+            rates_.push_back(best);
+        }
+    }
+}
+
+template <class Factor>
+double FairShare::sum(Factor factor) const {
+    double seconds = 0;
+    for (std::size_t epoch = 0; epoch < work_.size(); ++epoch) {
+        if (work_[epoch] <= 0) continue;
+        double rate = 0;
+        for (std::size_t k = 0; k < holdings_.size(); ++k)
+            rate = std::max(rate, rates_[epoch * holdings_.size() + k] * factor(holdings_[k]));
+        seconds += work_[epoch] / rate;
+    }
+    return seconds;
+}
+
+inline double FairShare::seconds(double sharers) const {
+    return sum([&](const Holding& holding) {
+        return std::min(1.0, holding.gpus_of_pool / (sharers * holding.gpus));
+    });
+}
+
+inline double FairShare::one_gpu_seconds() const {
+    return sum([](const Holding& holding) { return holding.gpus == 1 ? 1.0 : 0.0; });
+}
+
+}  // namespace goodput
+
+#endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times rounds of 20 jobs on 64 GPUs through `goodput plan`: jobs come and go, and every running job reports a measurement a round.
 
-usage: time_plan.py PROGRAM [ROUNDS]
+usage: time_plan.py PROGRAM [ROUNDS [OPTION OF goodput plan ...]]
 """
 import json
 import math
@@ -44,12 +44,12 @@ def line_of(name, job):
 
 
 def main():
-    if len(sys.argv) not in (2, 3):
+    if len(sys.argv) < 2:
         sys.exit(__doc__)
-    rounds = int(sys.argv[2]) if len(sys.argv) == 3 else 300
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 300
     random.seed(5)
     nodes = [{"name": f"{t}-{i}", "gpu_type": t, "gpus": gpus} for t, (count, gpus, _) in TYPES.items() for i in range(count)]
-    program = subprocess.Popen([sys.argv[1], "plan"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    program = subprocess.Popen([sys.argv[1], "plan", *sys.argv[3:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     jobs, arrived, times = {}, 0, []
     for time in range(60, 60 * rounds + 60, 60):
         for name in [name for name in jobs if random.random() < 0.03]:

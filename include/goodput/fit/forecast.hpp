@@ -21,6 +21,7 @@
 // What it cannot know: errors that all shapes share.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -169,13 +170,7 @@ inline Forecast::Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan)
     if (!features.alone()) {
         detail::SparseVariance variance(fit);
         features.for_each_sync_term([&](RefinedParameter at, double feature) { variance.add(at, feature); });
-        const auto own = std::lower_bound(model.shapes.begin(), model.shapes.end(), shape,
-                                          [](const ShapeFactor& a, const Shape& b) { return a.shape < b; });
-        const bool measured = own != model.shapes.end() && own->shape == shape;
-        const std::array<double, 2> factors =
-            measured ? fit.shape_variances[static_cast<std::size_t>(own - model.shapes.begin())]
-                     : std::array<double, 2>{detail::square(fit.prior.compute_deviation),
-                                             detail::square(fit.prior.sync_deviation)};
+        const std::array<double, 2> factors = fit.factor_variances(shape);
         variance_compute += factors[0];
         variance_sync = variance.get() + factors[1];
     }
@@ -198,11 +193,10 @@ inline Forecast::Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan)
         const double factor = forecast.quantile(probability) / forecast.median();
         auto own = std::lower_bound(model.shapes.begin(), model.shapes.end(), shape, before);
         if (own == model.shapes.end() || own->shape != shape) own = model.shapes.insert(own, {shape, 1, 1});
-        const auto fitted = std::lower_bound(fit.model.shapes.begin(), fit.model.shapes.end(), shape, before);
-        const bool known = fitted != fit.model.shapes.end() && fitted->shape == shape;
+        const ShapeFactor* fitted = fit.model.factor_of(shape);
         // Assigned, not multiplied: a shape may be asked for twice.
-        own->compute = factor * (known ? fitted->compute : 1);
-        own->sync = factor * (known ? fitted->sync : 1);
+        own->compute = factor * (fitted ? fitted->compute : 1);
+        own->sync = factor * (fitted ? fitted->sync : 1);
     }
     return model;
 }

@@ -38,6 +38,14 @@ struct RefinedFit {
     std::vector<double> covariance{};   ///< of the coordinates, by rows, the prior included
     std::vector<std::array<double, 2>> shape_variances{};  ///< of ln of model.shapes' factors: compute, sync
 
+    /// Variances of ln of a shape's own factors of computing and synchronising: what the samples left of the
+    /// prior's, or the prior's.
+    [[nodiscard]] std::array<double, 2> factor_variances(Shape shape) const {
+        if (const ShapeFactor* own = model.factor_of(shape))
+            return shape_variances[static_cast<std::size_t>(own - model.shapes.data())];
+        return {detail::square(prior.compute_deviation), detail::square(prior.sync_deviation)};
+    }
+
     /// What the samples alone say of each parameter, in the prior's units.
     [[nodiscard]] std::array<ParameterEvidence, refined_parameters> evidence() const;
 

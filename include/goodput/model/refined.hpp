@@ -108,7 +108,7 @@ struct RefinedThroughput {
                PolluxThroughput{.gamma = gamma}.step_seconds(compute, sync_seconds(shape));
     }
 
-private:
+    /// The factors of a shape that was measured, else null.
     [[nodiscard]] const ShapeFactor* factor_of(Shape shape) const {
         const auto found =
             std::lower_bound(shapes.begin(), shapes.end(), shape,

@@ -225,15 +225,7 @@ double JointPosterior<Real>::own(const Row& a, const Row& b) const {
     const RefinedFit& fit = types_[a.type].fit;
     double sum = a.by_compute * b.by_compute * walk(fit, a.log_batch, b.log_batch);
     if (a.shape != b.shape || a.shape.gpus < 2) return sum;
-    const auto& shapes = fit.model.shapes;
-    const auto measured =
-        std::lower_bound(shapes.begin(), shapes.end(), a.shape,
-                         [](const ShapeFactor& at, const Shape& wanted) { return at.shape < wanted; });
-    double compute = square(fit.prior.compute_deviation), sync = square(fit.prior.sync_deviation);
-    if (measured != shapes.end() && measured->shape == a.shape) {
-        compute = fit.shape_variances[static_cast<std::size_t>(measured - shapes.begin())][0];
-        sync = fit.shape_variances[static_cast<std::size_t>(measured - shapes.begin())][1];
-    }
+    const auto [compute, sync] = fit.factor_variances(a.shape);
     return sum + a.by_compute * b.by_compute * compute + a.by_sync * b.by_sync * sync;
 }
 

@@ -1,0 +1,190 @@
+#ifndef GOODPUT_FIT_PUBLISHED_FIT_HPP
+#define GOODPUT_FIT_PUBLISHED_FIT_HPP
+
+// The throughput fit of Sia's public simulator (SOSP'23; that of Pollux, OSDI'21, with a looser stop), to
+// replay what it would have decided. throughput_fit.hpp fits the same model better and faster.
+//
+// Problem. A sample has a computing time c and a step time t, a(b) and T are the model's. Minimise
+//
+//     rms(ln a - ln c) + rms(ln T - ln t) + 0.001 (gamma - 1)^2
+//                                         + 0.01 ((beta_n / alpha_n)^2 + (beta_r / alpha_r)^2)
+//     over alphas, betas >= 1e-8 and 1 <= gamma <= 10
+//
+// roots of mean squares. What the samples cannot tell is held before the fit,
+//
+//     a single batch size                     alpha_c at half the mean computing time
+//     never several nodes                     alpha_n = beta_n = 1e-8
+//     never several replicas on one node      alpha_r = beta_r = 1e-8
+//     never more than two replicas            beta_n = beta_r = 1e-8
+//
+// and after it an unmeasured network is at least 1.1 times as slow as a node (alpha and beta each).
+//
+// Method. L-BFGS-B (detail/bounded_quasi_newton.hpp) with ten pairs, from always the same start (0.1 s and
+// 0.01 s, gamma 1.001), until an iteration lowers the objective by less than 1e-5 or the projected gradient
+// is below 1e-5: where it stops is part of what is replayed. The objective has kinks where one of the norms
+// is 0: there its derivative is taken as 0. With one sample, or as many as parameters, the minimum itself is
+// such a kink, and the stop lies somewhere beside it.
+//
+// Cost: O(samples) for each of typically 20 to 60 evaluations. No allocation once the largest set of samples
+// has been met.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/core/sample.hpp"
+#include "goodput/fit/detail/bounded_quasi_newton.hpp"
+#include "goodput/fit/detail/log_step.hpp"
+#include "goodput/fit/detail/pollux_residuals.hpp"
+#include "goodput/model/detail/published_sync.hpp"
+#include "goodput/model/pollux.hpp"
+
+namespace goodput {
+
+/// How a published fit ended.
+struct PublishedFitEnd {
+    double objective = 0;  ///< of the model that it returned
+    int iterations = 0;
+    int evaluations = 0;
+};
+
+/// Fits again and again, without allocating once it has met its largest set of samples.
+class PublishedFitter {
+public:
+    /// The parameters that the published fit finds for `samples` of one job on one GPU type; accumulation
+    /// steps are not looked at. The order of the samples changes rounding errors, and with them the place at
+    /// which a fit with kinks stops. Refuses an empty set and bad samples (std::invalid_argument naming
+    /// `subject`).
+    [[nodiscard]] PolluxThroughput fit(std::span<const ThroughputSample> samples,
+                                       std::string_view subject = "throughput samples");
+
+    /// How the last fit ended.
+    [[nodiscard]] const PublishedFitEnd& end() const { return end_; }
+
+private:
+    using Parameters = std::array<double, 7>;
+
+    // A sample as the objective needs it, and what it contributes to the derivatives.
+    struct Row {
+        double batch, further;
+        double log_compute, log_step;
+        std::size_t alpha;  ///< index of the parameter, of synchronising; 0: a single replica
+        double compute, sync, sync_share, by_gamma;
+        double compute_error, step_error;
+    };
+
+    [[nodiscard]] double objective(const Parameters& parameters, Parameters& gradient);
+
+    std::vector<Row> rows_;
+    PublishedFitEnd end_;
+};
+
+inline PolluxThroughput PublishedFitter::fit(std::span<const ThroughputSample> samples,
+                                             std::string_view subject) {
+    if (samples.empty()) bad_input(subject, "samples", "empty", "at least one measurement");
+    constexpr double least = detail::published_least, infinite = std::numeric_limits<double>::infinity();
+    rows_.clear();
+    rows_.reserve(samples.size());
+    bool one_batch = true, network = false, node = false, beyond_two = false;
+    double seconds = 0;
+    for (const ThroughputSample& sample : samples) {
+        validate(sample, subject);
+        const auto [nodes, gpus] = sample.shape;
+        const double compute = sample.step_seconds - sample.sync_seconds;
+        one_batch = one_batch && sample.plan.atomic_batch == samples.front().plan.atomic_batch;
+        network = network || nodes > 1;
+        node = node || (nodes == 1 && gpus > 1);
+        beyond_two = beyond_two || gpus > 2;
+        seconds += compute;
+        Row row{};
+        row.batch = sample.plan.atomic_batch;
+        row.further = detail::published_further(gpus);
+        row.log_compute = std::log(compute);
+        row.log_step = std::log(sample.step_seconds);
+        row.alpha = nodes > 1 ? 2 : gpus > 1 ? 4 : 0;
+        rows_.push_back(row);
+    }
+
+    Parameters start{0.1, 0.01, 0.1, 0.01, 0.1, 0.01, 1.001};
+    Parameters lower, upper;
+    lower.fill(least);
+    upper.fill(infinite);
+    lower[detail::gamma_index] = 1;
+    upper[detail::gamma_index] = 10;
+    const auto hold = [&](std::size_t i, double value) { start[i] = lower[i] = upper[i] = value; };
+    if (one_batch) hold(0, seconds / static_cast<double>(samples.size()) / 2);
+    if (!network) hold(2, least);
+    if (!network || !beyond_two) hold(3, least);
+    if (!node) hold(4, least);
+    if (!node || !beyond_two) hold(5, least);
+
+    const auto found = detail::BoundedQuasiNewton<7>(lower, upper)
+                           .minimise(start, [&](const Parameters& parameters, Parameters& gradient) {
+                               return objective(parameters, gradient);
+                           });
+    end_ = {found.value, found.iterations, found.evaluations};
+    PolluxThroughput model = detail::model_of(found.point);
+    if (!network) {
+        model.alpha_n = std::max(model.alpha_n, 1.1 * model.alpha_r);
+        model.beta_n = std::max(model.beta_n, 1.1 * model.beta_r);
+        Parameters unused;
+        end_.objective = objective(detail::parameters_of(model), unused);
+    }
+    return model;
+}
+
+inline double PublishedFitter::objective(const Parameters& parameters, Parameters& gradient) {
+    const auto& [alpha_c, beta_c, alpha_n, beta_n, alpha_r, beta_r, gamma] = parameters;
+    const double count = static_cast<double>(rows_.size());
+    double compute_squares = 0, step_squares = 0;
+    for (Row& row : rows_) {
+        row.compute = alpha_c + beta_c * row.batch;
+        row.sync = row.alpha == 0 ? detail::published_least + detail::published_least * row.further
+                                  : parameters[row.alpha] + parameters[row.alpha + 1] * row.further;
+        const double log_compute = std::log(row.compute), log_ratio = std::log(row.sync) - log_compute;
+        const detail::LogStep step(log_ratio, gamma);
+        row.sync_share = step.sync_share;
+        row.by_gamma = (step.sync_share * log_ratio - step.excess) / gamma;
+        row.compute_error = log_compute - row.log_compute;
+        row.step_error = log_compute + step.excess - row.log_step;
+        compute_squares += row.compute_error * row.compute_error;
+        step_squares += row.step_error * row.step_error;
+    }
+    const double compute_norm = std::sqrt(compute_squares / count);
+    const double step_norm = std::sqrt(step_squares / count);
+    const double of_compute = compute_norm > 0 ? 1 / (count * compute_norm) : 0;
+    const double of_step = step_norm > 0 ? 1 / (count * step_norm) : 0;
+
+    gradient.fill(0);
+    for (const Row& row : rows_) {
+        const double step_error = of_step * row.step_error;
+        const double by_compute =
+            (of_compute * row.compute_error + step_error * (1 - row.sync_share)) / row.compute;
+        gradient[0] += by_compute;
+        gradient[1] += by_compute * row.batch;
+        gradient[detail::gamma_index] += step_error * row.by_gamma;
+        if (row.alpha == 0) continue;
+        const double by_sync = step_error * row.sync_share / row.sync;
+        gradient[row.alpha] += by_sync;
+        gradient[row.alpha + 1] += by_sync * row.further;
+    }
+    double value = compute_norm + step_norm + 1e-3 * (gamma - 1) * (gamma - 1);
+    gradient[detail::gamma_index] += 2e-3 * (gamma - 1);
+    for (const std::size_t alpha : {std::size_t{2}, std::size_t{4}}) {
+        const double ratio = parameters[alpha + 1] / parameters[alpha];
+        value += 1e-2 * ratio * ratio;
+        gradient[alpha] -= 2e-2 * ratio * ratio / parameters[alpha];
+        gradient[alpha + 1] += 2e-2 * ratio / parameters[alpha];
+    }
+    return value;
+}
+
+}  // namespace goodput
+
+#endif

@@ -12,158 +12,17 @@
 
 #include <nlohmann/json.hpp>
 
-#include "goodput/model/pollux.hpp"
 #include "support/program.hpp"
 #include "support/random.hpp"
+#include "support/round_lines.hpp"
 
 #include <doctest/doctest.h>
 
 namespace {
 
-using goodput::PolluxThroughput;
 using goodput::Shape;
-using Json = nlohmann::ordered_json;
 using support::Program;
-
-Program plan(std::vector<std::string> options = {}) {
-    options.insert(options.begin(), {GOODPUT_PROGRAM, "plan"});
-    return Program(std::move(options));
-}
-
-Json ask(Program& program, const Json& line) {
-    const Json answer = Json::parse(program.ask(line.dump()));
-    REQUIRE_MESSAGE(!answer.contains("error"), answer.dump());
-    return answer;
-}
-
-Json node(const std::string& type, int index, int gpus) {
-    return {{"name", type + "-" + std::to_string(index)}, {"gpu_type", type}, {"gpus", gpus}};
-}
-
-/// 6 nodes of 4 aws, 2 of 8 dgx, 3 of 8 rtx: 64 GPUs.
-Json sixty_four_gpus() {
-    Json nodes = Json::array();
-    for (int i = 0; i < 6; ++i) nodes.push_back(node("aws", i, 4));
-    for (int i = 0; i < 2; ++i) nodes.push_back(node("dgx", i, 8));
-    for (int i = 0; i < 3; ++i) nodes.push_back(node("rtx", i, 8));
-    return nodes;
-}
-
-Json job(const std::string& name, double submitted = 0) {
-    return {{"name", name},
-            {"submitted_s", submitted},
-            {"restarts", 0},
-            {"restart_cost_s", 30},
-            {"attained_gpu_s", 0},
-            {"gpus", {1, 64}},
-            {"adapt", "batch"},
-            {"batch",
-             {{"initial", 128},
-              {"max", 4096},
-              {"local", {{"aws", {32, 1024}}, {"dgx", {32, 4096}}, {"rtx", {32, 1024}}}}}},
-            {"gradient", {{"sqr", 1.2}, {"var", 3.4}}},
-            {"samples", Json::array()},
-            {"preemptible", true},
-            {"placement", nullptr}};
-}
-
-Json round_of(double time, const Json& nodes, const Json& jobs) {
-    return {{"time_s", time}, {"nodes", nodes}, {"jobs", jobs}};
-}
-
-Json placement(std::initializer_list<std::pair<const char*, int>> shares) {
-    Json nodes = Json::array();
-    for (const auto& [node, gpus] : shares) nodes.push_back(Json::array({node, gpus}));
-    return {{"nodes", nodes}};
-}
-
-Json sample(const std::string& type, Shape shape, int batch, double speed = 1) {
-    const PolluxThroughput truth{0.01, 5e-4, 0.03, 0.002, 0.01, 0.001, 1.4};
-    static const std::map<std::string, double> seconds{{"aws", 1}, {"dgx", 0.2}, {"rtx", 0.6}};
-    const double factor = seconds.at(type) / speed, compute = truth.compute_seconds(batch);
-    const double step = truth.step_seconds(compute, truth.sync_seconds(shape));
-    return {{"gpu_type", type},
-            {"nodes", shape.nodes},
-            {"gpus", shape.gpus},
-            {"local_batch", batch},
-            {"accumulation", 0},
-            {"step_s", step * factor},
-            {"sync_s", (step - compute) * factor}};
-}
-
-/// The answer without what differs from run to run.
-Json untimed(Json answer) {
-    answer.erase("milliseconds");
-    return answer;
-}
-
-const Json& entry(const Json& answer, const std::string& name) {
-    for (const Json& of_job : answer["plan"])
-        if (of_job["name"] == name) return of_job;
-    throw std::runtime_error("no job " + name);
-}
-
-Shape shape_of(const Json& entry) {
-    Shape shape;
-    for (const Json& share : entry["nodes"]) {
-        ++shape.nodes;
-        shape.gpus += share[1].get<int>();
-    }
-    return shape;
-}
-
-/// Nobody gets what is not there, and every job gets what it may hold.
-void check_plan(const Json& round, const Json& answer) {
-    std::map<std::string, int> left;
-    std::map<std::string, std::string> type_of;
-    std::set<std::string> types;
-    for (const Json& node : round["nodes"]) {
-        left[node["name"]] = node["gpus"];
-        type_of[node["name"]] = node["gpu_type"];
-        types.insert(node["gpu_type"].get<std::string>());
-    }
-    REQUIRE(answer["plan"].size() == round["jobs"].size());
-    for (std::size_t j = 0; j < round["jobs"].size(); ++j) {
-        const Json &wish = round["jobs"][j], &got = answer["plan"][j];
-        CAPTURE(wish.dump());
-        CAPTURE(got.dump());
-        CHECK(got["name"] == wish["name"]);
-        if (got["nodes"].empty()) {
-            CHECK((got["outcome"] == "waits" || got["outcome"] == "impossible"));
-            CHECK(got["why"] != "");
-            CHECK((wish["preemptible"] == true || wish["placement"].is_null()));
-            continue;
-        }
-        std::set<std::string> distinct;
-        for (const Json& share : got["nodes"]) {
-            REQUIRE(left.contains(share[0]));
-            CHECK(type_of[share[0]] == got["gpu_type"]);
-            CHECK(share[1].get<int>() >= 1);
-            CHECK((left[share[0]] -= share[1].get<int>()) >= 0);
-            distinct.insert(share[0].get<std::string>());
-        }
-        CHECK(distinct.size() == got["nodes"].size());
-        const int gpus = shape_of(got).gpus;
-        CHECK(gpus >= wish["gpus"][0].get<int>());
-        CHECK(gpus <= wish["gpus"][1].get<int>());
-        if (wish.contains("gpus_per_replica"))
-            CHECK(gpus % wish["gpus_per_replica"].value(got["gpu_type"].get<std::string>(), 1) == 0);
-        if (wish["preemptible"] == false && !wish["placement"].is_null())
-            CHECK(got["nodes"] == wish["placement"]["nodes"]);
-        const Json& local = wish["batch"]["local"][got["gpu_type"].get<std::string>()];
-        CHECK(got["local_batch"] >= local[0]);
-        CHECK(got["local_batch"] <= local[1]);
-        CHECK(got["goodput"].get<double>() > 0);
-    }
-    CHECK(answer["objective"].get<double>() <= answer["bound"].get<double>() + 1e-9);
-    CHECK(answer["prices"].size() == types.size());
-    for (const auto& [type, price] : answer["prices"].items()) {
-        CHECK(types.contains(type));
-        CHECK(price.get<double>() >= 0);
-    }
-    for (const char* step : {"fit", "value", "allot", "place"})
-        CHECK(answer["milliseconds"][step].get<double>() >= 0);
-}
+using namespace support::rounds;
 
 /// A cluster that carries out the plans, with jobs that come, measure, and go, and nodes that fail and
 /// return.
@@ -530,6 +389,108 @@ TEST_CASE("a line that cannot be used says why, changes nothing, and the next is
         CHECK(untimed(ask(program, again)) == first);
     }
     CHECK(program.finish().status == 1);
+}
+
+TEST_CASE("drained nodes keep who is there, take nobody new, and open again") {
+    for (const char* policy : {"sia", "fifo", "pollux"}) {
+        Program program = plan({"--policy", policy});
+        Json nodes = Json::array({node("aws", 0, 4), node("aws", 1, 4)});
+        Json jobs = Json::array();
+        for (int i = 0; i < 10; ++i) {
+            jobs.push_back(job("job-" + std::to_string(i), i));
+            jobs.back()["gpus"] = {1, 1};
+            jobs.back()["samples"] = Json::array({sample("aws", {1, 1}, 128)});
+        }
+        jobs[0]["placement"] = placement({{"aws-0", 1}});
+        jobs[1]["placement"] = placement({{"aws-0", 1}});
+        const auto running = [&](const Json& answer) {
+            std::map<std::string, int> jobs_on;
+            for (const Json& entry : answer["plan"])
+                for (const Json& share : entry["nodes"]) ++jobs_on[share[0]];
+            return jobs_on;
+        };
+        nodes[0]["drained"] = true;
+        Json line = round_of(600, nodes, jobs);
+        Json answer = ask(program, line);
+        check_plan(line, answer);
+        CHECK(running(answer) == std::map<std::string, int>{{"aws-0", 2}, {"aws-1", 4}});
+        nodes[0]["drained"] = false;
+        answer = ask(program, line = round_of(660, nodes, jobs));
+        check_plan(line, answer);
+        CHECK(running(answer) == std::map<std::string, int>{{"aws-0", 4}, {"aws-1", 4}});
+        nodes[0]["drained"] = "yes";
+        const auto error = Json::parse(program.ask(round_of(720, nodes, jobs).dump()))["error"];
+        CHECK(error == "node 'aws-0': drained is \"yes\", but must be true or false");
+    }
+}
+
+TEST_CASE("racks and zones: a job over several nodes gets close ones") {
+    Program program = plan();
+    Json nodes = Json::array();
+    const char* zones[] = {"west", "east", "west", "east", "west", "east"};
+    const char* racks[] = {"1", "1", "2", "2", "1", "2"};  // rack 1 of west is not rack 1 of east
+    for (int i = 0; i < 6; ++i) {
+        nodes.push_back(node("aws", i, 4));
+        nodes.back()["zone"] = zones[i];
+        nodes.back()["rack"] = racks[i];
+    }
+    const auto nodes_of = [&](const Json& answer, const char* name) {
+        std::set<std::string> names;
+        for (const Json& share : entry(answer, name)["nodes"]) names.insert(share[0].get<std::string>());
+        return names;
+    };
+    Json wide = job("wide"), other = job("other");
+    for (Json* of : {&wide, &other}) {
+        (*of)["gpus"] = {8, 8};
+        (*of)["samples"] = Json::array({sample("aws", {1, 4}, 128), sample("aws", {2, 8}, 128)});
+    }
+    const Json line = round_of(60, nodes, Json::array({wide, other}));
+    const Json answer = ask(program, line);
+    check_plan(line, answer);
+    std::set<std::set<std::string>> chosen{nodes_of(answer, "wide"), nodes_of(answer, "other")};
+    CHECK(chosen == std::set<std::set<std::string>>{{"aws-0", "aws-4"}, {"aws-3", "aws-5"}});
+
+    for (Json& node : nodes) node.erase("rack");
+    const Json by_zone = ask(program, round_of(120, nodes, Json::array({wide, other})));
+    for (const char* name : {"wide", "other"}) {
+        const std::set<std::string> names = nodes_of(by_zone, name);
+        CHECK((*names.begin()).back() % 2 == (*names.rbegin()).back() % 2);
+    }
+    nodes[0]["rack"] = 7;
+    const auto error = Json::parse(program.ask(round_of(180, nodes, Json::array()).dump()))["error"];
+    CHECK(error == "node 'aws-0': rack is 7, but must be a string");
+}
+
+TEST_CASE("with --explain every job says why, and nothing else is different") {
+    std::set<std::string> words;
+    for (const char* policy : {"sia", "pollux", "fifo"}) {
+        Program plain = plan({"--policy", policy}), explained = plan({"--policy", policy, "--explain"});
+        World world(5);
+        for (int round = 0; round < 30; ++round) {
+            const Json line = world.next_round();
+            const Json answer = ask(plain, line);
+            Json with_why = ask(explained, line);
+            for (std::size_t j = 0; j < answer["plan"].size(); ++j) {
+                Json& entry = with_why["plan"][j];
+                const auto why = entry["why"].get<std::string>();
+                words.insert(why.substr(0, why.find(' ')));
+                CHECK(why.size() > 10);
+                entry.erase("why");
+                Json without = answer["plan"][j];
+                without.erase("why");
+                CHECK(entry == without);
+            }
+            world.carry_out(answer);
+        }
+    }
+    CHECK(words.contains("waits:"));
+    CHECK(words.contains("4"));
+    Program program = plan({"--explain"});
+    Json keeps = job("keeps");
+    keeps["placement"] = placement({{"aws-0", 2}});
+    keeps["restarting"] = true;
+    const Json answer = ask(program, round_of(60, Json::array({node("aws", 0, 4)}), Json::array({keeps})));
+    CHECK(entry(answer, "keeps")["why"] == "2 aws on 1 node: it keeps what it holds, being in a restart");
 }
 
 TEST_CASE("policies and their options are checked before anything is read") {

@@ -7,162 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "goodput/place/topology_placer.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
+#include "support/random_round.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace goodput;
+using support::apply;
+using support::check_plan;
 using support::Random;
-
-namespace {
-
-/// Clusters of several GPU types and node sizes; jobs of all kinds, some running on nodes that exist.
-class RandomRound {
-public:
-    explicit RandomRound(Random& random) {
-        snapshot.time_seconds = 5000;
-        const int types = random.integer(1, 3);
-        for (int t = 0; t < types; ++t) {
-            snapshot.cluster.gpu_types.push_back("type-" + std::to_string(t));
-            const int nodes = random.integer(1, 6),
-                      size = std::vector<int>{1, 2, 4, 8, 6}[static_cast<std::size_t>(random.integer(0, 4))];
-            for (int n = 0; n < nodes; ++n)
-                snapshot.cluster.nodes.push_back({"node-" + std::to_string(t) + "-" + std::to_string(n),
-                                                  static_cast<std::size_t>(t),
-                                                  random.chance(0.1) ? 2 * size : size});
-        }
-        const int jobs = random.integer(0, 25);
-        for (int j = 0; j < jobs; ++j) {
-            snapshot.jobs.push_back(random_job(random, j));
-            snapshot.models.push_back(random_model(random, snapshot.jobs.back()));
-        }
-    }
-    Snapshot snapshot;
-
-private:
-    Job random_job(Random& random, int index) {
-        Job job{.name = "job-" + std::to_string(index), .submitted_seconds = random.between(0, 5000)};
-        job.restarts = random.integer(0, 3);
-        job.restart_cost_seconds = random.between(0, 100);
-        job.adaptivity = static_cast<Adaptivity>(random.integer(0, 2));
-        job.min_gpus = random.integer(1, 2);
-        job.max_gpus = job.min_gpus + random.integer(0, 20);
-        job.initial_batch = 1 << random.integer(4, 8);
-        job.max_batch = job.initial_batch << random.integer(0, 5);
-        job.target_batch = job.initial_batch << random.integer(0, 3);
-        for (std::size_t t = 0; t < snapshot.cluster.gpu_types.size(); ++t) {
-            TypeLimits limits{.min_atomic_batch = random.integer(1, 4)};
-            limits.max_atomic_batch =
-                random.chance(0.1) ? 0 : limits.min_atomic_batch + random.integer(0, 200);
-            if (random.chance(0.15)) limits.gpus_per_replica = 1 << random.integer(1, 2);
-            job.types.push_back(limits);
-        }
-        if (random.chance(0.8))
-            job.gradient = GradientStatistics{random.between(0.1, 2), random.between(0.1, 20)};
-        if (random.chance(0.5)) job.remaining_examples = random.between(1e3, 1e7);
-        if (random.chance(0.5)) hold_something(random, job);
-        if (!job.placement.empty()) {
-            job.preemptible = random.chance(0.8);
-            job.restarting = random.chance(0.1);
-        }
-        return job;
-    }
-
-    void hold_something(Random& random, Job& job) {
-        used_.resize(snapshot.cluster.nodes.size());
-        const auto node = static_cast<std::size_t>(random.integer(0, static_cast<int>(used_.size()) - 1));
-        const Node& on = snapshot.cluster.nodes[node];
-        const int gpus = std::min(1 << random.integer(0, 3), on.gpus);
-        if (used_[node] + gpus > on.gpus || gpus % job.types[on.gpu_type].gpus_per_replica != 0) return;
-        used_[node] += gpus;
-        job.placement = {{node, gpus}};
-    }
-
-    JobModel random_model(Random& random, const Job& job) const {
-        JobModel model;
-        if (random.chance(0.2)) return model;
-        model.types.resize(job.types.size());
-        for (TypeModel& type : model.types) {
-            if (random.chance(0.3)) continue;
-            type.most_replicas = 1 << random.integer(0, 3);
-            type.throughput = PolluxThroughput{random.between(0.01, 0.3), random.between(0.0001, 0.01),
-                                               random.between(0, 0.3),    random.between(0, 0.01),
-                                               random.between(0, 0.1),    random.between(0, 0.01),
-                                               random.between(1, 5)};
-        }
-        return model;
-    }
-
-    std::vector<int> used_;
-};
-
-void check_plan(const Snapshot& snapshot, const Plan& plan) {
-    REQUIRE(plan.decisions.size() == snapshot.jobs.size());
-    std::vector<int> used(snapshot.cluster.nodes.size());
-    std::vector<int> jobs_on(snapshot.cluster.nodes.size());
-    double objective = 0;
-    for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
-        const Job& job = snapshot.jobs[j];
-        const Decision& decision = plan.decisions[j];
-        CAPTURE(job.name);
-        if (decision.placement.empty()) {
-            CHECK(decision.option.allotment.empty());
-            CHECK(decision.verdict.outcome != Outcome::runs);
-            CHECK(!decision.verdict.reason.empty());
-            continue;
-        }
-        objective += decision.value;
-        const Allotment& allotment = decision.option.allotment;
-        CHECK(decision.verdict.outcome == Outcome::runs);
-        CHECK(allotment_of(decision.placement, snapshot.cluster) == allotment);
-        CHECK(decision.restarts == (decision.placement != job.placement));
-        for (const NodeShare& share : decision.placement) {
-            used[share.node] +=
-                allotment.shape.nodes > 1 ? snapshot.cluster.nodes[share.node].gpus : share.gpus;
-            ++jobs_on[share.node];
-        }
-        if (!job.preemptible || job.restarting) {
-            CHECK(decision.placement == job.placement);
-            continue;
-        }
-        const TypeLimits& limits = job.types[allotment.gpu_type];
-        CHECK(allotment.shape.gpus >= job.min_gpus);
-        CHECK(allotment.shape.gpus <= job.max_gpus);
-        CHECK(allotment.shape.gpus % limits.gpus_per_replica == 0);
-        if (job.adaptivity == Adaptivity::none) CHECK(allotment.shape.gpus == job.max_gpus);
-        const int replicas = allotment.shape.gpus / limits.gpus_per_replica;
-        const BatchPlan& batch = decision.option.plan;
-        CHECK(batch.atomic_batch >= limits.min_atomic_batch);
-        CHECK(batch.atomic_batch <= limits.max_atomic_batch);
-        CHECK(batch.accumulation_steps >= 0);
-        if (job.adaptivity == Adaptivity::batch && job.gradient && limits.gpus_per_replica == 1) {
-            if (decision.option.knowledge != Knowledge::unknown)
-                CHECK(batch.total(replicas) >= job.initial_batch);
-            if (decision.option.knowledge != Knowledge::unknown)
-                CHECK(batch.total(replicas) <= job.max_batch);
-        }
-        // Rounding the share of a replica up adds less than one example a microbatch and replica.
-        if (job.adaptivity != Adaptivity::batch) {
-            CHECK(batch.total(replicas) >= job.target_batch);
-            CHECK(batch.total(replicas) < job.target_batch + replicas * (batch.accumulation_steps + 1));
-        }
-    }
-    for (std::size_t node = 0; node < used.size(); ++node)
-        CHECK(used[node] <= snapshot.cluster.nodes[node].gpus);
-    CHECK(plan.objective == doctest::Approx(objective));
-    CHECK(plan.bound >= plan.objective - 1e-9);
-    for (const PoolPrice& price : plan.prices) CHECK(price.price >= 0);
-}
-
-/// Gives every job what the plan says.
-void apply(const Plan& plan, Snapshot& snapshot) {
-    for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
-        snapshot.jobs[j].placement = plan.decisions[j].placement;
-}
-
-}  // namespace
+using support::RandomRound;
 
 TEST_CASE("machines, limits, batch plans, pinned jobs: a plan breaks none, under any policy") {
     Random random(1);
@@ -279,6 +136,40 @@ TEST_CASE("waits, impossible and bad input are three things") {
     snapshot.jobs[0].restart_cost_seconds = -3;
     CHECK_THROWS_WITH(plan(snapshot),
                       "job 'first': restart_cost_s is -3, but must be a finite number of at least 0");
+}
+
+TEST_CASE("a scheduler with a topology gives the same allotment on closer nodes") {
+    Random random(7);
+    double far = 0, close = 0;
+    Scheduler<Sia> plain;
+    Scheduler<Sia, TopologyPlacer<>> near;
+    for (int round = 0; round < 400; ++round) {
+        CAPTURE(round);
+        const RandomRound instance(random);
+        const Snapshot& snapshot = instance.snapshot;
+        Topology topology;
+        for (const int domains : {4, 2}) {
+            TopologyLevel level{domains == 4 ? "rack" : "zone", domains == 4 ? 1.0 : 10.0, {}};
+            for (std::size_t n = 0; n < snapshot.cluster.nodes.size(); ++n)
+                level.domain_of.push_back(n % static_cast<std::size_t>(domains));
+            topology.levels.push_back(level);
+        }
+        near.placer().set_topology(topology);
+        const Plan expected = plain.plan(snapshot), closer = near.plan(snapshot);
+        check_plan(snapshot, closer);
+        CHECK(closer.objective == expected.objective);
+        CHECK(closer.move_cost_seconds == expected.move_cost_seconds);
+        double before = 0, after = 0;
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            CHECK(closer.decisions[j].option.allotment == expected.decisions[j].option.allotment);
+            before += spread_cost(topology, expected.decisions[j].placement);
+            after += spread_cost(topology, closer.decisions[j].placement);
+        }
+        CHECK(after <= before);
+        far += before;
+        close += after;
+    }
+    CHECK(close < 0.95 * far);
 }
 
 TEST_CASE("a policy that returns NaN is named with job and option") {

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "allot.hpp"
+#include "contenders.hpp"
 #include "fit.hpp"
 #include "goodput/version.hpp"
 #include "plan.hpp"
@@ -60,12 +61,14 @@ int run(int argc, char** argv) {
         ->add_option("--policy-option", plan.policy_options,
                      "Setting of the policy, key=value; may be repeated")
         ->allow_extra_args(false);
-    plan_app
-        ->add_option(
-            "--models", plan.models,
-            "published: Pollux's seven parameters, fitted to each GPU type alone, and Sia's projection "
-            "to others; refined: models of all GPU types of a job together")
-        ->capture_default_str();
+    plan_app->add_option(
+        "--models", plan.models,
+        "published: Pollux's seven parameters, fitted to each GPU type alone, and Sia's projection "
+        "to others; refined: models of all GPU types of a job together; if left out refined for goodput "
+        "and goodput-declared, published for the others");
+    plan_app->add_flag("--explain", plan.explain,
+                       "Add \"why\" to every job of the plan: why it has what it has, and what would change "
+                       "that");
     plan_app->footer(lines_footer + "\nWhat a line says is then forgotten as if it had not been read.");
 
     cli::ReplayCommand replay;
@@ -78,11 +81,20 @@ int run(int argc, char** argv) {
     replay_app->add_option("--cluster", replay.cluster,
                            "Nodes by GPU type, TYPE:NODESxGPUS,...; default aws:6x4,dgx-ext:2x8,rtx:3x8");
     replay_app
-        ->add_option(
-            "--policy", replay.policies,
-            "One or more of " + std::string(cli::policy_names) + ", separated by commas; all if left out")
+        ->add_option("--policy", replay.policies,
+                     "One or more of " + cli::contender_names() + ", separated by commas; all if left out")
         ->delimiter(',')
         ->allow_extra_args(false);
+    replay_app->add_option(
+        "--models", replay.models,
+        "How jobs learn their speed: as in Sia's public simulator (published), the same model "
+        "fitted exactly (separate), or models of all GPU types together (refined); if left out "
+        "refined for sia-refined, goodput and goodput-declared, published for the others");
+    replay_app
+        ->add_option("--moves", replay.moves,
+                     "What other nodes of the same shape cost a job: nothing (free) or a restart")
+        ->check(CLI::IsMember({"free", "restart"}))
+        ->capture_default_str();
     replay_app->add_option(
         "--events", replay.events,
         "CSV file: time,event,subject,gpu_type,gpus; what happens on the way: job_fails, node_fails, "
@@ -97,8 +109,15 @@ int run(int argc, char** argv) {
     replay_app->add_option("--seed", replay.seed, "Breaks ties between equal values; 0: as they come")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
-    replay_app->add_option("--report", replay.report, "HTML file: who held which GPUs when");
-    replay_app->add_flag("--json", replay.json, "One JSON document a policy and line instead of a table");
+    replay_app->add_option("--report", replay.report,
+                           "HTML file: figures, completion times, who held which GPUs when, prices");
+    CLI::Option* json =
+        replay_app->add_flag("--json", replay.json, "One JSON document a policy and line instead of a table");
+    replay_app
+        ->add_flag("--jobs", replay.jobs,
+                   "Add \"completions\" to --json: name, completion_h (hours from submission to completion) "
+                   "and restarts of every job")
+        ->needs(json);
     replay_app->footer(
         "JCT: job completion time, hours from submission to completion. rho: that over what the job\n"
         "would take alone with a share 1/N of the cluster, N being the average number of jobs during\n"

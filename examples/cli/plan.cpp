@@ -10,6 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "goodput/place/topology_placer.hpp"
+#include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/job_history.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "json_lines.hpp"
@@ -36,19 +38,20 @@ public:
     void take_in(Round& round) {
         before_.clear();
         for (std::size_t j = 0; j < round.samples.size(); ++j) {
-            if (round.samples[j].empty()) continue;
-            const std::string& name = round.snapshot.jobs[j].name;
+            const goodput::Job& job = round.snapshot.jobs[j];
+            const std::string& name = job.name;
             goodput::JobHistory& history = history_of(name);
+            const bool begins = refined() && !history.begun();
+            if (round.samples[j].empty() && !begins) continue;
             before_.emplace_back(name, history);
+            if (begins) history.begin(job);
             for (const NewSample& sample : round.samples[j])
                 history.add(sample.gpu_type, sample.sample, name);
         }
     }
     void refit(Round& round) {
-        for (std::size_t j = 0; j < round.samples.size(); ++j)
-            if (!round.samples[j].empty())
-                std::visit([&](auto& histories) { histories.refit(round.snapshot.jobs[j].name); },
-                           histories_);
+        for (const goodput::Job& job : round.snapshot.jobs)
+            std::visit([&](auto& histories) { histories.refit(job.name); }, histories_);
     }
     void give_models(goodput::Snapshot& snapshot) {
         for (const goodput::Job& job : snapshot.jobs) snapshot.models.push_back(history_of(job.name).model());
@@ -74,6 +77,7 @@ public:
     }
 
 private:
+    bool refined() const { return std::holds_alternative<goodput::RefinedJobHistories>(histories_); }
     goodput::JobHistory& history_of(const std::string& name) {
         return std::visit([&](auto& histories) -> goodput::JobHistory& { return histories.of(name); },
                           histories_);
@@ -122,7 +126,8 @@ Json answer_for(const goodput::Job& job, const goodput::Decision& decision, cons
     return answer;
 }
 
-Json answer(const goodput::Snapshot& snapshot, const goodput::Plan& plan, const Milliseconds& milliseconds) {
+Json answer_of(const goodput::Snapshot& snapshot, const goodput::Plan& plan,
+               const Milliseconds& milliseconds) {
     Json jobs = Json::array();
     for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
         jobs.push_back(answer_for(snapshot.jobs[j], plan.decisions[j], snapshot.cluster));
@@ -148,9 +153,17 @@ Json answer(const goodput::Snapshot& snapshot, const goodput::Plan& plan, const 
     return answer;
 }
 
+/// Adds to every entry of the plan why it is as it is.
+template <class S>
+void add_explanations(const S& scheduler, const goodput::Snapshot& snapshot, Json& jobs) {
+    const auto explanations = explain_plan(scheduler, snapshot);
+    for (std::size_t j = 0; j < explanations.size(); ++j)
+        jobs[j]["why"] = explanations[j].report(snapshot.cluster);
+}
+
 template <class P>
-int serve_rounds(P policy, bool refined) {
-    goodput::Scheduler<P> scheduler(std::move(policy));
+int serve_rounds(P policy, bool refined, bool explain) {
+    goodput::Scheduler<P, goodput::TopologyPlacer<>> scheduler(std::move(policy));
     Memory memory(refined);
     return serve_lines(std::cin, std::cout, [&](const Json& document) {
         Round round = read_round(document, memory.gpu_types());
@@ -161,6 +174,7 @@ int serve_rounds(P policy, bool refined) {
             memory.refit(round);
             milliseconds.fit = stopwatch.lap();
             memory.give_models(round.snapshot);
+            scheduler.placer().set_topology(std::move(round.topology));
             stopwatch.lap();
             const goodput::Plan& plan = scheduler.plan(round.snapshot, [&](goodput::Step step) {
                 switch (step) {
@@ -175,8 +189,10 @@ int serve_rounds(P policy, bool refined) {
                         break;
                 }
             });
+            Json answer = answer_of(round.snapshot, plan, milliseconds);
+            if (explain) add_explanations(scheduler, round.snapshot, answer["plan"]);
             memory.keep(round.snapshot);
-            return answer(round.snapshot, plan, milliseconds);
+            return answer;
         } catch (...) {
             memory.undo();
             throw;
@@ -187,11 +203,16 @@ int serve_rounds(P policy, bool refined) {
 }  // namespace
 
 int run_plan(const PlanCommand& command) {
-    const bool refined = command.models == "refined";
-    if (!refined && command.models != "published")
-        goodput::bad_input("plan", "--models", command.models, "published or refined");
-    return with_policy(command.policy, command.policy_options,
-                       [&](auto policy) { return serve_rounds(std::move(policy), refined); });
+    // Our own policies rely on models that know every GPU type.
+    const std::string models = !command.models.empty()                 ? command.models
+                               : command.policy.starts_with("goodput") ? "refined"
+                                                                       : "published";
+    const bool refined = models == "refined";
+    if (!refined && models != "published")
+        goodput::bad_input("plan", "--models", models, "published or refined");
+    return with_policy(command.policy, command.policy_options, [&](auto policy) {
+        return serve_rounds(std::move(policy), refined, command.explain);
+    });
 }
 
 }  // namespace cli

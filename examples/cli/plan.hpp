@@ -9,7 +9,8 @@ namespace cli {
 struct PlanCommand {
     std::string policy = "sia";
     std::vector<std::string> policy_options{};  ///< key=value
-    std::string models = "published";           ///< or "refined"
+    std::string models{};                       ///< "published" or "refined"; empty: as suits the policy
+    bool explain = false;                       ///< add to every job why it has what it has
 };
 
 /// `goodput plan`: scheduling rounds from standard input. Returns the exit status; refuses unknown policies,

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
+#include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/las.hpp"
 #include "goodput/policy/optimus.hpp"
 #include "goodput/policy/pollux.hpp"
@@ -27,18 +28,8 @@
 namespace cli {
 
 /// What a user may ask for; unknown names and settings are refused with the list of the known ones.
-inline constexpr std::string_view policy_names = "sia, pollux, optimus, tiresias, las, fifo, srtf";
-
-/// The same, one by one.
-inline std::vector<std::string> all_policy_names() {
-    std::vector<std::string> names;
-    for (std::size_t begin = 0; begin < policy_names.size();) {
-        const std::size_t end = std::min(policy_names.find(", ", begin), policy_names.size());
-        names.emplace_back(policy_names.substr(begin, end - begin));
-        begin = end + 2;
-    }
-    return names;
-}
+inline constexpr std::string_view policy_names =
+    "sia, goodput, goodput-declared, pollux, optimus, tiresias, las, fifo, srtf";
 
 /// What `--policy-option name=value` sets.
 template <class P>
@@ -80,6 +71,11 @@ inline void read(std::string_view subject, std::string_view name, const std::str
 }
 
 template <class P, auto Member>
+void set_undeclared(P& policy, std::string_view subject, std::string_view name, const std::string& value) {
+    read(subject, name, value, policy.undeclared.*Member);
+}
+
+template <class P, auto Member>
 void set(P& policy, std::string_view subject, std::string_view name, const std::string& value) {
     read(subject, name, value, policy.*Member);
 }
@@ -114,7 +110,7 @@ P configured(P policy, std::string_view name, std::initializer_list<Setting<P>> 
 template <class Use>
 auto with_policy(std::string_view name, std::span<const std::string> settings, Use use) {
     using namespace goodput;
-    using cli::detail::configured, cli::detail::set;
+    using cli::detail::configured, cli::detail::set, cli::detail::set_undeclared;
     if (name == "sia")
         return use(configured<Sia>({}, name,
                                    {{"p", set<Sia, &Sia::fairness_power>},
@@ -122,6 +118,24 @@ auto with_policy(std::string_view name, std::span<const std::string> settings, U
                                     {"rounding", set<Sia, &Sia::rounding>},
                                     {"largest", set<Sia, &Sia::largest>}},
                                    settings));
+    if (name == "goodput")
+        return use(configured<GoodputPolicy>({}, name,
+                                             {{"p", set<GoodputPolicy, &GoodputPolicy::fairness_power>},
+                                              {"restart", set<GoodputPolicy, &GoodputPolicy::restart_weight>},
+                                              {"growth", set<GoodputPolicy, &GoodputPolicy::noise_growth>},
+                                              {"noise", set<GoodputPolicy, &GoodputPolicy::initial_noise>}},
+                                             settings));
+    if (name == "goodput-declared") {
+        using Declared = DeclaredGoodputPolicy;
+        return use(
+            configured<Declared>({}, name,
+                                 {{"p", set_undeclared<Declared, &GoodputPolicy::fairness_power>},
+                                  {"restart", set_undeclared<Declared, &GoodputPolicy::restart_weight>},
+                                  {"growth", set_undeclared<Declared, &GoodputPolicy::noise_growth>},
+                                  {"noise", set_undeclared<Declared, &GoodputPolicy::initial_noise>},
+                                  {"slowdown", set<Declared, &Declared::usual_slowdown>}},
+                                 settings));
+    }
     if (name == "pollux")
         return use(configured<Pollux>(
             {}, name,

@@ -1,147 +1,67 @@
 #include "replay.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <fstream>
 #include <iostream>
 #include <span>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "embedded.hpp"
+#include "any_policy.hpp"
+#include "contenders.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/sim/metrics.hpp"
-#include "goodput/sim/replay.hpp"
 #include "json_lines.hpp"
 #include "policies.hpp"
-#include "profiles.hpp"
-#include "progress.hpp"
+#include "replay_under.hpp"
 #include "report.hpp"
-#include "stopwatch.hpp"
+#include "scene.hpp"
 #include "ties.hpp"
-#include "workload.hpp"
 
 namespace cli {
 
 namespace {
 
-/// Everything that a replay is made of but the policy.
-struct Scene {
-    goodput::Cluster cluster{};
-    std::vector<std::string> names{};  ///< of the applications
-    std::vector<goodput::Application> applications{};
-    std::vector<goodput::Submission> submissions{};
-    std::vector<goodput::Event> events{};
-    std::vector<goodput::FairShare> shares{};  ///< by application, of the cluster as it is at first
-    std::string title{};
-};
-
-/// The embedded GPU type that goes by that name; the measurements published with Sia name machines.
-std::string type_behind(const std::string& name) {
-    if (name == "aws") return "T4";
-    if (name == "dgx-ext") return "A100";
-    if (name == "rtx") return "2080Ti";
-    return name;
+template <class Policy>
+PolicyReplay replay_with(Models models, const Policy& policy, const std::string& name, const Scene& scene,
+                         const ReplayCommand& command) {
+    switch (models) {
+        case Models::separate:
+            return replay_with_separate_models(policy, name, scene, command);
+        case Models::refined:
+            return replay_with_refined_models(policy, name, scene, command);
+        case Models::published:
+            break;
+    }
+    return replay_with_published_models(policy, name, scene, command);
 }
 
-/// The embedded applications of those names, with the cluster's GPU types in its order.
-std::vector<goodput::Application> embedded_models(std::span<const std::string> names,
-                                                  const goodput::Cluster& cluster) {
-    const std::vector<goodput::Application> all = embedded_applications();
-    const std::vector<std::string> types = embedded_cluster().gpu_types;
-    std::string known;
-    for (const std::string& type : types) known += (known.empty() ? "" : ", ") + type;
-    std::vector<std::size_t> type_indices;
-    for (const std::string& type : cluster.gpu_types) {
-        const auto found = std::find(types.begin(), types.end(), type_behind(type));
-        if (found == types.end())
-            goodput::bad_input("cluster", "GPU type", "'" + type + "'",
-                               "one of " + known + " (or give --profiles)");
-        type_indices.push_back(static_cast<std::size_t>(found - types.begin()));
-    }
-    std::vector<goodput::Application> applications;
-    for (const std::string& name : names) {
-        const auto found = std::find_if(all.begin(), all.end(),
-                                        [&](const goodput::Application& a) { return a.name == name; });
-        if (found == all.end())
-            throw std::runtime_error("there is no embedded application '" + name + "': give --profiles");
-        goodput::Application application = *found;
-        application.types.clear();
-        for (const std::size_t type : type_indices) application.types.push_back(found->types[type]);
-        applications.push_back(std::move(application));
-    }
-    return applications;
+PolicyReplay replay_contender(const Contender& contender, const Scene& scene, const ReplayCommand& command) {
+    return with_policy(contender.policy, {}, [&]<class P>(P policy) {
+        const WithTiesBroken<P> with_ties{.policy = std::move(policy), .seed = command.seed};
+        return replay_with(contender.models, any_policy(with_ties), std::string(contender.name), scene,
+                           command);
+    });
 }
 
-Scene make_scene(const ReplayCommand& command) {
-    Scene scene;
-    if (!command.cluster.empty())
-        scene.cluster = parse_cluster(command.cluster);
-    else if (!command.profiles.empty())
-        scene.cluster = parse_cluster("aws:6x4,dgx-ext:2x8,rtx:3x8");
-    else
-        scene.cluster = embedded_cluster();
-    if (command.workload.empty()) {
-        scene.submissions = embedded_workload();
-        for (const goodput::Application& application : embedded_applications())
-            scene.names.push_back(application.name);
-    } else {
-        Workload workload = read_workload(command.workload);
-        scene.submissions = std::move(workload.submissions);
-        scene.names = std::move(workload.applications);
+/// How every job fared, by submission.
+Json jobs_of(const PolicyReplay& replay, const Scene& scene) {
+    Json jobs = Json::array();
+    for (std::size_t i = 0; i < scene.submissions.size(); ++i) {
+        const goodput::JobOutcome& outcome = replay.result.jobs[i];
+        Json job;
+        job["name"] = scene.submissions[i].name;
+        if (outcome.completed_seconds)
+            job["completion_h"] = (*outcome.completed_seconds - outcome.submitted_seconds) / 3600;
+        else
+            job["completion_h"] = nullptr;
+        job["restarts"] = outcome.restarts;
+        jobs.push_back(std::move(job));
     }
-    const std::size_t types = scene.cluster.gpu_types.size();
-    if (!command.events.empty()) scene.events = read_events(command.events, scene.cluster, scene.submissions);
-    scene.applications = command.profiles.empty()
-                             ? embedded_models(scene.names, scene.cluster)
-                             : read_applications(command.profiles, scene.names, scene.cluster.gpu_types);
-    for (std::size_t type = types; type < scene.cluster.gpu_types.size(); ++type)
-        if (std::all_of(scene.applications.begin(), scene.applications.end(), [&](const auto& application) {
-                return application.types[type].max_atomic_batch == 0;
-            }))
-            throw std::runtime_error(command.events + ": gpu_type is '" + scene.cluster.gpu_types[type] +
-                                     "', but must be one that an application was measured on");
-    scene.shares = goodput::fair_shares(scene.applications, scene.cluster);
-    const std::size_t slash = command.workload.find_last_of('/') + 1;
-    scene.title =
-        "Replay of " + (command.workload.empty() ? "the embedded workload" : command.workload.substr(slash));
-    return scene;
-}
-
-template <goodput::Policy P>
-PolicyReplay replay_under(P policy, const std::string& name, const Scene& scene,
-                          const ReplayCommand& command) {
-    goodput::ReplayOptions options;
-    options.interval_seconds = command.interval_seconds;
-    options.checkpoint_seconds = command.checkpoint_seconds;
-    options.events = scene.events;
-    // A year after the last submission whoever waits would wait for ever.
-    options.last_second =
-        (scene.submissions.empty() ? 0 : scene.submissions.back().time_seconds) + 365 * 86400.0;
-    PolicyReplay replay;
-    replay.policy = name;
-    std::vector<double> milliseconds;
-    ProgressBar progress(name);
-    replay.result = goodput::replay(
-        scene.cluster, scene.applications, scene.submissions,
-        WithTiesBroken<P>{.policy = std::move(policy), .seed = command.seed}, options,
-        [&](double now, const goodput::Snapshot& snapshot, auto make_plan) {
-            const Stopwatch stopwatch;
-            make_plan();
-            milliseconds.push_back(stopwatch.milliseconds());
-            replay.policy_seconds += milliseconds.back() / 1000;
-            const auto submitted =
-                std::upper_bound(scene.submissions.begin(), scene.submissions.end(), now,
-                                 [](double time, const auto& job) { return time < job.time_seconds; });
-            progress.show(
-                static_cast<std::size_t>(submitted - scene.submissions.begin()) - snapshot.jobs.size(),
-                scene.submissions.size());
-        });
-    replay.metrics = goodput::metrics_of(replay.result, scene.submissions, scene.shares);
-    replay.milliseconds_median = goodput::quantile(milliseconds, 0.5);
-    replay.milliseconds_p99 = goodput::quantile(milliseconds, 0.99);
-    return replay;
+    return jobs;
 }
 
 Json json_of(const PolicyReplay& replay) {
@@ -211,10 +131,7 @@ goodput::Cluster with_added_nodes(const Scene& scene) {
 int run_replay(const ReplayCommand& command) {
     goodput::require_positive("--interval", "seconds", command.interval_seconds);
     goodput::require_positive("--checkpoint", "seconds", command.checkpoint_seconds);
-    std::vector<std::string> policies = command.policies;
-    if (policies.empty()) policies = all_policy_names();
-    for (const std::string& policy : policies)
-        with_policy(policy, {}, [](auto) {});  // known, before anything runs
+    const std::vector<Contender> chosen = chosen_contenders(command.policies, command.models);
     const Scene scene = make_scene(command);
     std::ofstream report;
     if (!command.report.empty()) {
@@ -223,15 +140,17 @@ int run_replay(const ReplayCommand& command) {
     }
 
     std::vector<PolicyReplay> replays;
-    for (const std::string& name : policies) {
-        replays.push_back(with_policy(
-            name, {}, [&](auto policy) { return replay_under(std::move(policy), name, scene, command); }));
-        if (command.json) write_line(std::cout, json_of(replays.back()));
+    for (const Contender& contender : chosen) {
+        replays.push_back(replay_contender(contender, scene, command));
+        if (!command.json) continue;
+        Json json = json_of(replays.back());
+        if (command.jobs) json["completions"] = jobs_of(replays.back(), scene);
+        write_line(std::cout, json);
     }
     if (!command.json) write_tables(std::cout, replays);
     std::cout.flush();
     if (report.is_open()) {
-        write_report(report, scene.title, with_added_nodes(scene), scene.names, scene.submissions, replays);
+        write_report(report, {scene.title, with_added_nodes(scene), scene.names, scene.submissions}, replays);
         report.flush();
         if (!report) throw std::runtime_error(command.report + ": cannot be written");
     }

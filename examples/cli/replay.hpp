@@ -12,12 +12,15 @@ struct ReplayCommand {
     std::string profiles{};               ///< folder; empty: embedded
     std::string cluster{};                ///< empty: the one that goes with the profiles
     std::vector<std::string> policies{};  ///< empty: all
+    std::string models{};                 ///< empty: those that go with each policy
+    std::string moves = "free";           ///< or "restart": what other nodes of the same shape cost
     std::string events{};                 ///< CSV file; empty: nothing happens
     double checkpoint_seconds = 1800;
     double interval_seconds = 60;
     std::uint64_t seed = 0;  ///< breaks ties between equal values
     std::string report{};    ///< HTML file; empty: none
     bool json = false;
+    bool jobs = false;  ///< with `json`: how every job fared
 };
 
 /// `goodput replay`: what a trace of jobs comes to under each policy. Returns the exit status.

@@ -1,42 +1,31 @@
 #ifndef GOODPUT_EXAMPLES_CLI_REPORT_HPP
 #define GOODPUT_EXAMPLES_CLI_REPORT_HPP
 
-// A replay under several policies as one page that needs nothing else: a table of the figures, and for each
-// policy who held which GPUs when, one lane a GPU type.
+// A replay under several policies as one page that needs nothing else: tables of the figures, how long jobs
+// took, two policies side by side, restarts, and for each policy who held which GPUs when and what a GPU was
+// worth. Everything is drawn in the file; its script adds what answers the pointer.
 
 #include <iosfwd>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "figures.hpp"
 #include "goodput/core/cluster.hpp"
-#include "goodput/sim/metrics.hpp"
-#include "goodput/sim/replay.hpp"
+#include "goodput/sim/application.hpp"
 
 namespace cli {
 
-/// One policy's replay.
-struct PolicyReplay {
-    std::string policy{};
-    goodput::ReplayResult result{};
-    goodput::ReplayMetrics metrics{};
-    double milliseconds_median = 0;  ///< that the policy took a round
-    double milliseconds_p99 = 0;
-    double policy_seconds = 0;  ///< of all rounds together
+/// What was replayed.
+struct ReplayedTrace {
+    std::string title{};
+    goodput::Cluster cluster{};  ///< with all nodes that are there at some time
+    std::span<const std::string> applications{};
+    std::span<const goodput::Submission> submissions{};
 };
 
-/// One figure of a replay as text, under its name.
-struct Figure {
-    const char* name;
-    std::string (*text)(const PolicyReplay& replay);
-};
-/// The tables of figures, each with the policy first.
-std::span<const std::span<const Figure>> figure_tables();
-
-/// Writes the page (HTML with SVG).
-void write_report(std::ostream& out, const std::string& title, const goodput::Cluster& cluster,
-                  std::span<const std::string> applications, std::span<const goodput::Submission> submissions,
-                  std::span<const PolicyReplay> replays);
+/// Writes the page. Equal input gives equal bytes.
+void write_report(std::ostream& out, const ReplayedTrace& trace, std::span<const PolicyReplay> replays);
 
 }  // namespace cli
 

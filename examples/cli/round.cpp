@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -24,6 +25,7 @@ public:
         for (std::size_t t = 0; t < gpu_types.size(); ++t) types_.emplace(gpu_types[t], t);
         round_.snapshot.time_seconds = line["time_s"].number();
         line["nodes"].for_each([&](const Field& node) { read_node(node); });
+        make_topology();
         free_.reserve(cluster().nodes.size());
         for (const goodput::Node& node : cluster().nodes) free_.push_back(node.gpus);
         line["jobs"].for_each([&](const Field& job) { read_job(job); });
@@ -58,7 +60,25 @@ private:
         if (!nodes_.try_emplace(name, cluster().nodes.size()).second) about["name"].refuse("given only once");
         const std::string type = about["gpu_type"].text();
         const int gpus = about["gpus"].count(1, most_gpus);
-        cluster().nodes.push_back({name, type_of(type), gpus});
+        const Field drained = about["drained"];
+        cluster().nodes.push_back({name, type_of(type), gpus, drained.given() && drained.boolean()});
+        const auto name_of = [&](const Field& where) { return where.given() ? where.text() : std::string(); };
+        where_.emplace_back(name_of(about["zone"]), name_of(about["rack"]));
+    }
+
+    /// Racks and zones, as far as nodes name them. Those without a name stand together; a rack is one of its
+    /// zone. Fewer zones come before fewer racks.
+    void make_topology() {
+        std::map<std::pair<std::string, std::string>, std::size_t> racks;
+        std::map<std::string, std::size_t> zones;
+        goodput::TopologyLevel rack{"rack", 1, {}},
+            zone{"zone", 1.0 + static_cast<double>(where_.size()), {}};
+        for (const auto& where : where_) {
+            rack.domain_of.push_back(racks.try_emplace(where, racks.size()).first->second);
+            zone.domain_of.push_back(zones.try_emplace(where.first, zones.size()).first->second);
+        }
+        if (racks.size() > 1) round_.topology.levels.push_back(std::move(rack));
+        if (zones.size() > 1) round_.topology.levels.push_back(std::move(zone));
     }
 
     void read_job(const Field& field) {
@@ -89,6 +109,8 @@ private:
             job.remaining_examples = remaining.number_at_least(0);
         if (const Field preemptible = about["preemptible"]; preemptible.given())
             job.preemptible = preemptible.boolean();
+        if (const Field restarting = about["restarting"]; restarting.given())
+            job.restarting = restarting.boolean();
         if (const Field placement = about["placement"]; placement.given()) read_placement(placement, job);
         std::vector<NewSample> samples;
         if (const Field given = about["samples"]; given.given())
@@ -130,6 +152,9 @@ private:
             limits.min_atomic_batch = range[std::size_t{0}].count(1, most_examples);
             limits.max_atomic_batch = range[1].count(limits.min_atomic_batch, most_examples);
         }
+        if (const Field rates = batch["rate"]; rates.given())
+            for (const auto& [type, rate] : rates.fields())
+                limits_of(job, type_of(type)).reference_rate = rate.number_at_least(0);
     }
 
     /// Where the job runs. One that has lost a node holds nothing any more, unless it may not be stopped.
@@ -170,6 +195,7 @@ private:
     Round round_;
     std::map<std::string, std::size_t> types_;
     std::map<std::string, std::size_t> nodes_;
+    std::vector<std::pair<std::string, std::string>> where_;  ///< by node: zone and rack, "" where not given
     std::set<std::string> jobs_;
     std::vector<int> free_;  ///< by node: GPUs that no job placed so far holds
 };

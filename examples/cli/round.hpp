@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "goodput/place/topology.hpp"
 #include "goodput/schedule/snapshot.hpp"
 #include "json_fields.hpp"
 
@@ -21,6 +22,7 @@ struct NewSample {
 struct Round {
     goodput::Snapshot snapshot{};                   ///< without models
     std::vector<std::vector<NewSample>> samples{};  ///< by job
+    goodput::Topology topology{};                   ///< racks and zones, where nodes name several
 };
 
 /// Reads a round. `gpu_types`: the names met so far, whose order stays as it is; new ones follow, in the

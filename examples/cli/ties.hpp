@@ -58,6 +58,10 @@ struct WithTiesBroken {
                                 std::size_t gpu_type) const requires goodput::GrowthLimit<P> {
         return policy.most_gpus(job, model, gpu_type);
     }
+    [[nodiscard]] auto expected_gradient(
+        const goodput::Job& job) const requires goodput::GradientForecast<P> {
+        return policy.expected_gradient(job);
+    }
 };
 
 }  // namespace cli

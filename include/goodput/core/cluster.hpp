@@ -22,8 +22,8 @@ struct Node {
 };
 
 /// The healthy nodes now. A node that is lost, or drained at once, is simply left out; one that is drained
-/// gently stays, marked as such, until its jobs have gone. It counts in its pool: whoever allots should take
-/// what is free on it off the capacity.
+/// gently stays, marked as such, until its jobs have gone. It counts in its pool: whoever allots should offer
+/// what is open (schedule/open_nodes.hpp).
 struct Cluster {
     std::vector<std::string> gpu_types{};
     std::vector<Node> nodes{};

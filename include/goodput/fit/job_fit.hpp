@@ -41,11 +41,12 @@ public:
 
     /// Fits `types[t]` to `samples_of(t)`, a range of the measurements on GPU type t (empty where there are
     /// none); `changed(t)` says whether they differ from those of the last call with these `types`. Without
-    /// any measurement of the job on any type nothing happens. Refuses bad samples (std::invalid_argument
-    /// naming `subject`).
+    /// any measurement of the job on any type nothing happens. `reference_batch`: the atomic batch at which
+    /// half of the computing time is expected to be constant; 0: the geometric mean of the samples'. Refuses
+    /// bad samples (std::invalid_argument naming `subject`).
     template <class SamplesOf, class Changed>
-    void operator()(SamplesOf samples_of, std::span<TypeFit> types, std::string_view subject,
-                    Changed changed) {
+    void operator()(SamplesOf samples_of, std::span<TypeFit> types, std::string_view subject, Changed changed,
+                    double reference_batch = 0) {
         double log_batches = 0, count = 0;
         std::size_t measured = 0;
         for (std::size_t t = 0; t < types.size(); ++t) {
@@ -59,7 +60,7 @@ public:
         }
         if (measured == 0) return;
         RefinedFitOptions options;
-        options.reference_batch = std::exp(log_batches / count);
+        options.reference_batch = reference_batch > 0 ? reference_batch : std::exp(log_batches / count);
         options.subject = subject;
         options.prior = population_.prior();
         for (std::size_t t = 0; t < types.size(); ++t) {

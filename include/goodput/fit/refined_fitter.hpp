@@ -119,10 +119,11 @@ void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, cons
     const Line line = line_of_computing();
     detail::DenseVector x;
     if (warm) x = warm_start(*options.start);
-    fit.reference_batch = options.reference_batch > 0
-                              ? options.reference_batch
-                              : std::exp(log_batches / static_cast<double>(samples.size()));
+    const double middle_batch = std::exp(log_batches / static_cast<double>(samples.size()));
+    fit.reference_batch = options.reference_batch > 0 ? options.reference_batch : middle_batch;
     fit.reference_seconds = line.at(fit.reference_batch);
+    // One batch alone has no slope: the prior's, half of the time at the reference batch.
+    if (line.slope == 0) fit.reference_seconds *= 2 / (1 + middle_batch / fit.reference_batch);
     fit.prior = options.prior;
     fit.samples = static_cast<int>(samples.size());
     fit.iterations = fit.stragglers = 0;

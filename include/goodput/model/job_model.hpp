@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -70,6 +71,12 @@ public:
     /// `options`: those of one job, their allotments set, options of one GPU type side by side. An option
     /// that no batch plan fits gets goodput 0. Allotments must hold whole replicas of the job's GPU type.
     void operator()(const Job& job, const JobModel& model, std::span<Option> options) {
+        (*this)(job, model, options, job.gradient);
+    }
+    /// The same with other gradient statistics than the job's present ones: what it will be like later.
+    void operator()(const Job& job, const JobModel& model, std::span<Option> options,
+                    const std::optional<GradientStatistics>& gradient) {
+        gradient_ = gradient;
         for (std::size_t first = 0; first < options.size();) {
             std::size_t last = first;
             while (last < options.size() &&
@@ -154,7 +161,7 @@ private:
         const std::size_t type = options.front().allotment.gpu_type;
         const BatchLimits limits = batch_limits(job, type);
         const NoiseScaleEfficiency efficiency{static_cast<double>(job.initial_batch),
-                                              job.gradient.value_or(GradientStatistics{})};
+                                              gradient_.value_or(GradientStatistics{})};
         shapes_.clear();
         for (const Option& option : options) shapes_.push_back(replica_shape(job, option));
         plans_.assign(options.size(), BestPlan{});
@@ -165,7 +172,7 @@ private:
                     for (std::size_t i = 0; i < options.size(); ++i)
                         plans_[i] =
                             pipeline_plan(job, pipeline, efficiency, shapes_[i], limits, model.last_plan);
-                } else if (job.adaptivity == Adaptivity::batch && job.gradient) {
+                } else if (job.adaptivity == Adaptivity::batch && gradient_) {
                     best_batch_plans(throughput, efficiency, shapes_, limits, std::span<BestPlan>(plans_));
                 } else {
                     for (std::size_t i = 0; i < options.size(); ++i)
@@ -219,6 +226,7 @@ private:
         }
     }
 
+    std::optional<GradientStatistics> gradient_;
     std::vector<Shape> shapes_;
     std::vector<BestPlan> plans_;
 };

@@ -95,6 +95,7 @@ PlacementResult TopologyPlacer<Inner>::place(const Cluster& cluster,
     PlacementResult result = inner_.place(cluster, requests);
     validate(topology_, cluster);
     spread_ = {};
+    if (topology_.levels.empty()) return result;
     free_ = free_gpus(cluster, result.placements);
     available_.assign(cluster.nodes.size(), 0);
     double below = 0;  // the costs less the bounds of all roaming jobs

@@ -10,10 +10,16 @@
 //   all jobs' options are worth beside each other (queues)        void value_round(round, rows)
 //
 // Options worth 0 or less are not given, except what a job must keep. The allotment step maximises the sum of
-// the values. A policy may also have `int most_gpus(job, model, gpu_type)`: larger options are not offered
-// this round.
+// the values. A policy may also have
+//
+//   int most_gpus(job, model, gpu_type)                           larger options are not offered this round
+//   optional<GradientStatistics> expected_gradient(job)           options are valued with these instead of
+//   the
+//                                                                 present ones; the plan itself keeps to
+//                                                                 those
 
 #include <concepts>
+#include <optional>
 #include <span>
 
 #include "goodput/core/cluster.hpp"
@@ -64,6 +70,12 @@ concept Policy = OptionPolicy<P> || RowPolicy<P> || RoundPolicy<P>;
 template <class P>
 concept GrowthLimit = requires(const P& policy, const Job& job, const JobModel& model, std::size_t gpu_type) {
     { policy.most_gpus(job, model, gpu_type) } -> std::convertible_to<int>;
+};
+
+/// A policy that looks ahead to the gradient statistics that a job will have while it holds what it is given.
+template <class P>
+concept GradientForecast = requires(const P& policy, const Job& job) {
+    { policy.expected_gradient(job) } -> std::convertible_to<std::optional<GradientStatistics>>;
 };
 
 /// Lets a policy of any of the three forms fill all rows.

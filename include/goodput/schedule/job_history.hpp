@@ -16,8 +16,10 @@
 #include <variant>
 #include <vector>
 
+#include "goodput/core/job.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/job_fit.hpp"
+#include "goodput/fit/published_fit.hpp"
 #include "goodput/fit/throughput_fit.hpp"
 #include "goodput/model/job_model.hpp"
 
@@ -34,10 +36,7 @@ public:
     /// validate(ThroughputSample)).
     void add(std::size_t gpu_type, const ThroughputSample& sample, std::string_view subject) {
         validate(sample, subject);
-        if (gpu_type >= types_.size()) {
-            types_.resize(gpu_type + 1);
-            model_.types.resize(gpu_type + 1);
-        }
+        grow(gpu_type + 1);
         OfType& type = types_[gpu_type];
         TypeModel& model = model_.types[gpu_type];
         model.most_replicas = std::max(model.most_replicas, sample.shape.gpus);
@@ -63,6 +62,23 @@ public:
         average_in(known->sync_seconds, sample.sync_seconds);
     }
 
+    /// Takes in what is known before the first run, for refined models: a declared rate counts as a
+    /// measurement of one replica at its largest batch, and the initial batch is taken as one at which a GPU
+    /// is about half as fast as at its largest. Only the first call counts.
+    void begin(const Job& job) {
+        if (begun()) return;
+        reference_batch_ = job.initial_batch;
+        grow(job.types.size());
+        for (std::size_t t = 0; t < job.types.size(); ++t) {
+            const TypeLimits& limits = job.types[t];
+            if (!(limits.reference_rate > 0) || limits.max_atomic_batch == 0) continue;
+            const double seconds = limits.max_atomic_batch / limits.reference_rate;
+            add(t, {{1, 1}, {limits.max_atomic_batch, 0}, seconds, 0}, job.name);
+        }
+    }
+
+    [[nodiscard]] bool begun() const { return reference_batch_ > 0; }
+
     /// Fits the models whose measurements changed, of the published form.
     void refit(ThroughputFitter& fitter, std::string_view subject) {
         for (std::size_t t = 0; t < types_.size(); ++t) {
@@ -78,6 +94,15 @@ public:
         }
     }
 
+    /// The same as Sia's public simulator does.
+    void refit(PublishedFitter& fitter, std::string_view subject) {
+        for (std::size_t t = 0; t < types_.size(); ++t) {
+            if (!types_[t].changed) continue;
+            model_.types[t].throughput = fitter.fit(types_[t].samples, subject);
+            types_[t].changed = false;
+        }
+    }
+
     /// Fits refined models of all types if any measurement changed.
     template <class Backend>
     void refit(JobFitter<Backend>& fitter, std::string_view subject) {
@@ -85,7 +110,8 @@ public:
             return;
         fits_.resize(types_.size());
         fitter([&](std::size_t t) -> std::span<const ThroughputSample> { return types_[t].samples; },
-               std::span<TypeFit>(fits_), subject, [&](std::size_t t) { return types_[t].changed; });
+               std::span<TypeFit>(fits_), subject, [&](std::size_t t) { return types_[t].changed; },
+               reference_batch_);
         for (std::size_t t = 0; t < types_.size(); ++t) {
             model_.types[t].throughput = fits_[t].fit.model;
             model_.types[t].fitted = true;
@@ -111,6 +137,11 @@ private:
         bool changed = false;
         bool fitted = false;
     };
+    void grow(std::size_t gpu_types) {
+        if (gpu_types <= types_.size()) return;
+        types_.resize(gpu_types);
+        model_.types.resize(gpu_types);
+    }
     static void forget_one(OfType& type) {
         std::map<Shape, int> count;
         for (const ThroughputSample& sample : type.samples) ++count[sample.shape];
@@ -124,6 +155,7 @@ private:
 
     std::vector<OfType> types_;
     std::vector<TypeFit> fits_;
+    double reference_batch_ = 0;  ///< see begin(); 0: that of the measurements
     JobModel model_;
 };
 

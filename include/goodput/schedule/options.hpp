@@ -25,13 +25,19 @@ template <class MostGpus>
 void append_options(const Job& job, std::span<const Pool> pools, MostGpus most_gpus,
                     std::vector<Option>& options);
 
+/// Puts what the job holds in its place among its options, which begin at `first`, unless it is there: if it
+/// is a shape of the pools and no larger than most_gpus(gpu_type), or if there is no other option.
+template <class MostGpus>
+void insert_held(const Job& job, const Allotment& held, std::span<const Pool> pools, MostGpus most_gpus,
+                 std::size_t first, std::vector<Option>& options);
+
 namespace detail {
 
 /// Calls visit(shape) for the shapes of a job on a pool.
 template <class Visit>
 void for_each_shape(const Job& job, const Pool& pool, Visit visit) {
     const TypeLimits& limits = job.types[pool.gpu_type];
-    if (limits.max_atomic_batch == 0) return;
+    if (limits.max_atomic_batch == 0 || pool.nodes.empty()) return;
     const int nodes =
         std::min(static_cast<int>(std::min<std::size_t>(pool.nodes.size(), 1 << 20)), limits.max_nodes);
     const int size = pool.gpus_per_node;
@@ -73,6 +79,21 @@ void append_options(const Job& job, std::span<const Pool> pools, MostGpus most_g
             if (shape.gpus == fewest)
                 options.push_back({{pool.gpu_type, pool.gpus_per_node, shape}, {}, 0, Knowledge::unknown});
         });
+}
+
+template <class MostGpus>
+void insert_held(const Job& job, const Allotment& held, std::span<const Pool> pools, MostGpus most_gpus,
+                 std::size_t first, std::vector<Option>& options) {
+    const std::size_t pool = find_pool(pools, held.gpu_type, held.gpus_per_node);
+    if (held.empty() || pool == pools.size()) return;
+    if (options.size() > first && held.shape.gpus > most_gpus(held.gpu_type)) return;
+    bool is_shape = false;
+    detail::for_each_shape(job, pools[pool], [&](Shape shape) { is_shape |= shape == held.shape; });
+    const auto place = std::lower_bound(
+        options.begin() + static_cast<std::ptrdiff_t>(first), options.end(), held,
+        [](const Option& option, const Allotment& allotment) { return option.allotment < allotment; });
+    if (!is_shape || (place != options.end() && place->allotment == held)) return;
+    options.insert(place, {held, {}, 0, Knowledge::unknown});
 }
 
 }  // namespace goodput

@@ -17,6 +17,7 @@
 #include "goodput/place/least_moves.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/sia.hpp"
+#include "goodput/schedule/open_nodes.hpp"
 #include "goodput/schedule/options.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
@@ -24,7 +25,8 @@ namespace goodput {
 
 /// Makes plans round after round. Keeps buffers and the last prices; nothing else carries over from one
 /// snapshot to the next.
-template <Policy P = Sia, Placer NodePlacer = LeastMovesPlacer, class Solver = Allotter<>>
+template <Policy P = Sia, Placer NodePlacer = LeastMovesPlacer, class Solver = Allotter<>,
+          class Predictor = GoodputPredictor>
 class Scheduler {
 public:
     explicit Scheduler(P policy = P(), AllotOptions options = {}, NodePlacer placer = NodePlacer(),
@@ -43,21 +45,45 @@ public:
     template <class AfterStep>
     const Plan& plan(const Snapshot& snapshot, AfterStep step) {
         validate(snapshot.cluster);
-        pools_ = pools_of(snapshot.cluster);
         check_jobs(snapshot);
-        const Round round{snapshot.time_seconds, snapshot.cluster, pools_};
+        open_.find(snapshot.cluster, snapshot.jobs);
+        const Round round = round_of(snapshot);
         make_options(snapshot, round);
         value_options(snapshot, round);
         step(Step::value);
-        const AllotResult& allotted = solver_(problem_, options_);
+        allotted_ = solver_(problem_, options_);
         step(Step::allot);
-        take_over(snapshot, allotted);
+        take_over(snapshot);
         place(snapshot);
         step(Step::place);
         return plan_;
     }
     const Plan& plan(const Snapshot& snapshot) {
         return plan(snapshot, [](Step) {});
+    }
+
+    /// The placer, for what it may be told between two plans (TopologyPlacer::set_topology).
+    [[nodiscard]] NodePlacer& placer() { return placer_; }
+
+    /// The last plan, and what it was made from: the pools that prices and resources are of, without their
+    /// drained nodes; the allotment problem with its solution (not that of the plan for a job that found no
+    /// nodes).
+    [[nodiscard]] const Plan& last_plan() const { return plan_; }
+    [[nodiscard]] std::span<const Pool> pools() const { return open_.pools(); }
+    [[nodiscard]] const AllotmentProblem& problem() const { return problem_; }
+    [[nodiscard]] const AllotResult& allotted() const { return allotted_; }
+    [[nodiscard]] const P& policy() const { return policy_; }
+
+    /// The last plan's snapshot as the policy saw it.
+    [[nodiscard]] Round round_of(const Snapshot& snapshot) const {
+        return {snapshot.time_seconds, snapshot.cluster, open_.used_pools()};
+    }
+    /// Most GPUs of a type that the policy offers a job this round.
+    [[nodiscard]] int most_gpus(const Snapshot& snapshot, std::size_t job, std::size_t gpu_type) const {
+        if constexpr (GrowthLimit<P>)
+            return static_cast<int>(policy_.most_gpus(snapshot.jobs[job], model_of(snapshot, job), gpu_type));
+        else
+            return std::numeric_limits<int>::max();
     }
 
     /// The options and values that the last plan chose from, for the job of that index.
@@ -77,9 +103,18 @@ private:
             bad_input("snapshot", "number of models", snapshot.models.size(),
                       "0 or the number of jobs, " + text_of(jobs.size()));
         by_name_.clear();
+        held_gpus_.assign(snapshot.cluster.nodes.size(), 0);
         for (const Job& job : jobs) {
             validate(job, snapshot.cluster);
             by_name_.push_back(&job);
+            for (const NodeShare& share : job.placement) {
+                const Node& node = snapshot.cluster.nodes[share.node];
+                int& held = held_gpus_[share.node];
+                if (share.gpus > node.gpus - held)
+                    bad_input("job '" + job.name + "'", "placement on node '" + node.name + "'", share.gpus,
+                              "at most the " + text_of(node.gpus - held) + " GPUs that jobs before it leave");
+                held += share.gpus;
+            }
             if (job.keeps_what_it_holds() && allotment_of(job.placement, snapshot.cluster).empty())
                 bad_input("job '" + job.name + "'", "placement",
                           std::string_view("over nodes of several GPU types or sizes"),
@@ -105,20 +140,20 @@ private:
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             const Job& job = snapshot.jobs[j];
             const JobModel& model = model_of(snapshot, j);
+            const auto most_gpus = [&](std::size_t type) { return this->most_gpus(snapshot, j, type); };
             if (job.keeps_what_it_holds()) {
                 options_flat_.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
             } else {
-                append_options(
-                    job, pools_,
-                    [&](std::size_t type) {
-                        if constexpr (GrowthLimit<P>)
-                            return static_cast<int>(policy_.most_gpus(job, model, type));
-                        else
-                            return std::numeric_limits<int>::max();
-                    },
-                    options_flat_);
+                append_options(job, pools(), most_gpus, options_flat_);
+                if (open_.may_stay_on_drained(j))
+                    insert_held(job, round.held_by(job), open_.used_pools(), most_gpus, first_.back(),
+                                options_flat_);
             }
-            predict_(job, model, std::span<Option>(options_flat_).subspan(first_.back()));
+            const std::span<Option> options = std::span<Option>(options_flat_).subspan(first_.back());
+            if constexpr (GradientForecast<P>)
+                predict_(job, model, options, policy_.expected_gradient(job));
+            else
+                predict_(job, model, options);
             first_.push_back(options_flat_.size());
         }
     }
@@ -132,9 +167,10 @@ private:
         value_rows(policy_, round, std::span<const Row>(rows_));
         problem_.clear();
         problem_.capacity.clear();
-        for (const Pool& pool : pools_) problem_.capacity.push_back(pool.gpus());
+        for (const Pool& pool : pools()) problem_.capacity.push_back(pool.gpus());
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             const bool must = snapshot.jobs[j].keeps_what_it_holds();
+            const Allotment held = round.held_by(snapshot.jobs[j]);
             problem_.add_job(must);
             for (std::size_t k = first_[j]; k < first_[j + 1]; ++k) {
                 if (!std::isfinite(values_[k]))
@@ -142,34 +178,38 @@ private:
                               "value of " + describe(snapshot.cluster, options_flat_[k].allotment),
                               values_[k], "finite");
                 const bool offered = must || options_flat_[k].goodput > 0;
+                const Allotment& allotment = options_flat_[k].allotment;
+                const int gpus = allotment == held ? open_.gpus_to_keep(j) : allotment.occupied_gpus();
                 problem_.add_option(offered ? values_[k] : 0,
-                                    {Use{pool_of(options_flat_[k].allotment),
-                                         static_cast<double>(options_flat_[k].allotment.occupied_gpus())}});
+                                    {Use{pool_of(allotment), static_cast<double>(gpus)}});
             }
         }
     }
 
     [[nodiscard]] std::uint32_t pool_of(const Allotment& allotment) const {
-        return static_cast<std::uint32_t>(find_pool(pools_, allotment.gpu_type, allotment.gpus_per_node));
+        return static_cast<std::uint32_t>(find_pool(pools(), allotment.gpu_type, allotment.gpus_per_node));
     }
 
-    void take_over(const Snapshot& snapshot, const AllotResult& allotted) {
-        if (allotted.status == AllotStatus::infeasible)
+    void take_over(const Snapshot& snapshot) {
+        if (allotted_.status == AllotStatus::infeasible)
             bad_input("snapshot", "placements of jobs that keep what they hold",
                       std::string_view("more GPUs than there are"), "within the cluster");
-        plan_.objective = allotted.objective;
-        plan_.bound = allotted.bound;
-        plan_.status = allotted.status;
+        plan_.objective = allotted_.objective;
+        plan_.bound = allotted_.bound;
+        plan_.status = allotted_.status;
         plan_.prices.clear();
-        for (std::size_t p = 0; p < pools_.size(); ++p)
-            plan_.prices.push_back({pools_[p].gpu_type, pools_[p].gpus_per_node, allotted.prices[p]});
+        for (std::size_t p = 0; p < pools().size(); ++p)
+            plan_.prices.push_back({pools()[p].gpu_type, pools()[p].gpus_per_node, allotted_.prices[p]});
         plan_.decisions.resize(snapshot.jobs.size());
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             Decision& decision = plan_.decisions[j];
             decision = {};
-            if (const std::size_t choice = allotted.choice[j]; choice != no_option) {
+            if (const std::size_t choice = allotted_.choice[j]; choice != no_option) {
                 decision.option = options_of(j)[choice];
                 decision.value = values_of(j)[choice];
+                // Valued by what is to come, run by what is.
+                if constexpr (GradientForecast<P>)
+                    predict_(snapshot.jobs[j], model_of(snapshot, j), std::span<Option>(&decision.option, 1));
             } else {
                 decision.verdict = why_not(snapshot, j);
             }
@@ -199,24 +239,19 @@ private:
         }
     }
 
-    [[nodiscard]] static std::string describe(const Cluster& cluster, const Allotment& allotment) {
-        return text_of(allotment.shape.gpus) + " " + cluster.gpu_types[allotment.gpu_type] + " on " +
-               text_of(allotment.shape.nodes) + (allotment.shape.nodes == 1 ? " node" : " nodes");
-    }
-
     /// Why a job gets nothing: no option at all, or none worth its price.
     [[nodiscard]] Verdict why_not(const Snapshot& snapshot, std::size_t j) const {
         const Job& job = snapshot.jobs[j];
         const std::span<const Option> options = options_of(j);
         if (options.empty())
-            return {Outcome::impossible, "no healthy nodes could hold " + text_of(job.min_gpus) + " to " +
+            return {Outcome::impossible, "no open nodes could hold " + text_of(job.min_gpus) + " to " +
                                              text_of(job.max_gpus) + " GPUs of a type that it can use"};
         std::size_t best = options.size();
         double best_reduced = -std::numeric_limits<double>::infinity(), best_price = 0;
         for (std::size_t k = 0; k < options.size(); ++k) {
             if (options[k].goodput <= 0) continue;
-            const double price =
-                plan_.prices[pool_of(options[k].allotment)].price * options[k].allotment.occupied_gpus();
+            const Use use = problem_.uses(j, k).front();
+            const double price = allotted_.prices[use.resource] * use.units;
             if (values_of(j)[k] - price <= best_reduced) continue;
             best_reduced = values_of(j)[k] - price;
             best_price = price;
@@ -240,10 +275,12 @@ private:
     AllotOptions options_;
     NodePlacer placer_;
     Solver solver_;
-    GoodputPredictor predict_;
+    Predictor predict_;
     AllotmentProblem problem_;
-    std::vector<Pool> pools_;
+    AllotResult allotted_;
+    OpenNodes open_;
     std::vector<const Job*> by_name_;
+    std::vector<int> held_gpus_;  // by node
     std::vector<Option> options_flat_;
     std::vector<std::size_t> first_{0};
     std::vector<double> values_;

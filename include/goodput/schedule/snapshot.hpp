@@ -63,6 +63,12 @@ struct Plan {
     }
 };
 
+/// An allotment in words: "8 A100 on 1 node".
+[[nodiscard]] inline std::string describe(const Cluster& cluster, const Allotment& allotment) {
+    return text_of(allotment.shape.gpus) + " " + cluster.gpu_types[allotment.gpu_type] + " on " +
+           text_of(allotment.shape.nodes) + (allotment.shape.nodes == 1 ? " node" : " nodes");
+}
+
 /// The steps of a plan, for whoever times them.
 enum class Step { value, allot, place };
 

@@ -37,10 +37,10 @@ struct ApplicationOnType {
         const double step = model.step_seconds(compute, model.sync_seconds(shape));
         return {step, step - compute};
     }
-    /// Most examples a GPU can hold in that shape.
+    /// Most examples a GPU can really hold in that shape; the job declares max_atomic_batch for all shapes.
     [[nodiscard]] int largest_batch(Shape shape) const {
         const auto* table = std::get_if<TabulatedThroughput>(&truth);
-        return table ? std::min(table->max_atomic_batch(shape), max_atomic_batch) : max_atomic_batch;
+        return table ? table->max_atomic_batch(shape) : max_atomic_batch;
     }
 };
 

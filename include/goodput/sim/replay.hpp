@@ -21,12 +21,12 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/fit/throughput_fit.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
 #include "goodput/sim/application.hpp"
 #include "goodput/sim/events.hpp"
+#include "goodput/sim/modelling.hpp"
 #include "goodput/sim/running_job.hpp"
 
 namespace goodput {
@@ -89,16 +89,16 @@ inline constexpr bool runs_rigid_jobs = requires {
 /// and nodes and options that are not positive (std::invalid_argument); Scheduler::plan's exceptions pass
 /// through. The cluster lists every GPU type that nodes may be added of, those without nodes at the start,
 /// too.
-template <Policy P, class Observe>
+template <class Modelling = SeparateModels, Policy P, class Observe>
 ReplayResult replay(const Cluster& cluster, std::span<const Application> applications,
                     std::span<const Submission> submissions, P policy, const ReplayOptions& options,
                     Observe observe);
 
-template <Policy P>
+template <class Modelling = SeparateModels, Policy P>
 ReplayResult replay(const Cluster& cluster, std::span<const Application> applications,
                     std::span<const Submission> submissions, P policy, const ReplayOptions& options = {}) {
-    return replay(cluster, applications, submissions, std::move(policy), options,
-                  [](double, const Snapshot&, auto make_plan) { make_plan(); });
+    return replay<Modelling>(cluster, applications, submissions, std::move(policy), options,
+                             [](double, const Snapshot&, auto make_plan) { make_plan(); });
 }
 
 namespace detail {
@@ -159,17 +159,18 @@ private:
 
 }  // namespace detail
 
-template <Policy P, class Observe>
+template <class Modelling, Policy P, class Observe>
 ReplayResult replay(const Cluster& cluster, std::span<const Application> applications,
                     std::span<const Submission> submissions, P policy, const ReplayOptions& options,
                     Observe observe) {
     detail::validate_replay(cluster, applications, submissions, options);
-    Scheduler<P> scheduler(std::move(policy), options.allot);
-    ThroughputFitter fitter;
-    std::vector<RunningJob> jobs;
+    Scheduler<P, LeastMovesPlacer, Allotter<>, typename Modelling::Predictor> scheduler(std::move(policy),
+                                                                                        options.allot);
+    Modelling modelling;
+    std::vector<RunningJob<Modelling>> jobs;
     jobs.reserve(submissions.size());
     for (const Submission& submission : submissions)
-        jobs.emplace_back(submission, applications[submission.application], runs_rigid_jobs<P>,
+        jobs.emplace_back(submission, applications[submission.application], modelling, runs_rigid_jobs<P>,
                           options.most_gpus_per_job, options.checkpoint_seconds);
     const std::vector<std::size_t> order = detail::order_of(submissions);
     detail::Timeline timeline(cluster, options.events, submissions);
@@ -186,12 +187,12 @@ ReplayResult replay(const Cluster& cluster, std::span<const Application> applica
         now += options.interval_seconds;
         const std::span<const detail::Happening> happenings = timeline.until(now);
         for (const std::size_t index : active) {
-            RunningJob& job = jobs[index];
+            RunningJob<Modelling>& job = jobs[index];
             double at = begin, left = options.interval_seconds;
             for (const detail::Happening& happening : happenings) {
                 if (!timeline.strikes(happening, index, job.placement())) continue;
                 const double until_then = std::clamp(happening.time_seconds - at, 0.0, left);
-                job.advance(at, until_then, fitter);
+                job.advance(at, until_then);
                 at = happening.time_seconds;
                 left -= until_then;
                 if (job.complete()) break;
@@ -202,7 +203,7 @@ ReplayResult replay(const Cluster& cluster, std::span<const Application> applica
                     recorder.set(index, {}, at, result.segments);
                 }
             }
-            job.advance(at, left, fitter);
+            job.advance(at, left);
             if (!job.complete()) continue;
             recorder.set(index, {}, *job.completion_seconds(), result.segments);
             job.release();
@@ -244,7 +245,7 @@ ReplayResult replay(const Cluster& cluster, std::span<const Application> applica
     }
     for (std::size_t index = 0; index < jobs.size(); ++index) {
         recorder.set(index, {}, now, result.segments);
-        const RunningJob& job = jobs[index];
+        const RunningJob<Modelling>& job = jobs[index];
         result.jobs.push_back({job.submission().time_seconds, job.completion_seconds(), job.restarts(),
                                job.gpu_seconds(), job.migrations(), job.failures(), job.done()});
     }

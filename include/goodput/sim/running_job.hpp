@@ -43,13 +43,16 @@ inline BatchPlan share_of(int total, Shape shape, const BatchLimits& limits) {
 
 }  // namespace detail
 
+template <class Modelling>
 class RunningJob {
 public:
-    /// `rigid`: runs with the GPUs and the batch size that its owner asked for.
-    RunningJob(const Submission& submission, const Application& application, bool rigid, int most_gpus,
-               double checkpoint_seconds = std::numeric_limits<double>::infinity())
+    /// `modelling` is shared by all jobs of a replay and has to outlive them. `rigid`: runs with the GPUs and
+    /// the batch size that its owner asked for.
+    RunningJob(const Submission& submission, const Application& application, Modelling& modelling, bool rigid,
+               int most_gpus, double checkpoint_seconds = std::numeric_limits<double>::infinity())
         : submission_(&submission),
           application_(&application),
+          modelling_(&modelling),
           rigid_(rigid),
           checkpoint_seconds_(checkpoint_seconds),
           history_(application.types.size()) {
@@ -70,6 +73,7 @@ public:
             limits.reference_rate = type.reference_rate;
             job_.types.push_back(limits);
         }
+        modelling.begin(history_, job_);
     }
 
     [[nodiscard]] bool complete() const { return completion_.has_value(); }
@@ -82,10 +86,15 @@ public:
     [[nodiscard]] const Allotment& held() const { return held_; }
     [[nodiscard]] double gpu_seconds() const { return job_.attained_gpu_seconds; }
     [[nodiscard]] const Placement& placement() const { return job_.placement; }
+    /// How it trains; empty while it holds nothing.
+    [[nodiscard]] BatchPlan plan() const { return plan_; }
+    /// Epochs that are complete.
+    [[nodiscard]] std::size_t epoch() const { return epoch_; }
     /// The part of its work that is done, from 0 to 1.
     [[nodiscard]] double done() const { return progress_ / application_->curve.total_progress(); }
     [[nodiscard]] const Submission& submission() const { return *submission_; }
     [[nodiscard]] const JobModel& model() const { return history_.model(); }
+    [[nodiscard]] const JobHistory& history() const { return history_; }
 
     /// The job as the policy sees it now.
     [[nodiscard]] const Job& view() {
@@ -97,7 +106,7 @@ public:
     }
 
     /// Trains for `seconds` from `begin` on. The GPUs count as used for all of it, whatever happens within.
-    void advance(double begin, double seconds, ThroughputFitter& fitter) {
+    void advance(double begin, double seconds) {
         if (held_.empty()) return;
         job_.attained_gpu_seconds += held_.shape.gpus * seconds;
         double now = begin, left = seconds;
@@ -110,7 +119,7 @@ public:
             const GradientStatistics gradient = application_->curve.gradient(total, epoch_);
             const StepSeconds times = on_type().seconds(held_.shape, plan_.atomic_batch);
             gradient_ = gradient;
-            measure(times, fitter);
+            measure(times);
             const double efficiency =
                 NoiseScaleEfficiency{static_cast<double>(job_.initial_batch), gradient}.efficiency(total);
             const double gain = efficiency * total / job_.initial_batch;
@@ -219,30 +228,25 @@ private:
         });
     }
 
-    void measure(StepSeconds times, ThroughputFitter& fitter) {
+    void measure(StepSeconds times) {
         if (history_.has_measured(held_.gpu_type, held_.shape, plan_.atomic_batch)) return;
         history_.add(held_.gpu_type, {held_.shape, plan_, times.step, times.sync}, job_.name);
-        history_.refit(fitter, job_.name);
+        modelling_->refit(history_, job_.name);
     }
 
     /// The batch plan of largest goodput by the job's own model, or the initial batch while it has none for
     /// this GPU type.
     void choose_batch() {
         const Shape shape = held_.shape;
-        const int largest =
-            std::min(on_type().largest_batch(shape), job_.types[held_.gpu_type].max_atomic_batch);
         const BatchLimits limits{job_.initial_batch, application_->curve.max_batch(),
-                                 on_type().min_atomic_batch, largest, job_.single_gpu_accumulates};
+                                 on_type().min_atomic_batch, on_type().largest_batch(shape),
+                                 job_.single_gpu_accumulates};
         const TypeModel& model = history_.model().types[held_.gpu_type];
         BestPlan best;
         if (!rigid_ && gradient_ && model.most_replicas > 0)
-            best = std::visit(
-                [&](const auto& throughput) {
-                    const auto initial_batch = static_cast<double>(job_.initial_batch);
-                    return best_batch_plan(throughput, NoiseScaleEfficiency{initial_batch, *gradient_}, shape,
-                                           limits);
-                },
-                model.throughput);
+            best = modelling_->best_plan(
+                model, NoiseScaleEfficiency{static_cast<double>(job_.initial_batch), *gradient_}, shape,
+                limits);
         plan_ = best.goodput > 0
                     ? best.plan
                     : detail::share_of(rigid_ ? job_.target_batch : job_.initial_batch, shape, limits);
@@ -250,6 +254,7 @@ private:
 
     const Submission* submission_;
     const Application* application_;
+    Modelling* modelling_;
     bool rigid_;
     double checkpoint_seconds_;
     Job job_;

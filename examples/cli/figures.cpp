@@ -1,0 +1,56 @@
+#include "figures.hpp"
+
+#include "markup.hpp"
+
+namespace cli {
+
+std::string Figure::text(const PolicyReplay& replay) const {
+    return value ? fixed(value(replay), digits) + unit : replay.policy;
+}
+
+std::string best_text(const Figure& figure, std::span<const PolicyReplay> replays) {
+    if (figure.better == Better::neither || replays.empty()) return {};
+    const PolicyReplay* best = &replays.front();
+    bool differ = false;
+    for (const PolicyReplay& replay : replays) {
+        const double value = figure.value(replay), best_value = figure.value(*best);
+        differ = differ || figure.text(replay) != figure.text(*best);
+        if (figure.better == Better::lower ? value < best_value : value > best_value) best = &replay;
+    }
+    return differ ? figure.text(*best) : std::string();
+}
+
+std::span<const std::span<const Figure>> figure_tables() {
+    using Of = const PolicyReplay&;
+    using enum Better;
+    static constexpr Figure policy{"policy", nullptr};
+    static constexpr Figure times[]{
+        policy,
+        {"jobs", [](Of of) { return static_cast<double>(of.metrics.jobs); }},
+        {"completed", [](Of of) { return static_cast<double>(of.metrics.completed); }, 0, "", higher},
+        {"average JCT h", [](Of of) { return of.metrics.average_hours; }, 3, "", lower},
+        {"median JCT h", [](Of of) { return of.metrics.median_hours; }, 3, "", lower},
+        {"99 % JCT h", [](Of of) { return of.metrics.p99_hours; }, 3, "", lower},
+        {"makespan h", [](Of of) { return of.metrics.makespan_hours; }, 2, "", lower},
+        {"GPU h/job", [](Of of) { return of.metrics.gpu_hours_per_job; }, 3, "", lower},
+        {"restarts/job", [](Of of) { return of.metrics.restarts_per_job; }, 2, "", lower},
+        {"policy ms median", [](Of of) { return of.milliseconds_median; }, 3, "", lower, true},
+        {"policy ms 99 %", [](Of of) { return of.milliseconds_p99; }, 3, "", lower, true},
+    };
+    static constexpr Figure uses[]{
+        policy,
+        {"queueing h", [](Of of) { return of.metrics.queueing_hours; }, 3, "", lower},
+        {"rho mean", [](Of of) { return of.metrics.rho_mean; }, 2, "", lower},
+        {"rho 99 %", [](Of of) { return of.metrics.rho_p99; }, 2, "", lower},
+        {"rho > 1", [](Of of) { return 100 * of.metrics.rho_above_one; }, 1, " %", lower},
+        {"utilisation", [](Of of) { return 100 * of.metrics.utilisation; }, 1, " %", higher},
+        {"effective GPUs", [](Of of) { return of.metrics.effective_gpus; }, 2, "", higher},
+        {"migrations/job", [](Of of) { return of.metrics.migrations_per_job; }, 2, "", lower},
+        {"failures/job", [](Of of) { return of.metrics.failures_per_job; }, 2, "", lower},
+        {"policy s", [](Of of) { return of.policy_seconds; }, 3, "", lower, true},
+    };
+    static constexpr std::span<const Figure> tables[]{times, uses};
+    return tables;
+}
+
+}  // namespace cli

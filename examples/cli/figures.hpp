@@ -1,0 +1,49 @@
+#ifndef GOODPUT_EXAMPLES_CLI_FIGURES_HPP
+#define GOODPUT_EXAMPLES_CLI_FIGURES_HPP
+
+// A replay and the figures by which policies are compared, for the terminal and for the page.
+
+#include <span>
+#include <string>
+
+#include "goodput/sim/metrics.hpp"
+#include "goodput/sim/replay.hpp"
+#include "round_record.hpp"
+
+namespace cli {
+
+/// One policy's replay.
+struct PolicyReplay {
+    std::string policy{};
+    goodput::ReplayResult result{};
+    goodput::ReplayMetrics metrics{};
+    RoundRecord rounds{};
+    double milliseconds_median = 0;  ///< that the policy took a round
+    double milliseconds_p99 = 0;
+    double policy_seconds = 0;  ///< of all rounds together
+};
+
+/// Which of two values of a figure is the better one.
+enum class Better { neither, lower, higher };
+
+/// One figure of a replay, under its name.
+struct Figure {
+    const char* name;
+    double (*value)(const PolicyReplay& replay);  ///< null: the policy's name
+    int digits = 0;
+    const char* unit = "";
+    Better better = Better::neither;
+    bool by_the_clock = false;  ///< differs from run to run
+
+    [[nodiscard]] std::string text(const PolicyReplay& replay) const;
+};
+
+/// The tables of figures, each with the policy first.
+std::span<const std::span<const Figure>> figure_tables();
+
+/// The text of the best value among several replays; empty where none is better than another.
+std::string best_text(const Figure& figure, std::span<const PolicyReplay> replays);
+
+}  // namespace cli
+
+#endif

@@ -1,0 +1,84 @@
+#include "markup.hpp"
+
+#include <array>
+#include <charconv>
+
+namespace cli {
+
+std::string escaped(std::string_view text) {
+    std::string result;
+    for (const char letter : text) {
+        switch (letter) {
+            case '&':
+                result += "&amp;";
+                break;
+            case '<':
+                result += "&lt;";
+                break;
+            case '>':
+                result += "&gt;";
+                break;
+            case '"':
+                result += "&quot;";
+                break;
+            case '\'':
+                result += "&#39;";
+                break;
+            default:
+                // Other control characters are no HTML.
+                result += static_cast<unsigned char>(letter) < 0x20 && letter != '\t' && letter != '\n'
+                              ? ' '
+                              : letter;
+        }
+    }
+    return result;
+}
+
+std::string quoted(std::string_view text) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string result = "\"";
+    for (const char letter : text) {
+        const auto code = static_cast<unsigned char>(letter);
+        // '<' could end the script element, or open a comment in it.
+        if (code < 0x20 || letter == '"' || letter == '\\' || letter == '<' || letter == '>' ||
+            letter == '&') {
+            result += "\\u00";
+            result += digits[code / 16];
+            result += digits[code % 16];
+        } else {
+            result += letter;
+        }
+    }
+    return result + '"';
+}
+
+std::string shortened(std::string_view text, std::size_t letters) {
+    const auto starts_letter = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
+    std::size_t count = 0, cut = text.size();
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        if (!starts_letter(text[at])) continue;
+        if (++count == letters) cut = at;
+    }
+    if (count <= letters) return std::string(text);
+    return std::string(text.substr(0, cut)) + "\xE2\x80\xA6";
+}
+
+std::string fixed(double value, int digits) {
+    std::array<char, 400> buffer;
+    const auto end =
+        std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, digits)
+            .ptr;
+    std::string text(buffer.data(), end);
+    if (text.starts_with('-') && text.find_first_not_of("-0.") == std::string::npos) text.erase(0, 1);
+    return text;
+}
+
+std::string trimmed(double value, int digits) {
+    std::string text = fixed(value, digits);
+    if (text.find('.') == std::string::npos) return text;
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.ends_with('.')) text.pop_back();
+    return text;
+}
+
+}  // namespace cli

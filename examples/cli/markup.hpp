@@ -1,0 +1,29 @@
+#ifndef GOODPUT_EXAMPLES_CLI_MARKUP_HPP
+#define GOODPUT_EXAMPLES_CLI_MARKUP_HPP
+
+// Text and numbers as they may stand in a page, the same in every locale.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace cli {
+
+/// Text as the content of an element or an attribute of HTML.
+std::string escaped(std::string_view text);
+
+/// Text as a string of JSON within a script element, quotes included.
+std::string quoted(std::string_view text);
+
+/// At most `letters` letters of a UTF-8 text, the last one an ellipsis if some were left out.
+std::string shortened(std::string_view text, std::size_t letters);
+
+/// That many digits after the point, and no negative zero.
+std::string fixed(double value, int digits);
+
+/// The same without zeros at the end, for coordinates.
+std::string trimmed(double value, int digits);
+
+}  // namespace cli
+
+#endif

@@ -1,0 +1,79 @@
+#ifndef GOODPUT_EXAMPLES_CLI_REPLAY_UNDER_HPP
+#define GOODPUT_EXAMPLES_CLI_REPLAY_UNDER_HPP
+
+// One replay under one policy. There is a source file for each modelling (replay_published.cpp and so on),
+// because each compiles a scheduler and a fit of its own.
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "any_policy.hpp"
+#include "figures.hpp"
+#include "goodput/sim/metrics.hpp"
+#include "goodput/sim/replay.hpp"
+#include "progress.hpp"
+#include "scene.hpp"
+#include "stopwatch.hpp"
+
+namespace cli {
+
+using AdaptivePolicy = AnyPolicy<false>;
+using RigidPolicy = AnyPolicy<true>;
+
+PolicyReplay replay_with_published_models(AdaptivePolicy policy, const std::string& name, const Scene& scene,
+                                          const ReplayCommand& command);
+PolicyReplay replay_with_published_models(RigidPolicy policy, const std::string& name, const Scene& scene,
+                                          const ReplayCommand& command);
+PolicyReplay replay_with_separate_models(AdaptivePolicy policy, const std::string& name, const Scene& scene,
+                                         const ReplayCommand& command);
+PolicyReplay replay_with_separate_models(RigidPolicy policy, const std::string& name, const Scene& scene,
+                                         const ReplayCommand& command);
+PolicyReplay replay_with_refined_models(AdaptivePolicy policy, const std::string& name, const Scene& scene,
+                                        const ReplayCommand& command);
+PolicyReplay replay_with_refined_models(RigidPolicy policy, const std::string& name, const Scene& scene,
+                                        const ReplayCommand& command);
+
+template <class Modelling, goodput::Policy P>
+PolicyReplay replay_under(P policy, const std::string& name, const Scene& scene,
+                          const ReplayCommand& command) {
+    goodput::ReplayOptions options;
+    options.interval_seconds = command.interval_seconds;
+    options.moves_restart = command.moves == "restart";
+    options.checkpoint_seconds = command.checkpoint_seconds;
+    options.events = scene.events;
+    // A year after the last submission whoever waits would wait for ever.
+    options.last_second =
+        (scene.submissions.empty() ? 0 : scene.submissions.back().time_seconds) + 365 * 86400.0;
+    PolicyReplay replay;
+    replay.policy = name;
+    std::vector<double> milliseconds;
+    RoundRecorder recorder(scene.submissions, options.moves_restart);
+    ProgressBar progress(name);
+    replay.result = goodput::replay<Modelling>(
+        scene.cluster, scene.applications, scene.submissions, std::move(policy), options,
+        [&](double now, const goodput::Snapshot& snapshot, auto make_plan) {
+            const Stopwatch stopwatch;
+            const goodput::Plan& plan = make_plan();
+            milliseconds.push_back(stopwatch.milliseconds());
+            replay.policy_seconds += milliseconds.back() / 1000;
+            recorder.note(snapshot, plan);
+            const auto submitted =
+                std::upper_bound(scene.submissions.begin(), scene.submissions.end(), now,
+                                 [](double time, const auto& job) { return time < job.time_seconds; });
+            progress.show(
+                static_cast<std::size_t>(submitted - scene.submissions.begin()) - snapshot.jobs.size(),
+                scene.submissions.size());
+        });
+    replay.rounds = recorder.record();
+    replay.metrics = goodput::metrics_of(replay.result, scene.submissions, scene.shares);
+    replay.milliseconds_median = goodput::quantile(milliseconds, 0.5);
+    replay.milliseconds_p99 = goodput::quantile(milliseconds, 0.99);
+    return replay;
+}
+
+}  // namespace cli
+
+#endif

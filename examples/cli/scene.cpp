@@ -1,0 +1,92 @@
+#include "scene.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include "embedded.hpp"
+#include "goodput/core/error.hpp"
+#include "profiles.hpp"
+#include "workload.hpp"
+
+namespace cli {
+
+namespace {
+
+/// The embedded GPU type that goes by that name; the measurements published with Sia name machines.
+std::string type_behind(const std::string& name) {
+    if (name == "aws") return "T4";
+    if (name == "dgx-ext") return "A100";
+    if (name == "rtx") return "2080Ti";
+    return name;
+}
+
+/// The embedded applications of those names, with the cluster's GPU types in its order.
+std::vector<goodput::Application> embedded_models(std::span<const std::string> names,
+                                                  const goodput::Cluster& cluster) {
+    const std::vector<goodput::Application> all = embedded_applications();
+    const std::vector<std::string> types = embedded_cluster().gpu_types;
+    std::string known;
+    for (const std::string& type : types) known += (known.empty() ? "" : ", ") + type;
+    std::vector<std::size_t> type_indices;
+    for (const std::string& type : cluster.gpu_types) {
+        const auto found = std::find(types.begin(), types.end(), type_behind(type));
+        if (found == types.end())
+            goodput::bad_input("cluster", "GPU type", "'" + type + "'",
+                               "one of " + known + " (or give --profiles)");
+        type_indices.push_back(static_cast<std::size_t>(found - types.begin()));
+    }
+    std::vector<goodput::Application> applications;
+    for (const std::string& name : names) {
+        const auto found = std::find_if(all.begin(), all.end(),
+                                        [&](const goodput::Application& a) { return a.name == name; });
+        if (found == all.end())
+            throw std::runtime_error("there is no embedded application '" + name + "': give --profiles");
+        goodput::Application application = *found;
+        application.types.clear();
+        for (const std::size_t type : type_indices) application.types.push_back(found->types[type]);
+        applications.push_back(std::move(application));
+    }
+    return applications;
+}
+
+}  // namespace
+
+Scene make_scene(const ReplayCommand& command) {
+    Scene scene;
+    if (!command.cluster.empty())
+        scene.cluster = parse_cluster(command.cluster);
+    else if (!command.profiles.empty())
+        scene.cluster = parse_cluster("aws:6x4,dgx-ext:2x8,rtx:3x8");
+    else
+        scene.cluster = embedded_cluster();
+    if (command.workload.empty()) {
+        scene.submissions = embedded_workload();
+        for (const goodput::Application& application : embedded_applications())
+            scene.names.push_back(application.name);
+    } else {
+        Workload workload = read_workload(command.workload);
+        scene.submissions = std::move(workload.submissions);
+        scene.names = std::move(workload.applications);
+    }
+    const std::size_t types = scene.cluster.gpu_types.size();
+    if (!command.events.empty()) scene.events = read_events(command.events, scene.cluster, scene.submissions);
+    scene.applications = command.profiles.empty()
+                             ? embedded_models(scene.names, scene.cluster)
+                             : read_applications(command.profiles, scene.names, scene.cluster.gpu_types);
+    for (std::size_t type = types; type < scene.cluster.gpu_types.size(); ++type)
+        if (std::all_of(scene.applications.begin(), scene.applications.end(), [&](const auto& application) {
+                return application.types[type].max_atomic_batch == 0;
+            }))
+            throw std::runtime_error(command.events + ": gpu_type is '" + scene.cluster.gpu_types[type] +
+                                     "', but must be one that an application was measured on");
+    scene.shares = goodput::fair_shares(scene.applications, scene.cluster);
+    const std::size_t slash = command.workload.find_last_of('/') + 1;
+    scene.title =
+        "Replay of " + (command.workload.empty() ? "the embedded workload" : command.workload.substr(slash));
+    return scene;
+}
+
+}  // namespace cli

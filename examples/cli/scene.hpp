@@ -1,0 +1,32 @@
+#ifndef GOODPUT_EXAMPLES_CLI_SCENE_HPP
+#define GOODPUT_EXAMPLES_CLI_SCENE_HPP
+
+#include <string>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/sim/application.hpp"
+#include "goodput/sim/events.hpp"
+#include "goodput/sim/fair_share.hpp"
+#include "replay.hpp"
+
+namespace cli {
+
+/// Everything that a replay is made of but the policy.
+struct Scene {
+    goodput::Cluster cluster{};
+    std::vector<std::string> names{};  ///< of the applications
+    std::vector<goodput::Application> applications{};
+    std::vector<goodput::Submission> submissions{};
+    std::vector<goodput::Event> events{};
+    std::vector<goodput::FairShare> shares{};  ///< by application, of the cluster as it is at first
+    std::string title{};
+};
+
+/// What the command names, read from files or embedded. std::invalid_argument for options that make no sense,
+/// std::runtime_error for files that do not.
+Scene make_scene(const ReplayCommand& command);
+
+}  // namespace cli
+
+#endif

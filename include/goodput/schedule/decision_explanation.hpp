@@ -1,0 +1,175 @@
+#ifndef GOODPUT_SCHEDULE_DECISION_EXPLANATION_HPP
+#define GOODPUT_SCHEDULE_DECISION_EXPLANATION_HPP
+
+// Why one job has what a plan gives it, in numbers and in one line of plain words. explain_plan.hpp makes
+// them.
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/core/shape.hpp"
+#include "goodput/core/verdict.hpp"
+#include "goodput/schedule/snapshot.hpp"
+
+namespace goodput {
+
+enum class DecisionReason {
+    best_offered,   ///< nothing that it is offered is worth more to it
+    priced_out,     ///< what it wanted costs more than what it got by more than it is worth more
+    no_room,        ///< the prices are not against what it wanted, but the others leave too little
+    within_gap,     ///< what it wanted would fit: the allotment is only proven to its gap, or not at all
+    keeps,          ///< it is restarting or not preemptible
+    not_placed,     ///< the allotment found no nodes
+    worth_nothing,  ///< the policy values none of its options above 0
+    no_batch_plan,  ///< no batch size respects its limits on any option
+    no_shape        ///< the open nodes have no shape that it may hold
+};
+
+/// Something that a job did not get.
+struct Alternative {
+    Allotment allotment{};
+    double value = 0;
+    double price = 0;  ///< of all GPUs that it takes
+    /// Price of one GPU of its pool below which the job would choose it, at most the present one.
+    double price_needed = 0;
+    /// Factor on its goodput with which the job would choose it, at least 1, rounded up to thousandths; none:
+    /// not even 1000 would do, or the policy does not value jobs one by one.
+    std::optional<double> goodput_needed{};
+    int gpus_short = 0;  ///< GPUs of its pool that are missing beside what the others hold
+
+    [[nodiscard]] bool worth_its_price() const { return value >= price - 1e-9 * (value + price); }
+};
+
+/// A larger shape that a job was not offered, because of its own limit, the policy's, or both.
+struct SizeLimit {
+    int gpus = 0;            ///< the shape's
+    int most_by_job = 0;     ///< GPUs that the job may have at most
+    int most_by_policy = 0;  ///< GPUs that the policy lets it grow to this round
+
+    [[nodiscard]] bool by_job() const { return gpus > most_by_job; }
+    [[nodiscard]] bool by_policy() const { return gpus > most_by_policy; }
+};
+
+/// Why a job has what it has.
+struct DecisionExplanation {
+    std::string job{};
+    DecisionReason reason = DecisionReason::best_offered;
+    Outcome outcome = Outcome::runs;
+    Allotment got{};  ///< empty: nothing
+    double value = 0;
+    double price = 0;
+    bool best_at_prices = false;       ///< nothing else has a larger value - price; nor has going without
+    bool on_drained = false;           ///< it stays on a drained node
+    bool restarting = false;           ///< keeps: the reason; else it is not preemptible
+    std::optional<SizeLimit> limit{};  ///< best_offered: why there was nothing larger in its pool
+    /// What it wanted most: chosen means better than all its other options. In priced_out, no_room,
+    /// within_gap.
+    std::optional<Alternative> wanted{};
+    /// A job that waits, priced out: nearest to its price. Chosen means better than going without.
+    std::optional<Alternative> nearest{};
+    double gap = 0;        ///< what the whole allotment may be worth less than the best
+    std::string detail{};  ///< worth_nothing, not_placed: the plan's own words
+    int fewest_gpus = 0;   ///< no_shape: what it may hold
+    int most_gpus = 0;
+    int largest_pool = 0;  ///< no_shape: most GPUs that one pool has open of a type that it can use
+
+    /// One line in plain words.
+    [[nodiscard]] std::string report(const Cluster& cluster) const;
+};
+
+namespace detail {
+
+/// Four digits, rounded down: a price that still does.
+inline std::string text_rounded_down(double number) {
+    if (!(number > 0)) return "0";
+    const double unit = std::pow(10.0, std::floor(std::log10(number)) - 3);
+    return rounded_text_of(std::floor(number / unit + 1e-6) * unit);
+}
+
+/// "at less than 0.12 per A100, or with 12% more goodput there"
+inline std::string ways_to(const Alternative& alternative, const std::string& type) {
+    std::string text = "at less than " + text_rounded_down(alternative.price_needed) + " per " + type;
+    if (!alternative.goodput_needed) return text;
+    const double percent = std::round((*alternative.goodput_needed - 1) * 1000) / 10;
+    return text + ", or with " + rounded_text_of(percent) + "% more goodput there,";
+}
+
+inline std::string proven_within(double gap) {
+    return "the allotment is proven to be within " + rounded_text_of(gap) + " of the best";
+}
+
+inline std::string text_of_limit(const SizeLimit& limit) {
+    std::string text;
+    if (limit.by_job()) text = "it may have at most " + text_of(limit.most_by_job);
+    if (limit.by_policy())
+        text += (text.empty() ? "the policy" : " and the policy") + std::string(" lets it grow to at most ") +
+                text_of(limit.most_by_policy) + " this round";
+    return text;
+}
+
+inline std::string room_needed(const Alternative& alternative, const std::string& type, double gap) {
+    if (alternative.gpus_short == 0) return "and there is room: " + proven_within(gap);
+    return "but the others leave too few: " + text_of(alternative.gpus_short) + " more " + type +
+           " would make room";
+}
+
+}  // namespace detail
+
+inline std::string DecisionExplanation::report(const Cluster& cluster) const {
+    const auto type_of = [&](const Alternative& a) { return cluster.gpu_types[a.allotment.gpu_type]; };
+    const auto worth = [&](const Alternative& a) {
+        return describe(cluster, a.allotment) + " would be worth " + rounded_text_of(a.value) + " to it";
+    };
+    std::string text;
+    if (outcome == Outcome::waits) text = "waits: ";
+    if (outcome == Outcome::impossible) text = "impossible: ";
+    if (!got.empty()) text = describe(cluster, got) + (on_drained ? ", where it stays on drained nodes" : "");
+    const std::string next = got.empty()      ? ""
+                             : best_at_prices ? ", its best choice at present prices; "
+                                              : "; ";
+    switch (reason) {
+        case DecisionReason::best_offered:
+            text += ": nothing that it is offered is worth more to it";
+            if (limit)
+                text += "; " + text_of(limit->gpus) + " are not offered, as " + detail::text_of_limit(*limit);
+            return text;
+        case DecisionReason::priced_out:
+            text += next + worth(*wanted) + ", but cost" + (wanted->allotment.shape.gpus == 1 ? "s " : " ") +
+                    rounded_text_of(wanted->price);
+            if (!nearest)
+                return text + ": " + detail::ways_to(*wanted, type_of(*wanted)) + " it would choose that";
+            text += "; nearest is " + describe(cluster, nearest->allotment) + ", worth " +
+                    rounded_text_of(nearest->value) + " at a price of " + rounded_text_of(nearest->price);
+            if (nearest->worth_its_price())
+                return text + ", " + detail::room_needed(*nearest, type_of(*nearest), gap);
+            return text + ": " + detail::ways_to(*nearest, type_of(*nearest)) +
+                   " it would rather run than wait";
+        case DecisionReason::no_room:
+            return text + next + worth(*wanted) + " at a price of " + rounded_text_of(wanted->price) + ", " +
+                   detail::room_needed(*wanted, type_of(*wanted), gap);
+        case DecisionReason::within_gap:
+            return text + next + worth(*wanted) +
+                   " and would fit beside the others: " + detail::proven_within(gap);
+        case DecisionReason::keeps:
+            return text + ": it keeps what it holds, being " +
+                   (restarting ? "in a restart" : "not preemptible");
+        case DecisionReason::not_placed:
+        case DecisionReason::worth_nothing:
+        case DecisionReason::no_batch_plan:
+            return text + detail;
+        case DecisionReason::no_shape:
+            break;
+    }
+    if (largest_pool == 0) return text + "no open node has GPUs of a type that it can use";
+    const std::string to = most_gpus > fewest_gpus ? " to " + text_of(most_gpus) : "";
+    return text + "no shape of " + text_of(fewest_gpus) + to +
+           " GPUs fits the open nodes of the types that it can use; the largest pool has " +
+           text_of(largest_pool);
+}
+
+}  // namespace goodput
+
+#endif

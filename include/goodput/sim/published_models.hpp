@@ -1,0 +1,99 @@
+#ifndef GOODPUT_SIM_PUBLISHED_MODELS_HPP
+#define GOODPUT_SIM_PUBLISHED_MODELS_HPP
+
+// Sia's public simulator to the letter, as the peer to compare with: its fit (fit/published_fit.hpp), its
+// grid of fifty batches (model/published_batch_grid.hpp), and what it expects of GPU types on which the job
+// has not run:
+//
+//     goodput_T(K) = goodput_S(K) * rate_T / rate_S         S: the first type, in the cluster's order, on
+//                                                           which the job has trained
+//
+// Before the first measurement every replica counts 1, whatever the type. Nothing else in the library needs
+// these rules: GoodputPredictor and SeparateModels or RefinedModels do the same better.
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "goodput/fit/published_fit.hpp"
+#include "goodput/model/job_model.hpp"
+#include "goodput/model/published_batch_grid.hpp"
+#include "goodput/schedule/job_history.hpp"
+
+namespace goodput {
+
+/// Fills in plan, goodput and knowledge of a job's options as the policy of Sia's public simulator does.
+/// Pipeline jobs and jobs with a fixed batch, which that replays otherwise, get GoodputPredictor's answers.
+class PublishedPredictor {
+public:
+    /// As GoodputPredictor, with models of the published form.
+    void operator()(const Job& job, const JobModel& model, std::span<Option> options) {
+        (*this)(job, model, options, job.gradient);
+    }
+    void operator()(const Job& job, const JobModel& model, std::span<Option> options,
+                    const std::optional<GradientStatistics>& gradient) {
+        std::size_t source = 0;
+        while (source < model.types.size() && model.types[source].most_replicas == 0) ++source;
+        const bool pipeline = std::any_of(job.types.begin(), job.types.end(),
+                                          [](const TypeLimits& type) { return type.gpus_per_replica > 1; });
+        if (source >= model.types.size() || pipeline || job.adaptivity != Adaptivity::batch || !gradient) {
+            general_(job, model, options, gradient);
+            return;
+        }
+        int source_node = std::numeric_limits<int>::max();
+        for (const Option& option : options)
+            if (option.allotment.gpu_type == source) source_node = option.allotment.gpus_per_node;
+        for (Option& option : options) {
+            const std::size_t type = option.allotment.gpu_type;
+            const bool own = type < model.types.size() && model.types[type].most_replicas > 0;
+            const int gpus = option.allotment.shape.gpus;
+            const Shape shape = own ? option.allotment.shape
+                                    : Shape{gpus / source_node + (gpus % source_node > 0 ? 1 : 0), gpus};
+            const std::size_t by = own ? type : source;
+            const BestPlan best =
+                grid_.best_plan(std::get<PolluxThroughput>(model.types[by].throughput),
+                                NoiseScaleEfficiency{static_cast<double>(job.initial_batch), *job.gradient},
+                                shape, batch_limits(job, by));
+            option.plan = best.plan;
+            option.goodput = best.goodput;
+            option.knowledge = own ? Knowledge::measured : Knowledge::projected;
+            const double rate = job.types[type].reference_rate, its_rate = job.types[source].reference_rate;
+            if (!own && rate > 0 && its_rate > 0) option.goodput *= rate / its_rate;
+        }
+    }
+
+private:
+    PublishedBatchGrid grid_{GridPrecision::single};
+    GoodputPredictor general_;
+};
+
+/// How jobs learn and choose batches in that simulator (see modelling.hpp).
+class PublishedModels {
+public:
+    using Predictor = PublishedPredictor;
+
+    static void begin(JobHistory&, const Job&) {}
+    void refit(JobHistory& history, std::string_view subject) { history.refit(fitter_, subject); }
+    /// The goodput is that of the grid's plan, of which the plan may be cut down to the largest batch.
+    [[nodiscard]] BestPlan best_plan(const TypeModel& model, const NoiseScaleEfficiency& efficiency,
+                                     Shape shape, const BatchLimits& limits) {
+        BestPlan best =
+            grid_.best_plan(std::get<PolluxThroughput>(model.throughput), efficiency, shape, limits);
+        // Rounding up may have passed the largest batch.
+        const int parts = shape.gpus * (best.plan.accumulation_steps + 1);
+        best.plan.atomic_batch = std::min(best.plan.atomic_batch, std::max(limits.max_batch / parts, 1));
+        return best;
+    }
+
+private:
+    PublishedFitter fitter_;
+    PublishedBatchGrid grid_;
+};
+
+}  // namespace goodput
+
+#endif

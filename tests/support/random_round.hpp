@@ -1,0 +1,204 @@
+#ifndef GOODPUT_TESTS_SUPPORT_RANDOM_ROUND_HPP
+#define GOODPUT_TESTS_SUPPORT_RANDOM_ROUND_HPP
+
+// Random scheduling rounds, and what every plan has to respect. For tests: includes doctest.
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "goodput/schedule/snapshot.hpp"
+#include "random.hpp"
+
+#include <doctest/doctest.h>
+
+namespace support {
+
+struct RoundKind {
+    double drained = 0;  ///< chance of a node to be drained
+    /// Whatever fits the pools can be placed: no job of a fixed number of GPUs, and none that keeps a part of
+    /// an open node.
+    bool packs = false;
+};
+
+/// Clusters of several GPU types and node sizes; jobs of all kinds, some running on nodes that exist.
+class RandomRound {
+public:
+    explicit RandomRound(Random& random, RoundKind kind = {}) : kind_(kind) {
+        using namespace goodput;
+        snapshot.time_seconds = 5000;
+        const int types = random.integer(1, 3);
+        for (int t = 0; t < types; ++t) {
+            snapshot.cluster.gpu_types.push_back("type-" + std::to_string(t));
+            const int nodes = random.integer(1, 6),
+                      size = std::vector<int>{1, 2, 4, 8, 6}[static_cast<std::size_t>(random.integer(0, 4))];
+            for (int n = 0; n < nodes; ++n)
+                snapshot.cluster.nodes.push_back(
+                    {"node-" + std::to_string(t) + "-" + std::to_string(n), static_cast<std::size_t>(t),
+                     random.chance(0.1) ? 2 * size : size, kind.drained > 0 && random.chance(kind.drained)});
+        }
+        used_.resize(snapshot.cluster.nodes.size());
+        const int jobs = random.integer(0, 25);
+        for (int j = 0; j < jobs; ++j) {
+            snapshot.jobs.push_back(random_job(random, j));
+            snapshot.models.push_back(random_model(random, snapshot.jobs.back()));
+        }
+    }
+    goodput::Snapshot snapshot;
+
+private:
+    goodput::Job random_job(Random& random, int index) {
+        using namespace goodput;
+        Job job{.name = "job-" + std::to_string(index), .submitted_seconds = random.between(0, 5000)};
+        job.restarts = random.integer(0, 3);
+        job.restart_cost_seconds = random.between(0, 100);
+        job.adaptivity = static_cast<Adaptivity>(random.integer(0, kind_.packs ? 1 : 2));
+        job.min_gpus = random.integer(1, 2);
+        job.max_gpus = job.min_gpus + random.integer(0, 20);
+        job.initial_batch = 1 << random.integer(4, 8);
+        job.max_batch = job.initial_batch << random.integer(0, 5);
+        job.target_batch = job.initial_batch << random.integer(0, 3);
+        for (std::size_t t = 0; t < snapshot.cluster.gpu_types.size(); ++t) {
+            TypeLimits limits{.min_atomic_batch = random.integer(1, 4)};
+            limits.max_atomic_batch =
+                random.chance(0.1) ? 0 : limits.min_atomic_batch + random.integer(0, 200);
+            if (random.chance(0.15)) limits.gpus_per_replica = 1 << random.integer(1, 2);
+            job.types.push_back(limits);
+        }
+        if (random.chance(0.8))
+            job.gradient = GradientStatistics{random.between(0.1, 2), random.between(0.1, 20)};
+        if (random.chance(0.5)) job.remaining_examples = random.between(1e3, 1e7);
+        if (random.chance(0.5)) hold_something(random, job);
+        if (!job.placement.empty() && may_keep(job)) {
+            job.preemptible = random.chance(0.8);
+            job.restarting = random.chance(0.1);
+        }
+        return job;
+    }
+
+    /// One node or a part of it; now and then several, which are shared with others once in a while.
+    void hold_something(Random& random, goodput::Job& job) {
+        const std::vector<goodput::Node>& nodes = snapshot.cluster.nodes;
+        const auto first = static_cast<std::size_t>(random.integer(0, static_cast<int>(used_.size()) - 1));
+        const int replica = job.types[nodes[first].gpu_type].gpus_per_replica;
+        if (!random.chance(0.3)) {
+            const int gpus = std::min(1 << random.integer(0, 3), nodes[first].gpus);
+            if (used_[first] + gpus <= nodes[first].gpus && gpus % replica == 0)
+                job.placement = {{first, gpus}};
+        } else {
+            const bool share = random.chance(0.1);
+            const int most = random.integer(2, 3),
+                      gpus = share ? (nodes[first].gpus + 1) / 2 : nodes[first].gpus;
+            for (std::size_t n = first; n < nodes.size() && static_cast<int>(job.placement.size()) < most;
+                 ++n)
+                if (nodes[n].gpu_type == nodes[first].gpu_type && nodes[n].gpus == nodes[first].gpus &&
+                    used_[n] + gpus <= nodes[n].gpus)
+                    job.placement.push_back({n, gpus});
+            if (job.placement.size() < 2 || goodput::shape_of(job.placement).gpus % replica != 0)
+                job.placement.clear();
+            else if (random.chance(0.8))
+                job.max_gpus = std::max(job.max_gpus, goodput::shape_of(job.placement).gpus);
+        }
+        for (const goodput::NodeShare& held : job.placement) used_[held.node] += held.gpus;
+    }
+
+    /// What a job that keeps what it holds may hold: several nodes for itself, or as the kind says.
+    [[nodiscard]] bool may_keep(const goodput::Job& job) const {
+        bool whole = true, open = false;
+        for (const goodput::NodeShare& held : job.placement) {
+            const goodput::Node& node = snapshot.cluster.nodes[held.node];
+            whole &= held.gpus == node.gpus;
+            open |= !node.drained;
+        }
+        return whole || (job.placement.size() == 1 && !(kind_.packs && open));
+    }
+
+    goodput::JobModel random_model(Random& random, const goodput::Job& job) const {
+        using namespace goodput;
+        JobModel model;
+        if (random.chance(0.2)) return model;
+        model.types.resize(job.types.size());
+        for (TypeModel& type : model.types) {
+            if (random.chance(0.3)) continue;
+            type.most_replicas = 1 << random.integer(0, 3);
+            type.throughput = PolluxThroughput{random.between(0.01, 0.3), random.between(0.0001, 0.01),
+                                               random.between(0, 0.3),    random.between(0, 0.01),
+                                               random.between(0, 0.1),    random.between(0, 0.01),
+                                               random.between(1, 5)};
+        }
+        return model;
+    }
+
+    RoundKind kind_;
+    std::vector<int> used_;
+};
+
+/// Machines, limits, batch plans, drained nodes, jobs that keep what they hold.
+inline void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan) {
+    using namespace goodput;
+    REQUIRE(plan.decisions.size() == snapshot.jobs.size());
+    std::vector<int> used(snapshot.cluster.nodes.size());
+    double objective = 0;
+    for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+        const Job& job = snapshot.jobs[j];
+        const Decision& decision = plan.decisions[j];
+        CAPTURE(job.name);
+        if (decision.placement.empty()) {
+            CHECK(decision.option.allotment.empty());
+            CHECK(decision.verdict.outcome != Outcome::runs);
+            CHECK(!decision.verdict.reason.empty());
+            continue;
+        }
+        objective += decision.value;
+        const Allotment& allotment = decision.option.allotment;
+        CHECK(decision.verdict.outcome == Outcome::runs);
+        CHECK(allotment_of(decision.placement, snapshot.cluster) == allotment);
+        CHECK(decision.restarts == (decision.placement != job.placement));
+        for (const NodeShare& share : decision.placement) {
+            used[share.node] +=
+                allotment.shape.nodes > 1 ? snapshot.cluster.nodes[share.node].gpus : share.gpus;
+            if (snapshot.cluster.nodes[share.node].drained) CHECK(decision.placement == job.placement);
+        }
+        if (!job.preemptible || job.restarting) {
+            CHECK(decision.placement == job.placement);
+            continue;
+        }
+        const TypeLimits& limits = job.types[allotment.gpu_type];
+        CHECK(allotment.shape.gpus >= job.min_gpus);
+        CHECK(allotment.shape.gpus <= job.max_gpus);
+        CHECK(allotment.shape.gpus % limits.gpus_per_replica == 0);
+        if (job.adaptivity == Adaptivity::none) CHECK(allotment.shape.gpus == job.max_gpus);
+        const int replicas = allotment.shape.gpus / limits.gpus_per_replica;
+        const BatchPlan& batch = decision.option.plan;
+        CHECK(batch.atomic_batch >= limits.min_atomic_batch);
+        CHECK(batch.atomic_batch <= limits.max_atomic_batch);
+        CHECK(batch.accumulation_steps >= 0);
+        if (job.adaptivity == Adaptivity::batch && job.gradient && limits.gpus_per_replica == 1) {
+            if (decision.option.knowledge != Knowledge::unknown)
+                CHECK(batch.total(replicas) >= job.initial_batch);
+            if (decision.option.knowledge != Knowledge::unknown)
+                CHECK(batch.total(replicas) <= job.max_batch);
+        }
+        // Rounding the share of a replica up adds less than one example a microbatch and replica.
+        if (job.adaptivity != Adaptivity::batch) {
+            CHECK(batch.total(replicas) >= job.target_batch);
+            CHECK(batch.total(replicas) < job.target_batch + replicas * (batch.accumulation_steps + 1));
+        }
+    }
+    for (std::size_t node = 0; node < used.size(); ++node)
+        CHECK(used[node] <= snapshot.cluster.nodes[node].gpus);
+    CHECK(plan.objective == doctest::Approx(objective));
+    CHECK(plan.bound >= plan.objective - 1e-9);
+    for (const PoolPrice& price : plan.prices) CHECK(price.price >= 0);
+}
+
+/// Gives every job what the plan says.
+inline void apply(const goodput::Plan& plan, goodput::Snapshot& snapshot) {
+    for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+        snapshot.jobs[j].placement = plan.decisions[j].placement;
+}
+
+}  // namespace support
+
+#endif

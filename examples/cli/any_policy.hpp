@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "goodput/policy/concepts.hpp"
-#include "goodput/sim/replay.hpp"
 
 namespace cli {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "goodput/sim/metrics.hpp"
-#include "goodput/sim/replay.hpp"
+#include "goodput/sim/replay_result.hpp"
 #include "round_record.hpp"
 
 namespace cli {

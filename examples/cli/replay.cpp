@@ -16,7 +16,7 @@
 #include "goodput/core/error.hpp"
 #include "json_lines.hpp"
 #include "policies.hpp"
-#include "replay_under.hpp"
+#include "replay_with_models.hpp"
 #include "report.hpp"
 #include "scene.hpp"
 #include "ties.hpp"

@@ -1,8 +1,7 @@
 #ifndef GOODPUT_EXAMPLES_CLI_REPLAY_UNDER_HPP
 #define GOODPUT_EXAMPLES_CLI_REPLAY_UNDER_HPP
 
-// One replay under one policy. There is a source file for each modelling (replay_published.cpp and so on),
-// because each compiles a scheduler and a fit of its own.
+// The replay behind replay_with_models.hpp.
 
 #include <algorithm>
 #include <cstddef>
@@ -10,31 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "any_policy.hpp"
-#include "figures.hpp"
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/replay.hpp"
 #include "progress.hpp"
-#include "scene.hpp"
+#include "replay_with_models.hpp"
 #include "stopwatch.hpp"
 
 namespace cli {
-
-using AdaptivePolicy = AnyPolicy<false>;
-using RigidPolicy = AnyPolicy<true>;
-
-PolicyReplay replay_with_published_models(AdaptivePolicy policy, const std::string& name, const Scene& scene,
-                                          const ReplayCommand& command);
-PolicyReplay replay_with_published_models(RigidPolicy policy, const std::string& name, const Scene& scene,
-                                          const ReplayCommand& command);
-PolicyReplay replay_with_separate_models(AdaptivePolicy policy, const std::string& name, const Scene& scene,
-                                         const ReplayCommand& command);
-PolicyReplay replay_with_separate_models(RigidPolicy policy, const std::string& name, const Scene& scene,
-                                         const ReplayCommand& command);
-PolicyReplay replay_with_refined_models(AdaptivePolicy policy, const std::string& name, const Scene& scene,
-                                        const ReplayCommand& command);
-PolicyReplay replay_with_refined_models(RigidPolicy policy, const std::string& name, const Scene& scene,
-                                        const ReplayCommand& command);
 
 template <class Modelling, goodput::Policy P>
 PolicyReplay replay_under(P policy, const std::string& name, const Scene& scene,

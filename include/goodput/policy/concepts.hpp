@@ -78,6 +78,13 @@ concept GradientForecast = requires(const P& policy, const Job& job) {
     { policy.expected_gradient(job) } -> std::convertible_to<std::optional<GradientStatistics>>;
 };
 
+/// Policies with `static constexpr bool rigid_jobs = true` run jobs with the GPUs and batch size that their
+/// owners asked for.
+template <class P>
+inline constexpr bool runs_rigid_jobs = requires {
+    requires P::rigid_jobs;
+};
+
 /// Lets a policy of any of the three forms fill all rows.
 template <Policy P>
 void value_rows(const P& policy, const Round& round, std::span<const Row> rows) {

@@ -32,7 +32,7 @@
 #include "goodput/model/efficiency.hpp"
 #include "goodput/schedule/options.hpp"
 #include "goodput/sim/application.hpp"
-#include "goodput/sim/running_job.hpp"
+#include "goodput/sim/detail/share_of.hpp"
 
 namespace goodput {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "goodput/sim/fair_share.hpp"
-#include "goodput/sim/replay.hpp"
+#include "goodput/sim/replay_result.hpp"
 
 namespace goodput {
 

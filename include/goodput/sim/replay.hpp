@@ -27,6 +27,7 @@
 #include "goodput/sim/application.hpp"
 #include "goodput/sim/events.hpp"
 #include "goodput/sim/modelling.hpp"
+#include "goodput/sim/replay_result.hpp"
 #include "goodput/sim/running_job.hpp"
 
 namespace goodput {
@@ -42,45 +43,6 @@ struct ReplayOptions {
     std::vector<Event> events{};
     /// Seconds of training from one checkpoint to the next within an epoch; may be infinite.
     double checkpoint_seconds = 1800;
-};
-
-/// GPUs that a job holds without change from `begin` to `end`.
-struct Segment {
-    std::size_t job = 0;
-    Allotment allotment{};
-    double begin_seconds = 0;
-    double end_seconds = 0;
-};
-
-struct JobOutcome {
-    double submitted_seconds = 0;
-    std::optional<double> completed_seconds{};
-    int restarts = 0;        ///< after failures, too
-    double gpu_seconds = 0;  ///< allotted, restarts and idle rests of rounds included
-    int migrations = 0;      ///< restarts of a running job by a decision, on a node that it was not on
-    int failures = 0;        ///< times that it went back to its last checkpoint
-    double done = 0;         ///< part of its work done at the end, from 0 to 1
-};
-
-/// From `seconds` on there are that many GPUs.
-struct Capacity {
-    double seconds = 0;
-    int gpus = 0;
-};
-
-struct ReplayResult {
-    std::vector<JobOutcome> jobs{};    ///< by submission
-    std::vector<Segment> segments{};   ///< as they end, round by round
-    std::vector<Capacity> capacity{};  ///< by time, from 0 on
-    std::size_t rounds = 0;            ///< decisions with at least one active job
-    double end_seconds = 0;
-};
-
-/// Policies with `static constexpr bool rigid_jobs = true` run jobs with the GPUs and batch size that their
-/// owners asked for.
-template <class P>
-inline constexpr bool runs_rigid_jobs = requires {
-    requires P::rigid_jobs;
 };
 
 /// Replays a trace (submissions in the order of their times) under a policy. `observe(time, snapshot,

@@ -21,27 +21,13 @@
 #include "goodput/core/batch.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/shape.hpp"
-#include "goodput/fit/throughput_fit.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/schedule/job_history.hpp"
 #include "goodput/sim/application.hpp"
+#include "goodput/sim/detail/share_of.hpp"
 
 namespace goodput {
-
-namespace detail {
-
-/// Divides a total batch size among the replicas, with as few accumulation steps as memory allows.
-inline BatchPlan share_of(int total, Shape shape, const BatchLimits& limits) {
-    const auto divide_up = [](int a, int b) { return (a + b - 1) / b; };
-    const int load = std::max(divide_up(total, shape.gpus), limits.min_atomic_batch);
-    int steps = divide_up(load, limits.max_atomic_batch) - 1;
-    if (limits.single_gpu_accumulates && shape.gpus == 1 && load > limits.initial_batch)
-        steps = std::max(steps, 1);
-    return {divide_up(load, steps + 1), steps};
-}
-
-}  // namespace detail
 
 template <class Modelling>
 class RunningJob {

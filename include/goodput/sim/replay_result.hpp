@@ -1,0 +1,48 @@
+#ifndef GOODPUT_SIM_REPLAY_RESULT_HPP
+#define GOODPUT_SIM_REPLAY_RESULT_HPP
+
+// What comes out of a replay: who held what from when to when, and how it ended for every job.
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "goodput/core/shape.hpp"
+
+namespace goodput {
+
+/// GPUs that a job holds without change from `begin` to `end`.
+struct Segment {
+    std::size_t job = 0;
+    Allotment allotment{};
+    double begin_seconds = 0;
+    double end_seconds = 0;
+};
+
+struct JobOutcome {
+    double submitted_seconds = 0;
+    std::optional<double> completed_seconds{};
+    int restarts = 0;        ///< after failures, too
+    double gpu_seconds = 0;  ///< allotted, restarts and idle rests of rounds included
+    int migrations = 0;      ///< restarts of a running job by a decision, on a node that it was not on
+    int failures = 0;        ///< times that it went back to its last checkpoint
+    double done = 0;         ///< part of its work done at the end, from 0 to 1
+};
+
+/// From `seconds` on there are that many GPUs.
+struct Capacity {
+    double seconds = 0;
+    int gpus = 0;
+};
+
+struct ReplayResult {
+    std::vector<JobOutcome> jobs{};    ///< by submission
+    std::vector<Segment> segments{};   ///< as they end, round by round
+    std::vector<Capacity> capacity{};  ///< by time, from 0 on
+    std::size_t rounds = 0;            ///< decisions with at least one active job
+    double end_seconds = 0;
+};
+
+}  // namespace goodput
+
+#endif

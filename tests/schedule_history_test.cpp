@@ -121,3 +121,33 @@ TEST_CASE("histories are kept by name and forgotten with the job") {
     CHECK(histories.of("a").model().types.empty());
     CHECK(histories.of("b").model().types.at(0).most_replicas == 2);
 }
+
+TEST_CASE("a job that declares its rates has models of all GPU types before it runs") {
+    support::Random random(5);
+    for (int trial = 0; trial < 50; ++trial) {
+        Job job{.name = "job", .max_gpus = 8, .initial_batch = random.integer(8, 256), .max_batch = 1 << 14};
+        for (std::size_t t = 0; t < 3; ++t)
+            job.types.push_back({.max_atomic_batch = random.integer(64, 4096),
+                                 .reference_rate = t == 2 ? 0 : random.between(10, 10000)});
+        JobHistory history;
+        CHECK_FALSE(history.begun());
+        history.begin(job);
+        CHECK(history.begun());
+        history.begin(job);
+        JobFitter<> fitter;
+        history.refit(fitter, job.name);
+        REQUIRE(history.model().types.size() == 3);
+        for (std::size_t t = 0; t < 3; ++t) {
+            const TypeModel& type = history.model().types[t];
+            CHECK(type.fitted);
+            CHECK(history.fits()[t].fit.samples == (t == 2 ? 0 : 1));
+            if (t == 2) continue;
+            const double largest = job.types[t].max_atomic_batch;
+            CHECK(largest / type.compute_seconds(largest) ==
+                  doctest::Approx(job.types[t].reference_rate).epsilon(0.05));
+            // Half of the time at the initial batch is constant.
+            const auto& fitted = std::get<RefinedThroughput>(type.throughput);
+            CHECK(fitted.alpha_c == doctest::Approx(fitted.beta_c * job.initial_batch).epsilon(0.1));
+        }
+    }
+}

@@ -12,11 +12,9 @@
 // Options worth 0 or less are not given, except what a job must keep. The allotment step maximises the sum of
 // the values. A policy may also have
 //
-//   int most_gpus(job, model, gpu_type)                           larger options are not offered this round
-//   optional<GradientStatistics> expected_gradient(job)           options are valued with these instead of
-//   the
-//                                                                 present ones; the plan itself keeps to
-//                                                                 those
+//   int most_gpus(job, model, gpu_type)                   larger options are not offered this round
+//   optional<GradientStatistics> expected_gradient(job)   options are valued with these instead of the
+//                                                         present ones; the batch plan keeps to those
 
 #include <concepts>
 #include <optional>

@@ -1,6 +1,6 @@
 # cmake -DSOURCE=<project> -DBUILD=<folder to write to> -P consume.cmake -- <arguments for configuring>
 #
-# Configures a project that uses the library, from nothing, builds it and runs its program.
+# Configures a project that uses the library, from nothing, builds it and runs its program, if it has one.
 cmake_minimum_required(VERSION 3.23)
 
 set(arguments "")
@@ -14,11 +14,16 @@ foreach(index RANGE ${last})
 endforeach()
 
 file(REMOVE_RECURSE "${BUILD}")
-foreach(step IN ITEMS "${CMAKE_COMMAND};-S;${SOURCE};-B;${BUILD};${arguments}" "${CMAKE_COMMAND};--build;${BUILD}"
-    "${BUILD}/consumer")
-  execute_process(COMMAND ${step} RESULT_VARIABLE result)
+function(step)
+  execute_process(COMMAND ${ARGV} RESULT_VARIABLE result)
   if(NOT result EQUAL 0)
-    list(JOIN step " " step)
+    list(JOIN ARGV " " step)
     message(FATAL_ERROR "this failed: ${step}")
   endif()
-endforeach()
+endfunction()
+
+step("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${BUILD}" ${arguments})
+step("${CMAKE_COMMAND}" --build "${BUILD}")
+if(arguments MATCHES "-DCONSUMER_SOURCE=")
+  step("${BUILD}/consumer")
+endif()

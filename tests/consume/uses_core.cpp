@@ -1,10 +1,14 @@
-#include <goodput/core/placement.hpp>
+#include <goodput/allot/allot.hpp>
 #include <goodput/version.hpp>
 
 int main() {
-    const goodput::Cluster cluster{{"a100"}, {{"n0", 0, 8}, {"n1", 0, 8}}};
-    goodput::validate(cluster);
-    return !goodput::version.empty() && goodput::allotment_of({{0, 8}, {1, 8}}, cluster).occupied_gpus() == 16
-               ? 0
-               : 1;
+    goodput::AllotmentProblem problem;  // 4 GPUs; the first job would like all of them
+    problem.capacity = {4};
+    problem.add_job();
+    problem.add_option(3, {{0, 4}});
+    problem.add_option(2, {{0, 2}});
+    problem.add_job();
+    problem.add_option(2, {{0, 2}});
+    const goodput::AllotResult result = goodput::allot(problem);
+    return result.objective == 4 && result.choice[0] == 1 && goodput::version == CONSUMER_VERSION ? 0 : 1;
 }

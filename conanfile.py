@@ -1,0 +1,93 @@
+"""The Conan 2 package goodput: headers, and a CMake target for each set of third-party parts.
+
+The targets are those of the CMake package, so that a project's CMakeLists.txt does not say which way goodput came:
+
+    goodput::core     nothing                                       always
+    goodput::fit      Eigen, headers of Ceres Solver                with_ceres
+    goodput::ceres    libceres                                      with_ceres
+    goodput::place    headers of Boost                              with_graph
+    goodput::goodput  fit and place: all but ceres                  with_ceres and with_graph
+
+Conan's find_package() takes any COMPONENTS without a word; a target that the options leave out is missing.
+"""
+
+import os
+import re
+
+from conan import ConanFile
+from conan.errors import ConanException, ConanInvalidConfiguration
+from conan.tools.build import check_min_cppstd
+from conan.tools.files import copy, load
+
+required_conan_version = ">=2.0"
+
+
+class GoodputConan(ConanFile):
+    name = "goodput"
+    description = "Which job gets how many GPUs of which type, on which nodes, with which batch size"
+    license = "MIT"
+    topics = ("scheduling", "gpu", "cluster", "optimization", "header-only")
+    package_type = "header-library"
+    settings = "os", "arch", "compiler", "build_type"  # for validate(); nothing is built
+    options = {"with_ceres": [True, False], "with_graph": [True, False]}
+    default_options = {"with_ceres": True, "with_graph": True}
+    exports_sources = "include/*.hpp", "LICENSE"
+    no_copy_source = True
+
+    def set_version(self):
+        header = load(self, os.path.join(self.recipe_folder, "include", "goodput", "version.hpp"))
+        found = re.search(r'string_view version = "([^"]+)"', header)
+        if not found:
+            raise ConanException('include/goodput/version.hpp has no line: string_view version = "1.2.3"')
+        self.version = found.group(1)
+
+    def requirements(self):
+        if self.options.with_ceres:
+            # Ceres' recipe names one exact Eigen. The range comes after it and so takes that one; before it, it would
+            # take the newest and be in conflict.
+            self.requires("ceres-solver/[>=2.1 <3]", transitive_headers=True, transitive_libs=True)
+            self.requires("eigen/[>=3.4 <6]", transitive_headers=True)
+        if self.options.with_graph:
+            # Boost.Graph's flows are headers. Who needs Boost's libraries elsewhere overrides this default.
+            self.requires("boost/[>=1.74 <2]", transitive_headers=True, options={"header_only": True})
+
+    def package_id(self):
+        self.info.clear()  # the same headers, whatever the options and settings
+
+    def validate(self):
+        try:
+            check_min_cppstd(self, 20)
+        except ConanInvalidConfiguration as reason:
+            raise ConanInvalidConfiguration(f"goodput is C++20, try -s compiler.cppstd=20: {reason}") from None
+
+    def package(self):
+        # Copied, not installed by CMake: the CMake package of install() next to Conan's would be a second set of the
+        # same targets. The tests run in the repository's own build; conan create only runs test_package.
+        copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
+        copy(self, "*.hpp", os.path.join(self.source_folder, "include"), os.path.join(self.package_folder, "include"))
+
+    def package_info(self):
+        # Conan makes one more target that has all components in it, libceres too. It must not be called
+        # goodput::goodput: it would pour libceres into the component of that name.
+        self.cpp_info.set_property("cmake_file_name", "goodput")
+        self.cpp_info.set_property("cmake_target_name", "goodput::all_components")
+        self._component("core")
+        if self.options.with_ceres:
+            # The fits need a few headers of Ceres and not the library: a component takes a whole component of another
+            # package, so only the folders are taken.
+            ceres = self.dependencies["ceres-solver"].cpp_info.aggregated_components()
+            self._component("fit", "core", "eigen::eigen").includedirs += ceres.includedirs
+            self._component("ceres", "fit", "ceres-solver::ceres")
+        if self.options.with_graph:
+            self._component("place", "core", "boost::headers")
+        if self.options.with_ceres and self.options.with_graph:
+            self._component("goodput", "fit", "place")
+
+    def _component(self, name, *requires):
+        component = self.cpp_info.components[name]
+        component.requires = list(requires)
+        component.bindirs = component.libdirs = []
+        component.set_property("cmake_target_name", f"goodput::{name}")
+        if name == "goodput":  # the others are called goodput-core and so on by themselves
+            component.set_property("pkg_config_name", "goodput")
+        return component

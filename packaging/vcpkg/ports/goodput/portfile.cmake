@@ -1,0 +1,18 @@
+# An overlay port: it installs the sources that it lies among. vcpkg takes a package for unchanged as long as this
+# folder is, so after a change of the sources: vcpkg remove goodput, and --no-binarycaching. In a registry the next line
+# becomes vcpkg_from_github() with the SHA512 of a release.
+get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../../.." ABSOLUTE)
+
+set(VCPKG_BUILD_TYPE release) # headers only
+
+vcpkg_check_features(OUT_FEATURE_OPTIONS options FEATURES
+    ceres GOODPUT_WITH_CERES
+    graph GOODPUT_WITH_GRAPH)
+vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}" OPTIONS ${options}
+    -DGOODPUT_BUILD_TESTS=OFF -DGOODPUT_BUILD_EXAMPLES=OFF -DGOODPUT_BUILD_BENCHMARKS=OFF)
+vcpkg_cmake_install()
+vcpkg_cmake_config_fixup(CONFIG_PATH share/cmake/goodput)
+vcpkg_fixup_pkgconfig()
+
+file(INSTALL "${CMAKE_CURRENT_LIST_DIR}/usage" DESTINATION "${CURRENT_PACKAGES_DIR}/share/${PORT}")
+vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")

@@ -1,0 +1,9 @@
+#include <goodput/place/least_moves.hpp>
+#include <iostream>
+#include <vector>
+
+void place() {
+    const goodput::Cluster cluster{{"a100"}, {{"n0", 0, 8}, {"n1", 0, 8}}};
+    const std::vector<goodput::PlacementRequest> one{{.allotment = goodput::allotment_of({{1, 8}}, cluster)}};
+    std::cout << report(goodput::LeastMovesPlacer{}.place(cluster, one)) << "\n";
+}

@@ -1,0 +1,15 @@
+# cmake -DSOURCE=<the repository> -DVERSION=<that of version.hpp> -P versions.cmake
+#
+# The version stands in version.hpp; what cannot read it from there agrees with it.
+cmake_minimum_required(VERSION 3.23)
+
+file(READ "${SOURCE}/packaging/vcpkg/ports/goodput/vcpkg.json" manifest)
+string(JSON version GET "${manifest}" version)
+if(NOT version STREQUAL VERSION)
+  message(SEND_ERROR "vcpkg.json says version ${version}, version.hpp ${VERSION}")
+endif()
+
+file(STRINGS "${SOURCE}/conanfile.py" lines REGEX "^ +version *=")
+if(lines)
+  message(SEND_ERROR "conanfile.py has a version of its own:${lines}")
+endif()

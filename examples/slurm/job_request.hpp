@@ -1,0 +1,40 @@
+#ifndef GOODPUT_EXAMPLES_SLURM_JOB_REQUEST_HPP
+#define GOODPUT_EXAMPLES_SLURM_JOB_REQUEST_HPP
+
+// What the submitter of a job says of it, in its comment:
+//
+//     goodput gpus=1-8 batch=128-4096 local=t4:1-64,a100:1-256 rate=t4:400,a100:2500 restart=20
+//
+//     gpus      fewest and most GPUs
+//     batch     total batch size that the script was written for, and the largest that it may be trained with
+//     local     least and most examples that one GPU takes at once, by GPU type; a type not named is not used
+//     rate      examples a second of one GPU at its largest local batch, where known
+//     restart   seconds that a restart costs, where known
+//     pause     (alone) leave the job as it is: neither start it nor take its GPUs
+//
+// and what its training reports while it runs (training_files.hpp).
+
+#include <string_view>
+#include <vector>
+
+#include "goodput/core/job.hpp"
+#include "state.hpp"
+
+namespace slurm {
+
+/// A job whose comment begins with the word goodput.
+[[nodiscard]] bool is_elastic(const Job& job);
+
+struct JobRequest {
+    goodput::Job job{};  ///< limits; the rest is the controller's to fill in
+    bool pause = false;
+};
+
+/// Reads the comment. Throws std::invalid_argument that names the key, its value and what it should be.
+/// `gpu_types`: the cluster's; types that it lacks are left out, so that a job may name all that exist.
+[[nodiscard]] JobRequest read_request(const Job& job, const std::vector<std::string>& gpu_types,
+                                      double usual_restart_seconds);
+
+}  // namespace slurm
+
+#endif

@@ -1,0 +1,178 @@
+#include "planner.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "goodput/schedule/explain_plan.hpp"
+
+namespace slurm {
+
+namespace {
+
+constexpr std::string_view first_seen_note = "goodput first seen ";
+
+/// Every node of a share holds as many GPUs.
+std::vector<int> by_node(const Share& share) {
+    return std::vector<int>(share.nodes.size(), share.gpus_per_node);
+}
+
+}  // namespace
+
+double Planner::first_seen(const Job& job) {
+    double seconds = job.submitted_seconds;
+    const std::string& note = job.admin_comment;
+    if (note.starts_with(first_seen_note))
+        std::from_chars(note.data() + first_seen_note.size(), note.data() + note.size(), seconds);
+    return seconds;
+}
+
+std::string Planner::note_of(const Job& job) {
+    return std::string(first_seen_note) + goodput::text_of(static_cast<long long>(first_seen(job)));
+}
+
+void Planner::name_gpu_types(const State& state) {
+    goodput::Cluster& cluster = snapshot_.cluster;
+    cluster.nodes.clear();
+    free_.clear();
+    for (const Node& node : state.nodes) {
+        auto type = std::find(gpu_types_.begin(), gpu_types_.end(), node.gpu_type);
+        if (type == gpu_types_.end()) type = gpu_types_.insert(type, node.gpu_type);
+        cluster.nodes.push_back({node.name, static_cast<std::size_t>(type - gpu_types_.begin()), node.gpus,
+                                 node.drained || !node.answers});
+        free_.push_back(node.gpus);
+    }
+    cluster.gpu_types = gpu_types_;
+}
+
+goodput::Placement Planner::place(const std::vector<std::string>& nodes, const std::vector<int>& gpus) const {
+    goodput::Placement placement;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const auto& all = snapshot_.cluster.nodes;
+        const auto node = std::find_if(all.begin(), all.end(),
+                                       [&](const goodput::Node& each) { return each.name == nodes[i]; });
+        if (node == all.end()) return {};
+        const auto index = static_cast<std::size_t>(node - all.begin());
+        if (gpus[i] > free_[index]) return {};
+        placement.push_back({index, gpus[i]});
+    }
+    return placement;
+}
+
+void Planner::occupy(const goodput::Placement& placement) {
+    for (const goodput::NodeShare& share : placement) free_[share.node] -= share.gpus;
+}
+
+bool Planner::all_answer(const State& state, const goodput::Placement& placement) const {
+    return std::all_of(placement.begin(), placement.end(),
+                       [&](const goodput::NodeShare& share) { return state.nodes[share.node].answers; });
+}
+
+void Planner::learn(const Job& job, const goodput::Job& request) {
+    goodput::JobHistory& history = histories_.of(job.id);
+    Training& training = training_[job.id];
+    history.begin(request);
+    for (const Report& report : training.reader.read_new(job)) {
+        const auto type = std::find(gpu_types_.begin(), gpu_types_.end(), report.gpu_type);
+        if (type != gpu_types_.end())
+            history.add(static_cast<std::size_t>(type - gpu_types_.begin()), report.sample, job.id);
+        if (report.gradient) training.gradient = report.gradient;
+    }
+    histories_.refit(job.id);
+}
+
+void Planner::add_elastic(const State& state, const Job& job, goodput::Job request) {
+    request.submitted_seconds = first_seen(job);
+    request.restarts = job.restarts;
+    if (job.state == JobState::running) {
+        request.placement = place(job.holds.nodes, job.held_gpus);
+        request.restarting = snapshot_.time_seconds < job.started_seconds + request.restart_cost_seconds;
+        request.preemptible = all_answer(state, request.placement);
+    } else if (job.state == JobState::pending) {
+        // Released, but the GPUs are not given back yet: they are as good as its own.
+        request.placement = place(job.asks.nodes, by_node(job.asks));
+        request.restarting = true;
+    }
+    if (allotment_of(request.placement, snapshot_.cluster).empty()) request.placement.clear();
+    occupy(request.placement);
+    learn(job, request);
+    request.gradient = training_[job.id].gradient;
+    snapshot_.jobs.push_back(std::move(request));
+    snapshot_.models.push_back(histories_.of(job.id).model());
+}
+
+/// GPUs that somebody holds who is none of our business: a job that keeps them, for each node.
+void Planner::add_fixed(const Job& job) {
+    for (std::size_t i = 0; i < job.holds.nodes.size(); ++i) {
+        goodput::Job fixed{.name = job.id + "@" + job.holds.nodes[i], .initial_batch = 1, .max_batch = 1};
+        fixed.placement = place({job.holds.nodes[i]}, {job.held_gpus[i]});
+        if (fixed.placement.empty()) continue;
+        occupy(fixed.placement);
+        fixed.max_gpus = job.held_gpus[i];
+        fixed.preemptible = false;
+        fixed.types.resize(gpu_types_.size());
+        snapshot_.jobs.push_back(std::move(fixed));
+        snapshot_.models.emplace_back();
+    }
+}
+
+Share Planner::share_of(const goodput::Placement& placement) const {
+    Share share;
+    for (const goodput::NodeShare& each : placement) {
+        share.nodes.push_back(snapshot_.cluster.nodes[each.node].name);
+        share.gpus_per_node = each.gpus;
+    }
+    return share;
+}
+
+Round Planner::plan(const State& state) {
+    Round round;
+    snapshot_ = {};
+    snapshot_.time_seconds = state.time_seconds;
+    name_gpu_types(state);
+
+    std::vector<std::pair<const Job*, goodput::Job>> elastic;
+    for (const Job& job : state.jobs) {
+        try {
+            if (is_elastic(job)) {
+                JobRequest request = read_request(job, gpu_types_, usual_restart_seconds_);
+                validate(request.job, snapshot_.cluster);
+                if (job.not_cleared)
+                    goodput::bad_input("job " + job.id, "state",
+                                       std::string_view("not cleared by Slurm after a node was lost"),
+                                       "submitted again; it goes on from its checkpoint");
+                if (!request.pause) {
+                    elastic.emplace_back(&job, std::move(request.job));
+                    continue;
+                }
+            }
+        } catch (const std::invalid_argument& error) {
+            round.refused[job.id] = error.what();
+        }
+        add_fixed(job);
+    }
+    // Who runs holds his GPUs; who was only promised some gets them if they are still there.
+    for (const bool runs : {true, false})
+        for (auto& [job, request] : elastic)
+            if ((job->state == JobState::running) == runs) add_elastic(state, *job, std::move(request));
+
+    const auto still_there = [&](const std::string& id) {
+        return std::any_of(elastic.begin(), elastic.end(),
+                           [&](const auto& each) { return each.first->id == id; });
+    };
+    histories_.forget_unless(still_there);
+    std::erase_if(training_, [&](const auto& entry) { return !still_there(entry.first); });
+
+    const goodput::Plan& plan = scheduler_.plan(snapshot_);
+    const auto explanations = explain_plan(scheduler_, snapshot_);
+    for (std::size_t j = 0; j < snapshot_.jobs.size(); ++j) {
+        if (!snapshot_.jobs[j].preemptible) continue;
+        const goodput::Decision& decision = plan.decisions[j];
+        round.goals[snapshot_.jobs[j].name] = {share_of(decision.placement), decision.option.plan,
+                                               explanations[j].report(snapshot_.cluster)};
+    }
+    round.report = plan.report();
+    return round;
+}
+
+}  // namespace slurm

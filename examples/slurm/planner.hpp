@@ -1,0 +1,73 @@
+#ifndef GOODPUT_EXAMPLES_SLURM_PLANNER_HPP
+#define GOODPUT_EXAMPLES_SLURM_PLANNER_HPP
+
+// From what Slurm says to what every elastic job should have: this is where the library is called.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "goodput/policy/goodput_policy.hpp"
+#include "goodput/schedule/job_history.hpp"
+#include "goodput/schedule/scheduler.hpp"
+#include "job_request.hpp"
+#include "state.hpp"
+#include "training_files.hpp"
+
+namespace slurm {
+
+/// What a job should have until the next round.
+struct Goal {
+    Share share{};  ///< empty: nothing
+    goodput::BatchPlan batch{};
+    std::string why{};
+};
+
+struct Round {
+    std::map<std::string, Goal> goals{};           ///< by job, the paused ones left out
+    std::map<std::string, std::string> refused{};  ///< by job: what is wrong with its comment or its request
+    std::string report{};                          ///< one line
+};
+
+class Planner {
+public:
+    explicit Planner(double usual_restart_seconds) : usual_restart_seconds_(usual_restart_seconds) {}
+
+    /// One round. What it remembers of the jobs (their reports and models) it reads again from their folders
+    /// after a restart.
+    Round plan(const State& state);
+
+    /// When a job was first seen, in seconds; Slurm's own time of submission is that of the last requeue.
+    static double first_seen(const Job& job);
+    /// What to keep in the job's AdminComment for that.
+    static std::string note_of(const Job& job);
+
+private:
+    struct Training {
+        ReportReader reader{};
+        std::optional<goodput::GradientStatistics> gradient{};
+    };
+
+    void name_gpu_types(const State& state);
+    void add_elastic(const State& state, const Job& job, goodput::Job request);
+    void add_fixed(const Job& job);
+    /// Where a share lies; empty if a node of it is not there, or has no longer so much left.
+    [[nodiscard]] goodput::Placement place(const std::vector<std::string>& nodes,
+                                           const std::vector<int>& gpus) const;
+    void occupy(const goodput::Placement& placement);
+    [[nodiscard]] bool all_answer(const State& state, const goodput::Placement& placement) const;
+    void learn(const Job& job, const goodput::Job& request);
+    [[nodiscard]] Share share_of(const goodput::Placement& placement) const;
+
+    double usual_restart_seconds_;
+    std::vector<std::string> gpu_types_{};  // in the order in which they were seen; models know them by index
+    goodput::Snapshot snapshot_{};
+    std::vector<int> free_{};  // by node of the snapshot
+    std::map<std::string, Training> training_{};
+    goodput::RefinedJobHistories histories_{};
+    goodput::Scheduler<goodput::GoodputPolicy> scheduler_{{}, {.deadline = std::chrono::seconds(1)}};
+};
+
+}  // namespace slurm
+
+#endif

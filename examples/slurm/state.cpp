@@ -1,0 +1,180 @@
+#include "state.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+
+namespace slurm {
+
+namespace {
+
+using Json = nlohmann::json;
+
+std::string text(const Json& object, const char* field) {
+    const auto found = object.find(field);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+double number(const Json& object, const char* field) {
+    const auto found = object.find(field);
+    return found != object.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+std::vector<std::string> split(std::string_view list, char separator) {
+    std::vector<std::string> parts;
+    while (!list.empty()) {
+        const std::size_t end = std::min(list.find(separator), list.size());
+        if (end > 0) parts.emplace_back(list.substr(0, end));
+        list.remove_prefix(std::min(end + 1, list.size()));
+    }
+    return parts;
+}
+
+struct Gpus {
+    std::string type{};
+    int count = 0;
+};
+
+/// "gpu:t4:4(S:0)", "gres:gpu:2", "gpu:t4:2(IDX:0-1)"; nothing for other resources than GPUs.
+Gpus read_gpus(std::string_view gres) {
+    gres = gres.substr(0, gres.find('('));
+    if (gres.starts_with("gres:")) gres.remove_prefix(5);
+    std::vector<std::string> parts = split(gres, ':');
+    if (parts.empty() || parts.front() != "gpu") return {};
+    Gpus gpus{{}, 1};
+    const std::string& last = parts.back();
+    const auto [end, error] = std::from_chars(last.data(), last.data() + last.size(), gpus.count);
+    const bool counted = error == std::errc{} && end == last.data() + last.size();
+    if (!counted) gpus.count = 1;
+    if (parts.size() == 3 || (parts.size() == 2 && !counted)) gpus.type = parts[1];
+    return gpus;
+}
+
+bool has_flag(const Json& node, std::string_view flag) {
+    const auto flags = node.find("state_flags");
+    return flags != node.end() && std::any_of(flags->begin(), flags->end(),
+                                              [&](const Json& each) { return each == std::string(flag); });
+}
+
+std::vector<Node> read_nodes(const Json& document) {
+    std::vector<Node> nodes;
+    for (const Json& each : document.at("nodes")) {
+        const std::string state = text(each, "state");
+        if (state != "idle" && state != "mixed" && state != "allocated") continue;
+        Node node;
+        node.name = text(each, "name");
+        node.drained = has_flag(each, "DRAIN");
+        node.answers = !has_flag(each, "NOT_RESPONDING");
+        bool one_type = true;
+        for (const std::string& gres : split(text(each, "gres"), ',')) {
+            const Gpus gpus = read_gpus(gres);
+            if (gpus.count == 0) continue;
+            one_type &= node.gpus == 0;
+            node.gpu_type = gpus.type.empty() ? "gpu" : gpus.type;
+            node.gpus = gpus.count;
+        }
+        if (node.gpus > 0 && one_type) nodes.push_back(std::move(node));
+    }
+    std::sort(nodes.begin(), nodes.end(), [](const Node& a, const Node& b) { return a.name < b.name; });
+    return nodes;
+}
+
+/// What a job holds now: GPUs by node, which Slurm tells in the order of its nodes.
+void read_held(const Json& each, Job& job) {
+    const auto resources = each.find("job_resources");
+    const auto details = each.find("gres_detail");
+    if (resources == each.end() || !resources->is_object() || details == each.end()) return;
+    std::vector<std::pair<std::string, int>> held;
+    std::size_t index = 0;
+    for (const Json& node : resources->at("allocated_nodes")) {
+        int count = 0;
+        if (index < details->size())
+            for (const std::string& gres : split((*details)[index].get<std::string>(), ','))
+                count += read_gpus(gres).count;
+        ++index;
+        if (count > 0) held.emplace_back(text(node, "nodename"), count);
+    }
+    std::sort(held.begin(), held.end());
+    for (const auto& [name, count] : held) {
+        job.holds.nodes.push_back(name);
+        job.held_gpus.push_back(count);
+    }
+    if (!held.empty()) job.holds.gpus_per_node = job.held_gpus.front();
+}
+
+}  // namespace
+
+std::string text_of(const Share& share) {
+    if (share.empty()) return "nothing";
+    std::string names;
+    for (const std::string& node : share.nodes) names += (names.empty() ? "" : ",") + node;
+    return names + ":" + std::to_string(share.gpus_per_node);
+}
+
+State read_state(std::string_view queue, std::string_view nodes, std::string_view states,
+                 double time_seconds) {
+    State state;
+    state.time_seconds = time_seconds;
+    state.nodes = read_nodes(Json::parse(nodes));
+    std::map<std::string, std::string> in_full;
+    std::istringstream lines{std::string(states)};
+    for (std::string id, word; lines >> id >> word;) in_full[id] = word;
+
+    const Json document = Json::parse(queue);
+    for (const Json& each : document.at("jobs")) {
+        Job job;
+        job.id = std::to_string(each.at("job_id").get<long long>());
+        const std::string& full = in_full[job.id];
+        const bool waits = text(each, "job_state") == "PENDING", runs = text(each, "job_state") == "RUNNING";
+        if (!waits && !runs) continue;
+        job.state = JobState::ending;
+        if (waits && full == "PENDING")
+            job.state = number(each, "priority") == 0 ? JobState::held : JobState::pending;
+        if (runs && full == "RUNNING") job.state = JobState::running;
+        job.comment = text(each, "comment");
+        job.admin_comment = text(each, "admin_comment");
+        job.folder = text(each, "current_working_directory");
+        job.delayed = text(each, "state_reason") == "BeginTime";
+        job.held_by_admin = text(each, "state_reason") == "JobHeldAdmin";
+        const bool queued = job.state == JobState::held || job.state == JobState::pending;
+        job.not_cleared = queued && !text(each, "nodes").empty();
+        job.submitted_seconds = number(each, "submit_time");
+        job.started_seconds = number(each, "start_time");
+        job.restarts = static_cast<int>(number(each, "restart_cnt"));
+        const Gpus asked = read_gpus(text(each, "tres_per_node"));
+        job.asks_per_node = asked.count > 0;
+        job.gpu_type = asked.type;
+        if (job.state == JobState::pending) {
+            job.asks = {split(text(each, "required_nodes"), ','), asked.count};
+            std::sort(job.asks.nodes.begin(), job.asks.nodes.end());
+        }
+        if (job.state == JobState::running) read_held(each, job);
+        state.jobs.push_back(std::move(job));
+    }
+    std::sort(state.jobs.begin(), state.jobs.end(), [](const Job& a, const Job& b) {
+        return a.id.size() != b.id.size() ? a.id.size() < b.id.size() : a.id < b.id;
+    });
+    return state;
+}
+
+State ask_slurm() {
+    const auto said = [](const std::vector<std::string>& command) {
+        CommandResult result = run_command(command);
+        if (result.status != 0) throw std::runtime_error(command.front() + ": " + result.error);
+        return std::move(result.output);
+    };
+    const std::string queue = said({"squeue", "--json"});
+    const std::string states = said({"squeue", "-h", "-t", "all", "-o", "%A %T"});
+    const std::string nodes = said({"sinfo", "--json"});
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return read_state(queue, nodes, states, std::chrono::duration<double>(now).count());
+}
+
+}  // namespace slurm

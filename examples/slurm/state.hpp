@@ -1,0 +1,79 @@
+#ifndef GOODPUT_EXAMPLES_SLURM_STATE_HPP
+#define GOODPUT_EXAMPLES_SLURM_STATE_HPP
+
+// What Slurm says: its nodes with GPUs, and the jobs that wait or run. Everything that the controller has to
+// know after a restart is in here or in the jobs' own folders.
+
+#include <compare>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace slurm {
+
+/// GPUs on nodes, as many on each: what a job asks for, holds, or is to get. Without nodes: nothing.
+struct Share {
+    std::vector<std::string> nodes{};  ///< in alphabetical order
+    int gpus_per_node = 0;
+
+    [[nodiscard]] bool empty() const { return nodes.empty(); }
+    friend auto operator<=>(const Share&, const Share&) = default;
+};
+
+/// "big0,big1:8"; "nothing" where empty.
+std::string text_of(const Share& share);
+
+struct Node {
+    std::string name{};
+    std::string gpu_type{};
+    int gpus = 0;
+    bool drained = false;  ///< who runs there may stay, nobody new comes
+    bool answers = true;   ///< false: it may be lost; what runs there is left alone until Slurm has decided
+};
+
+enum class JobState {
+    held,     ///< waits until somebody releases it
+    pending,  ///< released: Slurm starts it as soon as it can
+    running,
+    ending  ///< gives its GPUs back; afterwards held, or over
+};
+
+struct Job {
+    std::string id{};
+    JobState state = JobState::held;
+    std::string comment{};
+    std::string admin_comment{};
+    std::string folder{};        ///< where it was submitted
+    std::string gpu_type{};      ///< that it insists on; empty: any
+    bool asks_per_node = false;  ///< it was submitted with --gres=gpu:..., which can be changed
+    /// A node was given up while the job was ending on it: Slurm 22.05 keeps the job's old GPUs on its books
+    /// then, fails to start it the next time, and loses the new ones until it is reconfigured.
+    bool not_cleared = false;
+    bool delayed = false;        ///< pending: Slurm makes it wait two minutes, because it requeued it itself
+    bool held_by_admin = false;  ///< an operator's hold, not the submitter's
+    Share asks{};                ///< pending: the nodes and GPUs that it was released for
+    Share holds{};               ///< running
+    std::vector<int> held_gpus{};  ///< by node of `holds`; they differ only for jobs that others started
+    double submitted_seconds = 0;  ///< the last time that it was (re)queued
+    double started_seconds = 0;
+    int restarts = 0;
+};
+
+struct State {
+    double time_seconds = 0;
+    std::vector<Node> nodes{};  ///< healthy ones with GPUs of one type, by name
+    std::vector<Job> jobs{};    ///< not over yet, by number
+};
+
+/// Makes the state of what `squeue --json`, `sinfo --json` and `squeue -h -t all -o "%A %T"` print, the last
+/// one asked for after the first: JSON calls a job pending that is still ending. Throws std::exception if
+/// that is not what it was in Slurm 22.05.
+State read_state(std::string_view queue, std::string_view nodes, std::string_view states,
+                 double time_seconds);
+
+/// Asks Slurm. Throws std::runtime_error with Slurm's own words where it does not answer.
+State ask_slurm();
+
+}  // namespace slurm
+
+#endif

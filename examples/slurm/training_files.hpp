@@ -1,0 +1,48 @@
+#ifndef GOODPUT_EXAMPLES_SLURM_TRAINING_FILES_HPP
+#define GOODPUT_EXAMPLES_SLURM_TRAINING_FILES_HPP
+
+// The two files in a job's folder by which its training and the controller talk.
+//
+//     goodput-ID.reports   the training appends a line every now and then:
+//         {"gpu_type": "t4", "nodes": 1, "gpus": 4, "local_batch": 64, "accumulation": 0,
+//          "step_s": 0.21, "sync_s": 0.05, "gradient": {"sqr": 1.2, "var": 40.1}}
+//     goodput-ID.plan      the controller writes it anew when the job's batch size should be another:
+//         {"local_batch": 128, "accumulation": 1}
+//
+// Fields as in `goodput plan`; "gradient" (at the initial batch size) may be missing.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "goodput/core/batch.hpp"
+#include "goodput/core/sample.hpp"
+#include "state.hpp"
+
+namespace slurm {
+
+struct Report {
+    std::string gpu_type{};
+    goodput::ThroughputSample sample{};
+    std::optional<goodput::GradientStatistics> gradient{};
+};
+
+/// Reads what a job's training has reported since the last call. Lines that make no sense are counted and
+/// left out; one that is not finished yet waits for the next call.
+class ReportReader {
+public:
+    std::vector<Report> read_new(const Job& job);
+    [[nodiscard]] std::size_t refused() const { return refused_; }
+
+private:
+    std::size_t position_ = 0;
+    std::size_t refused_ = 0;
+};
+
+/// Writes a job's plan unless it stands there already. Throws std::runtime_error where that is not possible.
+void write_plan(const Job& job, goodput::BatchPlan plan);
+
+}  // namespace slurm
+
+#endif

@@ -1,10 +1,12 @@
 // A policy of one's own: how many examples a job handles for every dollar, more for jobs that have waited
 // long.
 
-#include <goodput/goodput.hpp>
+#include <goodput/schedule/scheduler.hpp>
 #include <iostream>
+#include <string>
 #include <vector>
 
+// [policy]
 struct CheapExamples {
     std::vector<double> dollars_per_gpu_hour;  ///< by GPU type
 
@@ -17,6 +19,7 @@ struct CheapExamples {
     }
 };
 static_assert(goodput::Policy<CheapExamples>);
+// [/policy]
 
 int main() {
     goodput::Snapshot now{.time_seconds = 3600};
@@ -29,8 +32,10 @@ int main() {
         now.jobs.push_back(job);
     }
     const goodput::Plan plan = goodput::plan(now, CheapExamples{{0.5, 3.0}});
+    bool honoured = true;  // those that have waited longest get the cheap GPUs
     for (std::size_t j = 0; j < now.jobs.size(); ++j) {
         const goodput::Decision& decision = plan.decisions[j];
+        honoured = honoured && decision.option.allotment.gpu_type == (j < 4 ? 0 : 1);
         std::cout << now.jobs[j].name << ": ";
         if (decision.placement.empty())
             std::cout << "waits, " << decision.verdict.reason << "\n";
@@ -38,4 +43,5 @@ int main() {
             std::cout << decision.option.allotment.shape.gpus << " GPUs of "
                       << now.cluster.gpu_types[decision.option.allotment.gpu_type] << "\n";
     }
+    return honoured ? 0 : 1;
 }

@@ -12,8 +12,8 @@ int main() {
         now.jobs.push_back(job);
     }
     goodput::JobHistories measured;  // of "vision" on T4: {nodes, GPUs}, {batch a GPU, accumulation}, seconds
-    measured.of("vision").add(0, {{1, 1}, {128, 0}, 0.31, 0.00}, "vision");
-    measured.of("vision").add(0, {{1, 2}, {128, 0}, 0.34, 0.03}, "vision");
+    measured.add("vision", 0, {{1, 1}, {128, 0}, 0.31, 0.00});
+    measured.add("vision", 0, {{1, 2}, {128, 0}, 0.34, 0.03});
     measured.refit("vision");
     for (const goodput::Job& job : now.jobs) now.models.push_back(measured.of(job.name).model());
 

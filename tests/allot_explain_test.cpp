@@ -2,6 +2,7 @@
 // is said to have no room has none, and prices hold over the capacities that are named and not beyond.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -324,6 +325,122 @@ TEST_CASE("what no prices explain is no room, and what a gap leaves is said to b
     CHECK(explain_job(problem, result, 0).reason == JobReason::within_gap);
 }
 
+TEST_CASE("a price lies between what one more unit is worth and what one fewer loses, in the relaxation") {
+    Random random(7);
+    Allotter<> solver, relaxer;
+    int kinks = 0, smooth = 0, spared = 0;
+    for (int round = 0; round < 5000; ++round) {
+        const AllotmentProblem problem = random_problem(random, round);
+        AllotResult result = solver(problem, {.gap = 0});
+        if (result.status == AllotStatus::infeasible) continue;
+        // Prices that a deadline cut off do not change what units are worth.
+        if (round % 3 == 0)
+            result = Allotter<>()(problem, {.deadline = std::chrono::nanoseconds(0), .warm_start = false});
+        if (result.status == AllotStatus::infeasible) continue;
+        CAPTURE(round);
+        const AllotmentProblem fitting = support::without_too_large(problem);
+        double scale = 0;
+        for (std::size_t job = 0; job < fitting.jobs(); ++job)
+            for (const double value : fitting.values(job)) scale += std::abs(value);
+        const RelaxedAllotment now = relaxer.relax(fitting);
+        if (now.status == AllotStatus::infeasible) continue;
+        for (std::size_t r = 0; r < problem.capacity.size(); ++r) {
+            CAPTURE(r);
+            const ResourceExplanation said = explain_resource(problem, result, r);
+            const double present = problem.capacity[r], step = 1e-4 * (1 + present),
+                         rounding = 1e-9 * scale + 1e-12;
+            if (round % 3 != 0) {
+                REQUIRE(said.worth_of_more <= said.price);
+                REQUIRE(said.price <= said.loss_of_fewer);
+            }
+            REQUIRE(said.worth_of_more >= 0);
+            // Concave: units are worth at most the slope, and on the first of them just that.
+            AllotmentProblem other = fitting;
+            other.capacity[r] = present + step;
+            const double gain = relaxer.relax(other).objective - now.objective;
+            REQUIRE(gain <= said.worth_of_more * step + rounding);
+            other.capacity[r] = present + step * 1e-2;
+            const double first = relaxer.relax(other).objective - now.objective;
+            REQUIRE(first >= said.worth_of_more * step * 1e-2 - rounding);
+            if (present <= step) continue;
+            const auto fewer = [&](double units) {
+                AllotmentProblem less = fitting;
+                less.add_job(true);
+                less.add_option(0, {{static_cast<std::uint32_t>(r), units}});
+                return relaxer.relax(less);
+            };
+            const RelaxedAllotment less = fewer(step * 1e-2);
+            if (less.status == AllotStatus::infeasible) continue;
+            ++spared;
+            REQUIRE(std::isfinite(said.loss_of_fewer));
+            REQUIRE(now.objective - less.objective <= said.loss_of_fewer * step * 1e-2 + rounding);
+            REQUIRE(now.objective - less.objective >= said.loss_of_fewer * step * 1e-2 - rounding);
+            ++(said.loss_of_fewer > said.worth_of_more + 1e-6 * scale ? kinks : smooth);
+        }
+    }
+    CHECK(kinks > 300);
+    CHECK(smooth > 300);
+    CHECK(spared > 600);
+}
+
+TEST_CASE("the solver that found the result may explain it") {
+    Random random(8);
+    for (int round = 0; round < 500; ++round) {
+        const AllotmentProblem problem = support::small_problem(random);
+        Allotter<> own, other;
+        const AllotResult& reference = own(problem, {.gap = 0});
+        if (reference.status == AllotStatus::infeasible) continue;
+        const AllotResult kept = reference;
+        for (std::size_t r = 0; r < problem.capacity.size(); ++r) {
+            CAPTURE(round);
+            const ResourceExplanation expected = explain_resource(problem, kept, r, other);
+            Allotter<> same;
+            const ResourceExplanation said = explain_resource(problem, same(problem, {.gap = 0}), r, same);
+            REQUIRE(said.price == expected.price);
+            REQUIRE(said.idle == expected.idle);
+            REQUIRE(said.least == doctest::Approx(expected.least).epsilon(1e-6));
+            if (std::isfinite(expected.most))
+                REQUIRE(said.most == doctest::Approx(expected.most).epsilon(1e-6));
+        }
+    }
+}
+
+TEST_CASE("a job that got nothing is told what is nearest to its price, not what is dearest") {
+    AllotmentProblem problem;
+    problem.capacity = {4};
+    problem.add_job();
+    problem.add_option(40, {{0, 4}});
+    problem.add_job();
+    problem.add_option(9, {{0, 1}});
+    problem.add_option(12, {{0, 4}});
+    const AllotResult result = allot(problem, {.gap = 0});
+    REQUIRE(result.choice == std::vector<std::size_t>{0, no_option});
+    const JobExplanation why = explain_job(problem, result, 1);
+    CHECK(why.reason == JobReason::priced_out);
+    CHECK(why.wanted == 1);
+    CHECK(why.nearest == 0);
+    CHECK(why.nearest_value == 9);
+    CHECK(why.nearest_price == doctest::Approx(result.prices[0]));
+    CHECK(why.report() ==
+          "job 1 got nothing at price 0: priced out, resource 0; nearest is option 0 (worth "
+          "9, price " +
+              rounded_text_of(result.prices[0]) + ")");
+    CHECK(explain_job(problem, result, 0).nearest == no_option);
+}
+
+TEST_CASE("an option without a job is refused") {
+    AllotmentProblem problem;
+    problem.capacity = {1};
+    const auto add = [&] { problem.add_option(1, {{0, 1}}); };
+    CHECK_THROWS_WITH(
+        add(), "allotment problem: number of jobs is 0, but must be at least 1 when an option is added");
+    CHECK(problem.options() == 0);
+    problem.add_job();
+    add();
+    problem.clear();
+    CHECK_THROWS_AS(add(), std::invalid_argument);
+}
+
 TEST_CASE("explanations of what is not there are refused") {
     AllotmentProblem problem;
     problem.capacity = {1};
@@ -335,5 +452,8 @@ TEST_CASE("explanations of what is not there are refused") {
     CHECK_THROWS_AS(static_cast<void>(explain_resource(problem, result, 1, solver)), std::invalid_argument);
     problem.add_job(true);
     CHECK_THROWS_AS(static_cast<void>(explain(problem, result)), std::invalid_argument);
+    CHECK_THROWS_WITH(
+        static_cast<void>(explain_job(problem, allot(problem), 0)),
+        "explanation: status is infeasible, but must be optimal or feasible; see conflict_of()");
     CHECK_THROWS_AS(static_cast<void>(explain(problem, allot(problem))), std::invalid_argument);
 }

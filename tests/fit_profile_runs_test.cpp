@@ -48,9 +48,9 @@ std::vector<std::size_t> shuffled(std::size_t count, support::Random& random) {
     return order;
 }
 
-using Samples = std::vector<std::vector<ThroughputSample>>;
+using SamplesByType = std::vector<std::vector<ThroughputSample>>;
 
-std::vector<TypeFit> fit(const Samples& samples) {
+std::vector<TypeFit> fit(const SamplesByType& samples) {
     std::vector<TypeFit> types(samples.size());
     JobFitter<> fitter;
     fitter(samples, types);
@@ -62,7 +62,7 @@ std::vector<TypeFit> fit(const Samples& samples) {
 struct RandomJob {
     support::Random random;
     std::vector<RefinedThroughput> truth{};
-    Samples known{};
+    SamplesByType known{};
     std::vector<Option> candidates{}, options{};
 
     explicit RandomJob(std::uint64_t seed, std::size_t types_measured = 3) : random(seed) {
@@ -136,7 +136,7 @@ struct RandomJob {
         return {shape, plan, step, step - std::min(compute, 0.999 * step)};
     }
 
-    void run(const Option& option, Samples& samples) {
+    void run(const Option& option, SamplesByType& samples) {
         const Allotment& at = option.allotment;
         samples[at.gpu_type].push_back(measure(at.gpu_type, at.shape, option.plan));
     }
@@ -173,13 +173,13 @@ std::vector<double> costs_of(const RandomJob& job, std::span<const TypeFit> type
 }
 
 /// What a way of choosing leaves of the error, and what it costs, summed over jobs.
-struct Outcome {
+struct Learnt {
     double error = 0, gpu_seconds = 0, runs = 0, forecast = 0;
 
     /// Runs candidates in order, but for those that would exceed the budget.
     void add(RandomJob job, const std::vector<std::size_t>& order, const std::vector<double>& costs,
              double budget, double share = 1) {
-        Samples samples = job.known;
+        SamplesByType samples = job.known;
         double spent = 0;
         for (const std::size_t c : order) {
             if (spent + costs[c] > budget) continue;
@@ -215,7 +215,7 @@ bool refused(const std::vector<Option>& candidates, const std::vector<Option>& o
 TEST_CASE("chosen runs teach more per GPU-second than random ones and than the smallest first") {
     constexpr int jobs = 100;
     for (const double budget : {500.0, 2000.0}) {
-        Outcome none, best, random, smallest;
+        Learnt none, best, random, smallest;
         double predicted = 0;
         for (int j = 0; j < jobs; ++j) {
             const RandomJob job(1000 + static_cast<std::uint64_t>(j));
@@ -236,8 +236,8 @@ TEST_CASE("chosen runs teach more per GPU-second than random ones and than the s
             });
             smallest.add(job, order, costs, budget);
         }
-        const auto learnt = [&](const Outcome& of) { return (none.error - of.error) / of.gpu_seconds; };
-        const auto left = [&](const Outcome& of) { return of.error / jobs; };
+        const auto learnt = [&](const Learnt& of) { return (none.error - of.error) / of.gpu_seconds; };
+        const auto left = [&](const Learnt& of) { return of.error / jobs; };
         MESSAGE("budget " << budget << " GPU-seconds; mean square error of ln T before " << left(none)
                           << ", chosen " << left(best) << " (" << best.runs / jobs << " runs), random "
                           << left(random) << " (" << random.runs / jobs << "), smallest first "
@@ -267,7 +267,7 @@ TEST_CASE("runs on one GPU type make predictions for another better") {
         before += job.error(types) / jobs;
         predicted_before += plan.before / jobs;
         predicted_after += plan.after / jobs;
-        Samples samples = job.known;
+        SamplesByType samples = job.known;
         for (const ProfileRun& run : plan.runs) job.run(job.candidates[run.candidate], samples);
         const std::vector<TypeFit> then = fit(samples);
         after += job.error(then) / jobs;
@@ -286,7 +286,7 @@ TEST_CASE("runs on one GPU type make predictions for another better") {
 TEST_CASE("before any run a single GPU is as uncertain as its forecast says") {
     for (std::uint64_t j = 0; j < 20; ++j) {
         const RandomJob job(j);
-        const Samples only{job.known[0]};
+        const SamplesByType only{job.known[0]};
         const std::vector<TypeFit> types = fit(only);
         std::vector<Option> options;
         for (const int batch : {1, 8, 20, 64, 100, 5000})
@@ -452,7 +452,7 @@ TEST_CASE("runs stay within the budget, pay for themselves, and end where it is 
 
 TEST_CASE("where everything is measured nothing needs to be run") {
     RandomJob job(1);
-    Samples samples = job.known;
+    SamplesByType samples = job.known;
     for (int times = 0; times < 3; ++times) {
         for (const Option& option : job.candidates) job.run(option, samples);
         for (const Option& option : job.options) job.run(option, samples);
@@ -568,7 +568,7 @@ TEST_CASE("runs chosen for the regret lose less goodput by wrong decisions than 
         const auto after = [&](const std::vector<std::size_t>& order, double budget) {
             RandomJob copy = job;
             const std::vector<double> costs = costs_of(job, types);
-            Samples samples = job.known;
+            SamplesByType samples = job.known;
             double spent = 0;
             for (const std::size_t c : order) {
                 if (spent + costs[c] > budget) continue;
@@ -655,7 +655,7 @@ TEST_SUITE("data") {
                                                     "deepspeech2", "yolov3",  "ncf"};
         std::map<std::size_t, std::array<double, 3>> errors;  // before, chosen, random, by number of runs
         for (const std::string& application : applications) {
-            Samples known(types.size());
+            SamplesByType known(types.size());
             std::vector<Option> options;
             std::vector<ThroughputSample> truth;
             for (std::size_t t = 0; t < types.size(); ++t) {
@@ -690,7 +690,7 @@ TEST_SUITE("data") {
             }
             // Error of ln of the steps after runs, root mean square by type.
             const auto error_after = [&](std::span<const std::size_t> runs) {
-                Samples samples = known;
+                SamplesByType samples = known;
                 for (const std::size_t i : runs) samples[options[i].allotment.gpu_type].push_back(truth[i]);
                 const std::vector<TypeFit> fits = fit(samples);
                 std::array<double, 3> squares{}, counts{};

@@ -200,9 +200,12 @@ void check_explanations(S& scheduler, const Snapshot& snapshot, Counts& counts) 
                 break;
             case DecisionReason::no_shape:
                 CHECK(scheduler.options_of(j).empty());
+                CHECK(said.detail == decision.verdict.reason);
                 for (const Node& node : snapshot.cluster.nodes)
-                    if (said.largest_pool == 0 && !node.drained)
+                    if (said.detail.starts_with("no open node") && !node.drained)
                         CHECK(job.types[node.gpu_type].max_atomic_batch == 0);
+                if (said.detail.starts_with("max_atomic_batch is 0"))
+                    for (const TypeLimits& type : job.types) CHECK(type.max_atomic_batch == 0);
                 break;
         }
     }
@@ -309,12 +312,30 @@ TEST_CASE("sentences that people read") {
         waits.report(cluster) ==
         "waits: 8 A100 on 1 node would be worth 0.62 to it, but cost 0.71; nearest is 1 T4 on 1 node, worth "
         "0.1 at a price of 0.11: at less than 0.1 per T4 it would rather run than wait");
-    const DecisionExplanation none{.reason = DecisionReason::no_shape,
-                                   .outcome = Outcome::impossible,
-                                   .fewest_gpus = 5,
-                                   .most_gpus = 5,
-                                   .largest_pool = 4};
-    CHECK(none.report(cluster) ==
-          "impossible: no shape of 5 GPUs fits the open nodes of the types that it can use; the largest pool "
-          "has 4");
+    const DecisionExplanation none{
+        .reason = DecisionReason::no_shape, .outcome = Outcome::impossible, .detail = "in the plan's words"};
+    CHECK(none.report(cluster) == "impossible: in the plan's words");
+    // Nobody makes a job four times as fast.
+    of.reason = DecisionReason::priced_out;
+    of.on_drained = false;
+    of.wanted->goodput_needed = 4.001;
+    CHECK(of.report(cluster).find("goodput") == std::string::npos);
+    of.wanted->goodput_needed = 4;
+    CHECK(of.report(cluster).find("with 300% more goodput there") != std::string::npos);
+}
+
+TEST_CASE("before any plan there is nothing to explain") {
+    Snapshot snapshot{.time_seconds = 100, .cluster = {{"T4"}, {{"a", 0, 4}}}};
+    Scheduler<Sia> scheduler;
+    CHECK(explain_plan(scheduler, snapshot).empty());
+    snapshot.jobs = {{.name = "job", .initial_batch = 32, .max_batch = 64}};
+    snapshot.jobs[0].types = {{.max_atomic_batch = 64}};
+    CHECK_THROWS_WITH(
+        static_cast<void>(explain_plan(scheduler, snapshot)),
+        "explanation: last plan is none, but must be that of this snapshot: no plan was made yet");
+    scheduler.plan(snapshot);
+    CHECK(explain_plan(scheduler, snapshot).size() == 1);
+    snapshot.jobs.push_back(snapshot.jobs[0]);
+    CHECK_THROWS_WITH(static_cast<void>(explain_plan(scheduler, snapshot)),
+                      "explanation: number of jobs is 2, but must be between 1 and 1");
 }

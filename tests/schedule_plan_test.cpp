@@ -9,6 +9,7 @@
 
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/policy/queue.hpp"
+#include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
 #include "support/random_round.hpp"
@@ -104,6 +105,95 @@ TEST_CASE(
     job.types[1].max_nodes = 2;
     CHECK(shapes()[8] == std::vector<int>{12});
     CHECK(shapes()[6] == std::vector<int>{12});
+}
+
+TEST_CASE("a fixed number of GPUs is offered as it is, whatever else about the job may change") {
+    Random random(11);
+    for (int round = 0; round < 2000; ++round) {
+        const std::vector<Pool> pools{{0, random.integer(1, 9), {0, 1, 2}}, {1, random.integer(1, 9), {3}}};
+        Job job{.min_gpus = random.integer(1, 20)};
+        job.max_gpus = job.min_gpus;
+        job.types = {{.max_atomic_batch = 8, .gpus_per_replica = random.integer(1, 3), .max_nodes = 2},
+                     {.max_atomic_batch = 8}};
+        const auto offered = [&](Adaptivity adaptivity) {
+            job.adaptivity = adaptivity;
+            std::vector<Option> options;
+            append_options(
+                job, pools, [](std::size_t) { return 1000; }, options);
+            std::vector<Allotment> allotments;
+            for (const Option& option : options) {
+                allotments.push_back(option.allotment);
+                CHECK(option.allotment.shape.gpus == job.max_gpus);
+            }
+            return allotments;
+        };
+        const std::vector<Allotment> rigid = offered(Adaptivity::none);
+        CHECK(offered(Adaptivity::gpus) == rigid);
+        CHECK(offered(Adaptivity::batch) == rigid);
+    }
+    Snapshot snapshot{.time_seconds = 100, .cluster = {{"T4"}, {{"a", 0, 4}}}};
+    snapshot.jobs = {{.name = "three", .min_gpus = 3, .max_gpus = 3, .initial_batch = 32, .max_batch = 64}};
+    snapshot.jobs[0].types = {{.max_atomic_batch = 64}};
+    CHECK(plan(snapshot).decisions[0].placement == Placement{{0, 3}});
+}
+
+TEST_CASE("a job that is offered nothing is told what there is, and the true reason") {
+    Snapshot snapshot{.time_seconds = 100};
+    snapshot.cluster = {{"T4", "A100"}, {{"a", 0, 4}, {"b", 0, 4}, {"c", 1, 6}}};
+    Job job{.name = "job", .min_gpus = 5, .max_gpus = 7, .initial_batch = 32, .max_batch = 640};
+    job.target_batch = 64;
+    job.types = {{.max_atomic_batch = 64}, {}};
+    Scheduler<Sia> scheduler;
+    const auto reason = [&] {
+        snapshot.jobs = {job};
+        const Decision decision = scheduler.plan(snapshot).decisions[0];
+        CHECK(decision.verdict.outcome == Outcome::impossible);
+        const std::string explained = explain_plan(scheduler, snapshot)[0].report(snapshot.cluster);
+        CHECK(explained == "impossible: " + decision.verdict.reason);
+        return decision.verdict.reason;
+    };
+    CHECK(reason() == "offered are 1, 2, 4, 8 GPUs on T4: none is within 5 to 7");
+    job.types[0].max_nodes = 1;
+    CHECK(reason() == "offered are 1, 2, 4 GPUs on T4 (on at most 1 node): none is within 5 to 7");
+    job.types[0] = {.max_atomic_batch = 64, .gpus_per_replica = 4};
+    job.types[1] = {.max_atomic_batch = 64, .gpus_per_replica = 4};
+    CHECK(reason() ==
+          "offered are 4, 8 GPUs on T4 (in replicas of 4); none on A100 (in replicas of 4): none is within 5 "
+          "to 7");
+    job.types = {{.max_atomic_batch = 64}, {.max_atomic_batch = 64}};
+    job.adaptivity = Adaptivity::none;
+    job.min_gpus = 1;
+    job.max_gpus = 12;
+    CHECK(reason() ==
+          "it takes 12 GPUs, no more and no fewer; there are at most 8 GPUs on T4; at most 6 GPUs on A100");
+    job.types = {{}, {}};
+    CHECK(reason() == "max_atomic_batch is 0 on every GPU type: it can run nowhere");
+    job.types = {{.max_atomic_batch = 64}, {}};
+    snapshot.cluster.nodes[0].drained = snapshot.cluster.nodes[1].drained = true;
+    CHECK(reason() == "no open node has GPUs of a type that it can use");
+
+    // Of many sizes those about what the job may hold.
+    snapshot.cluster = {{"T4", "A100"}, {}};
+    for (int n = 0; n < 40; ++n) snapshot.cluster.nodes.push_back({"n" + std::to_string(n), 0, 8});
+    job.adaptivity = Adaptivity::gpus;
+    job.min_gpus = 65;
+    job.max_gpus = 71;
+    CHECK(reason() ==
+          "offered are ..., 40, 48, 56, 64, 72, 80, 88, 96, ... GPUs on T4: none is within 65 to 71");
+}
+
+TEST_CASE("a model of more GPU types than the cluster has is refused, one of fewer is not") {
+    Snapshot snapshot{.time_seconds = 100, .cluster = {{"T4", "A100"}, {{"a", 0, 2}, {"b", 1, 2}}}};
+    snapshot.jobs = {{.name = "job", .initial_batch = 32, .max_batch = 64}};
+    snapshot.jobs[0].types = {{.max_atomic_batch = 64}, {.max_atomic_batch = 64}};
+    snapshot.models.resize(1);
+    for (const std::size_t types : {0U, 1U, 2U}) {
+        snapshot.models[0].types.resize(types);
+        CHECK(plan(snapshot).decisions[0].verdict.outcome == Outcome::runs);
+    }
+    snapshot.models[0].types.resize(3);
+    CHECK_THROWS_WITH(plan(snapshot),
+                      "job 'job': GPU types in its model is 3, but must be at most the cluster's 2");
 }
 
 TEST_CASE("waits, impossible and bad input are three things") {

@@ -15,7 +15,8 @@
 
 namespace cli {
 
-template <bool Rigid>
+/// `ByJob`: values jobs one by one, as an explanation would like to know; else a round at a time.
+template <bool Rigid, bool ByJob = false>
 struct AnyPolicy {
     static constexpr bool rigid_jobs = Rigid;
 
@@ -25,7 +26,12 @@ struct AnyPolicy {
     std::function<std::optional<goodput::GradientStatistics>(const goodput::Job&)>
         forecast{};  ///< empty: as now
 
-    void value_round(const goodput::Round& round, std::span<const goodput::Row> rows) const {
+    void value_row(const goodput::Round& round, const goodput::Job& job,
+                   std::span<const goodput::Option> options, std::span<double> out) const requires ByJob {
+        const goodput::Row row{job, options, out};
+        values(round, {&row, 1});
+    }
+    void value_round(const goodput::Round& round, std::span<const goodput::Row> rows) const requires(!ByJob) {
         values(round, rows);
     }
     [[nodiscard]] int most_gpus(const goodput::Job& job, const goodput::JobModel& model,
@@ -38,9 +44,11 @@ struct AnyPolicy {
     }
 };
 
-template <goodput::Policy P>
-AnyPolicy<goodput::runs_rigid_jobs<P>> any_policy(const P& policy) {
-    AnyPolicy<goodput::runs_rigid_jobs<P>> any;
+/// A policy behind such a type, as it is (`ByJob` only where it values jobs one by one).
+template <bool ByJob = false, goodput::Policy P>
+requires(!ByJob ||
+         !goodput::RoundPolicy<P>) AnyPolicy<goodput::runs_rigid_jobs<P>, ByJob> any_policy(const P& policy) {
+    AnyPolicy<goodput::runs_rigid_jobs<P>, ByJob> any;
     any.values = [policy](const goodput::Round& round, std::span<const goodput::Row> rows) {
         goodput::value_rows(policy, round, rows);
     };

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "any_policy.hpp"
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/job_history.hpp"
@@ -210,8 +211,8 @@ int run_plan(const PlanCommand& command) {
     const bool refined = models == "refined";
     if (!refined && models != "published")
         goodput::bad_input("plan", "--models", models, "published or refined");
-    return with_policy(command.policy, command.policy_options, [&](auto policy) {
-        return serve_rounds(std::move(policy), refined, command.explain);
+    return with_policy(command.policy, command.policy_options, [&]<class P>(const P& policy) {
+        return serve_rounds(any_policy<!goodput::RoundPolicy<P>>(policy), refined, command.explain);
     });
 }
 

@@ -149,8 +149,7 @@ void write_prices(std::ostream& out, const ReplayedTrace& trace, const PolicyRep
     // A few peaks would leave the rest flat.
     const bool cut = most > 2 * usual;
     const Scale scale = scale_to(cut ? usual : most, 4);
-    out << "<p class=\"legend\"><span class=\"hint\">What one more GPU would be worth, in the policy's own "
-           "units"
+    out << "<p class=\"legend\"><span class=\"hint\">Price of a GPU, in the policy's own units"
         << (cut ? "; peaks, cut off here, reach " + trimmed(most, 3) : "") << ":</span>\n";
     std::vector<std::string> names;
     for (const PoolPrices& pool : replay.rounds.prices) {

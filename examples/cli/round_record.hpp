@@ -69,7 +69,7 @@ public:
 private:
     [[nodiscard]] bool starts(const goodput::Snapshot& snapshot, const goodput::Job& job,
                               const goodput::Decision& decision) const {
-        return decision.restarts &&
+        return decision.starts &&
                (moves_restart_ ||
                 decision.option.allotment != goodput::allotment_of(job.placement, snapshot.cluster));
     }

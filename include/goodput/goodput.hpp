@@ -20,6 +20,7 @@
 #include "goodput/fit/throughput_fit.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
+#include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/model/learning_rate.hpp"
 #include "goodput/model/memory.hpp"

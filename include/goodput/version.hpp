@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+/// The whole library. What is in `goodput::detail` is nobody's business but its own and may change at any
+/// time.
 namespace goodput {
 
 /// The version of the library; the build files and packages read it from this line.

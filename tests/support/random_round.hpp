@@ -55,7 +55,7 @@ private:
         job.restart_cost_seconds = random.between(0, 100);
         job.adaptivity = static_cast<Adaptivity>(random.integer(0, kind_.packs ? 1 : 2));
         job.min_gpus = random.integer(1, 2);
-        job.max_gpus = job.min_gpus + random.integer(0, 20);
+        job.max_gpus = std::max(job.min_gpus + random.integer(0, 20), kind_.packs ? 3 : 1);
         job.initial_batch = 1 << random.integer(4, 8);
         job.max_batch = job.initial_batch << random.integer(0, 5);
         job.target_batch = job.initial_batch << random.integer(0, 3);
@@ -154,7 +154,7 @@ inline void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& p
         const Allotment& allotment = decision.option.allotment;
         CHECK(decision.verdict.outcome == Outcome::runs);
         CHECK(allotment_of(decision.placement, snapshot.cluster) == allotment);
-        CHECK(decision.restarts == (decision.placement != job.placement));
+        CHECK(decision.starts == (decision.placement != job.placement));
         for (const NodeShare& share : decision.placement) {
             used[share.node] +=
                 allotment.shape.nodes > 1 ? snapshot.cluster.nodes[share.node].gpus : share.gpus;

@@ -24,18 +24,19 @@ namespace goodput {
 
 /// One option's part of a job in the linear relaxation.
 struct Fraction {
-    std::size_t option = 0;
-    double fraction = 0;
+    std::size_t option = 0;  ///< index into the job's options
+    double fraction = 0;     ///< share of the job that takes it, above 0 and at most 1
 };
 
 /// The exact optimum of the linear relaxation: jobs may be split.
 struct RelaxedAllotment {
     std::vector<std::vector<Fraction>> choice{};  ///< by job; fractions of a job sum to at most 1
-    double objective = 0;
-    double bound = 0;
-    AllotStatus status = AllotStatus::optimal;
-    std::vector<double> prices{};
-    std::size_t passes = 0;
+    double objective = 0;                         ///< value of the mixture
+    double bound = 0;  ///< equal to the objective but for rounding, unless a deadline cut it off
+    AllotStatus status = AllotStatus::optimal;  ///< feasible: cut off by the deadline; infeasible: jobs that
+                                                ///< must run do not fit even in parts
+    std::vector<double> prices{};               ///< by resource, see AllotResult::prices
+    std::size_t passes = 0;                     ///< evaluations of all options that the prices took
 };
 
 /// The number of resources is not known to the compiler.
@@ -51,6 +52,7 @@ template <BranchingRule Branching = FineGrainedFirst, BoundingRule Bounding = Ne
 class Allotter {
 public:
     Allotter() = default;
+    /// A solver with rules of one's own; rules that are left out are default-constructed.
     explicit Allotter(Branching branching, Bounding bounding = {}, Heuristic heuristic = {},
                       Stopping stopping = {})
         : branching_(branching), bounding_(bounding), heuristic_(heuristic), stopping_(stopping) {}
@@ -252,7 +254,8 @@ private:
 };
 
 /// Solves one problem from scratch; see Allotter for round after round.
-inline AllotResult allot(const AllotmentProblem& problem, const AllotOptions& options = {}) {
+template <AllotmentValue Value>
+AllotResult allot(const BasicAllotmentProblem<Value>& problem, const AllotOptions& options = {}) {
     Allotter<> allotter;
     return allotter(problem, options);
 }

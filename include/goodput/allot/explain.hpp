@@ -17,8 +17,8 @@ namespace goodput {
 
 /// Explanations by job and by resource.
 struct Explanation {
-    std::vector<JobExplanation> jobs{};
-    std::vector<ResourceExplanation> resources{};
+    std::vector<JobExplanation> jobs{};            ///< by job
+    std::vector<ResourceExplanation> resources{};  ///< by resource
 };
 
 /// All jobs and all resources; takes some tens of solutions of the linear relaxation. A result of another
@@ -32,8 +32,8 @@ struct Explanation {
     Allotter<> solver;
     detail::CapacityRange range(problem);
     for (std::size_t r = 0; r < taken.size(); ++r)
-        answer.resources.push_back(
-            detail::explain_resource(result, r, taken[r], problem.capacity[r], range, solver));
+        answer.resources.push_back(detail::explain_resource(std::span<const double>(result.prices), r,
+                                                            taken[r], problem.capacity[r], range, solver));
     return answer;
 }
 

@@ -32,6 +32,7 @@ namespace goodput {
 /// No resource is in the way.
 inline constexpr std::size_t no_resource = std::numeric_limits<std::size_t>::max();
 
+/// Why a job has what it has.
 enum class JobReason {
     got_wanted,  ///< nothing that fits the cluster is worth more to the job
     priced_out,  ///< what it got is better than what it wanted, at these prices
@@ -43,9 +44,9 @@ enum class JobReason {
 
 /// What a job wanted and why it did not get it.
 struct JobExplanation {
-    std::size_t job = 0;
-    JobReason reason = JobReason::got_wanted;
-    std::size_t got = no_option;
+    std::size_t job = 0;                       ///< index of the job
+    JobReason reason = JobReason::got_wanted;  ///< why it has what it has
+    std::size_t got = no_option;               ///< index of its option, or no_option
     /// Option of largest value that fits the cluster (no_option: getting nothing is best); too_large: the
     /// option of largest value.
     std::size_t wanted = no_option;
@@ -57,6 +58,11 @@ struct JobExplanation {
     /// From which worth on no other option of the job is better than `wanted` at these prices. Not more than
     /// wanted_value (up to rounding) where a price is not the reason, unless a third option is better.
     double worth_needed = 0;
+    /// A job that got nothing, priced out: the option nearest to being given, of largest value for its price
+    /// among those that fit the cluster. It would rather have that than nothing from a worth of its price on.
+    std::size_t nearest = no_option;
+    double nearest_value = 0;           ///< what `nearest` is worth
+    double nearest_price = 0;           ///< and what it costs
     std::size_t options_too_large = 0;  ///< how many of its options exceed a capacity alone
 
     /// One line for a log.
@@ -154,6 +160,17 @@ inline JobExplanation explain_job(const AllotmentProblem& problem, const AllotRe
             answer.reason = JobReason::priced_out;
             answer.resource =
                 largest_resource(resources, [&](std::size_t r) { return prices[r] * beyond(r); });
+            for (std::size_t k = 0; answer.got == no_option && k < problem.options_of(job); ++k) {
+                if (!fits(k) || value(k) <= 0) continue;
+                const double price = price_of(uses(k), prices);
+                // The larger ratio, without dividing by a price of 0.
+                if (answer.nearest != no_option &&
+                    value(k) * answer.nearest_price <= answer.nearest_value * price)
+                    continue;
+                answer.nearest = k;
+                answer.nearest_value = value(k);
+                answer.nearest_price = price;
+            }
         } else {
             answer.reason = JobReason::no_room;
             answer.resource = largest_resource(resources, [&](std::size_t r) {
@@ -189,6 +206,10 @@ inline std::string JobExplanation::report() const {
         case JobReason::got_wanted:
             return subject + ": nothing that fits the cluster is worth more to it";
         case JobReason::priced_out:
+            if (nearest != no_option)
+                return subject + ": priced out" + in_the_way + "; nearest is " +
+                       detail::option_text(nearest) + " (worth " + rounded_text_of(nearest_value) +
+                       ", price " + rounded_text_of(nearest_price) + ")";
             return subject + instead + ": priced out" + in_the_way + "; would have to be worth " +
                    rounded_text_of(worth_needed);
         case JobReason::no_room:

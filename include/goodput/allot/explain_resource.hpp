@@ -12,8 +12,10 @@
 // of four; a few steps in practice. The end is exact, because it is an intersection of two of LP's lines.
 //
 // Where C is itself a point at which the price changes, any price between the left and the right slope is a
-// multiplier, and the solver reports one of them. The range is that of the price reported: its closure holds
-// C, ends there if the price is one of the two slopes, and is C alone if it lies between them. After a
+// multiplier, and the solver reports one of them. The same search gives the two slopes: where it comes down
+// to C, the last piece that it saw begins there. They are what one more unit is worth and what one fewer
+// loses, in the relaxation, of the options that fit now. The range is that of the price reported: its closure
+// holds C, ends there if the price is one of the two slopes, and is C alone if it lies between them. After a
 // deadline that cut the search for prices off it is C alone, too.
 //
 // Which options fit changes with the capacity. One that is too large now and would be wanted at these prices
@@ -30,6 +32,7 @@
 #include <string>
 #include <vector>
 
+#include "goodput/allot/allot.hpp"
 #include "goodput/allot/detail/units.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
@@ -37,6 +40,7 @@
 
 namespace goodput {
 
+/// What ends the range over which a price holds.
 enum class RangeEnd {
     unlimited,  ///< none: the price stays 0 (up to rounding) however far capacity grows
     price,      ///< beyond it, the price is another
@@ -46,14 +50,16 @@ enum class RangeEnd {
 
 /// What a unit of a resource is worth, and for how many units.
 struct ResourceExplanation {
-    std::size_t resource = 0;
-    double price = 0;  ///< worth of one more unit, as in the result
-    double capacity = 0;
-    double idle = 0;   ///< units that no job got
+    std::size_t resource = 0;  ///< index of the resource
+    double price = 0;          ///< of a unit, as in the result: from worth_of_more to loss_of_fewer
+    double worth_of_more = 0;  ///< slope of the relaxation above the present capacity, per unit
+    double loss_of_fewer = 0;  ///< slope below it; infinity: the jobs that must run need all that there is
+    double capacity = 0;       ///< units at present
+    double idle = 0;           ///< units that no job got
     double least = 0;  ///< range of capacities over which the price holds, the others staying as they are
     double most = 0;   ///< infinity where nothing ends it
-    RangeEnd least_end = RangeEnd::price;
-    RangeEnd most_end = RangeEnd::price;
+    RangeEnd least_end = RangeEnd::price;  ///< what ends the range below
+    RangeEnd most_end = RangeEnd::price;   ///< and above
 
     /// One line for a log.
     [[nodiscard]] std::string report() const;
@@ -67,8 +73,13 @@ concept RelaxationSolver = requires(S& solver, const AllotmentProblem& problem) 
     solver.relax(problem).status;
 };
 
-/// What `resource` is worth, and over which capacities. `solver` solves the relaxation some ten times; it
-/// must not be the one that `result` belongs to. std::invalid_argument as with explain_job.
+/// What `resource` is worth, and over which capacities. Solves the relaxation some ten times.
+/// std::invalid_argument as with explain_job.
+[[nodiscard]] inline ResourceExplanation explain_resource(const AllotmentProblem& problem,
+                                                          const AllotResult& result, std::size_t resource);
+
+/// The same with a solver that is kept. If `result` is a reference into that solver, the answer is the same,
+/// but the result is overwritten.
 template <RelaxationSolver Solver>
 [[nodiscard]] ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
                                                    std::size_t resource, Solver& solver);
@@ -103,6 +114,16 @@ public:
         grow(answer, solver);
         shrink(answer, solver);
         limit_by_options(prices, answer);
+        const std::optional<Point> now = solve(present_, solver);
+        if (!now || dual_ - now->value <= 1e-9 * magnitude_) return;
+        // Prices that a deadline cut off: the slopes are those at the prices of the relaxation.
+        ResourceExplanation uncut = answer;
+        price_ = now->slope;
+        dual_ = now->value;
+        grow(uncut, solver);
+        shrink(uncut, solver);
+        answer.worth_of_more = uncut.worth_of_more;
+        answer.loss_of_fewer = uncut.loss_of_fewer;
     }
 
 private:
@@ -145,12 +166,18 @@ private:
     }
 
     /// Newton's method from a point beyond the end towards the present capacity. Returns the end, which is
-    /// `from` itself if the line touches there.
+    /// `from` itself if the line touches there. `slope`: of the relaxation at the present capacity, on the
+    /// side of the point.
     template <class Solver>
-    double end_of_line(Point point, Solver& solver) {
+    double end_of_line(Point point, Solver& solver, double& slope) {
+        slope = price_;
         for (int step = 0; step < most_steps; ++step) {
             const double above = line(point.capacity) - point.value;
-            if (above <= tolerance()) return point.capacity;
+            if (above <= tolerance()) {
+                if (std::abs(point.capacity - present_) > 1e-9 * (1 + present_)) slope = price_;
+                return point.capacity;
+            }
+            slope = (point.value - dual_) / (point.capacity - present_);
             if (point.slope == price_) break;  // rounding: no point of touch, the prices are not optimal
             const double next = point.capacity + above / (point.slope - price_);
             const bool between = point.capacity > present_ ? next < point.capacity && next > present_
@@ -175,13 +202,15 @@ private:
         }
         answer.most_end = RangeEnd::unlimited;
         answer.most = std::numeric_limits<double>::infinity();
+        answer.worth_of_more = 0;
         if (price_ * std::max(all, present_) <= tolerance()) return;
         answer.most_end = RangeEnd::price;
         answer.most = present_;
         if (all <= present_) return;
         if (std::optional<Point> last = solve(all, solver)) {
             last->slope = 0;
-            answer.most = end_of_line(*last, solver);
+            answer.most = end_of_line(*last, solver, answer.worth_of_more);
+            answer.worth_of_more = std::clamp(answer.worth_of_more, 0.0, price_);
         }
     }
 
@@ -191,12 +220,16 @@ private:
         std::optional<Point> first = solve(least, solver);
         // Rounding may put the very least capacity on the wrong side.
         if (!first) first = solve(std::min(present_, least + 1e-9 * present_), solver);
-        answer.least = first ? end_of_line(*first, solver) : present_;
+        answer.loss_of_fewer = std::numeric_limits<double>::infinity();
+        answer.least = first ? end_of_line(*first, solver, answer.loss_of_fewer) : present_;
+        answer.loss_of_fewer = std::max(answer.loss_of_fewer, price_);
         answer.least_end = RangeEnd::price;
         if (answer.least <= least + 2e-9 * present_) {
             answer.least = least;
             answer.least_end = RangeEnd::capacity;
         }
+        if (present_ <= least + 2e-9 * present_)
+            answer.loss_of_fewer = std::numeric_limits<double>::infinity();
     }
 
     /// With how little of the resource the relaxation still has a solution.
@@ -246,14 +279,14 @@ private:
 };
 
 template <class Solver>
-ResourceExplanation explain_resource(const AllotResult& result, std::size_t resource, double taken,
+ResourceExplanation explain_resource(std::span<const double> prices, std::size_t resource, double taken,
                                      double capacity, CapacityRange& range, Solver& solver) {
     ResourceExplanation answer;
     answer.resource = resource;
-    answer.price = result.prices[resource];
+    answer.price = prices[resource];
     answer.capacity = capacity;
     answer.idle = std::max(0.0, capacity - taken);
-    range.find(result.prices, answer, solver);
+    range.find(prices, answer, solver);
     return answer;
 }
 
@@ -268,12 +301,24 @@ ResourceExplanation explain_resource(const AllotmentProblem& problem, const Allo
                   "below the number of capacities, " + text_of(problem.capacity.size()));
     detail::CapacityRange range(problem);
     const std::vector<double> taken = detail::units_taken(problem, result.choice);
-    return detail::explain_resource(result, resource, taken[resource], problem.capacity[resource], range,
-                                    solver);
+    const std::vector<double> prices = result.prices;  // may be the solver's own
+    return detail::explain_resource(std::span<const double>(prices), resource, taken[resource],
+                                    problem.capacity[resource], range, solver);
+}
+
+inline ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
+                                            std::size_t resource) {
+    Allotter<> solver;
+    return explain_resource(problem, result, resource, solver);
 }
 
 inline std::string ResourceExplanation::report() const {
-    std::string text = "resource " + text_of(resource) + ": price " + rounded_text_of(price) + ", " +
+    const std::string more = rounded_text_of(worth_of_more), fewer = rounded_text_of(loss_of_fewer);
+    const std::string slopes = more == fewer ? ""
+                               : std::isinf(loss_of_fewer)
+                                   ? " (one more unit is worth " + more + ", none can be spared)"
+                                   : " (one more unit is worth " + more + ", one fewer loses " + fewer + ")";
+    std::string text = "resource " + text_of(resource) + ": price " + rounded_text_of(price) + slopes + ", " +
                        rounded_text_of(idle) + " of " + rounded_text_of(capacity) +
                        " units idle; the price holds from capacity " + rounded_text_of(least);
     if (most_end == RangeEnd::unlimited) return text + " upward";

@@ -61,6 +61,7 @@ inline void improve(const CompactProblem& problem, Incumbent& incumbent) {
 /// lets the undecided ones take the best that still fits, and then lets any job rise where room is left.
 class SurestFirst {
 public:
+    /// Fills `incumbent`; false if a job that must run got nothing.
     bool operator()(const detail::CompactProblem& problem, const detail::Relaxation& relaxation,
                     detail::Incumbent& incumbent) {
         reduced_.resize(problem.value.size());
@@ -119,6 +120,7 @@ private:
 /// surest jobs come first.
 class RoundedRelaxation {
 public:
+    /// Fills `incumbent`; false if a job that must run got nothing.
     bool operator()(const detail::CompactProblem& problem, const detail::Relaxation& relaxation,
                     detail::Incumbent& incumbent) {
         incumbent = relaxation.rounded();

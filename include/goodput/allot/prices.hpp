@@ -3,15 +3,15 @@
 
 // The prices. For prices pi >= 0 let every job take the option of largest value - pi . use. Then
 //
-//     D(pi) = sum_r pi_r C_r + sum_j max_k (v_jk - pi . a_jk)     (k: getting nothing included, where
-//     allowed)
+//     D(pi) = sum_r pi_r C_r + sum_j max_k (v_jk - pi . a_jk)
 //
-// is at least the value of any allotment, convex and piecewise linear in pi, and its least value equals the
-// optimum of the linear relaxation. The least is found by cutting planes in price space (Kelley 1960;
-// equivalently Dantzig-Wolfe column generation on the jobs): each evaluation gives a plane below D, a small
-// linear program (PriceMaster) gives the next prices. Ends when plane and function meet, so prices and bound
-// are exact up to rounding. An evaluation is one pass over the hull options of the groups; the number of
-// passes grows with the number of resources (about five times), not with the number of jobs.
+// (k: getting nothing included, where allowed) is at least the value of any allotment, convex and piecewise
+// linear in pi, and its least value equals the optimum of the linear relaxation. The least is found by
+// cutting planes in price space (Kelley 1960; equivalently Dantzig-Wolfe column generation on the jobs): each
+// evaluation gives a plane below D, a small linear program (PriceMaster) gives the next prices. Ends when
+// plane and function meet, so prices and bound are exact up to rounding. An evaluation is one pass over the
+// hull options of the groups; the number of passes grows with the number of resources (about five times), not
+// with the number of jobs.
 //
 // The planes' own proposals jump about while few are known; a proposal is therefore drawn some way towards
 // the best prices so far (Wentges 1997) until bound and planes are close. A new round begins where the last

@@ -27,8 +27,8 @@ namespace goodput {
 
 /// So many units of one resource.
 struct Use {
-    std::uint32_t resource = 0;
-    double units = 0;
+    std::uint32_t resource = 0;  ///< index into the problem's capacities
+    double units = 0;            ///< at least 0, in the unit of the capacity
 };
 
 /// No option: the job gets nothing.
@@ -43,6 +43,7 @@ concept AllotmentValue = std::floating_point<V> ||(std::integral<V> && !std::sam
 template <AllotmentValue Value>
 class BasicAllotmentProblem {
 public:
+    /// What options are worth.
     using value_type = Value;
 
     std::vector<double> capacity;  ///< by resource
@@ -63,26 +64,36 @@ public:
         return must_.size() - 1;
     }
 
-    /// Adds an option to the job started last and returns its index within that job.
+    /// Adds an option to the job started last and returns its index within that job. Before any add_job():
+    /// std::invalid_argument.
     std::size_t add_option(Value value, std::span<const Use> uses) {
+        if (must_.empty())
+            bad_input("allotment problem", "number of jobs", jobs(), "at least 1 when an option is added");
         value_.push_back(value);
         uses_.insert(uses_.end(), uses.begin(), uses.end());
         first_use_.push_back(uses_.size());
         return first_option_.back()++ - first_option_[first_option_.size() - 2];
     }
+    /// The same with the uses written out.
     std::size_t add_option(Value value, std::initializer_list<Use> uses) {
         return add_option(value, std::span<const Use>(uses.begin(), uses.size()));
     }
 
+    /// Number of jobs.
     [[nodiscard]] std::size_t jobs() const { return must_.size(); }
+    /// Number of options of all jobs.
     [[nodiscard]] std::size_t options() const { return value_.size(); }
+    /// Number of options of a job.
     [[nodiscard]] std::size_t options_of(std::size_t job) const {
         return first_option_[job + 1] - first_option_[job];
     }
+    /// Whether one of the job's options has to be chosen.
     [[nodiscard]] bool must(std::size_t job) const { return must_[job] != 0; }
+    /// What an option is worth.
     [[nodiscard]] Value value(std::size_t job, std::size_t option) const {
         return value_[first_option_[job] + option];
     }
+    /// What an option takes of each resource, as it was added.
     [[nodiscard]] std::span<const Use> uses(std::size_t job, std::size_t option) const {
         const std::size_t index = first_option_[job] + option;
         return {uses_.data() + first_use_[index], uses_.data() + first_use_[index + 1]};
@@ -93,11 +104,14 @@ public:
     [[nodiscard]] std::span<const Value> values(std::size_t job) const {
         return std::span(value_).subspan(first_option_[job], options_of(job));
     }
+    /// The uses of all options of a job, one option after the other.
     [[nodiscard]] std::span<const Use> uses(std::size_t job) const {
         return {uses_.data() + first_use_[first_option_[job]],
                 uses_.data() + first_use_[first_option_[job + 1]]};
     }
+    /// The uses of all options of all jobs.
     [[nodiscard]] std::span<const Use> uses() const { return uses_; }
+    /// Where in uses() the uses of each option of a job begin, and where the last one's end.
     [[nodiscard]] std::span<const std::size_t> use_offsets(std::size_t job) const {
         return std::span(first_use_).subspan(first_option_[job], options_of(job) + 1);
     }
@@ -108,11 +122,13 @@ public:
         validate_capacities();
         for (std::size_t job = 0; job < jobs(); ++job) validate_job(job);
     }
+    /// The part of validate() that is about capacities.
     void validate_capacities() const {
         for (std::size_t r = 0; r < capacity.size(); ++r)
             if (!(std::isfinite(capacity[r]) && capacity[r] >= 0))
                 require_at_least("allotment problem", "capacity[" + text_of(r) + "]", capacity[r], 0);
     }
+    /// The part of validate() that is about one job.
     void validate_job(std::size_t job) const {
         bool good = true;
         if constexpr (std::floating_point<Value>)
@@ -145,6 +161,7 @@ private:
     std::vector<Use> uses_;
 };
 
+/// The problem as nearly everybody has it: values in floating point.
 using AllotmentProblem = BasicAllotmentProblem<double>;
 
 }  // namespace goodput

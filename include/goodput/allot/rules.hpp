@@ -28,6 +28,7 @@ concept BranchingRule = requires(const B& branching, std::span<const double> reg
 /// units nobody else is small enough for. Then jobs whose second option costs least, so that many states meet
 /// in equal capacities early.
 struct FineGrainedFirst {
+    /// The key of a job: odd numbers of units first, then the smaller second regret.
     std::pair<double, double> operator()(std::span<const double> regrets, double granule) const {
         return {granule, regrets[1]};
     }
@@ -44,9 +45,11 @@ concept BoundingRule = requires(const B& bounding, std::span<const double> price
 /// The default: every price alone somewhat lower and higher, because a state that has used much of one
 /// resource is bounded best at a higher price of it. With many resources all prices together only.
 struct NearbyPrices {
+    /// By what each price is multiplied in turn.
     static constexpr std::array<double, 4> factors{0.8, 0.95, 1.05, 1.25};
-    std::size_t most_separate_resources = 8;
+    std::size_t most_separate_resources = 8;  ///< with more resources all prices are multiplied together
 
+    /// Appends the price vectors to `vectors`, resources numbers each.
     void operator()(std::span<const double> prices, std::vector<double>& vectors) const {
         const std::size_t resources = prices.size();
         const bool separate = resources <= most_separate_resources;
@@ -66,11 +69,13 @@ concept StoppingRule = requires(const S& stopping, double objective, double boun
 
 /// The default: AllotOptions::gap relative to the bound, or absolute where that is below 1.
 struct RelativeGap {
+    /// Distance between bound and objective at which the search ends.
     double operator()(double, double bound, double gap) const { return gap * std::max(1.0, std::abs(bound)); }
 };
 
 /// AllotOptions::gap in the unit of the values.
 struct AbsoluteGap {
+    /// Distance between bound and objective at which the search ends.
     double operator()(double, double, double gap) const { return gap; }
 };
 

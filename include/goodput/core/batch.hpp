@@ -19,6 +19,7 @@ struct BatchPlan {
         return std::int64_t{replicas} * atomic_batch * (accumulation_steps + std::int64_t{1});
     }
 
+    /// By atomic batch, then accumulation steps.
     friend constexpr auto operator<=>(const BatchPlan&, const BatchPlan&) = default;
 };
 

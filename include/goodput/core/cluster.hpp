@@ -14,8 +14,9 @@
 
 namespace goodput {
 
+/// One machine with GPUs of one type.
 struct Node {
-    std::string name{};
+    std::string name{};        ///< its own among the cluster's nodes
     std::size_t gpu_type = 0;  ///< index into Cluster::gpu_types
     int gpus = 0;              ///< GPUs that may be used now, at least 1
     bool drained = false;      ///< keeps what runs on it but takes nothing new
@@ -25,16 +26,17 @@ struct Node {
 /// gently stays, marked as such, until its jobs have gone. It counts in its pool: whoever allots should offer
 /// what is open (schedule/open_nodes.hpp).
 struct Cluster {
-    std::vector<std::string> gpu_types{};
-    std::vector<Node> nodes{};
+    std::vector<std::string> gpu_types{};  ///< names; everything else names a type by its index here
+    std::vector<Node> nodes{};             ///< in any order; placements name a node by its index here
 };
 
 /// The nodes of one GPU type and size.
 struct Pool {
-    std::size_t gpu_type = 0;
-    int gpus_per_node = 0;
+    std::size_t gpu_type = 0;          ///< index into Cluster::gpu_types
+    int gpus_per_node = 0;             ///< size of each of its nodes
     std::vector<std::size_t> nodes{};  ///< indices into Cluster::nodes, ascending
 
+    /// GPUs of all its nodes.
     [[nodiscard]] int gpus() const { return gpus_per_node * static_cast<int>(nodes.size()); }
 };
 

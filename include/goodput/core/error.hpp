@@ -21,6 +21,7 @@ requires std::is_arithmetic_v<Number> std::string text_of(Number number) {
     const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, number);
     return error == std::errc{} ? std::string(buffer, end) : std::string("?");
 }
+/// "true" or "false".
 inline std::string text_of(bool flag) { return flag ? "true" : "false"; }
 
 /// A number with six significant digits, for sentences that people read.
@@ -40,6 +41,7 @@ inline std::string rounded_text_of(double number) {
     throw std::invalid_argument(message);
 }
 
+/// The same for a number.
 template <class Number>
 requires std::is_arithmetic_v<Number>
 [[noreturn]] void bad_input(std::string_view subject, std::string_view field, Number value,

@@ -24,31 +24,34 @@ enum class Adaptivity {
 
 /// What a job may use on one GPU type.
 struct TypeLimits {
-    int min_atomic_batch = 1;
-    int max_atomic_batch = 0;  ///< 0: the job cannot run on this GPU type
-    int gpus_per_replica = 1;  ///< pipeline stages; 1 for data parallelism
-    int max_nodes = std::numeric_limits<int>::max();
-    /// Examples/s of one replica as profiled before the first run, 0 where unknown: what a projection from
-    /// another GPU type scales by.
+    int min_atomic_batch = 1;                         ///< least examples per GPU and step
+    int max_atomic_batch = 0;                         ///< 0: the job cannot run on this GPU type
+    int gpus_per_replica = 1;                         ///< pipeline stages; 1 for data parallelism
+    int max_nodes = std::numeric_limits<int>::max();  ///< over which it may be spread
+    /// Examples/s of one replica at its largest batch, as profiled before the first run; 0: unknown. Counts
+    /// where a model of another GPU type is scaled to this one (model/goodput_predictor.hpp), and in
+    /// JobHistory::begin(), as a measurement for refined models (RefinedJobHistories); by itself it makes no
+    /// model.
     double reference_rate = 0;
 };
 
+/// What a scheduler knows of a job, and where it runs. Defaults are those of a job that waits.
 struct Job {
-    std::string name{};
-    double submitted_seconds = 0;
-    int restarts = 0;                 ///< so far; the first start is none
-    double restart_cost_seconds = 0;  ///< what one more would cost
-    double attained_gpu_seconds = 0;
-    int min_gpus = 1;
-    int max_gpus = 1;
-    Adaptivity adaptivity = Adaptivity::batch;
-    int initial_batch = 0;                ///< total batch size that efficiency is relative to
-    int max_batch = 0;                    ///< largest total batch size (Adaptivity::batch)
-    int target_batch = 0;                 ///< total batch size of the other two classes
-    bool single_gpu_accumulates = false;  ///< see BatchLimits
-    std::vector<TypeLimits> types{};      ///< by GPU type, as many as Cluster::gpu_types
-    std::optional<GradientStatistics> gradient{};
-    bool preemptible = true;  ///< false: keeps what it holds
+    std::string name{};                         ///< its own among the round's jobs
+    double submitted_seconds = 0;               ///< on the clock of Snapshot::time_seconds
+    int restarts = 0;                           ///< so far; the first start is none
+    double restart_cost_seconds = 0;            ///< what one more would cost
+    double attained_gpu_seconds = 0;            ///< GPU-seconds that it has held so far
+    int min_gpus = 1;                           ///< fewest that it may hold
+    int max_gpus = 1;                           ///< most that it may hold: left at 1, one GPU, elastic or not
+    Adaptivity adaptivity = Adaptivity::batch;  ///< what a decision may change
+    int initial_batch = 0;                      ///< total batch size that efficiency is relative to
+    int max_batch = 0;                          ///< largest total batch size (Adaptivity::batch)
+    int target_batch = 0;                       ///< total batch size of the other two classes
+    bool single_gpu_accumulates = false;        ///< see BatchLimits
+    std::vector<TypeLimits> types{};            ///< by GPU type, as many as Cluster::gpu_types
+    std::optional<GradientStatistics> gradient{};  ///< at the initial batch size; none: not measured yet
+    bool preemptible = true;                       ///< false: keeps what it holds
     bool restarting = false;  ///< in the middle of a restart: keeps what it holds this round
     Placement placement{};    ///< where it runs now; empty: it waits
     /// Useful examples still to do, where the user declared the job's total work.

@@ -1,6 +1,9 @@
 #ifndef GOODPUT_CORE_OPTION_HPP
 #define GOODPUT_CORE_OPTION_HPP
 
+// What a job could get, and what that would be worth to its progress. What it is worth under a policy is the
+// policy's to say (policy/concepts.hpp).
+
 #include "goodput/core/batch.hpp"
 #include "goodput/core/shape.hpp"
 
@@ -16,10 +19,10 @@ enum class Knowledge {
 /// One thing that a job could get: GPUs of a pool in a shape, with the best batch plan for it and what that
 /// is worth in useful examples a second.
 struct Option {
-    Allotment allotment{};
-    BatchPlan plan{};
+    Allotment allotment{};  ///< GPU type, node size and shape
+    BatchPlan plan{};       ///< of largest goodput there; {0, 0}: none respects the job's limits
     double goodput = 0;  ///< examples/s at the initial batch size's efficiency; 1 per replica where unknown
-    Knowledge knowledge = Knowledge::unknown;
+    Knowledge knowledge = Knowledge::unknown;  ///< where the goodput comes from
 };
 
 }  // namespace goodput

@@ -12,10 +12,12 @@
 
 namespace goodput {
 
+/// GPUs of one node.
 struct NodeShare {
     std::size_t node = 0;  ///< index into Cluster::nodes
-    int gpus = 0;
+    int gpus = 0;          ///< at least 1
 
+    /// By node, then GPUs.
     friend constexpr auto operator<=>(const NodeShare&, const NodeShare&) = default;
 };
 

@@ -14,16 +14,16 @@ namespace goodput {
 /// One measurement of a job on one GPU type. `shape.gpus` counts replicas (equal to GPUs for data
 /// parallelism).
 struct ThroughputSample {
-    Shape shape{};
-    BatchPlan plan{};
+    Shape shape{};            ///< nodes and replicas
+    BatchPlan plan{};         ///< what it was measured with
     double step_seconds = 0;  ///< an iteration's last step, synchronisation included
     double sync_seconds = 0;  ///< the part of it spent in synchronisation; the rest is computing
 };
 
 /// Squared norm of the true gradient and trace of its covariance at the initial batch size (Pollux, OSDI'21).
 struct GradientStatistics {
-    double squared_norm = 0;
-    double variance = 0;
+    double squared_norm = 0;  ///< in any unit, the same as the variance's
+    double variance = 0;      ///< at least 0; only the ratio of the two matters
 };
 
 /// Refuses a measurement that cannot be one: no GPU, no example, times that are not positive and finite, or

@@ -11,9 +11,10 @@ namespace goodput {
 
 /// `gpus` GPUs in all, spread over `nodes` nodes; {0, 0} is the shape of a job that holds nothing.
 struct Shape {
-    int nodes = 0;
-    int gpus = 0;  ///< in all, not per node
+    int nodes = 0;  ///< at most `gpus`
+    int gpus = 0;   ///< in all, not per node
 
+    /// By nodes, then GPUs.
     friend constexpr auto operator<=>(const Shape&, const Shape&) = default;
 };
 
@@ -22,9 +23,10 @@ struct Shape {
 /// round.
 struct Allotment {
     std::size_t gpu_type = 0;  ///< index into Cluster::gpu_types
-    int gpus_per_node = 0;
-    Shape shape{};
+    int gpus_per_node = 0;     ///< size of the pool's nodes
+    Shape shape{};             ///< {0, 0}: nothing
 
+    /// Whether it gives the job nothing.
     [[nodiscard]] constexpr bool empty() const { return shape.gpus == 0; }
 
     /// GPUs that nobody else can use while this is held: a job over several nodes takes whole nodes.
@@ -32,6 +34,7 @@ struct Allotment {
         return shape.nodes > 1 ? shape.nodes * gpus_per_node : shape.gpus;
     }
 
+    /// By GPU type, node size, shape.
     friend constexpr auto operator<=>(const Allotment&, const Allotment&) = default;
 };
 

@@ -9,15 +9,17 @@
 
 namespace goodput {
 
+/// What became of a job this round.
 enum class Outcome {
     runs,       ///< has GPUs this round
     waits,      ///< could run on this cluster, but lost to others this round
     impossible  ///< no set of healthy nodes could hold it
 };
 
+/// An outcome with its reason.
 struct Verdict {
-    Outcome outcome = Outcome::runs;
-    std::string reason{};  ///< one sentence; empty for a job that runs
+    Outcome outcome = Outcome::runs;  ///< which of the three
+    std::string reason{};             ///< one sentence; empty for a job that runs
 };
 
 }  // namespace goodput

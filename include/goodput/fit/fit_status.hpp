@@ -14,6 +14,7 @@
 
 namespace goodput {
 
+/// How a fit ended.
 enum class FitStatus {
     converged,
     iteration_limit,  ///< FitOptions::max_iterations spent; the best so far

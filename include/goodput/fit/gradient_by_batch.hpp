@@ -27,8 +27,8 @@ namespace goodput {
 
 /// Gradient statistics (variance at the initial batch size, as always) and where they were measured.
 struct GradientAtBatch {
-    double total_batch = 0;  ///< examples
-    GradientStatistics gradient{};
+    double total_batch = 0;         ///< examples
+    GradientStatistics gradient{};  ///< variance above 0
 };
 
 /// What efficiency do these measurements predict at any batch size? Refuses no measurements, batch sizes that

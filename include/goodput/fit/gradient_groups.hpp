@@ -16,6 +16,7 @@
 
 namespace goodput {
 
+/// One noise scale estimator a parameter group, and their sum.
 class GroupedNoiseScale {
 public:
     /// `smoothing` as in NoiseScaleEstimator. Refuses zero groups (std::invalid_argument).
@@ -24,6 +25,7 @@ public:
         if (groups == 0) bad_input("noise scale", "parameter groups", groups, "at least 1");
     }
 
+    /// Number of groups.
     [[nodiscard]] std::size_t size() const { return groups_.size(); }
 
     /// Takes in a step: the norms of each group. A step that is not finite in any group is skipped in all of

@@ -33,8 +33,11 @@ concept GradientPreconditioner = requires(const P& p, std::size_t i) {
 
 /// SGD: gradients as they are.
 struct IdentityPreconditioner {
+    /// P = 1 always.
     [[nodiscard]] static constexpr bool ready() { return false; }
+    /// 1.
     [[nodiscard]] static constexpr double inverse(std::size_t) { return 1; }
+    /// Refuses nothing.
     static constexpr void check(std::size_t) {}
 };
 
@@ -46,8 +49,10 @@ struct AdamPreconditioner {
     double beta2 = 0.999;                    ///< in (0, 1)
     double epsilon = 1e-8;                   ///< above 0
 
+    /// Whether v has seen enough updates.
     [[nodiscard]] bool ready() const { return step >= 5; }
 
+    /// 1 / P_i.
     [[nodiscard]] double inverse(std::size_t i) const { return inverse(i, correction()); }
 
     /// The same with correction() computed once for all parameters.
@@ -60,6 +65,7 @@ struct AdamPreconditioner {
         return -1 / std::expm1(static_cast<double>(step) * std::log(beta2));
     }
 
+    /// Refuses another number of moments than parameters, and settings outside their ranges.
     void check(std::size_t parameters) const {
         if (!(beta2 > 0 && beta2 < 1)) bad_input("Adam", "beta2", beta2, "between 0 and 1");
         require_positive("Adam", "epsilon", epsilon);

@@ -44,6 +44,7 @@ public:
         if (parameters == 0) bad_input("gradient stream", "parameters", parameters, "at least 1");
     }
 
+    /// Numbers of one gradient.
     [[nodiscard]] std::size_t parameters() const { return parameters_; }
 
     /// Begins a step of `scale` times the initial batch size in all; a step begun and not ended is dropped.
@@ -66,6 +67,7 @@ public:
     /// Adds the mean gradient of a microbatch; the microbatches of a step are equally large. Refuses one of
     /// another size than the parameters', and one outside a step (std::invalid_argument).
     void add(std::span<const double> gradient) { add_any(gradient); }
+    /// The same in single precision; sums are kept in double.
     void add(std::span<const float> gradient) { add_any(gradient); }
 
     /// Norms of the step. Empty where it teaches nothing: a gradient is not finite, or it is the only one of
@@ -99,6 +101,7 @@ public:
     [[nodiscard]] std::span<double> running_sum() { return sum_; }
     /// Sum of their squared norms, in the preconditioner's metric, and their number.
     [[nodiscard]] double sum_of_squares() const { return sum_of_squares_; }
+    /// Number of the step's gradients so far.
     [[nodiscard]] int count() const { return count_; }
     /// Sets both to what all replicas have together, once running_sum() has been summed over them. Refuses a
     /// count below the own one, and to do so outside a step with gradients (std::invalid_argument).

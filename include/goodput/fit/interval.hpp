@@ -8,8 +8,10 @@
 
 namespace goodput {
 
+/// From `low` to `high`.
 struct Interval {
-    double low = 0, high = 0;
+    double low = 0;   ///< in the unit of what it is an interval of
+    double high = 0;  ///< at least `low`
 };
 
 namespace detail {

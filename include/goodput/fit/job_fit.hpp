@@ -33,9 +33,11 @@ struct TypeFit {
     std::array<ParameterEvidence, refined_parameters> evidence{};  ///< of its own measurements
 };
 
+/// Fits all GPU types of a job together, again and again, without allocating once it has met its largest job.
 template <class Backend = detail::TinySolverBackend>
 class JobFitter {
 public:
+    /// `population`: what is believed of jobs before anything is measured.
     explicit JobFitter(RefinedPopulation population = {}, Backend backend = {})
         : population_(population), fitter_(std::move(backend)) {}
 

@@ -39,10 +39,11 @@ namespace goodput {
 
 /// The most memory that a training iteration took on a GPU.
 struct MemorySample {
-    int atomic_batch = 0;
-    double bytes = 0;
+    int atomic_batch = 0;  ///< examples on the GPU at once, at least 1
+    double bytes = 0;      ///< the peak, above 0
 };
 
+/// What is known beforehand, and how careful to be.
 struct MemoryFitOptions {
     /// Known to be there whatever the batch: bytes of parameters, gradients and optimiser state (16 bytes a
     /// parameter with Adam in mixed or single precision; 8 with plain SGD in single precision).
@@ -51,18 +52,21 @@ struct MemoryFitOptions {
     double tolerance = 0.01;
 };
 
+/// What measurements of memory could tell.
 enum class MemoryKnowledge {
     measured,       ///< both parts, from several batch sizes
     fixed_assumed,  ///< one batch size: careful above it, not below
     no_growth       ///< constant or contradictory: good up to the largest batch measured
 };
 
+/// A memory model, and what it rests on.
 struct MemoryFit {
-    MemoryModel model{};
-    MemoryKnowledge knowledge = MemoryKnowledge::measured;
-    int least_batch = 0, most_batch = 0;  ///< measured
-    double largest_excess = 0;            ///< of model over measurement, relative
-    double largest_shortfall = 0;         ///< of model under measurement, relative; at most the tolerance
+    MemoryModel model{};                                    ///< for largest_atomic_batch() and fits()
+    MemoryKnowledge knowledge = MemoryKnowledge::measured;  ///< what the measurements could tell
+    int least_batch = 0;                                    ///< smallest atomic batch measured
+    int most_batch = 0;                                     ///< largest atomic batch measured
+    double largest_excess = 0;                              ///< of model over measurement, relative
+    double largest_shortfall = 0;  ///< of model under measurement, relative; at most the tolerance
 };
 
 /// What do these measurements say of a job's memory? Refuses no measurements, batches below 1, bytes that are

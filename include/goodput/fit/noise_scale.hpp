@@ -56,6 +56,7 @@ struct GradientNorms {
     return {(previous_square + square) / 2, square_of_sum / 4, 2, 4 / (1 / previous_scale + 1 / scale), true};
 }
 
+/// Moving averages of a gradient's squared norm and variance, step by step.
 class NoiseScaleEstimator {
 public:
     /// `smoothing`: what is left of an average after one step at the initial batch size, in (0, 1).

@@ -58,11 +58,13 @@
 
 namespace goodput {
 
+/// What profile runs are to tell.
 enum class ProfileCriterion {
     variance,  ///< mean variance of ln of the options' iteration times
     regret     ///< goodput lost by choosing the wrong option, as a fraction of the best one's
 };
 
+/// Why no more runs were chosen.
 enum class ProfileStop {
     known,         ///< what is left uncertain is within the tolerance
     not_worth_it,  ///< no affordable run gains what it costs
@@ -70,8 +72,9 @@ enum class ProfileStop {
     none_left      ///< every candidate is chosen
 };
 
+/// What runs may cost, and what they are to tell.
 struct ProfileRunOptions {
-    ProfileCriterion criterion = ProfileCriterion::variance;
+    ProfileCriterion criterion = ProfileCriterion::variance;       ///< what counts as a gain
     double gpu_seconds = std::numeric_limits<double>::infinity();  ///< budget of all runs together
     std::size_t runs = std::numeric_limits<std::size_t>::max();    ///< budget by their number
     double startup_seconds = 30;                                   ///< of a run, before its first iteration
@@ -88,20 +91,22 @@ struct ProfileRunOptions {
 
 /// A run chosen, and why.
 struct ProfileRun {
-    std::size_t candidate = 0;
-    double gain = 0;  ///< in the criterion's unit, on top of the runs before
-    double gpu_seconds = 0;
-    std::size_t option = 0;        ///< to which it contributes most of the gain
-    double before = 0, after = 0;  ///< standard deviation of this option's ln T
+    std::size_t candidate = 0;  ///< index into the candidates
+    double gain = 0;            ///< in the criterion's unit, on top of the runs before
+    double gpu_seconds = 0;     ///< GPUs times its predicted duration
+    std::size_t option = 0;     ///< to which it contributes most of the gain
+    double before = 0;          ///< standard deviation of this option's ln T before the run
+    double after = 0;           ///< and after it
 };
 
+/// The runs that pay, in their order, and what they leave uncertain.
 struct ProfileRuns {
     std::vector<ProfileRun> runs{};    ///< in the order in which they pay
     double before = 0;                 ///< what there is to learn without the runs, in the criterion's unit
     double after = 0;                  ///< and after them
     double gpu_seconds = 0;            ///< of all runs
     std::vector<double> deviations{};  ///< of the options' ln T after the runs, the scatter left out
-    ProfileStop stop = ProfileStop::known;
+    ProfileStop stop = ProfileStop::known;  ///< why there are no more
 
     /// One line: the runs, what they cost and gain, why there are no more.
     [[nodiscard]] std::string report() const;

@@ -50,8 +50,8 @@ namespace goodput {
 /// How a published fit ended.
 struct PublishedFitEnd {
     double objective = 0;  ///< of the model that it returned
-    int iterations = 0;
-    int evaluations = 0;
+    int iterations = 0;    ///< of the quasi-Newton method
+    int evaluations = 0;   ///< of the objective with its gradient
 };
 
 /// Fits again and again, without allocating once it has met its largest set of samples.

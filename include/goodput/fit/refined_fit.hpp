@@ -18,20 +18,21 @@
 
 namespace goodput {
 
+/// A model with its errors, covariance and prior.
 struct RefinedFit {
-    RefinedThroughput model{};
+    RefinedThroughput model{};  ///< the parameters of greatest posterior probability
     /// By parameter (refined_parameter_names): the samples have at least halved the prior's variance.
     std::array<bool, refined_parameters> identified{};
     double compute_rmsle = 0;  ///< root mean square error of ln(computing time), every sample counted alike
     double step_rmsle = 0;     ///< the same of ln(step time)
-    int samples = 0;
-    int stragglers = 0;  ///< samples weighted down
-    int iterations = 0;
-    FitStatus status = FitStatus::start_kept;
-    double step_deviation = 0;      ///< standard deviation of ln(step time) about the model
-    double degrees_of_freedom = 1;  ///< what that deviation rests on
+    int samples = 0;           ///< number of measurements
+    int stragglers = 0;        ///< samples weighted down
+    int iterations = 0;        ///< of all minimisations together
+    FitStatus status = FitStatus::start_kept;  ///< how it ended
+    double step_deviation = 0;                 ///< standard deviation of ln(step time) about the model
+    double degrees_of_freedom = 1;             ///< what that deviation rests on
 
-    RefinedPrior prior{};
+    RefinedPrior prior{};               ///< under which it was fitted
     double reference_batch = 1;         ///< at which computing takes reference_seconds
     double reference_seconds = 1;       ///< about; the prior's unit of time
     detail::DenseVector coordinates{};  ///< the parameters, and ln of the factors of model.batches

@@ -42,12 +42,13 @@
 
 namespace goodput {
 
+/// What a fit starts from, and how long it may take.
 struct RefinedFitOptions {
-    RefinedPrior prior = RefinedPopulation().prior();
+    RefinedPrior prior = RefinedPopulation().prior();  ///< what is believed without measurements
     const RefinedFit* start = nullptr;  ///< a previous fit of this job on this type, to start from
     double reference_batch = 0;  ///< the same for all types of a job; 0: the geometric mean of the samples'
-    int max_iterations = 100;
-    bool robust = true;                               ///< weigh stragglers down
+    int max_iterations = 100;    ///< of the minimisation, at each weighing of the samples
+    bool robust = true;          ///< weigh stragglers down
     std::string_view subject = "throughput samples";  ///< whom messages about bad samples name
 };
 
@@ -56,12 +57,14 @@ struct RefinedFitOptions {
 template <class Backend = detail::TinySolverBackend>
 class RefinedFitter {
 public:
+    /// `backend` minimises the sum of squares.
     explicit RefinedFitter(Backend backend = {}) : backend_(std::move(backend)) {}
 
     /// The parameters that explain `samples` of one job on one GPU type, in any order, duplicates welcome.
     /// Refuses an empty set and bad samples (std::invalid_argument).
     void fit(std::span<const ThroughputSample> samples, const RefinedFitOptions& options, RefinedFit& fit);
 
+    /// The same, returned; allocates the result.
     [[nodiscard]] RefinedFit fit(std::span<const ThroughputSample> samples,
                                  const RefinedFitOptions& options = {}) {
         RefinedFit result;

@@ -27,6 +27,7 @@ enum RefinedParameter : std::size_t {
     refined_parameters
 };
 
+/// What messages and reports call the parameters, by RefinedParameter.
 inline constexpr std::array<std::string_view, refined_parameters> refined_parameter_names{
     "alpha_c",         "beta_c",       "alone",         "straggling",   "node_seconds", "node_gpus",
     "network_seconds", "network_gpus", "network_nodes", "network_ring", "gamma"};
@@ -35,8 +36,8 @@ inline constexpr std::array<std::string_view, refined_parameters> refined_parame
 /// computing_slope and node_level are relative to ln of the computing time at the reference batch (the slope
 /// times that batch).
 struct RefinedPrior {
-    std::array<double, refined_parameters> mean{};
-    std::array<double, refined_parameters> deviation{};
+    std::array<double, refined_parameters> mean{};       ///< by RefinedParameter, in its coordinate
+    std::array<double, refined_parameters> deviation{};  ///< standard deviations, the same way
     double break_deviation = 0.1;     ///< of ln of the factor at a break point of the computing time
     double sync_deviation = 0.15;     ///< of ln of a shape's own factor of synchronising
     double compute_deviation = 0.05;  ///< the same of computing

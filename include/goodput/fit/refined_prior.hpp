@@ -37,8 +37,8 @@ namespace goodput {
 
 /// What one type's measurements alone say of a parameter; without any, the variance is infinite.
 struct ParameterEvidence {
-    double value = 0;
-    double variance = 0;
+    double value = 0;     ///< in the coordinates of refined_parameters.hpp
+    double variance = 0;  ///< of that value; infinite: no evidence
 };
 
 /// The two stages from which a type's prior follows.
@@ -46,6 +46,7 @@ struct RefinedPopulation {
     //                                               alpha, beta, alone, straggling, node level, its exponent,
     //                                               network over node, exponents of GPUs and nodes, ring,
     //                                               gamma
+    /// m, what jobs have in general.
     std::array<double, refined_parameters> mean{-std::numbers::ln2,
                                                 -std::numbers::ln2,
                                                 0,
@@ -57,7 +58,9 @@ struct RefinedPopulation {
                                                 0.25,
                                                 0,
                                                 0};
+    /// Standard deviations of jobs around it.
     std::array<double, refined_parameters> jobs{1, 1, 0.15, 0.05, 1, 0.35, 0.5, 0.25, 0.25, 0.35, 1};
+    /// Standard deviations of a job's GPU types around the job's mean.
     std::array<double, refined_parameters> types{1, 1, 0.15, 0.03, 1, 0.25, 0.5, 0.15, 0.15, 0.25, 0.5};
 
     /// The prior of a type on which nothing but `others` is known, `others[s]` holding the evidence of

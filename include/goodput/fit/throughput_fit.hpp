@@ -56,23 +56,25 @@ namespace goodput {
 inline constexpr std::array<std::string_view, 7> throughput_parameter_names{
     "alpha_c", "beta_c", "alpha_n", "beta_n", "alpha_r", "beta_r", "gamma"};
 
+/// What a fit starts from, and how long it may take.
 struct FitOptions {
     std::optional<PolluxThroughput> start{};  ///< a previous fit of this job, to start from
-    int max_iterations = 60;
-    bool robust = true;                               ///< weigh stragglers down
+    int max_iterations = 60;                  ///< of the minimisation, at each weighing of the samples
+    bool robust = true;                       ///< weigh stragglers down
     std::string_view subject = "throughput samples";  ///< whom messages about bad samples name
 };
 
+/// The seven parameters, with their errors and covariance.
 struct ThroughputFit {
-    PolluxThroughput model;
+    PolluxThroughput model;  ///< the parameters that explain the samples best
     /// By parameter: determined by the samples (given those that are not); otherwise taken from the prior.
     std::array<bool, 7> identified{};
     double compute_rmsle = 0;  ///< root mean square error of ln(computing time), every sample counted alike
     double step_rmsle = 0;     ///< the same of ln(step time)
-    int samples = 0;
-    int stragglers = 0;  ///< samples weighted down
-    int iterations = 0;
-    FitStatus status = FitStatus::start_kept;
+    int samples = 0;           ///< number of measurements
+    int stragglers = 0;        ///< samples weighted down
+    int iterations = 0;        ///< of all minimisations together
+    FitStatus status = FitStatus::start_kept;  ///< how it ended
     /// Covariance of the parameters in their own units, the prior's uncertainty included.
     std::array<std::array<double, 7>, 7> covariance{};
     double step_deviation = 0;      ///< standard deviation of ln(step time) about the model
@@ -82,18 +84,22 @@ struct ThroughputFit {
     [[nodiscard]] std::string report() const;
 };
 
-/// Fits again and again, without allocating once it has met its largest set of samples.
+/// Fits again and again, without allocating once it has met its largest set of samples. Functions that fit
+/// are templates, so that the solver is compiled where they are called, not wherever this is included.
 class ThroughputFitter {
 public:
     /// The parameters that explain `samples` of one job on one GPU type, in any order, duplicates welcome.
     /// Refuses an empty set, bad samples and a start that is negative or not finite (std::invalid_argument).
+    template <class = void>
     [[nodiscard]] ThroughputFit fit(std::span<const ThroughputSample> samples,
                                     const FitOptions& options = {});
 
 private:
     void read(std::span<const ThroughputSample> samples, std::string_view subject);
+    template <class = void>
     void solve(ThroughputFit& fit, const FitOptions& options);
     [[nodiscard]] int weigh_stragglers_down();
+    template <class = void>
     void estimate_covariance(ThroughputFit& fit) const;
     void complete(ThroughputFit& fit) const;
 
@@ -105,8 +111,9 @@ private:
 };
 
 /// As ThroughputFitter::fit, for a single fit.
-[[nodiscard]] inline ThroughputFit fit_throughput(std::span<const ThroughputSample> samples,
-                                                  const FitOptions& options = {}) {
+template <class = void>
+[[nodiscard]] ThroughputFit fit_throughput(std::span<const ThroughputSample> samples,
+                                           const FitOptions& options = {}) {
     return ThroughputFitter().fit(samples, options);
 }
 
@@ -133,8 +140,8 @@ inline PolluxThroughput warm_start(const PolluxThroughput& previous, const Pollu
 
 }  // namespace detail
 
-inline ThroughputFit ThroughputFitter::fit(std::span<const ThroughputSample> samples,
-                                           const FitOptions& options) {
+template <class>
+ThroughputFit ThroughputFitter::fit(std::span<const ThroughputSample> samples, const FitOptions& options) {
     if (options.start) detail::validate_start(*options.start, options.subject);
     read(samples, options.subject);
     residuals_.held = detail::left_open(residuals_.rows);
@@ -189,7 +196,8 @@ inline void ThroughputFitter::read(std::span<const ThroughputSample> samples, st
     residuals_.scale = {mean, seconds / batches, mean, mean, mean, mean};
 }
 
-inline void ThroughputFitter::solve(ThroughputFit& fit, const FitOptions& options) {
+template <class>
+void ThroughputFitter::solve(ThroughputFit& fit, const FitOptions& options) {
     for (int again = 0; again < 3; ++again) {
         detail::Point<7> x = residuals_.coordinates(fit.model);
         const detail::LeastSquaresResult<7> found =
@@ -268,7 +276,8 @@ inline void ThroughputFitter::complete(ThroughputFit& fit) const {
 }
 
 /// (J^T J / s^2 + prior)^-1 in units in which the parameters are about one.
-inline void ThroughputFitter::estimate_covariance(ThroughputFit& fit) const {
+template <class>
+void ThroughputFitter::estimate_covariance(ThroughputFit& fit) const {
     // A scatter of 3 %, worth two samples, is assumed beforehand: a perfect fit to few samples proves little.
     constexpr double assumed_deviation = 0.03, assumed_freedom = 2;
     const auto fitted = std::count(fit.identified.begin(), fit.identified.end(), true);

@@ -56,8 +56,9 @@
 
 namespace goodput {
 
+/// A batch plan and its goodput.
 struct BestPlan {
-    BatchPlan plan;
+    BatchPlan plan;  ///< {0, 0}: none
     /// Examples/s at the initial batch size's efficiency; 0: no plan respects the limits.
     double goodput = 0;
 };

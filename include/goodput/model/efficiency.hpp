@@ -33,8 +33,8 @@ namespace goodput {
 
 /// Statistical efficiency from gradient statistics at the initial batch size.
 struct NoiseScaleEfficiency {
-    double initial_batch = 1;  ///< examples
-    GradientStatistics gradient{};
+    double initial_batch = 1;       ///< examples
+    GradientStatistics gradient{};  ///< at the initial batch size; both zero: none
 
     /// Progress per example at `total_batch` relative to the initial batch size, from the form that stays
     /// defined where the squared norm is zero; 1 where there are no statistics at all (both zero).
@@ -73,6 +73,7 @@ struct BatchDependentEfficiency {
 
 /// Every example counts fully at any batch size: for jobs without gradient statistics or with a fixed batch.
 struct FullEfficiency {
+    /// 1.
     [[nodiscard]] double efficiency(double /*total_batch*/) const { return 1; }
 };
 

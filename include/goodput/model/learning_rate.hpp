@@ -41,14 +41,18 @@ concept LearningRateRule = requires(const Rule& rule, const LearningRateState& s
     { rule.factor(state) } -> std::convertible_to<double>;
 };
 
+/// Goyal et al.: S.
 struct LinearScaling {
+    /// Factor on the base learning rate.
     [[nodiscard]] double factor(const LearningRateState& state) const {
         require_positive("learning rate", "scale", state.scale);
         return state.scale;
     }
 };
 
+/// Krizhevsky: the square root of S.
 struct SquareRootScaling {
+    /// Factor on the base learning rate.
     [[nodiscard]] double factor(const LearningRateState& state) const {
         return std::sqrt(LinearScaling{}.factor(state));
     }
@@ -57,6 +61,7 @@ struct SquareRootScaling {
 /// For SGD. 1 while nothing is known of the gradient: then a larger rate is a risk without a reason. Refuses
 /// statistics that are negative or not finite (std::invalid_argument).
 struct AdaScale {
+    /// Factor on the base learning rate.
     [[nodiscard]] double factor(const LearningRateState& state) const {
         require_positive("learning rate", "scale", state.scale);
         validate(state.gradient, "learning rate");
@@ -67,6 +72,7 @@ struct AdaScale {
 
 /// For Adam and AdamW, with statistics of the preconditioned gradient. Otherwise as AdaScale.
 struct AdamScale {
+    /// Factor on the base learning rate.
     [[nodiscard]] double factor(const LearningRateState& state) const {
         return std::sqrt(AdaScale{}.factor(state));
     }
@@ -79,7 +85,7 @@ struct AdamScale {
 struct LegwScaling {
     double base_warmup_epochs = 0;  ///< at the initial batch size
     double dataset_examples = 0;    ///< examples of an epoch
-    double initial_batch = 0;
+    double initial_batch = 0;       ///< total batch size, examples
 
     /// Scale-invariant iterations that the warm-up takes at `scale`.
     [[nodiscard]] double warmup_iterations(double scale) const {
@@ -89,6 +95,7 @@ struct LegwScaling {
         return base_warmup_epochs * scale * dataset_examples / initial_batch;
     }
 
+    /// Factor on the base learning rate.
     [[nodiscard]] double factor(const LearningRateState& state) const {
         const double full = SquareRootScaling{}.factor(state);
         const double warmup = warmup_iterations(state.scale);

@@ -28,12 +28,13 @@ namespace goodput {
 
 /// Memory that a replica takes on each of its GPUs. From measurements: fit/memory_fit.hpp.
 struct MemoryModel {
-    double fixed_bytes = 0;
-    double bytes_per_example = 0;
+    double fixed_bytes = 0;        ///< whatever the batch: parameters, gradients, optimiser state
+    double bytes_per_example = 0;  ///< activations of one example
     /// Nothing is known of larger atomic batches, and they count as not fitting. Without such an end a model
     /// with bytes_per_example = 0 would allow any batch.
     int most_atomic_batch = std::numeric_limits<int>::max();
 
+    /// Bytes that a GPU needs for `atomic_batch` examples at once.
     [[nodiscard]] double bytes(double atomic_batch) const {
         return fixed_bytes + bytes_per_example * atomic_batch;
     }
@@ -41,10 +42,11 @@ struct MemoryModel {
 
 /// Memory of one GPU.
 struct GpuMemory {
-    double capacity_bytes = 0;
+    double capacity_bytes = 0;  ///< all of it, above 0
     /// Share of it that stays free, for fragmentation and what the model does not see, in [0, 1).
     double margin = 0.05;
 
+    /// What the margin leaves, in bytes.
     [[nodiscard]] double usable_bytes() const { return capacity_bytes * (1 - margin); }
 };
 

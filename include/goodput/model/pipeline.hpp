@@ -28,6 +28,7 @@ concept StageModel = requires(const Model& model, Shape shape, double atomic_bat
     { model.sync_seconds(shape) } -> std::convertible_to<double>;
 };
 
+/// Pipeline stages within a replica, data parallelism between replicas; a ThroughputModel.
 template <StageModel Stage = PolluxThroughput>
 class PipelineThroughput {
 public:

@@ -26,11 +26,12 @@ namespace goodput {
 /// seconds = per_compute * compute + per_sync * sync, because the step is homogeneous in the two; it is also
 /// convex, so the same two factors at other times give a lower bound on the step there.
 struct OverlappedStep {
-    double seconds = 0;
+    double seconds = 0;      ///< of the step
     double per_compute = 0;  ///< d seconds / d compute, in [0, 1]
     double per_sync = 0;     ///< d seconds / d sync, in [0, 1]
 };
 
+/// Seven parameters of a job on one GPU type; a ThroughputModel.
 struct PolluxThroughput {
     double alpha_c = 0;  ///< s, computing: constant part
     double beta_c = 0;   ///< s per example
@@ -40,6 +41,7 @@ struct PolluxThroughput {
     double beta_r = 0;   ///< s per further replica, on one node
     double gamma = 1;    ///< overlap of computing and synchronising
 
+    /// Seconds that a step computes on `atomic_batch` examples.
     [[nodiscard]] double compute_seconds(double atomic_batch) const {
         return alpha_c + beta_c * atomic_batch;
     }
@@ -60,10 +62,12 @@ struct PolluxThroughput {
         return {one.seconds[0], one.per_compute[0], one.per_sync[0]};
     }
 
+    /// Seconds of the last step of an iteration, from those of its two parts.
     [[nodiscard]] double step_seconds(double compute, double sync) const {
         return overlapped_step(compute, sync).seconds;
     }
 
+    /// Seconds of an iteration; `shape.gpus` counts replicas.
     [[nodiscard]] double iteration_seconds(Shape shape, BatchPlan plan) const {
         const double compute = compute_seconds(plan.atomic_batch);
         return plan.accumulation_steps * compute + step_seconds(compute, sync_seconds(shape));

@@ -40,6 +40,7 @@
 
 namespace goodput {
 
+/// In which precision the published code holds its numbers.
 enum class GridPrecision {
     full,   ///< as a running job chooses its batch
     single  ///< as Sia's policy values its options
@@ -48,8 +49,10 @@ enum class GridPrecision {
 /// Keeps the steps of pairs of total batches it has met: use one for many jobs.
 class PublishedBatchGrid {
 public:
+    /// Number of total batch sizes tried.
     static constexpr std::size_t size = 50;
 
+    /// `precision`: that in which the published code holds its numbers.
     explicit PublishedBatchGrid(GridPrecision precision = GridPrecision::full)
         : precision_(precision), kept_(kept_pairs) {}
 

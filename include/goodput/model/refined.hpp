@@ -40,17 +40,18 @@ namespace goodput {
 
 /// How much longer than the straight line computing takes at a batch.
 struct BatchFactor {
-    double batch = 0;
-    double factor = 1;
+    double batch = 0;   ///< atomic batch, examples
+    double factor = 1;  ///< on the straight line, above 0
 };
 
 /// How much longer than the laws say computing and synchronising take on a shape.
 struct ShapeFactor {
-    Shape shape{};
-    double compute = 1;
-    double sync = 1;
+    Shape shape{};       ///< nodes and replicas
+    double compute = 1;  ///< factor on the computing time, above 0
+    double sync = 1;     ///< factor on the synchronising time, above 0
 };
 
+/// The parameters of a job on one GPU type; a ThroughputModel.
 struct RefinedThroughput {
     double alpha_c = 0;                  ///< s, computing on several replicas: constant part
     double beta_c = 0;                   ///< s per example
@@ -86,6 +87,7 @@ struct RefinedThroughput {
         return own ? law * own->compute : law;
     }
 
+    /// Seconds that replicas synchronise on `shape`, its own factor included.
     [[nodiscard]] double sync_seconds(Shape shape) const {
         if (shape.gpus < 2) return 0;
         const double log_replicas = std::log(shape.gpus);
@@ -102,6 +104,7 @@ struct RefinedThroughput {
         return own ? law * own->sync : law;
     }
 
+    /// Seconds of an iteration; `shape.gpus` counts replicas.
     [[nodiscard]] double iteration_seconds(Shape shape, BatchPlan plan) const {
         const double compute = compute_seconds(plan.atomic_batch) * compute_factor(shape);
         return plan.accumulation_steps * compute +

@@ -48,18 +48,19 @@ namespace goodput {
 /// One measurement of which the GPUs on each node are known.
 struct PlacementSample {
     std::vector<int> gpus_by_node;  ///< in ring order, each at least 1
-    int atomic_batch = 0;
-    double step_seconds = 0;  ///< an iteration's last step, synchronisation included
-    double sync_seconds = 0;  ///< the part of it spent in synchronisation
+    int atomic_batch = 0;           ///< examples per GPU and step
+    double step_seconds = 0;        ///< an iteration's last step, synchronisation included
+    double sync_seconds = 0;        ///< the part of it spent in synchronisation
 };
 
 /// Seconds of an iteration's last step, and of the synchronisation in it: step - sync is one step's
 /// computing.
 struct StepSeconds {
-    double step = 0;
-    double sync = 0;
+    double step = 0;  ///< synchronisation included
+    double sync = 0;  ///< the part spent in synchronisation
 };
 
+/// A table of measurements, interpolated; a ThroughputModel.
 class TabulatedThroughput {
 public:
     /// Measurements of one job on one GPU type, in any order; several of the same place and batch are

@@ -40,14 +40,16 @@
 
 namespace goodput {
 
+/// How hard to try, and how cycles may be broken.
 struct DefragmentOptions {
-    PlacementOptions placement{};
-    bool step_aside = true;  ///< false: a job stops where it could step aside for one restart more
+    PlacementOptions placement{};  ///< of the placement behind it
+    bool step_aside = true;        ///< false: a job stops where it could step aside for one restart more
 };
 
 /// Plans defragmentations. Keeps its buffers from call to call; its answers depend on the arguments alone.
 class Defragmenter {
 public:
+    /// A planner with these settings.
     explicit Defragmenter(DefragmentOptions options = {}) : options_(options), placer_(options.placement) {}
 
     /// Moves that make room for the wishes (whole_nodes() makes one for whole nodes). Of each request

@@ -29,14 +29,15 @@ enum class MoveKind {
 
 /// One step: all of its target is free once the steps before it are done.
 struct DefragmentMove {
-    std::size_t job = 0;
-    MoveKind kind = MoveKind::moves;
-    NodeShare from{};     ///< no GPUs if it starts
-    NodeShare to{};       ///< no GPUs if it stops
-    double cost = 0;      ///< seconds lost by the restart; 0 for a stop, whose start has it
+    std::size_t job = 0;              ///< index into the requests
+    MoveKind kind = MoveKind::moves;  ///< what becomes of it
+    NodeShare from{};                 ///< no GPUs if it starts
+    NodeShare to{};                   ///< no GPUs if it stops
+    double cost = 0;                  ///< seconds lost by the restart; 0 for a stop, whose start has it
     int source_free = 0;  ///< GPUs free on the node that it leaves, after the step; 0 if it starts
 };
 
+/// Moves in an order in which they can be made, and what they come to.
 struct DefragmentPlan {
     std::vector<DefragmentMove> moves;  ///< in this order
     std::vector<Placement> room;        ///< by wish: where it fits in the end; empty: nowhere
@@ -44,8 +45,10 @@ struct DefragmentPlan {
     double cost = 0;                    ///< seconds, of all moves
     double cost_bound = 0;              ///< nothing that makes room for the same wishes costs less
     bool most_wishes_proven = true;     ///< false: an unmet wish may be possible, the search was given up
-    std::size_t asides = 0, stops = 0;  ///< moves of these kinds: cycles that had to be broken
-    FreeSpace before, after;            ///< of the whole cluster, the wishes not yet in place
+    std::size_t asides = 0;             ///< moves that step aside: cycles that had to be broken
+    std::size_t stops = 0;              ///< jobs that have to stop for a while
+    FreeSpace before;                   ///< of the whole cluster, before the moves
+    FreeSpace after;                    ///< and after them, the wishes not yet in place
 
     /// No plan makes room for the same wishes at less cost.
     [[nodiscard]] bool proven() const { return cost <= cost_bound; }

@@ -20,6 +20,7 @@
 
 namespace goodput {
 
+/// What is free, and in how large pieces.
 struct FreeSpace {
     int gpus = 0;                 ///< free in all
     int largest_block = 0;        ///< most on one node
@@ -31,6 +32,7 @@ struct FreeSpace {
         return gpus == 0 ? 0 : 1 - static_cast<double>(whole_node_gpus) / gpus;
     }
 
+    /// All four alike.
     friend constexpr bool operator==(const FreeSpace&, const FreeSpace&) = default;
 };
 

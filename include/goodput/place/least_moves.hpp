@@ -82,7 +82,9 @@ struct PlacementOptions {
 /// alone.
 class LeastMovesPlacer {
 public:
-    explicit LeastMovesPlacer(PlacementOptions options = {}) : options_(options) {}
+    LeastMovesPlacer() = default;
+    /// A placer that tries that hard.
+    explicit LeastMovesPlacer(PlacementOptions options) : options_(options) {}
 
     /// Nodes for every request. Throws std::invalid_argument for a shape that cannot exist, an unknown GPU
     /// type or node, a current placement that is not ascending or overfills a node together with the others,
@@ -96,7 +98,7 @@ private:
     void place_pool(std::size_t pool, PlacementResult& result);
     [[nodiscard]] std::string reason(const detail::PoolItem& item) const;
 
-    PlacementOptions options_;
+    PlacementOptions options_{};
     std::vector<Pool> pools_;
     std::vector<std::vector<std::size_t>> jobs_of_pool_;
     detail::Holders holders_;

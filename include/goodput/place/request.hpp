@@ -30,10 +30,11 @@ struct PlacementRequest {
 
 /// A job with an allotment but without nodes: `why` tells whether it waits or is impossible.
 struct UnplacedJob {
-    std::size_t job = 0;
-    Verdict why;
+    std::size_t job = 0;  ///< index into the requests
+    Verdict why;          ///< waits or impossible, with the reason
 };
 
+/// Where everybody is, who moved, and what is proven of it.
 struct PlacementResult {
     std::vector<Placement> placements;   ///< by job; empty: gets nothing, or is unplaced
     std::vector<UnplacedJob> unplaced;   ///< ascending

@@ -25,14 +25,14 @@ namespace goodput {
 
 /// One level of the tree, for example the racks.
 struct TopologyLevel {
-    std::string name{};
+    std::string name{};                    ///< for messages
     double cost = 0;                       ///< of every domain after the first, at least 0
     std::vector<std::size_t> domain_of{};  ///< by node, as Cluster::nodes; any numbers
 };
 
 /// From the inside to the outside; nodes of one domain are in one domain of the next level too.
 struct Topology {
-    std::vector<TopologyLevel> levels{};
+    std::vector<TopologyLevel> levels{};  ///< none: all nodes are equally close
 };
 
 /// Refuses costs that are negative or not finite, levels without a domain for each node, and domains that are

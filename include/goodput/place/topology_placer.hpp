@@ -34,8 +34,9 @@ namespace goodput {
 
 /// What the spread of all jobs costs, and a lower bound of it, given who moves.
 struct Spread {
-    double cost = 0;
-    double bound = 0;
+    double cost = 0;   ///< of all jobs, in the unit of TopologyLevel::cost
+    double bound = 0;  ///< no choice of nodes costs less
+    /// No other nodes for those who are to be placed anew are closer.
     [[nodiscard]] bool proven() const { return cost <= bound * (1 + 1e-12); }
 };
 
@@ -43,6 +44,7 @@ struct Spread {
 template <Placer Inner = LeastMovesPlacer>
 class TopologyPlacer {
 public:
+    /// Wraps `inner`; without levels it answers as that does.
     explicit TopologyPlacer(Topology topology = {}, Inner inner = Inner())
         : topology_(std::move(topology)), inner_(std::move(inner)) {}
 

@@ -19,6 +19,7 @@
 #include <concepts>
 #include <optional>
 #include <span>
+#include <type_traits>
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/job.hpp"
@@ -29,40 +30,45 @@ namespace goodput {
 
 /// The moment of the decision, as a policy sees it. Options' knowledge of goodput is already in them.
 struct Round {
-    double time_seconds = 0;
-    const Cluster& cluster;
-    std::span<const Pool> pools;
+    double time_seconds = 0;      ///< now, on the clock of Job::submitted_seconds
+    const Cluster& cluster;       ///< the nodes now
+    std::span<const Pool> pools;  ///< of the open nodes, by GPU type, then node size
 
     /// What the job holds now; empty if it waits.
     [[nodiscard]] Allotment held_by(const Job& job) const { return allotment_of(job.placement, cluster); }
+    /// Seconds since the job was submitted.
     [[nodiscard]] double age_of(const Job& job) const { return time_seconds - job.submitted_seconds; }
 };
 
 /// One job's options and where their values go.
 struct Row {
-    const Job& job;
-    std::span<const Option> options;
-    std::span<double> values;
+    const Job& job;                   ///< whose options they are
+    std::span<const Option> options;  ///< that it is offered; may be none
+    std::span<double> values;         ///< as many; to be filled, finite
 };
 
+/// Values options one by one.
 template <class P>
 concept OptionPolicy = requires(const P& policy, const Round& round, const Job& job, const Option& option) {
     { policy.value(round, job, option) } -> std::convertible_to<double>;
 };
 
+/// Values a job's options beside each other.
 template <class P>
 concept RowPolicy = requires(const P& policy, const Round& round, const Job& job,
                              std::span<const Option> options, std::span<double> values) {
     policy.value_row(round, job, options, values);
 };
 
+/// Values all jobs' options beside each other.
 template <class P>
 concept RoundPolicy = requires(const P& policy, const Round& round, std::span<const Row> rows) {
     policy.value_round(round, rows);
 };
 
+/// What says what options are worth: one of the three.
 template <class P>
-concept Policy = OptionPolicy<P> || RowPolicy<P> || RoundPolicy<P>;
+concept Policy = OptionPolicy<P> || RowPolicy<P> || RoundPolicy<P>;  // value(round, job, option) const
 
 /// A policy that limits how far a job may grow this round.
 template <class P>
@@ -82,6 +88,31 @@ template <class P>
 inline constexpr bool runs_rigid_jobs = requires {
     requires P::rigid_jobs;
 };
+
+/// Does not compile for a policy with a function or constant of one of the names above that does not fit:
+/// it would be left out without a word. Overloaded ones are only asked whether one of them fits.
+template <Policy P>
+constexpr bool optional_functions_fit() {
+    constexpr bool names_value_row = requires { &P::value_row; };
+    static_assert(
+        RowPolicy<P> || !names_value_row,
+        "RowPolicy: this policy's value_row is not: void value_row(round, job, options, values) const");
+    constexpr bool names_value_round = requires { &P::value_round; };
+    static_assert(RoundPolicy<P> || !names_value_round,
+                  "RoundPolicy: this policy's value_round is not: void value_round(round, rows) const");
+    constexpr bool names_most_gpus = requires { &P::most_gpus; };
+    static_assert(GrowthLimit<P> || !names_most_gpus,
+                  "GrowthLimit: this policy's most_gpus is not: int most_gpus(job, model, gpu_type) const");
+    constexpr bool names_expected_gradient = requires { &P::expected_gradient; };
+    static_assert(GradientForecast<P> || !names_expected_gradient,
+                  "GradientForecast: this policy's expected_gradient is not: "
+                  "std::optional<GradientStatistics> expected_gradient(job) const");
+    constexpr bool names_rigid_jobs = requires { P::rigid_jobs; };
+    constexpr bool knows_rigid_jobs = requires { typename std::bool_constant<P::rigid_jobs>; };
+    static_assert(knows_rigid_jobs || !names_rigid_jobs,
+                  "runs_rigid_jobs: this policy's rigid_jobs is not: static constexpr bool rigid_jobs");
+    return true;
+}
 
 /// Lets a policy of any of the three forms fill all rows.
 template <Policy P>

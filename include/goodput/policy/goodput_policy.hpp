@@ -75,6 +75,7 @@ struct GoodputPolicy {
                                                     std::max(age + cost, std::numeric_limits<double>::min());
     }
 
+    /// Values of a job's options, in [0, 1]; 0 without goodput.
     void value_row(const Round& round, const Job& job, std::span<const Option> options,
                    std::span<double> values) const {
         value_row(round, job, options, values, kept(round, job), 1);
@@ -92,6 +93,7 @@ struct GoodputPolicy {
         }
     }
 
+    /// The largest goodput of the options, examples/s.
     [[nodiscard]] static double best_goodput(std::span<const Option> options) {
         double best = 0;
         for (const Option& option : options) best = std::max(best, option.goodput);
@@ -101,19 +103,22 @@ struct GoodputPolicy {
 
 /// Uses the jobs' declared remaining work, too. Jobs without count as those with most of it.
 struct DeclaredGoodputPolicy {
-    GoodputPolicy undeclared{.fairness_power = 0.75};
+    GoodputPolicy undeclared{.fairness_power = 0.75};  ///< what it shares with GoodputPolicy
     /// How many times longer than on its best option a job usually takes for what is left.
     double usual_slowdown = 4;
 
+    /// Refuses settings that make no sense (std::invalid_argument).
     void validate() const {
         undeclared.validate();
         require_positive("policy goodput-declared", "slowdown", usual_slowdown);
     }
 
+    /// As GoodputPolicy's.
     [[nodiscard]] std::optional<GradientStatistics> expected_gradient(const Job& job) const {
         return undeclared.expected_gradient(job);
     }
 
+    /// Values of all jobs' options, weighed by who has least left to do.
     void value_round(const Round& round, std::span<const Row> rows) const {
         // Ranks by seconds left on the best option, equal ones alike.
         std::vector<double> seconds, sorted;

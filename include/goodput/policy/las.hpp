@@ -20,7 +20,9 @@
 
 namespace goodput {
 
+/// Who has had least GPU time comes first; a RoundPolicy.
 struct LeastAttainedService {
+    /// Jobs run with the GPUs and batch size that their owners asked for.
     static constexpr bool rigid_jobs = true;
     /// How much less a job must have attained to overtake one that runs. A GPU-hour: several minutes of a job
     /// on one node, where a restart takes up to some minutes.
@@ -30,6 +32,7 @@ struct LeastAttainedService {
     /// Refuses a lead that is none (std::invalid_argument).
     void validate() const { require_at_least("policy las", "lead", lead_gpu_seconds, 0); }
 
+    /// Values that give the queue what it takes.
     void value_round(const Round& round, std::span<const Row> rows) const {
         const auto service = [&](const Job& job) {
             return job.attained_gpu_seconds - (job.placement.empty() ? 0 : lead_gpu_seconds);

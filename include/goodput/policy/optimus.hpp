@@ -40,6 +40,7 @@
 
 namespace goodput {
 
+/// Least sum of the admitted jobs' remaining times; a RoundPolicy.
 struct Optimus {
     double assumed_seconds = 3600;  ///< remaining time of a job without declared work
     /// Adds the cost of a restart to T of all options but the one held.
@@ -48,10 +49,12 @@ struct Optimus {
     /// Refuses a remaining time that is none (std::invalid_argument).
     void validate() const { require_positive("policy optimus", "assumed", assumed_seconds); }
 
+    /// Twice the GPUs measured on any type, at least one replica.
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
         return Sia{}.most_gpus(job, model, gpu_type);
     }
 
+    /// Values of all jobs' options.
     void value_round(const Round& round, std::span<const Row> rows) const {
         const auto by_submission = detail::ordered(rows, [](const Row& a, const Row& b) {
             return a.job.submitted_seconds < b.job.submitted_seconds;

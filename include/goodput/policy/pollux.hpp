@@ -40,6 +40,7 @@
 
 namespace goodput {
 
+/// Largest power mean of the jobs' speedups; a RoundPolicy.
 struct Pollux {
     double fairness_power = -1;  ///< p: the lower, the more even the speedups
     double idle_speedup = 0.01;  ///< e: added to every speedup
@@ -51,6 +52,7 @@ struct Pollux {
             bad_input("policy pollux", "p", fairness_power, "a finite number for which idle^p is finite");
     }
 
+    /// Twice the GPUs measured on any type, at least one replica.
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
         return Sia{}.most_gpus(job, model, gpu_type);
     }
@@ -62,6 +64,7 @@ struct Pollux {
                std::max(age + cost, std::numeric_limits<double>::min());
     }
 
+    /// Values of all jobs' options.
     void value_round(const Round& round, std::span<const Row> rows) const {
         int gpus = 0;
         for (const Pool& pool : round.pools) gpus += pool.gpus();

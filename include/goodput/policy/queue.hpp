@@ -82,6 +82,7 @@ struct Fifo {
         true;               ///< a replay runs jobs with the GPUs and batch size that their owners asked for
     bool backfill = false;  ///< lets later jobs pass one that does not fit
 
+    /// Values that give the queue what it takes.
     void value_round(const Round& round, std::span<const Row> rows) const {
         const auto order = detail::ordered(rows, [](const Row& a, const Row& b) {
             if (a.job.placement.empty() != b.job.placement.empty()) return b.job.placement.empty();
@@ -94,9 +95,11 @@ struct Fifo {
 /// Shortest remaining time first, preempting: the declared remaining work over the best goodput offered. Jobs
 /// without declared work come last, in the order of submission.
 struct ShortestRemainingTime {
+    /// Jobs run with the GPUs and batch size that their owners asked for.
     static constexpr bool rigid_jobs = true;
-    bool backfill = true;
+    bool backfill = true;  ///< lets later jobs pass one that does not fit
 
+    /// Values that give the queue what it takes.
     void value_round(const Round& round, std::span<const Row> rows) const {
         const auto seconds = [](const Row& row) {
             double best = 0;

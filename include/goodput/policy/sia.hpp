@@ -4,12 +4,15 @@
 // Sia's policy (Jayaram Subramanya et al., SOSP'23; the released simulator where the two differ).
 //
 //     speedup = goodput / least goodput of the job's options * replica size of that option
-//     factor  = max(age - restarts * cost, 0) / (age + cost), 1 if age < cost        applied to every option
-//     but the one held W       = round((factor * speedup)^p), at most 3000 value   = lambda - W   (p < 0:
-//     small W is good, and going without costs lambda)      or W - lambda   (p > 0)
+//     factor  = max(age - restarts * cost, 0) / (age + cost), 1 if age < cost
+//     W       = round((factor * speedup)^p), at most 3000
+//     value   = lambda - W   (p < 0)      or W - lambda   (p > 0)
 //
-// so that maximising the sum of the values is Sia's objective up to a constant. A job starts on one replica
-// and at most doubles the number of GPUs that it has been measured on.
+// The factor is applied to every option but the one held. Where p < 0 a small W is good, and going without
+// costs lambda.
+//
+// Maximising the sum of the values is Sia's objective up to a constant. A job starts on one replica and at
+// most doubles the number of GPUs that it has been measured on.
 
 #include <algorithm>
 #include <cmath>
@@ -21,6 +24,7 @@
 
 namespace goodput {
 
+/// Sia's policy; a RowPolicy with a growth limit.
 struct Sia {
     double fairness_power = -0.5;   ///< p: the lower, the more even the speedups
     double unserved_penalty = 1.1;  ///< lambda: above 1 for p < 0, below -1 for p > 0
@@ -57,6 +61,7 @@ struct Sia {
                                 std::max(age + cost, std::numeric_limits<double>::min());
     }
 
+    /// Values of a job's options, lambda - W or W - lambda; 0 without goodput.
     void value_row(const Round& round, const Job& job, std::span<const Option> options,
                    std::span<double> values) const {
         double least = std::numeric_limits<double>::infinity(), unit = 1;

@@ -29,7 +29,9 @@
 
 namespace goodput {
 
+/// Queues by attained service, first in, first out in each; a RoundPolicy.
 struct Tiresias {
+    /// Jobs run with the GPUs and batch size that their owners asked for.
     static constexpr bool rigid_jobs = true;
     /// S_1 < S_2 < ..., in GPU-seconds; 16 GPU-hours as in the comparison published with Pollux. None: one
     /// queue.
@@ -55,6 +57,7 @@ struct Tiresias {
         return static_cast<std::size_t>(first_above - thresholds_gpu_seconds.begin());
     }
 
+    /// Values that give the queues what they take.
     void value_round(const Round& round, std::span<const Row> rows) const {
         const auto order = detail::ordered(rows, [&](const Row& a, const Row& b) {
             const std::size_t first = queue_of(a.job), second = queue_of(b.job);

@@ -16,6 +16,7 @@
 
 namespace goodput {
 
+/// Why a job has what a plan gives it.
 enum class DecisionReason {
     best_offered,   ///< nothing that it is offered is worth more to it
     priced_out,     ///< what it wanted costs more than what it got by more than it is worth more
@@ -25,14 +26,14 @@ enum class DecisionReason {
     not_placed,     ///< the allotment found no nodes
     worth_nothing,  ///< the policy values none of its options above 0
     no_batch_plan,  ///< no batch size respects its limits on any option
-    no_shape        ///< the open nodes have no shape that it may hold
+    no_shape        ///< the open nodes have no shape that it may hold, or it can run nowhere
 };
 
 /// Something that a job did not get.
 struct Alternative {
-    Allotment allotment{};
-    double value = 0;
-    double price = 0;  ///< of all GPUs that it takes
+    Allotment allotment{};  ///< what it would have been
+    double value = 0;       ///< to the job, in units of the policy's values
+    double price = 0;       ///< of all GPUs that it takes
     /// Price of one GPU of its pool below which the job would choose it, at most the present one.
     double price_needed = 0;
     /// Factor on its goodput with which the job would choose it, at least 1, rounded up to thousandths; none:
@@ -40,6 +41,7 @@ struct Alternative {
     std::optional<double> goodput_needed{};
     int gpus_short = 0;  ///< GPUs of its pool that are missing beside what the others hold
 
+    /// Prices are not what stood in the way.
     [[nodiscard]] bool worth_its_price() const { return value >= price - 1e-9 * (value + price); }
 };
 
@@ -49,18 +51,20 @@ struct SizeLimit {
     int most_by_job = 0;     ///< GPUs that the job may have at most
     int most_by_policy = 0;  ///< GPUs that the policy lets it grow to this round
 
+    /// The job's own limit rules it out.
     [[nodiscard]] bool by_job() const { return gpus > most_by_job; }
+    /// The policy's limit of this round rules it out.
     [[nodiscard]] bool by_policy() const { return gpus > most_by_policy; }
 };
 
 /// Why a job has what it has.
 struct DecisionExplanation {
-    std::string job{};
-    DecisionReason reason = DecisionReason::best_offered;
-    Outcome outcome = Outcome::runs;
-    Allotment got{};  ///< empty: nothing
-    double value = 0;
-    double price = 0;
+    std::string job{};                                     ///< its name
+    DecisionReason reason = DecisionReason::best_offered;  ///< in one word
+    Outcome outcome = Outcome::runs;                       ///< as in the plan
+    Allotment got{};                                       ///< empty: nothing
+    double value = 0;                  ///< of what it got, in units of the policy's values
+    double price = 0;                  ///< of what it got, all GPUs
     bool best_at_prices = false;       ///< nothing else has a larger value - price; nor has going without
     bool on_drained = false;           ///< it stays on a drained node
     bool restarting = false;           ///< keeps: the reason; else it is not preemptible
@@ -71,10 +75,7 @@ struct DecisionExplanation {
     /// A job that waits, priced out: nearest to its price. Chosen means better than going without.
     std::optional<Alternative> nearest{};
     double gap = 0;        ///< what the whole allotment may be worth less than the best
-    std::string detail{};  ///< worth_nothing, not_placed: the plan's own words
-    int fewest_gpus = 0;   ///< no_shape: what it may hold
-    int most_gpus = 0;
-    int largest_pool = 0;  ///< no_shape: most GPUs that one pool has open of a type that it can use
+    std::string detail{};  ///< not_placed, worth_nothing, no_batch_plan, no_shape: the plan's own words
 
     /// One line in plain words.
     [[nodiscard]] std::string report(const Cluster& cluster) const;
@@ -89,10 +90,10 @@ inline std::string text_rounded_down(double number) {
     return rounded_text_of(std::floor(number / unit + 1e-6) * unit);
 }
 
-/// "at less than 0.12 per A100, or with 12% more goodput there"
+/// "at less than 0.12 per A100, or with 12% more goodput there"; the goodput only where a job might reach it.
 inline std::string ways_to(const Alternative& alternative, const std::string& type) {
     std::string text = "at less than " + text_rounded_down(alternative.price_needed) + " per " + type;
-    if (!alternative.goodput_needed) return text;
+    if (!alternative.goodput_needed || *alternative.goodput_needed > 4) return text;
     const double percent = std::round((*alternative.goodput_needed - 1) * 1000) / 10;
     return text + ", or with " + rounded_text_of(percent) + "% more goodput there,";
 }
@@ -159,15 +160,10 @@ inline std::string DecisionExplanation::report(const Cluster& cluster) const {
         case DecisionReason::not_placed:
         case DecisionReason::worth_nothing:
         case DecisionReason::no_batch_plan:
-            return text + detail;
         case DecisionReason::no_shape:
             break;
     }
-    if (largest_pool == 0) return text + "no open node has GPUs of a type that it can use";
-    const std::string to = most_gpus > fewest_gpus ? " to " + text_of(most_gpus) : "";
-    return text + "no shape of " + text_of(fewest_gpus) + to +
-           " GPUs fits the open nodes of the types that it can use; the largest pool has " +
-           text_of(largest_pool);
+    return text + detail;
 }
 
 }  // namespace goodput

@@ -42,7 +42,7 @@
 namespace goodput {
 
 /// Explains the last plan of a Scheduler, made from this snapshot, job by job. A snapshot with another number
-/// of jobs gets std::invalid_argument.
+/// of jobs, and a Scheduler that has made no plan, get std::invalid_argument.
 template <class AnyScheduler>
 [[nodiscard]] std::vector<DecisionExplanation> explain_plan(const AnyScheduler& scheduler,
                                                             const Snapshot& snapshot);
@@ -88,7 +88,8 @@ public:
         switch (found.reason) {
             case JobReason::nothing_offered:
             case JobReason::too_large:
-                say_no_shape(job, answer);
+                answer.reason = DecisionReason::no_shape;
+                answer.detail = decision.verdict.reason;
                 return answer;
             case JobReason::got_wanted:
                 if (found.got == no_option)
@@ -232,15 +233,6 @@ private:
         return limit.by_job() || limit.by_policy() ? std::optional(limit) : std::nullopt;
     }
 
-    void say_no_shape(const Job& job, DecisionExplanation& answer) const {
-        answer.reason = DecisionReason::no_shape;
-        answer.fewest_gpus = job.adaptivity == Adaptivity::none ? job.max_gpus : job.min_gpus;
-        answer.most_gpus = job.max_gpus;
-        for (const Pool& pool : scheduler_.pools())
-            if (job.types[pool.gpu_type].max_atomic_batch > 0)
-                answer.largest_pool = std::max(answer.largest_pool, pool.gpus());
-    }
-
     void say_nothing_wanted(std::size_t j, DecisionExplanation& answer) const {
         const std::span<const Option> options = scheduler_.options_of(j);
         const bool any = std::any_of(options.begin(), options.end(),
@@ -260,6 +252,9 @@ private:
 
 template <class AnyScheduler>
 std::vector<DecisionExplanation> explain_plan(const AnyScheduler& scheduler, const Snapshot& snapshot) {
+    const bool planned = scheduler.problem().jobs() > 0 || !scheduler.last_plan().prices.empty();
+    if (!planned && !snapshot.jobs.empty())
+        bad_input("explanation", "last plan", "none", "that of this snapshot: no plan was made yet");
     require_between("explanation", "number of jobs", static_cast<long long>(snapshot.jobs.size()),
                     static_cast<long long>(scheduler.problem().jobs()),
                     static_cast<long long>(scheduler.problem().jobs()));

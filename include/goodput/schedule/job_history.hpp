@@ -25,22 +25,23 @@
 
 namespace goodput {
 
+/// What is remembered of one job.
 class JobHistory {
 public:
     /// Measurements kept of a job on one GPU type: several of every shape and batch that it can hope to run.
     static constexpr std::size_t most_samples = 256;
 
+    /// A history without measurements; more GPU types may follow.
     explicit JobHistory(std::size_t gpu_types = 0) : types_(gpu_types) { model_.types.resize(gpu_types); }
 
     /// Adds a measurement on a GPU type (std::invalid_argument for a bad one, see
-    /// validate(ThroughputSample)).
+    /// validate(ThroughputSample)). model() learns of it at the next refit().
     void add(std::size_t gpu_type, const ThroughputSample& sample, std::string_view subject) {
         validate(sample, subject);
         grow(gpu_type + 1);
         OfType& type = types_[gpu_type];
-        TypeModel& model = model_.types[gpu_type];
-        model.most_replicas = std::max(model.most_replicas, sample.shape.gpus);
-        model.last_plan = sample.plan;
+        type.most_replicas = std::max(type.most_replicas, sample.shape.gpus);
+        type.last_plan = sample.plan;
         const auto same = [&](const ThroughputSample& known) {
             return known.shape == sample.shape && known.plan.atomic_batch == sample.plan.atomic_batch;
         };
@@ -77,10 +78,13 @@ public:
         }
     }
 
+    /// Whether begin() was called.
     [[nodiscard]] bool begun() const { return reference_batch_ > 0; }
 
     /// Fits the models whose measurements changed, of the published form.
+    template <class = void>
     void refit(ThroughputFitter& fitter, std::string_view subject) {
+        tell_model();
         for (std::size_t t = 0; t < types_.size(); ++t) {
             OfType& type = types_[t];
             if (!type.changed) continue;
@@ -96,6 +100,7 @@ public:
 
     /// The same as Sia's public simulator does.
     void refit(PublishedFitter& fitter, std::string_view subject) {
+        tell_model();
         for (std::size_t t = 0; t < types_.size(); ++t) {
             if (!types_[t].changed) continue;
             model_.types[t].throughput = fitter.fit(types_[t].samples, subject);
@@ -106,6 +111,7 @@ public:
     /// Fits refined models of all types if any measurement changed.
     template <class Backend>
     void refit(JobFitter<Backend>& fitter, std::string_view subject) {
+        tell_model();
         if (std::none_of(types_.begin(), types_.end(), [](const OfType& type) { return type.changed; }))
             return;
         fits_.resize(types_.size());
@@ -121,7 +127,9 @@ public:
 
     /// The last refined fits, by GPU type: for forecasts and profile runs. Empty before the first.
     [[nodiscard]] std::span<const TypeFit> fits() const { return fits_; }
+    /// The models of the last refit(), by GPU type: what Snapshot::models takes.
     [[nodiscard]] const JobModel& model() const { return model_; }
+    /// Whether there is a measurement of this GPU type, shape and batch.
     [[nodiscard]] bool has_measured(std::size_t gpu_type, Shape shape, int atomic_batch) const {
         if (gpu_type >= types_.size()) return false;
         const auto& samples = types_[gpu_type].samples;
@@ -134,13 +142,22 @@ private:
     struct OfType {
         std::vector<ThroughputSample> samples{};
         std::vector<int> counts{};  ///< measurements averaged into each sample
+        int most_replicas = 0;
+        BatchPlan last_plan{};
         bool changed = false;
         bool fitted = false;
     };
     void grow(std::size_t gpu_types) {
-        if (gpu_types <= types_.size()) return;
-        types_.resize(gpu_types);
-        model_.types.resize(gpu_types);
+        if (gpu_types > types_.size()) types_.resize(gpu_types);
+    }
+    /// What the model is told besides its fit. Only together with that: a type said to be measured before it
+    /// is fitted would be one that no batch plan runs on.
+    void tell_model() {
+        model_.types.resize(types_.size());
+        for (std::size_t t = 0; t < types_.size(); ++t) {
+            model_.types[t].most_replicas = types_[t].most_replicas;
+            model_.types[t].last_plan = types_[t].last_plan;
+        }
     }
     static void forget_one(OfType& type) {
         std::map<Shape, int> count;
@@ -165,6 +182,12 @@ class BasicJobHistories {
 public:
     /// The history of a job, new if the name is.
     JobHistory& of(const std::string& name) { return histories_[name]; }
+    /// Adds a measurement of a job on a GPU type: JobHistory::add() with the job's name for the messages.
+    void add(const std::string& name, std::size_t gpu_type, const ThroughputSample& sample) {
+        const std::string subject = "job '" + name + "'";
+        validate(sample, subject);  // before of(), which would remember the name
+        of(name).add(gpu_type, sample, subject);
+    }
     /// Fits what changed in a job's history.
     void refit(const std::string& name) { histories_[name].refit(fitter_, "job '" + name + "'"); }
     /// Forgets all jobs but those for which keep(name) holds.
@@ -178,7 +201,9 @@ private:
     Fitter fitter_;
 };
 
+/// Histories with models of the published form, each GPU type by itself.
 using JobHistories = BasicJobHistories<>;
+/// Histories with refined models of all GPU types of a job together.
 using RefinedJobHistories = BasicJobHistories<JobFitter<>>;
 
 }  // namespace goodput

@@ -3,16 +3,19 @@
 
 // Which allotments a job can be offered on a cluster. On one node: the node's size divided by 2 as long as it
 // is even, and 1 (8, 4, 2, 1; 6, 3, 1), because sizes that divide one another always pack; over several
-// nodes: whole nodes only. So whatever fits the capacities can be placed (Sia, section 3.4). A job that
-// cannot change its number of GPUs gets just that number, on as few nodes as hold it.
+// nodes: whole nodes only. So whatever fits the capacities can be placed (Sia, section 3.4). A job whose
+// number of GPUs is fixed (Adaptivity::none: max_gpus; any other with min_gpus == max_gpus) gets just that
+// number, on as few nodes as hold it: such a job may fit the capacities and yet find no nodes.
 
 #include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/core/shape.hpp"
@@ -31,7 +34,17 @@ template <class MostGpus>
 void insert_held(const Job& job, const Allotment& held, std::span<const Pool> pools, MostGpus most_gpus,
                  std::size_t first, std::vector<Option>& options);
 
+/// Why append_options() finds nothing for a job on these pools, in one sentence: no GPU type that it can use,
+/// none that is open, or the sizes that it could be offered and that none of them is one that it may hold.
+[[nodiscard]] inline std::string why_no_option(const Job& job, const Cluster& cluster,
+                                               std::span<const Pool> pools);
+
 namespace detail {
+
+/// It can hold one number of GPUs only: max_gpus.
+inline bool has_fixed_gpus(const Job& job) {
+    return job.adaptivity == Adaptivity::none || job.min_gpus == job.max_gpus;
+}
 
 /// Calls visit(shape) for the shapes of a job on a pool.
 template <class Visit>
@@ -46,7 +59,7 @@ void for_each_shape(const Job& job, const Pool& pool, Visit visit) {
             shape.gpus % limits.gpus_per_replica == 0)
             visit(shape);
     };
-    if (job.adaptivity == Adaptivity::none) {
+    if (has_fixed_gpus(job)) {
         const int needed = (job.max_gpus + size - 1) / size;
         if (needed <= nodes) offer({needed, job.max_gpus});
         return;
@@ -94,6 +107,76 @@ void insert_held(const Job& job, const Allotment& held, std::span<const Pool> po
         [](const Option& option, const Allotment& allotment) { return option.allotment < allotment; });
     if (!is_shape || (place != options.end() && place->allotment == held)) return;
     options.insert(place, {held, {}, 0, Knowledge::unknown});
+}
+
+namespace detail {
+
+/// "1, 2, 4, 8 GPUs"; of many sizes those about `wanted`.
+inline std::string text_of_sizes(const std::vector<int>& sizes, int wanted) {
+    constexpr std::size_t most = 8;
+    if (sizes.empty()) return "none";
+    const auto above =
+        static_cast<std::size_t>(std::lower_bound(sizes.begin(), sizes.end(), wanted) - sizes.begin());
+    const std::size_t first =
+        sizes.size() <= most ? 0 : std::min(above - std::min(above, most / 2), sizes.size() - most);
+    const std::size_t last = std::min(first + most, sizes.size());
+    std::string text = first > 0 ? "..., " : "";
+    for (std::size_t i = first; i < last; ++i) text += (i > first ? ", " : "") + text_of(sizes[i]);
+    if (last < sizes.size()) text += ", ...";
+    return text + (text == "1" ? " GPU" : " GPUs");
+}
+
+/// The sizes that a job could hold on a GPU type whatever its limits on GPUs: "8, 16 GPUs on T4 (in replicas
+/// of 4)". A job of a fixed size: the most that there are. Empty where there are no open nodes.
+inline std::string text_of_offers(const Job& job, const Cluster& cluster, std::span<const Pool> pools,
+                                  std::size_t type) {
+    Job freed = job;
+    freed.adaptivity = Adaptivity::gpus;
+    freed.min_gpus = 1;
+    freed.max_gpus = std::numeric_limits<int>::max();
+    const TypeLimits& limits = job.types[type];
+    std::vector<int> sizes;
+    long long most = 0;
+    bool cut = false;
+    for (const Pool& pool : pools) {
+        if (pool.gpu_type != type || pool.nodes.empty()) continue;
+        const auto nodes = static_cast<long long>(pool.nodes.size());
+        cut |= nodes > limits.max_nodes;
+        most = std::max(most, std::min<long long>(nodes, limits.max_nodes) * pool.gpus_per_node);
+        for_each_shape(freed, pool, [&](Shape shape) { sizes.push_back(shape.gpus); });
+    }
+    if (most == 0) return {};
+    std::sort(sizes.begin(), sizes.end());
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    std::string text = has_fixed_gpus(job) ? "at most " + text_of(most) + (most == 1 ? " GPU" : " GPUs")
+                                           : text_of_sizes(sizes, job.min_gpus);
+    text += " on " + cluster.gpu_types[type];
+    const std::string replicas =
+        limits.gpus_per_replica > 1 ? "in replicas of " + text_of(limits.gpus_per_replica) : "";
+    const std::string spread =
+        cut ? "on at most " + text_of(limits.max_nodes) + (limits.max_nodes == 1 ? " node" : " nodes") : "";
+    if (replicas.empty() && spread.empty()) return text;
+    return text + " (" + replicas + (replicas.empty() || spread.empty() ? "" : ", ") + spread + ")";
+}
+
+}  // namespace detail
+
+inline std::string why_no_option(const Job& job, const Cluster& cluster, std::span<const Pool> pools) {
+    std::string offers;
+    bool usable = false;
+    for (std::size_t type = 0; type < job.types.size(); ++type) {
+        if (job.types[type].max_atomic_batch == 0) continue;
+        usable = true;
+        const std::string offer = detail::text_of_offers(job, cluster, pools, type);
+        if (!offer.empty()) offers += (offers.empty() ? "" : "; ") + offer;
+    }
+    if (!usable) return "max_atomic_batch is 0 on every GPU type: it can run nowhere";
+    if (offers.empty()) return "no open node has GPUs of a type that it can use";
+    if (detail::has_fixed_gpus(job))
+        return "it takes " + text_of(job.max_gpus) + (job.max_gpus == 1 ? " GPU" : " GPUs") +
+               ", no more and no fewer; there are " + offers;
+    return "offered are " + offers + ": none is within " + text_of(job.min_gpus) + " to " +
+           text_of(job.max_gpus);
 }
 
 }  // namespace goodput

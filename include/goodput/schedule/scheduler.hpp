@@ -12,11 +12,13 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
+#include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/place/concepts.hpp"
 #include "goodput/place/least_moves.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/sia.hpp"
+#include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/open_nodes.hpp"
 #include "goodput/schedule/options.hpp"
 #include "goodput/schedule/snapshot.hpp"
@@ -25,23 +27,31 @@ namespace goodput {
 
 /// Makes plans round after round. Keeps buffers and the last prices; nothing else carries over from one
 /// snapshot to the next.
-template <Policy P = Sia, Placer NodePlacer = LeastMovesPlacer, class Solver = Allotter<>,
-          class Predictor = GoodputPredictor>
+template <Policy P = Sia, Placer NodePlacer = LeastMovesPlacer, AllotmentSolver Solver = Allotter<>,
+          OptionPredictor Predictor = GoodputPredictor>
 class Scheduler {
+    static_assert(optional_functions_fit<P>());
+    static_assert(ForecastPredictor<Predictor> || !GradientForecast<P>,
+                  "ForecastPredictor: this policy has expected_gradient(job), so the predictor must also be "
+                  "callable as predictor(job, model, options, gradient)");
+
 public:
+    /// A scheduler with a policy, a gap and deadline for the allotment, and parts of one's own.
     explicit Scheduler(P policy = P(), AllotOptions options = {}, NodePlacer placer = NodePlacer(),
-                       Solver solver = Solver())
+                       Solver solver = Solver(), Predictor predictor = Predictor())
         : policy_(std::move(policy)),
           options_(options),
           placer_(std::move(placer)),
-          solver_(std::move(solver)) {
+          solver_(std::move(solver)),
+          predict_(std::move(predictor)) {
         if constexpr (requires { policy_.validate(); }) policy_.validate();
     }
 
     /// The plan for a snapshot; valid until the next call. Refuses bad input (std::invalid_argument naming
     /// job, field and value): see validate(Cluster), validate(Job); also two jobs of one name, nodes given to
-    /// more jobs than they hold, a job that keeps what it holds (not preemptible, or restarting) spread over
-    /// several GPU types. `step(Step)` is called after each step.
+    /// more jobs than they hold, models of more GPU types than the cluster's, a job that keeps what it holds
+    /// (not preemptible, or restarting) spread over several GPU types. `step(Step)` is called after each
+    /// step.
     template <class AfterStep>
     const Plan& plan(const Snapshot& snapshot, AfterStep step) {
         validate(snapshot.cluster);
@@ -58,6 +68,7 @@ public:
         step(Step::place);
         return plan_;
     }
+    /// The same without being told of the steps.
     const Plan& plan(const Snapshot& snapshot) {
         return plan(snapshot, [](Step) {});
     }
@@ -69,9 +80,13 @@ public:
     /// drained nodes; the allotment problem with its solution (not that of the plan for a job that found no
     /// nodes).
     [[nodiscard]] const Plan& last_plan() const { return plan_; }
+    /// See last_plan().
     [[nodiscard]] std::span<const Pool> pools() const { return open_.pools(); }
+    /// See last_plan().
     [[nodiscard]] const AllotmentProblem& problem() const { return problem_; }
+    /// See last_plan().
     [[nodiscard]] const AllotResult& allotted() const { return allotted_; }
+    /// The policy, with its settings.
     [[nodiscard]] const P& policy() const { return policy_; }
 
     /// The last plan's snapshot as the policy saw it.
@@ -90,6 +105,7 @@ public:
     [[nodiscard]] std::span<const Option> options_of(std::size_t job) const {
         return {options_flat_.data() + first_[job], first_[job + 1] - first_[job]};
     }
+    /// As many as options_of(job).
     [[nodiscard]] std::span<const double> values_of(std::size_t job) const {
         return {values_.data() + first_[job], first_[job + 1] - first_[job]};
     }
@@ -102,6 +118,11 @@ private:
         if (!snapshot.models.empty() && snapshot.models.size() != jobs.size())
             bad_input("snapshot", "number of models", snapshot.models.size(),
                       "0 or the number of jobs, " + text_of(jobs.size()));
+        const std::size_t types = snapshot.cluster.gpu_types.size();
+        for (std::size_t j = 0; j < snapshot.models.size(); ++j)
+            if (snapshot.models[j].types.size() > types)
+                bad_input("job '" + jobs[j].name + "'", "GPU types in its model",
+                          snapshot.models[j].types.size(), "at most the cluster's " + text_of(types));
         by_name_.clear();
         held_gpus_.assign(snapshot.cluster.nodes.size(), 0);
         for (const Job& job : jobs) {
@@ -228,8 +249,7 @@ private:
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             Decision& decision = plan_.decisions[j];
             decision.placement = std::move(placed.placements[j]);
-            decision.restarts =
-                !decision.placement.empty() && decision.placement != snapshot.jobs[j].placement;
+            decision.starts = !decision.placement.empty() && decision.placement != snapshot.jobs[j].placement;
         }
         for (const UnplacedJob& unplaced : placed.unplaced) {
             Decision& decision = plan_.decisions[unplaced.job];
@@ -243,9 +263,7 @@ private:
     [[nodiscard]] Verdict why_not(const Snapshot& snapshot, std::size_t j) const {
         const Job& job = snapshot.jobs[j];
         const std::span<const Option> options = options_of(j);
-        if (options.empty())
-            return {Outcome::impossible, "no open nodes could hold " + text_of(job.min_gpus) + " to " +
-                                             text_of(job.max_gpus) + " GPUs of a type that it can use"};
+        if (options.empty()) return {Outcome::impossible, why_no_option(job, snapshot.cluster, pools())};
         std::size_t best = options.size();
         double best_reduced = -std::numeric_limits<double>::infinity(), best_price = 0;
         for (std::size_t k = 0; k < options.size(); ++k) {
@@ -289,10 +307,15 @@ private:
     Plan plan_;
 };
 
-/// The plan for one snapshot under a policy, from scratch; see Scheduler for round after round.
-template <Policy P = Sia>
-Plan plan(const Snapshot& snapshot, P policy = {}, AllotOptions options = {}) {
-    return Scheduler<P>(std::move(policy), options).plan(snapshot);
+/// The plan for one snapshot under a policy, from scratch; see Scheduler for round after round. What is left
+/// out, or given as {}, is the default.
+template <Policy P = Sia, Placer NodePlacer = LeastMovesPlacer, AllotmentSolver Solver = Allotter<>,
+          OptionPredictor Predictor = GoodputPredictor>
+Plan plan(const Snapshot& snapshot, P policy = {}, AllotOptions options = {}, NodePlacer placer = {},
+          Solver solver = {}, Predictor predictor = {}) {
+    return Scheduler<P, NodePlacer, Solver, Predictor>(std::move(policy), options, std::move(placer),
+                                                       std::move(solver), std::move(predictor))
+        .plan(snapshot);
 }
 
 }  // namespace goodput

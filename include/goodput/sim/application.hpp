@@ -22,10 +22,10 @@ namespace goodput {
 
 /// An application on one GPU type; max_atomic_batch 0: it does not run there.
 struct ApplicationOnType {
-    std::variant<PolluxThroughput, TabulatedThroughput> truth{};
-    int min_atomic_batch = 1;
-    int max_atomic_batch = 0;
-    int max_nodes = std::numeric_limits<int>::max();
+    std::variant<PolluxThroughput, TabulatedThroughput> truth{};  ///< a model, or measurements
+    int min_atomic_batch = 1;                                     ///< least examples per GPU and step
+    int max_atomic_batch = 0;                                     ///< most, as the job declares it
+    int max_nodes = std::numeric_limits<int>::max();              ///< over which a job may be spread
     double reference_rate = 0;  ///< examples/s of one GPU, known before the first run; 0: unknown
 
     /// Seconds of a step and of the synchronisation in it.
@@ -75,11 +75,15 @@ public:
         require_positive(subject, "progress of the last epoch", last);
     }
 
+    /// Number of epochs.
     [[nodiscard]] std::size_t epochs() const { return progress_.size(); }
+    /// The smallest total batch size tabulated: what efficiency is relative to.
     [[nodiscard]] int initial_batch() const { return batches_.front(); }
+    /// The largest total batch size tabulated.
     [[nodiscard]] int max_batch() const { return batches_.back(); }
     /// Iterations at the initial batch size that finish epoch `epoch` (from 0).
     [[nodiscard]] double progress_after(std::size_t epoch) const { return progress_[epoch]; }
+    /// Iterations at the initial batch size that are all of the work.
     [[nodiscard]] double total_progress() const { return progress_.back(); }
 
     /// Statistics at a total batch size: linear between the tabulated ones, constant outside.
@@ -102,19 +106,20 @@ private:
     std::vector<double> progress_;
 };
 
+/// What a job of a trace really does.
 struct Application {
-    std::string name{};
+    std::string name{};                      ///< for messages and reports
     std::vector<ApplicationOnType> types{};  ///< by GPU type of the cluster
-    TrainingCurve curve{};
-    double restart_seconds = 30;       ///< what a start or restart really costs
-    double restart_cost_seconds = 30;  ///< what the policy is told that it costs
-    double slowdown = 1;               ///< progress is slower than the step times say by this factor
+    TrainingCurve curve{};                   ///< gradient statistics and work
+    double restart_seconds = 30;             ///< what a start or restart really costs
+    double restart_cost_seconds = 30;        ///< what the policy is told that it costs
+    double slowdown = 1;                     ///< progress is slower than the step times say by this factor
 };
 
 /// One job of a trace.
 struct Submission {
-    std::string name{};
-    double time_seconds = 0;
+    std::string name{};           ///< its own among the trace's jobs
+    double time_seconds = 0;      ///< when it is submitted
     std::size_t application = 0;  ///< index into the replay's applications
     int gpus = 1;                 ///< that its owner asked for: what a policy without adaptation gives
     int batch = 0;  ///< total batch size that its owner chose: the largest that a policy may plan with

@@ -26,6 +26,7 @@
 
 namespace goodput {
 
+/// What may happen.
 enum class EventKind {
     job_fails,     ///< the job starts again on the GPUs that it holds, from its last checkpoint
     node_fails,    ///< the jobs on it lose all their GPUs and start again from their last checkpoint
@@ -37,11 +38,11 @@ enum class EventKind {
 /// Something that happens at a given time. One that finds its state already there (the failure of a job that
 /// holds nothing, the return of a node that is there) changes nothing.
 struct Event {
-    double time_seconds = 0;
-    EventKind kind = EventKind::job_fails;
-    std::string subject{};     ///< name of the job or node
-    std::size_t gpu_type = 0;  ///< of a node_added: index into Cluster::gpu_types, and its GPUs
-    int gpus = 0;
+    double time_seconds = 0;                ///< when it happens, at least 0
+    EventKind kind = EventKind::job_fails;  ///< what happens
+    std::string subject{};                  ///< name of the job or node
+    std::size_t gpu_type = 0;               ///< of a node_added: index into Cluster::gpu_types, and its GPUs
+    int gpus = 0;                           ///< of a node_added, at least 1
 };
 
 /// Whether name `a` comes before `b`, where runs of digits compare as numbers.

@@ -16,25 +16,26 @@
 
 namespace goodput {
 
+/// Averages and percentiles of one replay; times in hours.
 struct ReplayMetrics {
-    std::size_t jobs = 0;
-    std::size_t completed = 0;
-    double average_hours = 0;  ///< completion time: from submission to completion
-    double median_hours = 0;
-    double p99_hours = 0;
-    double makespan_hours = 0;  ///< from the first submission to the last completion
-    double gpu_hours_per_job = 0;
-    double restarts_per_job = 0;
+    std::size_t jobs = 0;           ///< submitted
+    std::size_t completed = 0;      ///< of these, by the end of the replay
+    double average_hours = 0;       ///< completion time: from submission to completion
+    double median_hours = 0;        ///< of completion times
+    double p99_hours = 0;           ///< 99th percentile of completion times
+    double makespan_hours = 0;      ///< from the first submission to the last completion
+    double gpu_hours_per_job = 0;   ///< held, restarts included
+    double restarts_per_job = 0;    ///< the first start is none
     double migrations_per_job = 0;  ///< see JobOutcome
-    double failures_per_job = 0;
-    double queueing_hours = 0;  ///< a job's time without GPUs from submission to completion, on average
+    double failures_per_job = 0;    ///< times that a job went back to its last checkpoint
+    double queueing_hours = 0;      ///< a job's time without GPUs from submission to completion, on average
     /// Part of the GPU hours there are that jobs hold, from the first submission to the end: the last
     /// completion, or that of the replay if jobs are left.
     double utilisation = 0;
 
     // Where fair shares are given:
-    double rho_mean = 0;  ///< finish-time fairness of the completed jobs (fair_share.hpp)
-    double rho_p99 = 0;
+    double rho_mean = 0;       ///< finish-time fairness of the completed jobs (fair_share.hpp)
+    double rho_p99 = 0;        ///< its 99th percentile
     double rho_above_one = 0;  ///< part of them that would have been better off with an equal share
     /// How many GPUs, each the fastest for its job, working on one job each without a break, would have done
     /// in the same time what was done.

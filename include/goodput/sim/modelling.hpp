@@ -16,6 +16,7 @@
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/throughput_fit.hpp"
 #include "goodput/model/batch_plan.hpp"
+#include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/schedule/job_history.hpp"
 
@@ -23,8 +24,10 @@ namespace goodput {
 
 /// Best of all integer plans by a fitted model.
 struct ExactPlans {
+    /// Fills in the options that the policy sees.
     using Predictor = GoodputPredictor;
 
+    /// The batch plan that a running job changes to.
     template <EfficiencyModel Efficiency>
     [[nodiscard]] static BestPlan best_plan(const TypeModel& model, const Efficiency& efficiency, Shape shape,
                                             const BatchLimits& limits) {
@@ -37,8 +40,13 @@ struct ExactPlans {
 /// Seven parameters a GPU type, each type by itself.
 class SeparateModels : public ExactPlans {
 public:
+    /// Nothing is known before the first run.
     static void begin(JobHistory&, const Job&) {}
-    void refit(JobHistory& history, std::string_view subject) { history.refit(fitter_, subject); }
+    /// Fits what changed.
+    template <class = void>
+    void refit(JobHistory& history, std::string_view subject) {
+        history.refit(fitter_, subject);
+    }
 
 private:
     ThroughputFitter fitter_;
@@ -47,11 +55,17 @@ private:
 /// Refined models of all GPU types of a job together, from its declared rates on.
 class RefinedModels : public ExactPlans {
 public:
+    /// Declared rates count as measurements.
+    template <class = void>
     void begin(JobHistory& history, const Job& job) {
         history.begin(job);
         refit(history, job.name);
     }
-    void refit(JobHistory& history, std::string_view subject) { history.refit(fitter_, subject); }
+    /// Fits what changed.
+    template <class = void>
+    void refit(JobHistory& history, std::string_view subject) {
+        history.refit(fitter_, subject);
+    }
 
 private:
     JobFitter<> fitter_;

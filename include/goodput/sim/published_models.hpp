@@ -20,6 +20,7 @@
 #include <variant>
 
 #include "goodput/fit/published_fit.hpp"
+#include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/model/published_batch_grid.hpp"
 #include "goodput/schedule/job_history.hpp"
@@ -34,6 +35,7 @@ public:
     void operator()(const Job& job, const JobModel& model, std::span<Option> options) {
         (*this)(job, model, options, job.gradient);
     }
+    /// The same with other gradient statistics than the job's present ones.
     void operator()(const Job& job, const JobModel& model, std::span<Option> options,
                     const std::optional<GradientStatistics>& gradient) {
         std::size_t source = 0;
@@ -74,9 +76,12 @@ private:
 /// How jobs learn and choose batches in that simulator (see modelling.hpp).
 class PublishedModels {
 public:
+    /// Fills in the options that the policy sees.
     using Predictor = PublishedPredictor;
 
+    /// Nothing is known before the first run.
     static void begin(JobHistory&, const Job&) {}
+    /// Fits what changed.
     void refit(JobHistory& history, std::string_view subject) { history.refit(fitter_, subject); }
     /// The goodput is that of the grid's plan, of which the plan may be cut down to the largest batch.
     [[nodiscard]] BestPlan best_plan(const TypeModel& model, const NoiseScaleEfficiency& efficiency,

@@ -32,13 +32,14 @@
 
 namespace goodput {
 
+/// Rounds, limits and what happens on the way.
 struct ReplayOptions {
-    double interval_seconds = 60;
-    int most_gpus_per_job = 64;
+    double interval_seconds = 60;  ///< from one decision to the next
+    int most_gpus_per_job = 64;    ///< that any job may hold
     bool moves_restart =
         true;  ///< other nodes of the same shape cost a restart; Sia's public simulator has them free
     double last_second = 1e9;  ///< jobs that are not complete by then stay incomplete
-    AllotOptions allot{};
+    AllotOptions allot{};      ///< gap and deadline of every allotment
     /// What happens on the way; in any order.
     std::vector<Event> events{};
     /// Seconds of training from one checkpoint to the next within an epoch; may be infinite.
@@ -56,6 +57,7 @@ ReplayResult replay(const Cluster& cluster, std::span<const Application> applica
                     std::span<const Submission> submissions, P policy, const ReplayOptions& options,
                     Observe observe);
 
+/// The same without an observer.
 template <class Modelling = SeparateModels, Policy P>
 ReplayResult replay(const Cluster& cluster, std::span<const Application> applications,
                     std::span<const Submission> submissions, P policy, const ReplayOptions& options = {}) {

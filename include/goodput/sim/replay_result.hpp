@@ -13,34 +13,36 @@ namespace goodput {
 
 /// GPUs that a job holds without change from `begin` to `end`.
 struct Segment {
-    std::size_t job = 0;
-    Allotment allotment{};
-    double begin_seconds = 0;
-    double end_seconds = 0;
+    std::size_t job = 0;       ///< index into the submissions
+    Allotment allotment{};     ///< what it holds
+    double begin_seconds = 0;  ///< from the start of the trace
+    double end_seconds = 0;    ///< after begin_seconds
 };
 
+/// How one job fared.
 struct JobOutcome {
-    double submitted_seconds = 0;
-    std::optional<double> completed_seconds{};
-    int restarts = 0;        ///< after failures, too
-    double gpu_seconds = 0;  ///< allotted, restarts and idle rests of rounds included
-    int migrations = 0;      ///< restarts of a running job by a decision, on a node that it was not on
-    int failures = 0;        ///< times that it went back to its last checkpoint
-    double done = 0;         ///< part of its work done at the end, from 0 to 1
+    double submitted_seconds = 0;               ///< as in the trace
+    std::optional<double> completed_seconds{};  ///< none: it was not complete when the replay ended
+    int restarts = 0;                           ///< after failures, too
+    double gpu_seconds = 0;                     ///< allotted, restarts and idle rests of rounds included
+    int migrations = 0;  ///< restarts of a running job by a decision, on a node that it was not on
+    int failures = 0;    ///< times that it went back to its last checkpoint
+    double done = 0;     ///< part of its work done at the end, from 0 to 1
 };
 
 /// From `seconds` on there are that many GPUs.
 struct Capacity {
-    double seconds = 0;
-    int gpus = 0;
+    double seconds = 0;  ///< from the start of the trace
+    int gpus = 0;        ///< of all types
 };
 
+/// Everything that a replay did, for metrics_of() and reports.
 struct ReplayResult {
     std::vector<JobOutcome> jobs{};    ///< by submission
     std::vector<Segment> segments{};   ///< as they end, round by round
     std::vector<Capacity> capacity{};  ///< by time, from 0 on
     std::size_t rounds = 0;            ///< decisions with at least one active job
-    double end_seconds = 0;
+    double end_seconds = 0;            ///< of the last round
 };
 
 }  // namespace goodput

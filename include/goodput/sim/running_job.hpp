@@ -29,6 +29,7 @@
 
 namespace goodput {
 
+/// One job of a replay, from its submission to its completion.
 template <class Modelling>
 class RunningJob {
 public:
@@ -62,15 +63,21 @@ public:
         modelling.begin(history_, job_);
     }
 
+    /// All of its work is done.
     [[nodiscard]] bool complete() const { return completion_.has_value(); }
+    /// When its work was done, from the start of the trace.
     [[nodiscard]] std::optional<double> completion_seconds() const { return completion_; }
+    /// Starts but the first.
     [[nodiscard]] int restarts() const { return std::max(starts_ - 1, 0); }
     /// Restarts on a node that it was not on, of a job that ran until then.
     [[nodiscard]] int migrations() const { return migrations_; }
     /// Times that it was thrown back to its last checkpoint.
     [[nodiscard]] int failures() const { return failures_; }
+    /// What it holds; empty if it waits.
     [[nodiscard]] const Allotment& held() const { return held_; }
+    /// GPU-seconds held so far.
     [[nodiscard]] double gpu_seconds() const { return job_.attained_gpu_seconds; }
+    /// Where; empty if it waits.
     [[nodiscard]] const Placement& placement() const { return job_.placement; }
     /// How it trains; empty while it holds nothing.
     [[nodiscard]] BatchPlan plan() const { return plan_; }
@@ -78,8 +85,11 @@ public:
     [[nodiscard]] std::size_t epoch() const { return epoch_; }
     /// The part of its work that is done, from 0 to 1.
     [[nodiscard]] double done() const { return progress_ / application_->curve.total_progress(); }
+    /// The line of the trace that it came from.
     [[nodiscard]] const Submission& submission() const { return *submission_; }
+    /// What it has learned of its speed.
     [[nodiscard]] const JobModel& model() const { return history_.model(); }
+    /// Its measurements and fits.
     [[nodiscard]] const JobHistory& history() const { return history_; }
 
     /// The job as the policy sees it now.
@@ -171,6 +181,7 @@ public:
         release();
     }
 
+    /// Gives back what it holds.
     void release() {
         held_ = {};
         plan_ = {};

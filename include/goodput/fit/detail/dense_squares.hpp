@@ -74,6 +74,7 @@ struct CompressedSquares {
         jacobian.topRows(factor.rows()) = factor;
     }
 
+    template <class = void>
     void compress(const DenseNormalEquations& normal, const DenseVector& unit) {
         const DenseMatrix scaled = unit.asDiagonal() * normal.hessian * unit.asDiagonal();
         const Eigen::LLT<DenseMatrix> cholesky(scaled);

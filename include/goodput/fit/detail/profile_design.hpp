@@ -73,6 +73,7 @@ struct ProfileDesign {
         double before = 0, after = 0;  ///< its deviation
     };
 
+    template <class = void>
     Taken take(const ProfileMeasurement& measurement) {
         measure(measurement, covariance.rows());
         Taken most;

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -17,6 +16,31 @@
 #include "goodput/model/refined.hpp"
 
 namespace goodput::detail {
+
+// Values one after the other, the first `Room` of them without the heap. As many as reserved, no more.
+template <class Value, std::size_t Room>
+class ShortList {
+public:
+    ShortList() = default;
+    ShortList(const ShortList&) = delete;
+    ShortList& operator=(const ShortList&) = delete;
+
+    // To be called once, before the first value.
+    void reserve(std::size_t count) {
+        if (count <= Room) return;
+        more_.resize(count);
+        values_ = more_.data();
+    }
+    void push_back(const Value& value) { values_[size_++] = value; }
+    void pop_back() { --size_; }
+    [[nodiscard]] std::span<const Value> all() const { return {values_, size_}; }
+
+private:
+    std::array<Value, Room> few_;
+    std::vector<Value> more_;
+    Value* values_ = few_.data();
+    std::size_t size_ = 0;
+};
 
 class BrokenLine {
 public:
@@ -54,13 +78,13 @@ public:
         for (const BatchFactor& broken : model.batches)
             for (const double batch : {std::floor(broken.batch), std::ceil(broken.batch)})
                 if (batch > last.batch && batch < most) go_to(batch);
-        if (most > last.batch || pieces_.empty()) go_to(most);
+        if (most > last.batch || pieces().empty()) go_to(most);
         find_supports();
     }
 
     // Ascending. Empty: no batch may be used.
-    [[nodiscard]] std::span<const Piece> pieces() const { return pieces_; }
-    [[nodiscard]] std::span<const Support> supports() const { return supports_; }
+    [[nodiscard]] std::span<const Piece> pieces() const { return pieces_.all(); }
+    [[nodiscard]] std::span<const Support> supports() const { return supports_.all(); }
     // The batch with the fewest seconds per example, the largest of equals.
     [[nodiscard]] double most_efficient() const { return most_efficient_; }
     [[nodiscard]] double seconds_there() const { return seconds_there_; }
@@ -76,9 +100,10 @@ public:
         const auto crossing = [&](const Piece& piece) {
             return piece.constant / (per_example - piece.per_example);
         };
-        const auto first = std::find_if(pieces_.begin(), pieces_.end(), some);
-        if (first == pieces_.end()) return {1, 0};
-        const auto last = std::find_if(pieces_.rbegin(), pieces_.rend(), some);
+        const std::span<const Piece> all = pieces();
+        const auto first = std::find_if(all.begin(), all.end(), some);
+        if (first == all.end()) return {1, 0};
+        const auto last = std::find_if(all.rbegin(), all.rend(), some);
         return {at_low(*first) ? first->low : std::min(std::ceil(crossing(*first)), first->high),
                 at_high(*last) ? last->high : std::max(std::floor(crossing(*last)), last->low)};
     }
@@ -98,15 +123,18 @@ private:
     // The sides of the convex hull from below, as far as they rise and start above zero; to the left of them
     // the level of the least time, to the right the ray from the origin.
     void find_supports() {
-        std::pmr::vector<Point> hull(&resource_);
-        hull.reserve(pieces_.size() + 1);
+        ShortList<Point, room + 1> corners;
+        corners.reserve(pieces().size() + 1);
         const auto add = [&](const Point& next) {
-            while (hull.size() > 1 && !below(hull[hull.size() - 2], hull.back(), next)) hull.pop_back();
-            hull.push_back(next);
+            for (std::span<const Point> now = corners.all();
+                 now.size() > 1 && !below(now[now.size() - 2], now.back(), next); now = corners.all())
+                corners.pop_back();
+            corners.push_back(next);
         };
-        for (const Piece& piece : pieces_) add({piece.low, piece.seconds});
-        const Piece& last = pieces_.back();
+        for (const Piece& piece : pieces()) add({piece.low, piece.seconds});
+        const Piece& last = pieces().back();
         if (last.high > last.low) add({last.high, last.compute_seconds(last.high)});
+        const std::span<const Point> hull = corners.all();
         double least = hull.front().seconds, ratio = std::numeric_limits<double>::infinity();
         for (const Point& point : hull) {
             least = std::min(least, point.seconds);
@@ -132,12 +160,10 @@ private:
         return (b.seconds - a.seconds) * (c.batch - b.batch) < (c.seconds - b.seconds) * (b.batch - a.batch);
     }
 
-    // Room for two dozen measured batches; more come from the heap.
-    static constexpr std::size_t room = 25;
-    std::array<std::byte, room*(sizeof(Piece) + sizeof(Support) + 2 * sizeof(Point)) + 256> buffer_;
-    std::pmr::monotonic_buffer_resource resource_{buffer_.data(), buffer_.size()};
-    std::pmr::vector<Piece> pieces_{&resource_};
-    std::pmr::vector<Support> supports_{&resource_};
+    // Pieces of two dozen measured batches, which may all lie between integers.
+    static constexpr std::size_t room = 49;
+    ShortList<Piece, room> pieces_;
+    ShortList<Support, room + 2> supports_;
     double most_efficient_ = 0, seconds_there_ = 0;
 };
 

@@ -1,0 +1,51 @@
+// From measurements to a model that says how sure it is, and to the runs that would teach it most.
+
+#include <goodput/fit/forecast.hpp>
+#include <goodput/fit/job_fit.hpp>
+#include <goodput/fit/noise_scale.hpp>
+#include <goodput/fit/profile_runs.hpp>
+#include <iostream>
+
+using namespace goodput;
+
+int main() {
+    // [fit]
+    const std::vector<std::vector<ThroughputSample>> measured{
+        // on GPU type 0: {nodes, replicas}, {atomic batch, accumulation}, step s, of it synchronising s
+        {{{1, 1}, {64, 0}, 0.120, 0.000},
+         {{1, 1}, {128, 0}, 0.190, 0.000},
+         {{1, 2}, {128, 0}, 0.205, 0.030},
+         {{1, 4}, {128, 0}, 0.212, 0.041}},
+        // on GPU type 1 it has only run on one GPU
+        {{{1, 1}, {128, 0}, 0.080, 0.000}}};
+    std::vector<TypeFit> types(2);
+    JobFitter fitter;
+    fitter(measured, types);
+    for (std::size_t type = 0; type < types.size(); ++type) {
+        const Forecast forecast(types[type].fit, {1, 8}, {128, 0});
+        const Interval range = forecast.interval(0.9);
+        std::cout << "8 GPUs of type " << type << ": " << forecast.median() << " s, 90 % from " << range.low
+                  << " to " << range.high << " s\n";
+    }
+    std::cout << types[0].fit.report() << "\n";
+    // [/fit]
+
+    // [profile]
+    std::vector<Option> options;
+    for (std::size_t type = 0; type < types.size(); ++type)
+        for (const int gpus : {1, 2, 4, 8})
+            options.push_back({.allotment = {type, 8, {1, gpus}}, .plan = {128, 0}});
+    const ProfileRuns runs = choose_profile_runs(options, options, types, {.gpu_seconds = 600});
+    std::cout << runs.report() << "\n";
+    // [/profile]
+
+    // [noise]
+    NoiseScaleEstimator noise;
+    // 100 steps of 4 gradients, twice the initial batch together: mean of their squared norms, square of
+    // their mean
+    for (int step = 0; step < 100; ++step)
+        noise.observe({.mean_of_squares = 2.5, .square_of_mean = 1.0, .count = 4, .scale = 2});
+    std::cout << "squared norm " << noise.statistics().squared_norm << ", variance "
+              << noise.statistics().variance << "\n";
+    // [/noise]
+}

@@ -1,0 +1,204 @@
+#ifndef GOODPUT_MODEL_GOODPUT_PREDICTOR_HPP
+#define GOODPUT_MODEL_GOODPUT_PREDICTOR_HPP
+
+// What a job's models (job_model.hpp) say of an allotment: goodput with the best batch plan.
+//
+// On a GPU type where the job has been measured on several replicas, its own model answers. Where it has only
+// run on one replica, or not at all, the curve of the type measured furthest is scaled by the ratio of
+// one-replica speeds (Sia, section 3.2 and the released project_throughputs):
+//
+//     goodput_T(K) = goodput_S(K) * rate_T / rate_S
+//
+// As long as no type has been measured on several replicas, one's own one-replica model with free
+// synchronisation answers; with nothing measured at all every replica counts 1, whatever the type.
+//
+// That rule is for models of the published form, each fitted to its own type alone. Refined models are fitted
+// for all types of a job together (fit/job_fit.hpp), and answer for themselves on every type, measured or
+// not.
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "goodput/core/job.hpp"
+#include "goodput/core/option.hpp"
+#include "goodput/model/batch_plan.hpp"
+#include "goodput/model/efficiency.hpp"
+#include "goodput/model/job_model.hpp"
+#include "goodput/model/pipeline.hpp"
+#include "goodput/model/pollux.hpp"
+
+namespace goodput {
+
+/// Fills in plan, goodput and knowledge of a job's options. Keeps its buffers: use one for many jobs.
+class GoodputPredictor {
+public:
+    /// `options`: those of one job, their allotments set, options of one GPU type side by side. An option
+    /// that no batch plan fits gets goodput 0. Allotments must hold whole replicas of the job's GPU type.
+    void operator()(const Job& job, const JobModel& model, std::span<Option> options) {
+        (*this)(job, model, options, job.gradient);
+    }
+    /// The same with other gradient statistics than the job's present ones: what it will be like later.
+    void operator()(const Job& job, const JobModel& model, std::span<Option> options,
+                    const std::optional<GradientStatistics>& gradient) {
+        gradient_ = gradient;
+        for (std::size_t first = 0; first < options.size();) {
+            std::size_t last = first;
+            while (last < options.size() &&
+                   options[last].allotment.gpu_type == options[first].allotment.gpu_type)
+                ++last;
+            predict_type(job, model, options.subspan(first, last - first));
+            first = last;
+        }
+    }
+
+private:
+    static const TypeModel* model_of(const JobModel& model, std::size_t type) {
+        return type < model.types.size() && model.types[type].most_replicas > 0 ? &model.types[type]
+                                                                                : nullptr;
+    }
+
+    /// The GPU type measured on most replicas, the first of equals.
+    static std::size_t furthest_measured(const JobModel& model) {
+        const auto fewer = [](const TypeModel& a, const TypeModel& b) {
+            return a.most_replicas < b.most_replicas;
+        };
+        return static_cast<std::size_t>(std::max_element(model.types.begin(), model.types.end(), fewer) -
+                                        model.types.begin());
+    }
+
+    /// Examples/s of one replica at its largest batch: as declared, else as modelled, else 0.
+    static double single_rate(const Job& job, const JobModel& model, std::size_t type) {
+        if (job.types[type].reference_rate > 0) return job.types[type].reference_rate;
+        const TypeModel* own = model_of(model, type);
+        if (!own) return 0;
+        const double batch = job.types[type].max_atomic_batch;
+        return batch / own->compute_seconds(batch);
+    }
+
+    void predict_type(const Job& job, const JobModel& model, std::span<Option> options) {
+        const std::size_t type = options.front().allotment.gpu_type;
+        if (type < model.types.size() && model.types[type].refined() && model.types[type].fitted) {
+            predict_refined(job, model.types[type], options);
+            return;
+        }
+        const TypeModel* own = model_of(model, type);
+        const std::size_t source = model.types.empty() ? type : furthest_measured(model);
+        const TypeModel* other = model_of(model, source);
+        if (!other) {
+            predict_unknown(job, options);
+            return;
+        }
+        const bool own_suffices = own && (own->most_replicas > 1 || other->most_replicas <= 1);
+        if (own_suffices || source == type) {
+            predict_with(job, *own, options, 1, Knowledge::measured);
+            return;
+        }
+        const double rate = single_rate(job, model, type), source_rate = single_rate(job, model, source);
+        const double ratio = rate > 0 && source_rate > 0 ? rate / source_rate : 1;
+        predict_with(job, *other, options, ratio, Knowledge::projected);
+        if (own)
+            for (std::size_t i = 0; i < options.size(); ++i)
+                if (replicas_of(job, options[i]) == 1)
+                    predict_with(job, *own, options.subspan(i, 1), 1, Knowledge::measured);
+    }
+
+    /// One's own model; what lies beyond the replicas measured is a projection.
+    void predict_refined(const Job& job, const TypeModel& own, std::span<Option> options) {
+        predict_with(job, own, options, 1, Knowledge::projected);
+        const bool several = own.most_replicas > 1;
+        for (Option& option : options)
+            if (several || (own.most_replicas == 1 && replicas_of(job, option) == 1))
+                option.knowledge = Knowledge::measured;
+    }
+
+    static int replicas_of(const Job& job, const Option& option) {
+        return option.allotment.shape.gpus / job.types[option.allotment.gpu_type].gpus_per_replica;
+    }
+    /// The shape that synchronises: replicas over at most as many nodes.
+    static Shape replica_shape(const Job& job, const Option& option) {
+        const int replicas = replicas_of(job, option);
+        return {std::min(option.allotment.shape.nodes, replicas), replicas};
+    }
+
+    void predict_with(const Job& job, const TypeModel& model, std::span<Option> options, double ratio,
+                      Knowledge knowledge) {
+        const std::size_t type = options.front().allotment.gpu_type;
+        const BatchLimits limits = batch_limits(job, type);
+        const NoiseScaleEfficiency efficiency{static_cast<double>(job.initial_batch),
+                                              gradient_.value_or(GradientStatistics{})};
+        shapes_.clear();
+        for (const Option& option : options) shapes_.push_back(replica_shape(job, option));
+        plans_.assign(options.size(), BestPlan{});
+        std::visit(
+            [&](const auto& throughput) {
+                if (job.types[type].gpus_per_replica > 1) {
+                    const PipelineThroughput pipeline{throughput, job.types[type].gpus_per_replica};
+                    for (std::size_t i = 0; i < options.size(); ++i)
+                        plans_[i] =
+                            pipeline_plan(job, pipeline, efficiency, shapes_[i], limits, model.last_plan);
+                } else if (job.adaptivity == Adaptivity::batch && gradient_) {
+                    best_batch_plans(throughput, efficiency, shapes_, limits, std::span<BestPlan>(plans_));
+                } else {
+                    for (std::size_t i = 0; i < options.size(); ++i)
+                        plans_[i] = fixed_batch_plan(throughput, efficiency, shapes_[i], limits,
+                                                     fixed_total(job, shapes_[i], limits));
+                }
+            },
+            model.throughput);
+        for (std::size_t i = 0; i < options.size(); ++i) {
+            options[i].plan = plans_[i].plan;
+            options[i].goodput = plans_[i].goodput * ratio;
+            options[i].knowledge = knowledge;
+        }
+    }
+
+    /// The total batch size of a job whose batch is not tuned; an adaptive job may still have to grow to its
+    /// least atomic batch.
+    static int fixed_total(const Job& job, Shape shape, const BatchLimits& limits) {
+        if (job.adaptivity != Adaptivity::batch) return job.target_batch;
+        const long long least = 1LL * limits.min_atomic_batch * shape.gpus;
+        return least > job.max_batch ? job.initial_batch
+                                     : std::max(job.initial_batch, static_cast<int>(least));
+    }
+
+    /// A pipeline's batch is not tuned: as many microbatches a replica as it runs now, or as its total batch
+    /// size asks for.
+    template <class Stage>
+    static BestPlan pipeline_plan(const Job& job, const PipelineThroughput<Stage>& pipeline,
+                                  const NoiseScaleEfficiency& efficiency, Shape shape,
+                                  const BatchLimits& limits, BatchPlan running) {
+        if (job.adaptivity != Adaptivity::batch || running.atomic_batch == 0)
+            return fixed_batch_plan(pipeline, efficiency, shape, limits, fixed_total(job, shape, limits));
+        const auto total = running.total(shape.gpus);
+        const double seconds = pipeline.iteration_seconds(shape, running);
+        if (total > job.max_batch || !(seconds > 0)) return {};
+        const auto examples = static_cast<double>(total);
+        return {running, examples / seconds * efficiency.efficiency(examples)};
+    }
+
+    void predict_unknown(const Job& job, std::span<Option> options) {
+        // Any model serves to ask whether a plan exists and which: its times are not used.
+        const PolluxThroughput any{0, 1, 0, 0, 0, 0, 1};
+        for (Option& option : options) {
+            const BatchLimits limits = batch_limits(job, option.allotment.gpu_type);
+            const Shape shape = replica_shape(job, option);
+            const BestPlan plan =
+                fixed_batch_plan(any, FullEfficiency{}, shape, limits, fixed_total(job, shape, limits));
+            option.plan = plan.plan;
+            option.goodput = plan.goodput > 0 ? shape.gpus : 0;
+            option.knowledge = Knowledge::unknown;
+        }
+    }
+
+    std::optional<GradientStatistics> gradient_;
+    std::vector<Shape> shapes_;
+    std::vector<BestPlan> plans_;
+};
+
+}  // namespace goodput
+
+#endif

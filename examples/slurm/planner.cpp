@@ -163,6 +163,11 @@ Round Planner::plan(const State& state) {
     histories_.forget_unless(still_there);
     std::erase_if(training_, [&](const auto& entry) { return !still_there(entry.first); });
 
+    for (const auto& [id, training] : training_)
+        if (training.reader.refused() > 0)
+            round.refused[id] = "reports: " + goodput::text_of(training.reader.refused()) +
+                                " lines make no sense and are left out";
+
     const goodput::Plan& plan = scheduler_.plan(snapshot_);
     const auto explanations = explain_plan(scheduler_, snapshot_);
     for (std::size_t j = 0; j < snapshot_.jobs.size(); ++j) {

@@ -24,9 +24,10 @@ struct Goal {
 };
 
 struct Round {
-    std::map<std::string, Goal> goals{};           ///< by job, the paused ones left out
-    std::map<std::string, std::string> refused{};  ///< by job: what is wrong with its comment or its request
-    std::string report{};                          ///< one line
+    std::map<std::string, Goal> goals{};  ///< by job, the paused ones left out
+    std::map<std::string, std::string>
+        refused{};         ///< by job: what is wrong with its comment, its state or its reports
+    std::string report{};  ///< one line
 };
 
 class Planner {

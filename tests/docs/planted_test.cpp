@@ -103,7 +103,7 @@ TEST_CASE("links, paths and names that lead nowhere are named") {
     CHECK(names(faults_with("`Shapes`"), "no source has the name Shapes"));
     CHECK(names(faults_with("`nodes()`"), "no source has the name nodes"));
     CHECK(names(faults_with("`Shape::nodes`"), "no source has the name nodes"));
-    CHECK(names(faults_with(std::string("```sh\ncd /wo") + "rk/main\n```"), "a path of one machine"));
+    CHECK(names(faults_with(std::string("```sh\ncd /ho") + "me/me/main\n```"), "a path of one machine"));
     CHECK(faults_with("# Title\n\n[x](#title-1)").faults.empty());
 }
 

@@ -1,44 +1,20 @@
 // A kept solver has its memory after the first call. A program of its own, because it replaces the global
 // operators new and delete by ones that count.
 
-#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
 #include "support/allot_random.hpp"
+#include "support/counting_new.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
 
-namespace {
-
-std::atomic<std::size_t> allocations{0};
-
-void* counted(std::size_t size, std::size_t alignment) {
-    ++allocations;
-    const std::size_t whole = (size + alignment - 1) / alignment * alignment;
-    if (void* memory = std::aligned_alloc(alignment, whole > 0 ? whole : alignment)) return memory;
-    throw std::bad_alloc();
-}
-
-}  // namespace
-
-// The other forms of new and delete call these.
-void* operator new(std::size_t size) { return counted(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
-    return counted(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-
 using namespace goodput;
+using support::allocations;
 using support::Random;
 
 namespace {

@@ -428,6 +428,16 @@ TEST_CASE("a job that got nothing is told what is nearest to its price, not what
     CHECK(explain_job(problem, result, 0).nearest == no_option);
 }
 
+TEST_CASE("a range that begins with no capacity at all begins at 0, not at -0") {
+    AllotmentProblem problem;
+    problem.capacity = {4};
+    problem.add_job(true);
+    problem.add_option(1, {{0, 0}});
+    const ResourceExplanation idle = explain_resource(problem, allot(problem), 0);
+    CHECK(!std::signbit(idle.least));
+    CHECK(idle.report() == "resource 0: price 0, 4 of 4 units idle; the price holds from capacity 0 upward");
+}
+
 TEST_CASE("an option without a job is refused") {
     AllotmentProblem problem;
     problem.capacity = {1};

@@ -75,6 +75,7 @@ TEST_CASE("events that make no sense are named with line, column and value, and 
         {header + "1,node_fails,T4-0\n", {"line 2", "cells"}},
         {header + "soon,node_fails,T4-0,,\n", {"line 2", "time is 'soon'"}},
         {header + "-1,node_fails,T4-0,,\n", {"line 2", "time is '-1'"}},
+        {header + "1e300,node_fails,T4-0,,\n", {"line 2", "time is '1e300'", "at most"}},
         {header + "1,node_fails,T4-0,,\n\n2,node_explodes,T4-0,,\n", {"line 4", "event is 'node_explodes'"}},
         {header + "1,node_fails,T4-9,,\n", {"line 2", "subject is 'T4-9'", "node"}},
         {header + "1,job_fails,T4-0,,\n", {"line 2", "subject is 'T4-0'", "job"}},

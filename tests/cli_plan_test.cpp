@@ -224,6 +224,19 @@ TEST_CASE("a job that lost a node starts anew elsewhere; one that may not be sto
     CHECK(text.find("aws-7") != std::string::npos);
 }
 
+TEST_CASE("new GPU types in every round do not fill the memory: more than a thousand are refused") {
+    Program program = plan();
+    const auto types = [](int first, int end) {
+        Json nodes = Json::array();
+        for (int i = first; i < end; ++i) nodes.push_back(node("type" + std::to_string(i), i, 4));
+        return nodes;
+    };
+    ask(program, round_of(60, types(0, 1000), Json::array()));
+    const Json error = Json::parse(program.ask(round_of(120, types(1000, 1025), Json::array()).dump()));
+    CHECK(error["error"].get<std::string>().find("'type1024'") != std::string::npos);
+    ask(program, round_of(180, types(1000, 1024), Json::array()));
+}
+
 TEST_CASE("waiting and impossible are told apart") {
     Program program = plan();
     Json jobs = Json::array();

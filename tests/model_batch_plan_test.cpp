@@ -10,6 +10,7 @@
 
 #include "goodput/model/published_batch_grid.hpp"
 #include "support/random.hpp"
+#include "support/random_batch_cases.hpp"
 
 #include <doctest/doctest.h>
 
@@ -42,80 +43,13 @@ struct UserEfficiency {
     [[nodiscard]] double efficiency(double total) const { return model.efficiency(total); }
 };
 
+using support::log_between;
 using support::Random;
-
-bool respects(const BatchLimits& limits, int replicas, BatchPlan plan) {
-    const auto total = plan.total(replicas);
-    if (plan.atomic_batch < std::max(limits.min_atomic_batch, 1) ||
-        plan.atomic_batch > limits.max_atomic_batch)
-        return false;
-    if (plan.accumulation_steps < 0 || total < limits.initial_batch || total > limits.max_batch) return false;
-    return !(limits.single_gpu_accumulates && replicas == 1 && total > limits.initial_batch &&
-             plan.accumulation_steps == 0);
-}
-
-double log_between(Random& random, double low, double high) {
-    return low * std::exp(random.unit() * std::log(high / low));
-}
-
-// Zero, the bound that fits stop at, or anything from a microsecond to seconds.
-double some_seconds(Random& random, double most) {
-    if (random.chance(0.1)) return 0;
-    return random.chance(0.15) ? 1e-8 : log_between(random, most * 1e-5, most);
-}
-
+using support::random_case;
+using support::respects;
 template <class Throughput>
-struct Case {
-    Throughput model;
-    NoiseScaleEfficiency efficiency;
-    Shape shape;
-    BatchLimits limits;
-};
-
-// How large cases may be.
-struct Sizes {
-    int batch, atomic, gpus;
-};
-
-double some_gamma(Random& random) {
-    if (random.chance(0.2)) return 1;
-    return random.chance(0.2) ? 10 : random.between(1, 10);
-}
-
-void randomise(PolluxThroughput& model, Random& random, const Sizes&) {
-    model = {some_seconds(random, 1),   some_seconds(random, 0.1), some_seconds(random, 1),
-             some_seconds(random, 0.1), some_seconds(random, 0.1), some_seconds(random, 0.1),
-             some_gamma(random)};
-}
-
-// Up to a dozen measured batches, some of them no integers, some beyond the limits, some side by side; half
-// or twice the line at each, so that time falls with the batch or starts below zero on many pieces.
-void randomise(RefinedThroughput& model, Random& random, const Sizes& largest) {
-    model = {};
-    model.alpha_c = some_seconds(random, 1);
-    model.beta_c = some_seconds(random, 0.1);
-    const double spread = random.chance(0.3) ? 1.1 : 2;
-    const bool integers = random.chance(0.7);
-    for (int left = random.integer(0, 12); left > 0; --left) {
-        const double batch = log_between(random, 1, 1.5 * largest.atomic);
-        model.batches.push_back(
-            {integers ? std::floor(batch) : batch, log_between(random, 1 / spread, spread)});
-    }
-    std::sort(model.batches.begin(), model.batches.end(),
-              [](const BatchFactor& a, const BatchFactor& b) { return a.batch < b.batch; });
-    const auto same = [](const BatchFactor& a, const BatchFactor& b) { return a.batch == b.batch; };
-    model.batches.erase(std::unique(model.batches.begin(), model.batches.end(), same), model.batches.end());
-    model.alone = random.between(0.7, 1.3);
-    model.straggling = random.between(-0.1, 0.3);
-    model.node_seconds = some_seconds(random, 0.5);
-    model.node_gpus = random.between(-1, 2);
-    model.network_seconds = some_seconds(random, 1);
-    model.network_gpus = random.between(-1, 2);
-    model.network_nodes = random.between(-1, 2);
-    model.network_ring = random.between(0.5, 2);
-    model.gamma = some_gamma(random);
-    if (random.chance(0.3)) model.shapes = {{{1, 1}, 1.2, 1}, {{1, 2}, 0.8, 2}, {{2, 4}, 1.1, 0}};
-}
+using Case = support::BatchCase<Throughput>;
+using Sizes = support::BatchSizes;
 
 // Pollux's model in either form, where synchronising takes as long with more replicas.
 template <class Throughput>
@@ -129,23 +63,6 @@ Throughput as(const PolluxThroughput& model) {
                 .gamma = model.gamma};
     else
         return model;
-}
-
-template <class Throughput>
-Case<Throughput> random_case(Random& random, const Sizes& largest) {
-    Case<Throughput> c;
-    randomise(c.model, random, largest);
-    c.limits.initial_batch = static_cast<int>(log_between(random, 1, largest.batch));
-    c.limits.max_batch = random.integer(c.limits.initial_batch, largest.batch);
-    c.limits.min_atomic_batch = static_cast<int>(log_between(random, 1, largest.atomic));
-    c.limits.max_atomic_batch = random.integer(c.limits.min_atomic_batch, largest.atomic);
-    c.limits.single_gpu_accumulates = random.chance(0.5);
-    c.efficiency.initial_batch = c.limits.initial_batch;
-    if (!random.chance(0.1)) c.efficiency.gradient.variance = log_between(random, 1e-3, 1e5);
-    if (!random.chance(0.1)) c.efficiency.gradient.squared_norm = log_between(random, 1e-3, 1e3);
-    const int gpus = random.chance(0.15) ? 1 : random.integer(1, largest.gpus);
-    c.shape = {random.integer(1, std::min(gpus, 4)), gpus};
-    return c;
 }
 
 // Whether the fast plan is as good as the best of all plans, legal, and worth what it says.

@@ -270,6 +270,8 @@ TEST_CASE("a policy that returns NaN is named with job and option") {
     snapshot.cluster = {{"T4"}, {{"a", 0, 2}}};
     snapshot.jobs = {
         {.name = "only", .initial_batch = 1, .max_batch = 1, .types = {{.max_atomic_batch = 1}}}};
-    CHECK_THROWS_WITH(plan(snapshot, Broken{}),
-                      "job 'only': value of 1 T4 on 1 node is nan, but must be finite");
+    const Plan broken = plan(snapshot, Broken{});
+    REQUIRE(broken.faults.size() == 1);
+    CHECK(broken.faults[0].report(snapshot) == "job 'only', 1 T4 on 1 node: the value is nan");
+    CHECK(broken.decisions[0].verdict.reason == "the policy failed for it");
 }

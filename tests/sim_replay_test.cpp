@@ -134,7 +134,10 @@ TEST_CASE("traces that cannot be replayed are refused with job, field and value"
     world.submissions[0].application = 0;
     CHECK_THROWS_WITH(
         replay(world.cluster, world.applications, world.submissions, Sia{}, {.interval_seconds = 0}),
-        "replay: interval is 0, but must be a finite number above 0");
+        "replay: interval is 0, but must be a finite number of at least 0.001");
+    CHECK_THROWS_WITH(
+        replay(world.cluster, world.applications, world.submissions, Sia{}, {.interval_seconds = 1e308}),
+        "replay: interval is 1e+308, but must be at most 1e+12");
 }
 
 TEST_CASE("gradient statistics between tabulated batch sizes are linear, and outside constant") {

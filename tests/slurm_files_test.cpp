@@ -80,6 +80,28 @@ TEST_CASE("what a job holds is told node by node, what it asks for by its reques
     CHECK(waits.asks == slurm::Share{{"n0", "n1"}, 1});
 }
 
+TEST_CASE("numbers that cannot be are none, and never more than an int holds") {
+    const auto nodes_with = [](const std::string& gres) {
+        return slurm::read_state(R"({"jobs": []})",
+                                 R"({"nodes": [{"name": "n", "state": "idle", "gres": ")" + gres + "\"}]}",
+                                 "", 0)
+            .nodes;
+    };
+    CHECK(nodes_with("gpu:t4:1048576").size() == 1);
+    for (const char* gres : {"gpu:t4:-4", "gpu:t4:1048577", "gpu:t4:2147483647,gpu:t4:2147483647"})
+        CHECK(nodes_with(gres).empty());
+    const std::string runs = R"("job_state": "RUNNING", "restart_cnt": )";
+    CHECK(read_job(runs + "1e300", "RUNNING").restarts == 1'000'000'000);
+    CHECK(read_job(runs + "-3", "RUNNING").restarts == 0);
+    std::string many = "gpu:1048576";
+    for (int i = 0; i < 2100; ++i) many += ",gpu:1048576";
+    const slurm::Job holds = read_job(
+        R"("job_state": "RUNNING", "job_resources": {"allocated_nodes": [{"nodename": "n1"}]}, "gres_detail": [")" +
+            many + "\"]",
+        "RUNNING");
+    CHECK(holds.held_gpus == std::vector<int>{1 << 20});
+}
+
 TEST_CASE("a comment says what a job may get") {
     const goodput::Job job = read_comment(good + " rate=t4:400,a100:2500 restart=12.5").job;
     CHECK(job.min_gpus == 1);

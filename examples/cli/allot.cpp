@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <iostream>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -196,10 +195,10 @@ Json relax(goodput::Allotter<>& allotter, const goodput::AllotmentProblem& probl
 
 }  // namespace
 
-int run_allot(const AllotCommand& command) {
+int run_allot(const AllotCommand& command, std::istream& in, std::ostream& out) {
     goodput::Allotter<> allotter;
     goodput::AllotmentProblem problem;
-    return serve_lines(std::cin, std::cout, [&](const Json& document) {
+    return serve_lines(in, out, [&](const Json& document) {
         goodput::AllotOptions options = read(Field(document, subject), problem);
         options.warm_start = !command.cold;
         return command.relax ? relax(allotter, problem, options)

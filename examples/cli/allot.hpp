@@ -1,6 +1,8 @@
 #ifndef GOODPUT_EXAMPLES_CLI_ALLOT_HPP
 #define GOODPUT_EXAMPLES_CLI_ALLOT_HPP
 
+#include <iosfwd>
+
 namespace cli {
 
 struct AllotCommand {
@@ -9,8 +11,8 @@ struct AllotCommand {
     bool explain = false;  ///< say why every job got what it got, and how far the prices hold
 };
 
-/// `goodput allot`: allotment problems from standard input. Returns the exit status.
-int run_allot(const AllotCommand& command);
+/// `goodput allot`: allotment problems, one a line. Returns the exit status.
+int run_allot(const AllotCommand& command, std::istream& in, std::ostream& out);
 
 }  // namespace cli
 

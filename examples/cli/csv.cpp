@@ -72,6 +72,13 @@ double CsvTable::number(std::size_t row, std::size_t column) const {
     return value;
 }
 
+double CsvTable::time(std::size_t row, std::size_t column) const {
+    const double seconds = number(row, column);
+    if (seconds < 0) refuse(row, column, "at least 0");
+    if (seconds > 1e10) refuse(row, column, "at most 1e10");
+    return seconds;
+}
+
 long long CsvTable::integer(std::size_t row, std::size_t column, long long least, long long most) const {
     const double value = number(row, column);
     if (value != std::floor(value) || value < static_cast<double>(least) || value > static_cast<double>(most))

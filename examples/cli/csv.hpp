@@ -25,6 +25,8 @@ public:
         return cells_[row * names_.size() + column];
     }
     [[nodiscard]] double number(std::size_t row, std::size_t column) const;
+    /// Seconds since the start of a replay, or of an epoch: from 0 to 1e10, three centuries.
+    [[nodiscard]] double time(std::size_t row, std::size_t column) const;
     /// An integer of that range.
     [[nodiscard]] long long integer(std::size_t row, std::size_t column, long long least,
                                     long long most) const;

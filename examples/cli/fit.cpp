@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iostream>
 #include <string>
 #include <vector>
 
@@ -156,9 +155,9 @@ Json serve(const Json& document, goodput::JobFitter<>& fitter) {
 
 }  // namespace
 
-int run_fit() {
+int run_fit(std::istream& in, std::ostream& out) {
     goodput::JobFitter fitter;
-    return serve_lines(std::cin, std::cout, [&](const Json& document) { return serve(document, fitter); });
+    return serve_lines(in, out, [&](const Json& document) { return serve(document, fitter); });
 }
 
 }  // namespace cli

@@ -1,10 +1,12 @@
 #ifndef GOODPUT_EXAMPLES_CLI_FIT_HPP
 #define GOODPUT_EXAMPLES_CLI_FIT_HPP
 
+#include <iosfwd>
+
 namespace cli {
 
-/// `goodput fit`: measurements of jobs from standard input. Returns the exit status.
-int run_fit();
+/// `goodput fit`: measurements of jobs, one a line. Returns the exit status.
+int run_fit(std::istream& in, std::ostream& out);
 
 }  // namespace cli
 

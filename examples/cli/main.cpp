@@ -127,10 +127,10 @@ int run(int argc, char** argv) {
 
     try {
         app.parse(argc, argv);
-        if (allot_app->parsed()) return run_allot(allot);
-        if (fit_app->parsed()) return cli::run_fit();
-        if (plan_app->parsed()) return run_plan(plan);
-        return run_replay(replay);
+        if (allot_app->parsed()) return run_allot(allot, std::cin, std::cout);
+        if (fit_app->parsed()) return cli::run_fit(std::cin, std::cout);
+        if (plan_app->parsed()) return run_plan(plan, std::cin, std::cout);
+        return run_replay(replay, std::cout);
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : wrong_options;
     } catch (const std::invalid_argument& error) {

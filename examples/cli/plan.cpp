@@ -1,7 +1,6 @@
 #include "plan.hpp"
 
 #include <algorithm>
-#include <iostream>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -146,6 +145,10 @@ Json answer_of(const goodput::Snapshot& snapshot, const goodput::Plan& plan,
     answer["bound"] = plan.bound;
     answer["status"] = name_of(plan.status);
     answer["prices"] = std::move(prices);
+    if (!plan.faults.empty()) {
+        Json& faults = answer["faults"] = Json::array();
+        for (const goodput::PlanFault& fault : plan.faults) faults.push_back(fault.report(snapshot));
+    }
     Json& times = answer["milliseconds"];
     times["fit"] = milliseconds.fit;
     times["value"] = milliseconds.value;
@@ -163,10 +166,10 @@ void add_explanations(const S& scheduler, const goodput::Snapshot& snapshot, Jso
 }
 
 template <class P>
-int serve_rounds(P policy, bool refined, bool explain) {
+int serve_rounds(P policy, bool refined, bool explain, std::istream& in, std::ostream& out) {
     goodput::Scheduler<P, goodput::TopologyPlacer<>> scheduler(std::move(policy));
     Memory memory(refined);
-    return serve_lines(std::cin, std::cout, [&](const Json& document) {
+    return serve_lines(in, out, [&](const Json& document) {
         Round round = read_round(document, memory.gpu_types());
         try {
             memory.take_in(round);
@@ -203,7 +206,7 @@ int serve_rounds(P policy, bool refined, bool explain) {
 
 }  // namespace
 
-int run_plan(const PlanCommand& command) {
+int run_plan(const PlanCommand& command, std::istream& in, std::ostream& out) {
     // Our own policies rely on models that know every GPU type.
     const std::string models = !command.models.empty()                 ? command.models
                                : command.policy.starts_with("goodput") ? "refined"
@@ -212,7 +215,7 @@ int run_plan(const PlanCommand& command) {
     if (!refined && models != "published")
         goodput::bad_input("plan", "--models", models, "published or refined");
     return with_policy(command.policy, command.policy_options, [&]<class P>(const P& policy) {
-        return serve_rounds(any_policy<!goodput::RoundPolicy<P>>(policy), refined, command.explain);
+        return serve_rounds(any_policy<!goodput::RoundPolicy<P>>(policy), refined, command.explain, in, out);
     });
 }
 

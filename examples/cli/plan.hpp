@@ -1,6 +1,7 @@
 #ifndef GOODPUT_EXAMPLES_CLI_PLAN_HPP
 #define GOODPUT_EXAMPLES_CLI_PLAN_HPP
 
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,9 @@ struct PlanCommand {
     bool explain = false;                       ///< add to every job why it has what it has
 };
 
-/// `goodput plan`: scheduling rounds from standard input. Returns the exit status; refuses unknown policies,
-/// options and models (std::invalid_argument) before it reads anything.
-int run_plan(const PlanCommand& command);
+/// `goodput plan`: scheduling rounds, one a line. Returns the exit status; refuses unknown policies, options
+/// and models (std::invalid_argument) before it reads anything.
+int run_plan(const PlanCommand& command, std::istream& in, std::ostream& out);
 
 }  // namespace cli
 

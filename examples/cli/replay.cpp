@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <fstream>
-#include <iostream>
+#include <ostream>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -128,8 +128,9 @@ goodput::Cluster with_added_nodes(const Scene& scene) {
 
 }  // namespace
 
-int run_replay(const ReplayCommand& command) {
-    goodput::require_positive("--interval", "seconds", command.interval_seconds);
+int run_replay(const ReplayCommand& command, std::ostream& out) {
+    goodput::require_at_least("--interval", "seconds", command.interval_seconds,
+                              1e-3);  // or time stands still
     goodput::require_positive("--checkpoint", "seconds", command.checkpoint_seconds);
     const std::vector<Contender> chosen = chosen_contenders(command.policies, command.models);
     const Scene scene = make_scene(command);
@@ -145,16 +146,16 @@ int run_replay(const ReplayCommand& command) {
         if (!command.json) continue;
         Json json = json_of(replays.back());
         if (command.jobs) json["completions"] = jobs_of(replays.back(), scene);
-        write_line(std::cout, json);
+        write_line(out, json);
     }
-    if (!command.json) write_tables(std::cout, replays);
-    std::cout.flush();
+    if (!command.json) write_tables(out, replays);
+    out.flush();
     if (report.is_open()) {
         write_report(report, {scene.title, with_added_nodes(scene), scene.names, scene.submissions}, replays);
         report.flush();
         if (!report) throw std::runtime_error(command.report + ": cannot be written");
     }
-    return std::cout ? 0 : 1;
+    return out ? 0 : 1;
 }
 
 }  // namespace cli

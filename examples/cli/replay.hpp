@@ -2,6 +2,7 @@
 #define GOODPUT_EXAMPLES_CLI_REPLAY_HPP
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,9 @@ struct ReplayCommand {
     bool jobs = false;  ///< with `json`: how every job fared
 };
 
-/// `goodput replay`: what a trace of jobs comes to under each policy. Returns the exit status.
-int run_replay(const ReplayCommand& command);
+/// `goodput replay`: what a trace of jobs comes to under each policy. Writes them to `out` and returns
+/// the exit status.
+int run_replay(const ReplayCommand& command, std::ostream& out);
 
 }  // namespace cli
 

@@ -17,6 +17,7 @@ namespace {
 
 constexpr int most_gpus = 1 << 20;
 constexpr int most_examples = 1 << 30;
+constexpr std::size_t most_gpu_types = 1024;  // of all rounds together: types are never forgotten
 
 class RoundReader {
 public:
@@ -43,6 +44,10 @@ private:
     /// The index of a GPU type, new if the name is.
     std::size_t type_of(const std::string& name) {
         const auto [type, fresh] = types_.try_emplace(name, cluster().gpu_types.size());
+        if (fresh && cluster().gpu_types.size() == most_gpu_types)
+            goodput::bad_input("round", "gpu_type", "'" + name + "'",
+                               "one of those of earlier rounds: there are " +
+                                   goodput::text_of(most_gpu_types) + " of them already");
         if (fresh) cluster().gpu_types.push_back(name);
         return type->second;
     }

@@ -26,8 +26,7 @@ Workload read_workload(const std::string& path) {
         const auto [index, fresh] = applications.try_emplace(text, workload.applications.size());
         if (fresh) workload.applications.push_back(text);
         if (!names.insert(table.text(row, name)).second) table.refuse(row, name, "a name of its own");
-        if (table.number(row, time) < 0) table.refuse(row, time, "at least 0");
-        workload.submissions.push_back({table.text(row, name), table.number(row, time), index->second,
+        workload.submissions.push_back({table.text(row, name), table.time(row, time), index->second,
                                         static_cast<int>(table.integer(row, gpus, 1, 1 << 20)),
                                         static_cast<int>(table.integer(row, batch, 1, 1 << 30))});
     }
@@ -58,8 +57,7 @@ std::vector<goodput::Event> read_events(const std::string& path, goodput::Cluste
         if (found == kinds.end())
             table.refuse(row, kind, "job_fails, node_fails, node_drains, node_returns or node_added");
         goodput::Event& event = events.emplace_back(
-            goodput::Event{table.number(row, time), found->second, table.text(row, subject)});
-        if (event.time_seconds < 0) table.refuse(row, time, "at least 0");
+            goodput::Event{table.time(row, time), found->second, table.text(row, subject)});
         if (event.kind != EventKind::node_added) {
             for (const std::size_t column : {type, gpus})
                 if (!table.text(row, column).empty()) table.refuse(row, column, "empty but for node_added");

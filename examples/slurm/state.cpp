@@ -26,6 +26,9 @@ double number(const Json& object, const char* field) {
     const auto found = object.find(field);
     return found != object.end() && found->is_number() ? found->get<double>() : 0;
 }
+int restarts_of(const Json& job) {
+    return static_cast<int>(std::clamp(number(job, "restart_cnt"), 0.0, 1e9));
+}
 
 std::vector<std::string> split(std::string_view list, char separator) {
     std::vector<std::string> parts;
@@ -42,7 +45,10 @@ struct Gpus {
     int count = 0;
 };
 
-/// "gpu:t4:4(S:0)", "gres:gpu:2", "gpu:t4:2(IDX:0-1)"; nothing for other resources than GPUs.
+constexpr int most_gpus = 1 << 20;  // as the library has it
+
+/// "gpu:t4:4(S:0)", "gres:gpu:2", "gpu:t4:2(IDX:0-1)"; nothing for other resources than GPUs, or for a number
+/// of them that cannot be.
 Gpus read_gpus(std::string_view gres) {
     gres = gres.substr(0, gres.find('('));
     if (gres.starts_with("gres:")) gres.remove_prefix(5);
@@ -53,6 +59,7 @@ Gpus read_gpus(std::string_view gres) {
     const auto [end, error] = std::from_chars(last.data(), last.data() + last.size(), gpus.count);
     const bool counted = error == std::errc{} && end == last.data() + last.size();
     if (!counted) gpus.count = 1;
+    if (gpus.count < 0 || gpus.count > most_gpus) return {};
     if (parts.size() == 3 || (parts.size() == 2 && !counted)) gpus.type = parts[1];
     return gpus;
 }
@@ -97,7 +104,7 @@ void read_held(const Json& each, Job& job) {
         int count = 0;
         if (index < details->size())
             for (const std::string& gres : split((*details)[index].get<std::string>(), ','))
-                count += read_gpus(gres).count;
+                count = std::min(count + read_gpus(gres).count, most_gpus);
         ++index;
         if (count > 0) held.emplace_back(text(node, "nodename"), count);
     }
@@ -147,7 +154,7 @@ State read_state(std::string_view queue, std::string_view nodes, std::string_vie
         job.not_cleared = queued && !text(each, "nodes").empty();
         job.submitted_seconds = number(each, "submit_time");
         job.started_seconds = number(each, "start_time");
-        job.restarts = static_cast<int>(number(each, "restart_cnt"));
+        job.restarts = restarts_of(each);
         const Gpus asked = read_gpus(text(each, "tres_per_node"));
         job.asks_per_node = asked.count > 0;
         job.gpu_type = asked.type;

@@ -134,8 +134,10 @@ private:
     std::vector<int> used_;
 };
 
-/// Machines, limits, batch plans, drained nodes, jobs that keep what they hold.
-inline void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan) {
+/// Machines, limits, batch plans, drained nodes, jobs that keep what they hold; among those the ones for
+/// which left_alone(j) holds, if they hold something.
+template <class LeftAlone>
+void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan, LeftAlone left_alone) {
     using namespace goodput;
     REQUIRE(plan.decisions.size() == snapshot.jobs.size());
     std::vector<int> used(snapshot.cluster.nodes.size());
@@ -156,11 +158,11 @@ inline void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& p
         CHECK(allotment_of(decision.placement, snapshot.cluster) == allotment);
         CHECK(decision.starts == (decision.placement != job.placement));
         for (const NodeShare& share : decision.placement) {
-            used[share.node] +=
-                allotment.shape.nodes > 1 ? snapshot.cluster.nodes[share.node].gpus : share.gpus;
+            const bool alone = allotment.shape.nodes > 1 && !left_alone(j);  // on its nodes
+            used[share.node] += alone ? snapshot.cluster.nodes[share.node].gpus : share.gpus;
             if (snapshot.cluster.nodes[share.node].drained) CHECK(decision.placement == job.placement);
         }
-        if (!job.preemptible || job.restarting) {
+        if (job.keeps_what_it_holds() || left_alone(j)) {
             CHECK(decision.placement == job.placement);
             continue;
         }
@@ -191,6 +193,11 @@ inline void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& p
     CHECK(plan.objective == doctest::Approx(objective));
     CHECK(plan.bound >= plan.objective - 1e-9);
     for (const PoolPrice& price : plan.prices) CHECK(price.price >= 0);
+}
+
+/// The same where the policy fails for nobody.
+inline void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan) {
+    check_plan(snapshot, plan, [](std::size_t) { return false; });
 }
 
 /// Gives every job what the plan says.

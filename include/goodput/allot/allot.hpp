@@ -5,11 +5,11 @@
 // (heuristic.hpp), then exact search of the core (search.hpp) until the gap asked for is proven.
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <vector>
 
+#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/compactor.hpp"
 #include "goodput/allot/heuristic.hpp"
@@ -33,10 +33,13 @@ struct RelaxedAllotment {
     std::vector<std::vector<Fraction>> choice{};  ///< by job; fractions of a job sum to at most 1
     double objective = 0;                         ///< value of the mixture
     double bound = 0;  ///< equal to the objective but for rounding, unless a deadline cut it off
-    AllotStatus status = AllotStatus::optimal;  ///< feasible: cut off by the deadline; infeasible: jobs that
-                                                ///< must run do not fit even in parts
-    std::vector<double> prices{};               ///< by resource, see AllotResult::prices
-    std::size_t passes = 0;                     ///< evaluations of all options that the prices took
+    /// feasible: cut off, see stopped; infeasible: jobs that must run do not fit even in parts, or none was
+    /// found in which they do before it was cut off.
+    AllotStatus status = AllotStatus::optimal;
+    /// deadline; or states: as much work on the prices as is ever done (it takes some hundred resources).
+    StopReason stopped = StopReason::proven;
+    std::vector<double> prices{};  ///< by resource, see AllotResult::prices
+    std::size_t passes = 0;        ///< evaluations of all options that the prices took
 };
 
 /// The number of resources is not known to the compiler.
@@ -63,10 +66,12 @@ public:
     template <AllotmentValue Value>
     const AllotResult& operator()(const BasicAllotmentProblem<Value>& problem,
                                   const AllotOptions& options = {}) {
-        const Clock clock(options);
+        detail::Clock clock(options.deadline);
         begin(problem, options, clock, false);
         if (!possible_ || !find_incumbent(options, clock)) return infeasible();
-        const detail::SearchOutcome outcome = search(compact_, relaxation_, options, clock);
+        AllotOptions rest = options;
+        rest.most_states -= std::min(rest.most_states, result_.nodes);  // serving jobs that must run
+        const detail::SearchOutcome outcome = search(compact_, relaxation_, rest, clock);
         result_.bound = outcome.bound;
         result_.stopped = outcome.stopped;
         return finish(options);
@@ -76,42 +81,40 @@ public:
     /// part.
     template <AllotmentValue Value>
     RelaxedAllotment relax(const BasicAllotmentProblem<Value>& problem, const AllotOptions& options = {}) {
-        begin(problem, options, Clock(options), true);
+        detail::Clock clock(options.deadline);
+        begin(problem, options, clock, true);
         RelaxedAllotment relaxed;
         relaxed.choice.resize(problem.jobs());
         relaxed.prices = result_.prices;
         relaxed.passes = result_.passes;
+        if (possible_) {
+            relaxed.bound = relaxation_.bound();
+            if (!relaxation_.complete())
+                relaxed.stopped = clock.late() ? StopReason::deadline : StopReason::states;
+        }
         if (!possible_ || !relaxation_.feasible()) {
-            relaxed.status = AllotStatus::infeasible;
+            // Cut off, nothing for anybody is a mixture as well, if that is allowed.
+            const bool none_must = possible_ && std::ranges::find(compact_.must, 1) == compact_.must.end();
+            const bool cut_off = relaxed.stopped != StopReason::proven;
+            relaxed.status = cut_off && none_must ? AllotStatus::feasible : AllotStatus::infeasible;
+            if (!cut_off) relaxed.bound = 0;
             return relaxed;
         }
+        if (relaxed.stopped != StopReason::proven) relaxed.status = AllotStatus::feasible;
         for (std::size_t group = 0; group < compact_.groups(); ++group) split(group, relaxed);
         relaxed.bound = std::max(relaxation_.bound(), relaxed.objective);
         return relaxed;
     }
 
 private:
-    /// The caller's deadline.
-    class Clock {
-    public:
-        explicit Clock(const AllotOptions& options) : limited_(options.deadline.has_value()) {
-            if (limited_) end_ = std::chrono::steady_clock::now() + *options.deadline;
-        }
-        bool operator()() const { return limited_ && std::chrono::steady_clock::now() >= end_; }
-
-    private:
-        bool limited_;
-        std::chrono::steady_clock::time_point end_;
-    };
-
     template <AllotmentValue Value>
-    void begin(const BasicAllotmentProblem<Value>& problem, const AllotOptions& options, const Clock& clock,
+    void begin(const BasicAllotmentProblem<Value>& problem, const AllotOptions& options, detail::Clock& clock,
                bool keep_too_large) {
         require_at_least("allot", "gap", options.gap, 0);
         if (Resources != any_resources && problem.capacity.size() != Resources)
             bad_input("allotment problem", "number of capacities", problem.capacity.size(),
                       text_of(Resources) + ", as this allotter was built for");
-        possible_ = compactor_.assign(problem, compact_, keep_too_large);
+        possible_ = compactor_.assign(problem, compact_, keep_too_large, clock);
         result_.choice.assign(problem.jobs(), no_option);
         result_.objective = result_.bound = 0;
         result_.status = AllotStatus::optimal;
@@ -125,7 +128,7 @@ private:
     }
 
     detail::SearchOutcome search(const detail::CompactProblem& problem, const detail::Relaxation& relaxation,
-                                 const AllotOptions& options, const Clock& clock) {
+                                 const AllotOptions& options, detail::Clock& clock) {
         const auto run = [&](auto& search) {
             const detail::SearchOutcome outcome =
                 search.run(problem, relaxation, incumbent_, options, clock, branching_, bounding_, stopping_);
@@ -138,14 +141,22 @@ private:
         return run(narrow_search_);
     }
 
+    bool first_allotment(const detail::CompactProblem& problem, const detail::Relaxation& relaxation,
+                         detail::Clock& clock) {
+        if constexpr (requires { heuristic_(problem, relaxation, incumbent_, clock); })
+            return heuristic_(problem, relaxation, incumbent_, clock);
+        else
+            return heuristic_(problem, relaxation, incumbent_);
+    }
+
     /// A first allotment that serves every job that must run; false if there is none.
-    bool find_incumbent(const AllotOptions& options, const Clock& clock) {
-        if (heuristic_(compact_, relaxation_, incumbent_)) return true;
+    bool find_incumbent(const AllotOptions& options, detail::Clock& clock) {
+        if (first_allotment(compact_, relaxation_, clock)) return true;
         // Which jobs fit together is a problem of the same kind: every option of a job that must run is
         // worth 1.
         const double wanted = ask_for_service();
         service_relaxation_.solve(service_, false, clock);
-        heuristic_(service_, service_relaxation_, incumbent_);
+        first_allotment(service_, service_relaxation_, clock);
         AllotOptions exact = options;
         exact.gap = 0;
         result_.stopped = search(service_, service_relaxation_, exact, clock).stopped;

@@ -25,7 +25,6 @@
 // `smallest` says so.
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <limits>
 #include <numeric>
@@ -35,6 +34,7 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
+#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/units.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
@@ -55,8 +55,9 @@ struct Conflict {
 };
 
 /// A small irreducible conflict between the jobs that must run; an empty one if they fit together. Options:
-/// `deadline` is for the whole of it, `memory_states` for each set tried; what could not be decided in them
-/// shows in `proven` and `minimal`. Bad numbers in the problem get std::invalid_argument.
+/// `deadline` and `most_states` are for the whole of it, `memory_states` for each set tried; what could not
+/// be decided in them shows in `proven` and `minimal`. Without a deadline it ends after some seconds, too.
+/// Bad numbers in the problem get std::invalid_argument.
 [[nodiscard]] inline Conflict conflict_of(const AllotmentProblem& problem, const AllotOptions& options = {});
 
 namespace detail {
@@ -66,10 +67,10 @@ public:
     ConflictSearch(const AllotmentProblem& problem, const AllotOptions& options)
         : problem_(problem),
           options_(options),
+          clock_(options.deadline),
+          states_left_(options.most_states),
           resource_kept_(problem.capacity.size(), 1),
-          none_taken_(problem.capacity.size(), 0) {
-        if (options.deadline) end_ = std::chrono::steady_clock::now() + *options.deadline;
-    }
+          none_taken_(problem.capacity.size(), 0) {}
 
     Conflict run() {
         std::vector<std::size_t> all;
@@ -118,23 +119,23 @@ private:
         std::vector<double> taken;
         for (std::size_t a = 0; a < jobs.size(); ++a)
             for (std::size_t b = a + 1; b < jobs.size(); ++b) {
-                if (tries > most_pair_tries) {
-                    done = false;
-                    return std::nullopt;
-                }
-                if (!pair_fits(jobs[a], jobs[b], taken, tries)) return std::vector{jobs[a], jobs[b]};
+                const bool fits = pair_fits(jobs[a], jobs[b], taken, tries);
+                done = tries <= most_pair_tries && !clock_.late(64);
+                if (!done) return std::nullopt;
+                if (!fits) return std::vector{jobs[a], jobs[b]};
             }
         return std::nullopt;
     }
 
+    /// Whether one option of each fit together; after too many tries anything.
     [[nodiscard]] bool pair_fits(std::size_t a, std::size_t b, std::vector<double>& taken,
-                                 std::size_t& tries) const {
+                                 std::size_t& tries) {
         for (std::size_t k = 0; k < problem_.options_of(a); ++k) {
             if (!fits_alone(uses(a, k), problem_.capacity)) continue;
             taken = none_taken_;
             for (const Use& use : uses(a, k)) taken[use.resource] += use.units;
             for (std::size_t other = 0; other < problem_.options_of(b); ++other) {
-                ++tries;
+                if (++tries > most_pair_tries || clock_.late(8)) return true;
                 if (fits_beside(uses(b, other), taken, problem_.capacity)) return true;
             }
         }
@@ -144,17 +145,17 @@ private:
     /// Whether the jobs can all be served, looking only at the resources that are kept.
     Fit fit_of(std::span<const std::size_t> jobs) {
         if (jobs.empty()) return Fit::yes;
+        if (used_up()) return Fit::unknown;
         AllotOptions options = options_;
-        if (options.deadline) {
-            const auto left = end_ - std::chrono::steady_clock::now();
-            options.deadline = std::max(std::chrono::nanoseconds(left), std::chrono::nanoseconds(0));
-        }
+        options.deadline = clock_.left();
+        options.most_states = states_left_;
         const auto wanted = static_cast<double>(jobs.size());
         options.gap = 0.5 / wanted;
         served_.clear();
         served_.capacity = problem_.capacity;
         for (const std::size_t job : jobs) {
             served_.add_job();
+            work_ += 1 + problem_.uses(job).size();
             for (std::size_t k = 0; k < problem_.options_of(job); ++k) {
                 kept_uses_.clear();
                 for (const Use& use : uses(job, k))
@@ -163,9 +164,13 @@ private:
             }
         }
         const AllotResult& result = solver_(served_, options);
+        states_left_ -= std::min(states_left_, result.nodes);
         if (result.objective > wanted - 0.5) return Fit::yes;
         return result.bound < wanted - 1e-6 ? Fit::no : Fit::unknown;
     }
+
+    /// Whether nothing more is to be found out.
+    [[nodiscard]] bool used_up() { return work_ > most_work || clock_.late(); }
 
     /// The least that an option of the job takes, in units weighed by `weights`.
     [[nodiscard]] double least_demand(std::size_t job, std::span<const double> weights) const {
@@ -209,6 +214,7 @@ private:
         for (const std::size_t job : jobs) keyed.emplace_back(-measure(job), job);
         std::sort(keyed.begin(), keyed.end());
         std::vector<std::size_t> order;
+        order.reserve(jobs.size());
         for (const auto& [key, job] : keyed) order.push_back(job);
         return order;
     }
@@ -230,7 +236,8 @@ private:
                 break;
             }
         };
-        std::vector<double> weights = solver_.relax(served_).prices;  // of fit_of(all)
+        std::vector<double> weights =
+            solver_.relax(served_, {.deadline = clock_.left()}).prices;  // fit_of(all)'s
         weights.resize(problem_.capacity.size(), 0);
         offer(weights);
         weights = none_taken_;
@@ -258,6 +265,10 @@ private:
         bool minimal = true;
         std::vector<std::size_t> rest;
         for (std::size_t at = jobs.size(); at-- > 0;) {
+            if (used_up()) {
+                minimal = false;
+                break;
+            }
             rest = jobs;
             rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(at));
             const Fit fit = fit_of(rest);
@@ -290,13 +301,15 @@ private:
 
     const AllotmentProblem& problem_;
     const AllotOptions& options_;
-    std::chrono::steady_clock::time_point end_{};
+    Clock clock_;
+    std::size_t states_left_, work_ = 0;
     std::vector<char> resource_kept_;
     std::vector<double> none_taken_;
     std::vector<Use> kept_uses_;
     AllotmentProblem served_;
     Allotter<> solver_;
     bool minimal_ = true;
+    static constexpr std::size_t most_work = 100'000'000;  // uses of the sets tried
     static constexpr std::size_t most_pair_tries = 4'000'000;
     static constexpr std::size_t most_candidates = 8;
     static constexpr std::size_t most_jobs_tried = 1000;  // each an allotment problem

@@ -21,7 +21,8 @@ struct Explanation {
     std::vector<ResourceExplanation> resources{};  ///< by resource
 };
 
-/// All jobs and all resources; takes some tens of solutions of the linear relaxation. A result of another
+/// All jobs and all resources; takes some tens of solutions of the linear relaxation, without a deadline, and
+/// allocates. A result of another
 /// problem and one that is infeasible (see conflict.hpp) get std::invalid_argument.
 [[nodiscard]] inline Explanation explain(const AllotmentProblem& problem, const AllotResult& result) {
     detail::require_result_of(problem, result);

@@ -245,7 +245,7 @@ private:
         }
         if (trial_.jobs() == 0) return 0;
         const auto relaxed = solver.relax(trial_);
-        return std::clamp(-relaxed.objective, 0.0, present_);
+        return std::clamp(0 - relaxed.objective, 0.0, present_);  // 0 - 0 is 0, where -0 would be "-0"
     }
 
     void limit_by_options(std::span<const double> prices, ResourceExplanation& answer) const {

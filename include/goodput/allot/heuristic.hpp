@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/incumbent.hpp"
 #include "goodput/allot/relaxation.hpp"
@@ -18,17 +19,29 @@
 namespace goodput {
 
 /// A primal heuristic fills an incumbent from the relaxation and returns false if a job that must run got
-/// nothing.
+/// nothing. One that may take long is called with a detail::Clock& as well, if it can be, and is quick where
+/// that is late.
 template <class H>
-concept PrimalHeuristic = requires(H heuristic, const detail::CompactProblem& problem,
-                                   const detail::Relaxation& relaxation, detail::Incumbent& incumbent) {
-    { heuristic(problem, relaxation, incumbent) } -> std::same_as<bool>;
-};
+concept PrimalHeuristic = (requires(H heuristic, const detail::CompactProblem& problem,
+                                    const detail::Relaxation& relaxation, detail::Incumbent& incumbent) {
+                              { heuristic(problem, relaxation, incumbent) } -> std::same_as<bool>;
+                          }) ||
+                          (requires(H heuristic, const detail::CompactProblem& problem,
+                                    const detail::Relaxation& relaxation, detail::Incumbent& incumbent,
+                                    detail::Clock& clock) {
+                              { heuristic(problem, relaxation, incumbent, clock) } -> std::same_as<bool>;
+                          });
 
 namespace detail {
 
-/// Lets copies rise to options of larger value that fit, until none can or a pass limit.
-inline void improve(const CompactProblem& problem, Incumbent& incumbent) {
+/// Numbers to be read in a look at all options of a group.
+inline std::size_t work_of_group(const CompactProblem& problem, std::size_t group) {
+    const std::uint32_t first = problem.first[group], end = problem.first[group + 1];
+    return std::size_t{2} * (end - first + problem.first_use[end] - problem.first_use[first]);
+}
+
+/// Lets copies rise to options of larger value that fit, until none can or a pass limit, or it is late.
+inline void improve(const CompactProblem& problem, Incumbent& incumbent, Clock& clock) {
     constexpr int most_passes = 16;
     for (int pass = 0; pass < most_passes; ++pass) {
         bool better = false;
@@ -38,6 +51,7 @@ inline void improve(const CompactProblem& problem, Incumbent& incumbent) {
                  ++copy) {
                 const std::uint32_t now = incumbent.choice[copy];
                 if (now == in_vain) continue;
+                if (clock.late(work_of_group(problem, group))) return incumbent.recount(problem);
                 std::uint32_t chosen = now;
                 for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
                     if (problem.value[k] > problem.value[chosen] && incumbent.fits(problem, k, now))
@@ -61,19 +75,26 @@ inline void improve(const CompactProblem& problem, Incumbent& incumbent) {
 /// lets the undecided ones take the best that still fits, and then lets any job rise where room is left.
 class SurestFirst {
 public:
-    /// Fills `incumbent`; false if a job that must run got nothing.
+    /// Fills `incumbent`; false if a job that must run got nothing. Late, jobs come in the order given, those
+    /// that must run first.
     bool operator()(const detail::CompactProblem& problem, const detail::Relaxation& relaxation,
-                    detail::Incumbent& incumbent) {
-        reduced_.resize(problem.value.size());
+                    detail::Incumbent& incumbent, detail::Clock& clock) {
+        const std::span<const double> prices = relaxation.prices();
         sureness_.assign(problem.groups(), 0);
-        for (std::size_t group = 0; group < problem.groups(); ++group)
-            rate(problem, relaxation.prices(), group);
+        for (std::size_t group = 0; group < problem.groups(); ++group) {
+            if (clock.late(detail::work_of_group(problem, group))) break;
+            rate(problem, prices, group);
+        }
         order_.resize(problem.groups());
         std::iota(order_.begin(), order_.end(), std::uint32_t{0});
-        std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-            if (problem.must[a] != problem.must[b]) return problem.must[a] > problem.must[b];
-            return sureness_[a] != sureness_[b] ? sureness_[a] > sureness_[b] : a < b;
-        });
+        if (clock.late())
+            std::stable_partition(order_.begin(), order_.end(),
+                                  [&](std::uint32_t group) { return problem.must[group] != 0; });
+        else
+            std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+                if (problem.must[a] != problem.must[b]) return problem.must[a] > problem.must[b];
+                return sureness_[a] != sureness_[b] ? sureness_[a] > sureness_[b] : a < b;
+            });
         incumbent.clear(problem);
         for (const std::uint32_t group : order_) {
             std::uint32_t option = detail::none;
@@ -81,12 +102,12 @@ public:
                  ++copy) {
                 // Capacity only shrinks, so what was best for one copy is best for the next if it still fits.
                 if (option == detail::none || !incumbent.fits(problem, option))
-                    option = best_fitting(problem, incumbent, group);
+                    option = best_fitting(problem, prices, incumbent, group);
                 if (option == detail::none) return false;
                 incumbent.set(problem, copy, option);
             }
         }
-        detail::improve(problem, incumbent);
+        detail::improve(problem, incumbent, clock);
         return true;
     }
 
@@ -95,23 +116,26 @@ private:
         double best = -std::numeric_limits<double>::infinity(), second = best;
         for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k) {
             const double reduced = problem.reduced_value(k, prices);
-            reduced_[k] = reduced;
             second = std::max(second, std::min(best, reduced));
             best = std::max(best, reduced);
         }
         sureness_[group] = best - second;  // infinite where there is no choice
     }
 
-    [[nodiscard]] std::uint32_t best_fitting(const detail::CompactProblem& problem,
-                                             const detail::Incumbent& incumbent, std::size_t group) const {
+    static std::uint32_t best_fitting(const detail::CompactProblem& problem, std::span<const double> prices,
+                                      const detail::Incumbent& incumbent, std::size_t group) {
         std::uint32_t chosen = detail::none;
-        for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
-            if ((chosen == detail::none || reduced_[k] > reduced_[chosen]) && incumbent.fits(problem, k))
-                chosen = k;
+        double best = 0;
+        for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k) {
+            const double reduced = problem.reduced_value(k, prices);
+            if ((chosen != detail::none && reduced <= best) || !incumbent.fits(problem, k)) continue;
+            chosen = k;
+            best = reduced;
+        }
         return chosen;
     }
 
-    std::vector<double> reduced_, sureness_;
+    std::vector<double> sureness_;
     std::vector<std::uint32_t> order_;
 };
 
@@ -122,10 +146,10 @@ class RoundedRelaxation {
 public:
     /// Fills `incumbent`; false if a job that must run got nothing.
     bool operator()(const detail::CompactProblem& problem, const detail::Relaxation& relaxation,
-                    detail::Incumbent& incumbent) {
+                    detail::Incumbent& incumbent, detail::Clock& clock) {
         incumbent = relaxation.rounded();
-        if (!repair(problem, incumbent)) return surest_first_(problem, relaxation, incumbent);
-        detail::improve(problem, incumbent);
+        if (!repair(problem, incumbent, clock)) return surest_first_(problem, relaxation, incumbent, clock);
+        detail::improve(problem, incumbent, clock);
         return true;
     }
 
@@ -134,9 +158,12 @@ private:
         return left < -problem.tolerance[r] ? -left : 0;
     }
 
-    /// Lets copies step down until every capacity holds; false if none can.
-    static bool repair(const detail::CompactProblem& problem, detail::Incumbent& incumbent) {
-        const std::size_t most_steps = 64 + problem.jobs / 16;
+    /// Lets copies step down until every capacity holds; false if none can, or it takes too long.
+    static bool repair(const detail::CompactProblem& problem, detail::Incumbent& incumbent,
+                       detail::Clock& clock) {
+        // Every step looks at all options.
+        const std::size_t most_steps =
+            std::min(64 + problem.jobs / 16, most_repair_work / (1 + problem.uses.size()));
         for (std::size_t step = 0; !incumbent.feasible(problem); ++step) {
             if (step == most_steps) return false;
             std::uint32_t best_copy = detail::none, best_option = detail::none;
@@ -148,6 +175,7 @@ private:
                     const std::uint32_t now = incumbent.choice[copy];
                     if (now == tried || !uses_overloaded(problem, incumbent, now)) continue;
                     tried = now;
+                    if (clock.late(4 * detail::work_of_group(problem, group))) return false;
                     for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k) {
                         const double relief = relief_of(problem, incumbent, now, k);
                         const double loss = problem.value[now] - problem.value[k];
@@ -189,6 +217,7 @@ private:
         return relief;
     }
 
+    static constexpr std::size_t most_repair_work = std::size_t{1} << 28;
     SurestFirst surest_first_;
 };
 

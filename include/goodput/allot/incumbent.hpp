@@ -5,6 +5,7 @@
 // capacity.
 
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "goodput/allot/detail/compact.hpp"
@@ -24,11 +25,12 @@ struct Incumbent {
     /// Whether `option` fits when `instead` (or nothing) is given back.
     [[nodiscard]] bool fits(const CompactProblem& problem, std::uint32_t option,
                             std::uint32_t instead = none) const {
+        const std::span<const Use> back = instead == none ? std::span<const Use>() : problem.uses_of(instead);
+        auto given = back.begin();  // both are in order of resource
         for (const Use& use : problem.uses_of(option)) {
             double room = left[use.resource] + problem.tolerance[use.resource];
-            if (instead != none)
-                for (const Use& back : problem.uses_of(instead))
-                    if (back.resource == use.resource) room += back.units;
+            while (given != back.end() && given->resource < use.resource) ++given;
+            if (given != back.end() && given->resource == use.resource) room += given->units;
             if (use.units > room) return false;
         }
         return true;

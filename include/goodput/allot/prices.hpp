@@ -24,6 +24,7 @@
 #include <span>
 #include <vector>
 
+#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/price_master.hpp"
 
@@ -32,12 +33,12 @@ namespace goodput::detail {
 class PriceSearch {
 public:
     /// Finds the prices of least bound, beginning from what the last call found if `warm` (and that had as
-    /// many resources), else from a guess. Stops early when `out_of_time()`.
-    template <class OutOfTime>
-    void run(const CompactProblem& problem, bool warm, OutOfTime out_of_time) {
+    /// many resources), else from a guess. Stops early when the clock says so.
+    void run(const CompactProblem& problem, bool warm, Clock& clock) {
         const std::size_t resources = problem.resources();
         warm = warm && best_prices_.size() == resources;
         passes_ = 0;
+        complete_ = false;
         raises_ = 0;
         settled_ = 0;
         choices_.clear();
@@ -50,34 +51,36 @@ public:
         if (!warm) start_.clear();
         if (start_.empty()) guess(problem);
         // Room for so many passes beforehand, that rounds alike need no more.
-        constexpr std::size_t usual_passes = 64;
         points_.clear();
         points_.reserve(usual_passes * resources);
         choices_.reserve(usual_passes * problem.groups());
         master_.reserve(usual_passes, resources);
         for (std::size_t at = 0; passes_ == 0 || at < start_.size(); at += resources) {
             for (std::size_t r = 0; r < resources; ++r) trial_[r] = std::min(start_[at + r], ceiling_[r]);
-            evaluate(problem);
+            if (!evaluate(problem, clock)) break;
             if (passes_ == 1)
                 master_.reset(problem.capacity, ceiling_, column_value_, usage_);
             else
                 master_.add_column(column_value_, usage_);
         }
-        while (!out_of_time()) {
-            master_.solve();
+        const std::size_t most_passes = std::max(usual_passes, most_choices / (problem.groups() + 1));
+        while (passes_ < most_passes && !master_.exhausted() && !clock.late()) {
+            master_.solve(clock);
             const double below = master_.objective();
             if (best_bound_ - below <= problem.rounding()) {
-                if (settle(problem, below) && !raise_ceilings()) break;
-                continue;
+                if (!settle(problem, below, clock) || raise_ceilings()) continue;
+                complete_ = !clock.late();
+                break;
             }
             if (!move(below)) {
-                if (!raise_ceilings()) break;
-                continue;
+                if (raise_ceilings()) continue;
+                complete_ = !clock.late();
+                break;
             }
-            evaluate(problem);
+            if (!evaluate(problem, clock)) break;
             master_.add_column(column_value_, usage_);
         }
-        master_.polish();
+        master_.polish(clock);
         start_.assign(best_prices_.begin(), best_prices_.end());
         master_.for_each_basic_column([&](std::size_t column) {
             const auto point = points_.begin() + static_cast<std::ptrdiff_t>(column * resources);
@@ -88,7 +91,10 @@ public:
     [[nodiscard]] const std::vector<double>& prices() const { return best_prices_; }
     [[nodiscard]] double bound() const { return best_bound_; }
     [[nodiscard]] std::size_t passes() const { return passes_; }
-    /// Whether the linear relaxation has a solution (jobs that must run may leave none).
+    /// Whether nothing cut it short.
+    [[nodiscard]] bool complete() const { return complete_; }
+    /// Whether the linear relaxation has a solution (jobs that must run may leave none); of what is known so
+    /// far, if it was cut short.
     [[nodiscard]] bool relaxation_feasible() const { return master_.feasible(); }
 
     /// The linear relaxation's optimal mixture of choices: by option, how many of its group's copies take it.
@@ -102,14 +108,23 @@ public:
     }
 
 private:
-    /// D at the trial prices; keeps the choice as a column and the best prices.
-    double evaluate(const CompactProblem& problem) {
+    /// D at the trial prices; keeps the choice as a column and the best prices. The first time always, later
+    /// only if there is the time: else false, and it is as if it had not been asked for.
+    bool evaluate(const CompactProblem& problem, Clock& clock) {
         ++passes_;
         points_.insert(points_.end(), trial_.begin(), trial_.end());
         std::fill(usage_.begin(), usage_.end(), 0.0);
         column_value_ = 0;
         double reduced_sum = 0;
         for (std::size_t group = 0; group < problem.groups(); ++group) {
+            if (clock.late(problem.first_use[problem.end_hull[group]] -
+                           problem.first_use[problem.first[group]] + 1) &&
+                passes_ > 1) {
+                --passes_;
+                points_.resize(passes_ * problem.resources());
+                choices_.resize(passes_ * problem.groups());
+                return false;
+            }
             std::uint32_t chosen = problem.first[group];
             double best = problem.reduced_value(chosen, trial_);
             const auto look = [&](auto reduced_value) {
@@ -136,11 +151,13 @@ private:
         }
         double bound = reduced_sum;
         for (std::size_t r = 0; r < problem.resources(); ++r) bound += trial_[r] * problem.capacity[r];
-        if (bound < best_bound_) {
-            best_bound_ = bound;
+        const bool better = bound < best_bound_;
+        if (better || passes_ == 1) {
+            if (better) best_bound_ = bound;
             best_prices_.assign(trial_.begin(), trial_.end());
         }
-        return bound;
+        trial_bound_ = bound;
+        return true;
     }
 
     /// The next prices to try: the master's proposal, drawn some way towards the best ones while the planes
@@ -162,16 +179,16 @@ private:
 
     /// Of all best prices takes the master's, which lie at a corner: those hold over a range of capacities.
     /// False if the master learned from them that they are not best.
-    bool settle(const CompactProblem& problem, double below) {
+    bool settle(const CompactProblem& problem, double below, Clock& clock) {
         if (settled_++ > 2 * trial_.size() || std::ranges::equal(master_.prices(), best_prices_)) return true;
         drawn_ = 0;
         for (std::size_t r = 0; r < trial_.size(); ++r)
             trial_[r] = std::clamp(master_.prices()[r], 0.0, ceiling_[r]);
-        const double bound = evaluate(problem);
+        if (!evaluate(problem, clock)) return true;
         master_.add_column(column_value_, usage_);
-        if (bound - below > problem.rounding()) return false;
+        if (trial_bound_ - below > problem.rounding()) return false;
         best_prices_.assign(trial_.begin(), trial_.end());
-        best_bound_ = bound;  // regrets at these prices are measured from it
+        best_bound_ = trial_bound_;  // regrets at these prices are measured from it
         return true;
     }
 
@@ -186,7 +203,7 @@ private:
                 const double worth = problem.must[group] ? 4 * everything : 2 * problem.value[k];
                 for (const Use& use : problem.uses_of(k))
                     if (worth > ceiling_[use.resource] * use.units)
-                        ceiling_[use.resource] = worth / use.units;
+                        ceiling_[use.resource] = std::min(worth / use.units, highest_ceiling);
             }
     }
 
@@ -206,7 +223,14 @@ private:
         return true;
     }
 
+    /// Units may be so small that nothing else bounds what one is worth.
+    static constexpr double highest_ceiling = 1e100 * largest_number;
+    static constexpr std::size_t usual_passes = 64;
+    /// Most numbers of choices_, unless the usual passes take more.
+    static constexpr std::size_t most_choices = std::size_t{1} << 26;
+
     PriceMaster master_;
+    bool complete_ = true;
     int raises_ = 0;
     std::vector<double> ceiling_, trial_, usage_, best_prices_;
     std::vector<double> proposal_;        // the master's last one
@@ -214,7 +238,7 @@ private:
     std::vector<double> points_;          // by column and resource: the prices that gave it
     std::vector<double> start_;           // points to begin the next search with
     std::vector<std::uint32_t> choices_;  // by column and group
-    double column_value_ = 0, best_bound_ = 0;
+    double column_value_ = 0, trial_bound_ = 0, best_bound_ = 0;
     std::size_t passes_ = 0, settled_ = 0;
 };
 

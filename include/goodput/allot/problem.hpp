@@ -34,6 +34,9 @@ struct Use {
 /// No option: the job gets nothing.
 inline constexpr std::size_t no_option = std::numeric_limits<std::size_t>::max();
 
+/// Larger values, capacities and units are refused, so that no product or sum of them is infinite.
+inline constexpr double largest_number = 1e150;
+
 /// What options can be worth: floating-point numbers, or integers (fixed point: the caller's unit), which are
 /// added up exactly as long as sums stay below 2^53.
 template <class V>
@@ -116,8 +119,8 @@ public:
         return std::span(first_use_).subspan(first_option_[job], options_of(job) + 1);
     }
 
-    /// Refuses values that are not finite, capacities and units that are negative or not finite, and unknown
-    /// resources (std::invalid_argument naming job, option, field and value).
+    /// Refuses values that are not finite or beyond largest_number, capacities and units that are negative or
+    /// so, and unknown resources (std::invalid_argument naming job, option, field and value).
     void validate() const {
         validate_capacities();
         for (std::size_t job = 0; job < jobs(); ++job) validate_job(job);
@@ -125,32 +128,41 @@ public:
     /// The part of validate() that is about capacities.
     void validate_capacities() const {
         for (std::size_t r = 0; r < capacity.size(); ++r)
-            if (!(std::isfinite(capacity[r]) && capacity[r] >= 0))
-                require_at_least("allotment problem", "capacity[" + text_of(r) + "]", capacity[r], 0);
+            if (!(capacity[r] >= 0 && capacity[r] <= largest_number))
+                bad_input("allotment problem", "capacity[" + text_of(r) + "]", capacity[r],
+                          amount_wanted(capacity[r]));
     }
     /// The part of validate() that is about one job.
     void validate_job(std::size_t job) const {
         bool good = true;
         if constexpr (std::floating_point<Value>)
-            for (const Value value : values(job)) good = good && value - value == 0;
+            for (const Value value : values(job)) good = good && std::abs(value) <= largest_number;
         for (const Use& use : uses(job))
-            good = good && use.resource < capacity.size() && use.units >= 0 && use.units - use.units == 0;
+            good = good && use.resource < capacity.size() && use.units >= 0 && use.units <= largest_number;
         if (good) return;
         for (std::size_t option = 0; option < options_of(job); ++option) validate_option(job, option);
     }
 
 private:
+    /// What a capacity or a number of units that is `amount` should have been.
+    static std::string amount_wanted(double amount) {
+        return std::isfinite(amount) && amount > 0 ? "at most " + text_of(largest_number)
+                                                   : "a finite number of at least 0";
+    }
     void validate_option(std::size_t job, std::size_t option) const {
         const auto subject = [&] { return "job " + text_of(job) + ", option " + text_of(option); };
         if constexpr (std::floating_point<Value>)
-            if (!std::isfinite(value(job, option)))
-                bad_input(subject(), "value", value(job, option), "finite");
+            if (!(std::abs(value(job, option)) <= largest_number))
+                bad_input(subject(), "value", value(job, option),
+                          std::isfinite(value(job, option))
+                              ? "at most " + text_of(largest_number) + " either way"
+                              : "finite");
         for (const Use& use : uses(job, option)) {
             if (use.resource >= capacity.size())
                 bad_input(subject(), "resource", use.resource,
                           "below the number of capacities, " + text_of(capacity.size()));
-            if (!(std::isfinite(use.units) && use.units >= 0))
-                bad_input(subject(), "units", use.units, "a finite number of at least 0");
+            if (!(use.units >= 0 && use.units <= largest_number))
+                bad_input(subject(), "units", use.units, amount_wanted(use.units));
         }
     }
 

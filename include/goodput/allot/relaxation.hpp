@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/incumbent.hpp"
 #include "goodput/allot/prices.hpp"
@@ -19,17 +20,17 @@ namespace goodput::detail {
 
 class Relaxation {
 public:
-    /// Solves the relaxation of `problem` and rounds it; see PriceSearch::run.
-    template <class OutOfTime>
-    void solve(const CompactProblem& problem, bool warm, OutOfTime out_of_time) {
-        search_.run(problem, warm, out_of_time);
+    /// Solves the relaxation of `problem` and rounds it; see PriceSearch::run. Late, the rounding is coarse.
+    void solve(const CompactProblem& problem, bool warm, Clock& clock) {
+        search_.run(problem, warm, clock);
         search_.mixture(problem, mixture_);
-        round(problem);
+        round(problem, clock);
     }
 
     [[nodiscard]] std::span<const double> prices() const { return search_.prices(); }
     [[nodiscard]] double bound() const { return search_.bound(); }
     [[nodiscard]] std::size_t passes() const { return search_.passes(); }
+    [[nodiscard]] bool complete() const { return search_.complete(); }
     [[nodiscard]] bool feasible() const { return search_.relaxation_feasible(); }
     /// By option, how many copies of its group take it; whole numbers but for few.
     [[nodiscard]] std::span<const double> mixture() const { return mixture_; }
@@ -44,7 +45,7 @@ private:
         double worth;
     };
 
-    void round(const CompactProblem& problem) {
+    void round(const CompactProblem& problem, Clock& clock) {
         rounded_.clear(problem);
         remainders_.clear();
         remainders_.reserve(problem.groups());
@@ -66,15 +67,23 @@ private:
             return a.worth != b.worth ? a.worth > b.worth : a.group < b.group;
         });
         ahead_.assign(problem.resources(), 0);
-        for (const Remainder& remainder : remainders_) settle(problem, remainder);
+        for (const Remainder& remainder : remainders_) settle(problem, remainder, clock);
     }
 
     static double part(double copies) { return std::max(0.0, copies - std::floor(copies + whole)); }
 
     /// Gives the copies that the mixture splits what keeps the units used closest to the mixture's (ahead_:
-    /// units used beyond it), weighed by prices.
-    void settle(const CompactProblem& problem, const Remainder& remainder) {
+    /// units used beyond it), weighed by prices; late, what most of them take.
+    void settle(const CompactProblem& problem, const Remainder& remainder, Clock& clock) {
         const std::uint32_t first = problem.first[remainder.group], end = problem.end_hull[remainder.group];
+        if (clock.late(std::size_t{remainder.end_copy - remainder.first_copy} * (end - first) *
+                       problem.resources())) {
+            const auto largest = std::max_element(mixture_.begin() + first, mixture_.begin() + end,
+                                                  [](double a, double b) { return part(a) < part(b); });
+            for (std::uint32_t copy = remainder.first_copy; copy < remainder.end_copy; ++copy)
+                rounded_.set(problem, copy, static_cast<std::uint32_t>(largest - mixture_.begin()));
+            return;
+        }
         for (std::uint32_t k = first; k < end; ++k)
             for (const Use& use : problem.uses_of(k)) ahead_[use.resource] -= part(mixture_[k]) * use.units;
         for (std::uint32_t copy = remainder.first_copy; copy < remainder.end_copy; ++copy) {

@@ -17,11 +17,23 @@ namespace goodput {
 struct AllotOptions {
     /// Proven when bound - objective <= gap * max(1, |bound|).
     double gap = 1e-4;
-    /// Time after which the best allotment so far is returned; none: search until proven or out of memory.
+    /// Time after which the best allotment so far is returned; none: search until proven or one of the limits
+    /// below is reached. What is done in any case is linear in the problem: reading it, one look at all
+    /// options at some prices, and a first allotment, in all 30 to 70 ns an option. What else is under way is
+    /// given up within some tens of microseconds (sorting: a few per cent of the time so far), after which
+    /// the first allotment may still have to be made.
     std::optional<std::chrono::nanoseconds> deadline = std::nullopt;
     /// Start from the prices of the last problem solved, if that had as many resources.
     bool warm_start = true;
-    /// Most states of the search kept at once (each some tens of bytes): bounds the memory.
+    /// Most states of the search looked at (AllotResult::nodes): bounds the work of the search, with the same
+    /// answer on every machine. Of R >= 8 resources, whose states take longer, most_states / (R / 4). The
+    /// default takes a second or two.
+    std::size_t most_states = std::size_t{1} << 23;
+    /// Most states of the search kept at once, half of them those that wait to be searched. With R resources
+    /// (counted as 4 if they are fewer) their memory stays below memory_states * (8 R + 64) bytes, and half
+    /// of that more for a moment while it grows: by default 400 MB for up to 4 resources. Besides: some 100
+    /// bytes an option and 16 a use of the problem; 4 bytes a job and price pass, at most 256 MB; 8 R bytes
+    /// for every option of every job that is left in the core.
     std::size_t memory_states = std::size_t{1} << 22;
 };
 
@@ -33,9 +45,13 @@ enum class AllotStatus {
                 ///< choice holds nothing
 };
 
-/// Why a search ended: the gap is proven, the deadline has passed, or the states that may be kept are used
-/// up.
-enum class StopReason { proven, deadline, memory };
+/// Why a search ended.
+enum class StopReason {
+    proven,    ///< the gap is proven
+    deadline,  ///< AllotOptions::deadline has passed
+    memory,    ///< as many states are kept as AllotOptions::memory_states allows
+    states     ///< as many states have been looked at as AllotOptions::most_states allows
+};
 
 /// The best allotment found, with its certificate.
 struct AllotResult {
@@ -49,7 +65,7 @@ struct AllotResult {
     /// optimum over the capacity, see explain_resource.hpp); not of the allotment, whose options are whole.
     std::vector<double> prices{};
     std::size_t passes = 0;  ///< evaluations of all options that the prices took
-    std::size_t nodes = 0;   ///< states of the search, 0 where none was needed
+    std::size_t nodes = 0;   ///< states that the search looked at, 0 where none was needed
 
     /// By how much a better allotment could be worth more, at most.
     [[nodiscard]] double gap() const { return bound - objective; }
@@ -57,7 +73,8 @@ struct AllotResult {
     /// One line for a log.
     [[nodiscard]] std::string report() const {
         static constexpr const char* statuses[] = {"optimal", "feasible", "infeasible"};
-        static constexpr const char* stops[] = {"proven", "deadline reached", "memory limit reached"};
+        static constexpr const char* stops[] = {"proven", "deadline reached", "memory limit reached",
+                                                "state limit reached"};
         return std::string(statuses[static_cast<int>(status)]) + " (" + stops[static_cast<int>(stopped)] +
                "): objective " + rounded_text_of(objective) + ", bound " + rounded_text_of(bound) + ", " +
                text_of(passes) + " price passes, " + text_of(nodes) + " search states";

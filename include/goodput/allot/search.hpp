@@ -18,17 +18,21 @@
 // Of each level only the `width` most promising states go on. Passes with growing width give strong
 // incumbents early, which shrink the core; the bound of what they set aside is an honest bound for all of it.
 // The last width sets nothing aside for good: what did not go on waits on a stack and is searched afterwards,
-// so that the search is complete. Worst case exponential, as the problem is NP-hard; memory is limited by
-// AllotOptions::memory_states.
+// so that the search is complete. Worst case exponential, as the problem is NP-hard;
+// AllotOptions::most_states limits the work and AllotOptions::memory_states the memory. Nothing here calls
+// itself; the stack is of states.
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/core.hpp"
 #include "goodput/allot/detail/states.hpp"
@@ -49,13 +53,14 @@ template <std::size_t Width, BranchingRule Branching, BoundingRule Bounding, Sto
 class CoreSearch {
 public:
     /// Improves `incumbent` until it is proven within the gap.
-    template <class OutOfTime>
     SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
-                      const AllotOptions& options, OutOfTime out_of_time, const Branching& branching,
+                      const AllotOptions& options, Clock& clock, const Branching& branching,
                       const Bounding& bounding, const Stopping& stopping) {
         SearchOutcome outcome{std::max(problem.round_down(relaxation.bound()), incumbent.value),
                               StopReason::proven, 0};
         nodes_ = 0;
+        most_nodes_ = options.most_states / std::max<std::size_t>(1, problem.resources() / cheap_resources);
+        most_children_ = most_waiting_ = std::min(options.memory_states, most_memory_states) / 2;
         incumbent_ = &incumbent;
         prices_ = relaxation.prices();
         const auto interesting = [&] {
@@ -81,15 +86,18 @@ public:
             raise_threshold();
             if (std::isinf(threshold_)) return outcome;
             set_aside_bound_ = -std::numeric_limits<double>::infinity();
-            core_.build(problem, relaxation, threshold_, set_aside_bound_, branching, bounding);
+            if (!core_.build(problem, relaxation, threshold_, set_aside_bound_, branching, bounding, clock)) {
+                outcome.stopped = StopReason::deadline;
+                return outcome;
+            }
             const std::size_t widest =
                 std::clamp<std::size_t>(options.memory_states / (4 * core_.levels() + 1), 64, 1 << 16);
-            const Pass pass = search(problem, relaxation, std::min(width, widest), width >= widest, options,
-                                     out_of_time, raise_threshold);
+            const std::optional<StopReason> stopped =
+                search(problem, relaxation, std::min(width, widest), width >= widest, clock, raise_threshold);
             outcome.nodes = nodes_;
             outcome.bound = std::max(outcome.bound, incumbent.value);
-            if (pass != Pass::finished) {
-                outcome.stopped = pass == Pass::out_of_time ? StopReason::deadline : StopReason::memory;
+            if (stopped) {
+                outcome.stopped = *stopped;
                 return outcome;
             }
             outcome.bound =
@@ -99,21 +107,30 @@ public:
     }
 
 private:
-    enum class Pass { finished, out_of_time, out_of_memory };
+    /// The work on a state grows with the number of resources; up to so many it does not matter.
+    static constexpr std::size_t cheap_resources = 4;
+    /// Steps count as a part of the states that wait, about by their sizes.
+    static constexpr std::size_t steps_a_state = 4;
+    /// So that indices of states and steps fit in 32 bits.
+    static constexpr std::size_t most_memory_states = std::size_t{1} << 30;
 
     /// A move on the way to a state.
     struct Step {
         std::uint32_t parent, level, move;
     };
 
+    /// States that wait for a level, on top of those that wait for earlier ones.
     struct Waiting {
-        StateBlock block;
-        std::size_t steps = 0;  // steps made before they were set aside
+        std::size_t level;
+        std::size_t first;  // of its states in waiting_states_
+        std::size_t steps;  // steps made before they were set aside
     };
 
-    template <class OutOfTime, class RaiseThreshold>
-    Pass search(const CompactProblem& problem, const Relaxation& relaxation, std::size_t width, bool complete,
-                const AllotOptions& options, OutOfTime out_of_time, RaiseThreshold raise_threshold) {
+    /// Why it ended before all was searched.
+    template <class RaiseThreshold>
+    std::optional<StopReason> search(const CompactProblem& problem, const Relaxation& relaxation,
+                                     std::size_t width, bool complete, Clock& clock,
+                                     RaiseThreshold raise_threshold) {
         const Incumbent& base = relaxation.rounded();
         const std::size_t levels = core_.levels();
         left_.assign(core_.width(), 0);
@@ -124,28 +141,21 @@ private:
             incumbent_->recount(problem);
             raise_threshold();
         }
-        if (waiting_.size() < levels) waiting_.resize(levels);
-        for (Waiting& waiting : waiting_) waiting.block.clear();
-        block_.reserve_as(children_);
-        children_.reserve_as(block_);
+        waiting_.clear();
+        waiting_states_.clear();
         block_.clear();
-        block_.append(left_.data(), core_.width(), {base.value, relaxation.bound(), 0, none});
-        std::size_t level = 0, states_waiting = 0;
-        while (true) {
+        block_.reserve(width, core_.width());
+        block_.append(left_.data(), core_.width(), {base.value, relaxation.bound(), 0, none}, width);
+        for (std::size_t level = 0;;) {
             for (; level < levels && block_.size() > 0; ++level) {
-                if (!expand(problem, relaxation, level, out_of_time, raise_threshold))
-                    return Pass::out_of_time;
-                if (level + 1 < levels) states_waiting += choose(level + 1, width, complete);
-                if (states_waiting + steps_.size() / 4 > options.memory_states) return Pass::out_of_memory;
+                if (const auto stopped = expand(problem, relaxation, level, clock, raise_threshold))
+                    return stopped;
+                if (level + 1 == levels) break;
+                if (!choose(level + 1, width, complete, clock)) return StopReason::deadline;
+                if (waits_too_much()) return StopReason::memory;
             }
-            level = levels;
-            while (level > 0 && waiting_[level - 1].block.size() == 0) --level;
-            if (level-- == 0) return Pass::finished;
-            children_ = waiting_[level].block;  // no swap: memory stays with its level for the next call
-            waiting_[level].block.clear();
-            steps_.resize(waiting_[level].steps);
-            states_waiting -= children_.size();
-            states_waiting += choose(level, width, true);
+            if (waiting_.empty()) return std::nullopt;
+            level = take_up(width);
         }
     }
 
@@ -160,39 +170,83 @@ private:
     }
 
     /// Of children_ the `width` most promising states become block_; the others wait for `level` or are set
-    /// aside. Returns how many wait.
-    std::size_t choose(std::size_t level, std::size_t width, bool wait) {
-        if (children_.size() <= width) {
-            std::swap(block_, children_);
-            return 0;
-        }
+    /// aside. False: out of time.
+    bool choose(std::size_t level, std::size_t width, bool wait, Clock& clock) {
         const std::vector<State>& states = children_.states;
-        order_.resize(states.size());
-        score_.resize(states.size());
-        for (std::size_t i = 0; i < states.size(); ++i) score_[i] = score(i);
+        const std::size_t count = states.size();
+        if (count <= width) {
+            block_ = children_;
+            return !clock.late(count * core_.width());
+        }
+        make_room(order_, count, most_children_);
+        make_room(score_, count, most_children_);
+        order_.resize(count);
+        score_.resize(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            if (clock.late(core_.width())) return false;
+            score_[i] = score(i);
+        }
         std::iota(order_.begin(), order_.end(), std::uint32_t{0});
-        std::nth_element(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(width), order_.end(),
-                         [&](std::uint32_t a, std::uint32_t b) {
-                             return score_[a] != score_[b] ? score_[a] > score_[b] : a < b;
-                         });
+        if (!sort_by_pieces(width, wait, clock)) return false;
         block_.clear();
-        const auto append = [&](StateBlock& block, std::size_t i) {
-            block.append(children_.row(order_[i], core_.width()), core_.width(), states[order_[i]]);
-        };
-        for (std::size_t i = 0; i < width; ++i) append(block_, i);
+        for (std::size_t i = 0; i < width; ++i)
+            block_.append(children_.row(order_[i], core_.width()), core_.width(), states[order_[i]], width);
         if (!wait) {
-            for (std::size_t i = width; i < states.size(); ++i)
+            for (std::size_t i = width; i < count; ++i)
                 set_aside_bound_ = std::max(set_aside_bound_, states[order_[i]].bound);
-            return 0;
+            return true;
         }
-        std::size_t waiting = 0;
-        for (std::size_t i = width; i < states.size(); ++i) {
-            if (cut(states[order_[i]].bound)) continue;
-            append(waiting_[level].block, i);
-            ++waiting;
+        const std::size_t first = waiting_states_.size();
+        // The most promising come to lie on top.
+        for (std::size_t i = count; i-- > width && waiting_states_.size() < most_waiting_;) {
+            if (clock.late(core_.width())) return false;
+            const State& state = states[order_[i]];
+            if (!cut(state.bound))
+                waiting_states_.append(children_.row(order_[i], core_.width()), core_.width(), state,
+                                       most_waiting_);
         }
-        waiting_[level].steps = steps_.size();
-        return waiting;
+        if (waiting_states_.size() > first) waiting_.push_back({level, first, steps_.size()});
+        return true;
+    }
+
+    /// Brings order_ into pieces of `width` states, all of a piece more promising than all of the next; only
+    /// the first of them unless `all`. False: out of time.
+    bool sort_by_pieces(std::size_t width, bool all, Clock& clock) {
+        const auto divide = [&](std::size_t first, std::size_t at, std::size_t end) {
+            const auto position = [&](std::size_t i) {
+                return order_.begin() + static_cast<std::ptrdiff_t>(i);
+            };
+            std::nth_element(position(first), position(at), position(end),
+                             [&](std::uint32_t a, std::uint32_t b) {
+                                 return score_[a] != score_[b] ? score_[a] > score_[b] : a < b;
+                             });
+            return !clock.late(16 * (end - first));
+        };
+        const std::size_t count = order_.size();
+        if (!divide(0, width, count)) return false;
+        if (!all) return true;
+        const std::size_t pieces = (count + width - 1) / width;
+        for (std::size_t half = std::bit_ceil(pieces) / 2; half > 0; half /= 2)
+            for (std::size_t piece = 1; piece + half < pieces; piece += 2 * half)
+                if (!divide(piece * width, (piece + half) * width,
+                            std::min((piece + 2 * half) * width, count)))
+                    return false;
+        return true;
+    }
+
+    /// The `width` states on top of those that wait become block_; returns their level.
+    std::size_t take_up(std::size_t width) {
+        const Waiting top = waiting_.back();
+        const std::size_t end = waiting_states_.size(),
+                          first = std::max(top.first, end - std::min(end, width));
+        block_.clear();
+        for (std::size_t i = first; i < end; ++i)
+            block_.append(waiting_states_.row(i, core_.width()), core_.width(), waiting_states_.states[i],
+                          width);
+        waiting_states_.shrink(first, core_.width());
+        steps_.resize(top.steps);
+        if (first == top.first) waiting_.pop_back();
+        return top.level;
     }
 
     /// Whether nothing below `bound` is of interest.
@@ -203,19 +257,20 @@ private:
     }
 
     /// What comes of block_ at `level` becomes children_, and where an allotment is better than it the
-    /// incumbent.
-    template <class OutOfTime, class RaiseThreshold>
-    bool expand(const CompactProblem& problem, const Relaxation& relaxation, std::size_t level,
-                OutOfTime out_of_time, RaiseThreshold raise_threshold) {
+    /// incumbent. Returns why it ended early, if it did.
+    template <class RaiseThreshold>
+    std::optional<StopReason> expand(const CompactProblem& problem, const Relaxation& relaxation,
+                                     std::size_t level, Clock& clock, RaiseThreshold raise_threshold) {
         const Level& here = core_.level(level);
         const std::size_t width = core_.width();
         const bool to_leaf = level + 1 == core_.levels();
         children_.clear();
         if (!to_leaf) table_.clear(2 * block_.size());
         for (std::size_t i = 0; i < block_.size(); ++i) {
-            if (i % 64 == 0 && out_of_time()) return false;
             const State state = block_.states[i];
             if (cut(state.bound)) continue;
+            if (const auto stopped = stop(clock)) return stopped;
+            ++nodes_;
             const std::uint32_t copies = here.begins ? core_.bunches()[here.bunch].copies : state.copies_left;
             const double* left = block_.row(i, width);
             if (!to_leaf) {
@@ -231,6 +286,8 @@ private:
                 const Move& move = core_.move(m);
                 if (cut(at_prices - move.regret)) break;
                 if (move.copies > copies) break;
+                if (const auto stopped = stop(clock)) return stopped;
+                ++nodes_;
                 const double* taken = core_.taken(m);
                 const double* least = core_.least_left(level);
                 bool possible = true, allotment = true;
@@ -240,19 +297,34 @@ private:
                     allotment = allotment && left_[r] >= 0;
                 }
                 if (!possible) continue;
-                ++nodes_;
                 const double value = state.value + move.value;
                 if (value > incumbent_->value + problem.rounding() && (allotment || fits(problem))) {
                     adopt(problem, relaxation, state.step, {none, static_cast<std::uint32_t>(level), m});
                     raise_threshold();
+                    clock.late(4 * problem.jobs);
                 }
                 if (to_leaf) continue;
                 const auto step = static_cast<std::uint32_t>(steps_.size());
                 if (add(value, left_.data(), here.ends ? 0 : copies - move.copies, step, level))
-                    steps_.push_back({state.step, static_cast<std::uint32_t>(level), m});
+                    make_step({state.step, static_cast<std::uint32_t>(level), m});
             }
         }
-        return true;
+        return std::nullopt;
+    }
+
+    /// Why not even one more state can be looked at.
+    [[nodiscard]] std::optional<StopReason> stop(Clock& clock) const {
+        if (nodes_ >= most_nodes_) return StopReason::states;
+        if (children_.size() >= most_children_ || waits_too_much()) return StopReason::memory;
+        if (clock.late(core_.work_of_bound())) return StopReason::deadline;
+        return std::nullopt;
+    }
+    [[nodiscard]] bool waits_too_much() const {
+        return waiting_states_.size() + steps_.size() / steps_a_state >= most_waiting_;
+    }
+    void make_step(const Step& step) {
+        make_room(steps_, steps_.size() + 1, steps_a_state * most_waiting_);
+        steps_.push_back(step);
     }
 
     [[nodiscard]] bool fits(const CompactProblem& problem) const {
@@ -268,7 +340,7 @@ private:
         if (cut(bound)) return false;
         const std::uint32_t twin = table_.find_or_add(left, core_.width(), copies_left, children_);
         if (twin == none) {
-            children_.append(left, core_.width(), {value, bound, copies_left, step});
+            children_.append(left, core_.width(), {value, bound, copies_left, step}, most_children_);
             return true;
         }
         if (value <= children_.states[twin].value) return false;
@@ -290,14 +362,14 @@ private:
         incumbent_->recount(problem);
     }
 
-    std::size_t nodes_ = 0;
+    std::size_t nodes_ = 0, most_nodes_ = 0, most_children_ = 0, most_waiting_ = 0;
     double threshold_ = 0, set_aside_bound_ = 0;
     Incumbent* incumbent_ = nullptr;
     Core<Width> core_;
     std::span<const double> prices_;
     std::vector<double> left_, score_;
     std::vector<std::uint32_t> order_, moved_;
-    StateBlock block_, children_;
+    StateBlock block_, children_, waiting_states_;
     std::vector<Waiting> waiting_;
     std::vector<Step> steps_;
     StateTable table_;

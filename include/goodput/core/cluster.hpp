@@ -40,47 +40,93 @@ struct Pool {
     [[nodiscard]] int gpus() const { return gpus_per_node * static_cast<int>(nodes.size()); }
 };
 
-/// Refuses duplicate or empty names, unknown GPU types and nodes without GPUs (std::invalid_argument).
-inline void validate(const Cluster& cluster) {
-    std::vector<const std::string*> names;
-    names.reserve(cluster.nodes.size());
+/// Most GPUs that a cluster may have in all: sums of GPUs are ints everywhere.
+inline constexpr int most_gpus_of_cluster = 1 << 30;
+
+/// Refuses unknown GPU types, nodes without GPUs and more than most_gpus_of_cluster in all
+/// (std::invalid_argument).
+inline void validate_nodes(const Cluster& cluster) {
+    int left = most_gpus_of_cluster;
     for (const Node& node : cluster.nodes) {
-        const std::string subject = "node '" + node.name + "'";
-        if (node.name.empty()) bad_input("node", "name", "empty", "a name of its own");
+        const auto subject = [&] { return "node '" + node.name + "'"; };
         if (node.gpu_type >= cluster.gpu_types.size())
-            bad_input(subject, "gpu_type", node.gpu_type, "an index into the cluster's GPU types");
+            bad_input(subject(), "gpu_type", node.gpu_type, "an index into the cluster's GPU types");
         require_between(subject, "gpus", node.gpus, 1, 1 << 20);
-        names.push_back(&node.name);
+        if (node.gpus > left)
+            bad_input(subject(), "gpus", node.gpus,
+                      "at most " + text_of(left) + ": the nodes before it have all that a cluster may have");
+        left -= node.gpus;
     }
+}
+
+namespace detail {
+
+/// Refuses empty names and names given twice of what is a `kind`; reorders `names`.
+inline void require_own_names(std::string_view kind, std::vector<const std::string*>& names) {
     const auto less = [](const std::string* a, const std::string* b) { return *a < *b; };
     const auto equal = [](const std::string* a, const std::string* b) { return *a == *b; };
     std::sort(names.begin(), names.end(), less);
-    const auto twice = std::adjacent_find(names.begin(), names.end(), equal);
-    if (twice != names.end()) bad_input("node '" + **twice + "'", "name", "given twice", "a name of its own");
+    if (!names.empty() && names.front()->empty()) bad_input(kind, "name", "empty", "a name of its own");
+    if (const auto twice = std::adjacent_find(names.begin(), names.end(), equal); twice != names.end())
+        bad_input(std::string(kind) + " '" + **twice + "'", "name", "given twice", "a name of its own");
 }
 
-/// Index of the pool of that GPU type and node size, or pools.size() if there is none.
+}  // namespace detail
+
+/// Refuses duplicate or empty names, unknown GPU types, nodes without GPUs, and too many
+/// (std::invalid_argument). `names` is room to work in.
+inline void validate(const Cluster& cluster, std::vector<const std::string*>& names) {
+    validate_nodes(cluster);
+    names.clear();
+    for (const Node& node : cluster.nodes) names.push_back(&node.name);
+    detail::require_own_names("node", names);
+}
+/// The same.
+inline void validate(const Cluster& cluster) {
+    std::vector<const std::string*> names;
+    names.reserve(cluster.nodes.size());
+    validate(cluster, names);
+}
+
+namespace detail {
+
+/// Where among sorted pools that of a GPU type and node size is, or would be.
+template <class Pools>
+auto pool_position(Pools& pools, std::size_t gpu_type, int gpus_per_node) {
+    return std::partition_point(pools.begin(), pools.end(), [&](const Pool& pool) {
+        return pool.gpu_type != gpu_type ? pool.gpu_type < gpu_type : pool.gpus_per_node < gpus_per_node;
+    });
+}
+
+}  // namespace detail
+
+/// Index of the pool of that GPU type and node size, or pools.size() if there is none. The pools are in the
+/// order of pools_of().
 [[nodiscard]] inline std::size_t find_pool(std::span<const Pool> pools, std::size_t gpu_type,
                                            int gpus_per_node) {
-    std::size_t index = 0;
-    while (index < pools.size() &&
-           (pools[index].gpu_type != gpu_type || pools[index].gpus_per_node != gpus_per_node))
-        ++index;
-    return index;
+    const auto at = detail::pool_position(pools, gpu_type, gpus_per_node);
+    if (at == pools.end() || at->gpu_type != gpu_type || at->gpus_per_node != gpus_per_node)
+        return pools.size();
+    return static_cast<std::size_t>(at - pools.begin());
 }
 
+/// Makes `pools` those of a cluster, ordered by GPU type, then node size. Pools that were there before keep
+/// their memory.
+inline void find_pools(const Cluster& cluster, std::vector<Pool>& pools) {
+    for (Pool& pool : pools) pool.nodes.clear();
+    for (std::size_t index = 0; index < cluster.nodes.size(); ++index) {
+        const Node& node = cluster.nodes[index];
+        auto at = detail::pool_position(pools, node.gpu_type, node.gpus);
+        if (at == pools.end() || at->gpu_type != node.gpu_type || at->gpus_per_node != node.gpus)
+            at = pools.insert(at, {node.gpu_type, node.gpus, {}});
+        at->nodes.push_back(index);
+    }
+    std::erase_if(pools, [](const Pool& pool) { return pool.nodes.empty(); });
+}
 /// The pools of a cluster, ordered by GPU type, then node size.
 [[nodiscard]] inline std::vector<Pool> pools_of(const Cluster& cluster) {
     std::vector<Pool> pools;
-    for (std::size_t index = 0; index < cluster.nodes.size(); ++index) {
-        const Node& node = cluster.nodes[index];
-        const std::size_t pool = find_pool(pools, node.gpu_type, node.gpus);
-        if (pool == pools.size()) pools.push_back({node.gpu_type, node.gpus, {}});
-        pools[pool].nodes.push_back(index);
-    }
-    std::sort(pools.begin(), pools.end(), [](const Pool& a, const Pool& b) {
-        return a.gpu_type != b.gpu_type ? a.gpu_type < b.gpu_type : a.gpus_per_node < b.gpus_per_node;
-    });
+    find_pools(cluster, pools);
     return pools;
 }
 

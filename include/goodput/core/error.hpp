@@ -49,23 +49,45 @@ requires std::is_arithmetic_v<Number>
     bad_input(subject, field, std::string_view(text_of(value)), expected);
 }
 
+/// What a message is about: a text, or a function that makes it, called only if there is something to say.
+template <class Subject>
+concept MessageSubject = std::convertible_to<const Subject&, std::string_view> ||
+    std::is_invocable_r_v<std::string, const Subject&>;
+
+namespace detail {
+
+template <MessageSubject Subject>
+std::string text_of_subject(const Subject& subject) {
+    if constexpr (std::convertible_to<const Subject&, std::string_view>)
+        return std::string(std::string_view(subject));
+    else
+        return subject();
+}
+
+}  // namespace detail
+
 /// Refuses NaN, infinity and what lies below `least`.
-inline void require_at_least(std::string_view subject, std::string_view field, double value, double least) {
+template <MessageSubject Subject>
+void require_at_least(const Subject& subject, std::string_view field, double value, double least) {
     if (std::isfinite(value) && value >= least) return;
-    bad_input(subject, field, value, "a finite number of at least " + text_of(least));
+    bad_input(detail::text_of_subject(subject), field, value,
+              "a finite number of at least " + text_of(least));
 }
 
 /// Refuses NaN, infinity, zero and negative numbers.
-inline void require_positive(std::string_view subject, std::string_view field, double value) {
+template <MessageSubject Subject>
+void require_positive(const Subject& subject, std::string_view field, double value) {
     if (std::isfinite(value) && value > 0) return;
-    bad_input(subject, field, value, "a finite number above 0");
+    bad_input(detail::text_of_subject(subject), field, value, "a finite number above 0");
 }
 
 /// Refuses an integer outside [least, most].
-inline void require_between(std::string_view subject, std::string_view field, long long value,
-                            long long least, long long most) {
+template <MessageSubject Subject>
+void require_between(const Subject& subject, std::string_view field, long long value, long long least,
+                     long long most) {
     if (value >= least && value <= most) return;
-    bad_input(subject, field, value, "between " + text_of(least) + " and " + text_of(most));
+    bad_input(detail::text_of_subject(subject), field, value,
+              "between " + text_of(least) + " and " + text_of(most));
 }
 
 }  // namespace goodput

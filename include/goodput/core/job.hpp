@@ -65,10 +65,10 @@ struct Job {
 
 /// Refuses a job that no scheduler could make sense of (std::invalid_argument naming job, field and value).
 inline void validate(const Job& job, const Cluster& cluster) {
-    const std::string subject = "job '" + job.name + "'";
+    const auto subject = [&] { return "job '" + job.name + "'"; };
     if (job.name.empty()) bad_input("job", "name", "empty", "a name of its own");
     if (!std::isfinite(job.submitted_seconds))
-        bad_input(subject, "submitted_s", job.submitted_seconds, "finite");
+        bad_input(subject(), "submitted_s", job.submitted_seconds, "finite");
     require_between(subject, "restarts", job.restarts, 0, std::numeric_limits<int>::max());
     require_at_least(subject, "restart_cost_s", job.restart_cost_seconds, 0);
     require_at_least(subject, "attained_gpu_s", job.attained_gpu_seconds, 0);
@@ -80,12 +80,12 @@ inline void validate(const Job& job, const Cluster& cluster) {
     else
         require_between(subject, "batch.target", job.target_batch, 1, 1 << 30);
     if (job.types.size() != cluster.gpu_types.size())
-        bad_input(subject, "GPU types with limits", job.types.size(),
+        bad_input(subject(), "GPU types with limits", job.types.size(),
                   text_of(cluster.gpu_types.size()) + ", one for each GPU type of the cluster");
     for (std::size_t t = 0; t < job.types.size(); ++t) {
         const TypeLimits& limits = job.types[t];
         if (limits.max_atomic_batch == 0) continue;
-        const std::string of = subject + " on " + cluster.gpu_types[t];
+        const auto of = [&] { return subject() + " on " + cluster.gpu_types[t]; };
         require_between(of, "batch.local (least)", limits.min_atomic_batch, 1, 1 << 30);
         require_between(of, "batch.local (most)", limits.max_atomic_batch, limits.min_atomic_batch, 1 << 30);
         require_between(of, "gpus_per_replica", limits.gpus_per_replica, 1, 1 << 20);
@@ -97,7 +97,8 @@ inline void validate(const Job& job, const Cluster& cluster) {
     for (std::size_t i = 0; i < job.placement.size(); ++i) {
         const NodeShare& share = job.placement[i];
         if (share.node >= cluster.nodes.size() || (i > 0 && share.node <= job.placement[i - 1].node))
-            bad_input(subject, "placement.node", share.node, "an index into the cluster's nodes, ascending");
+            bad_input(subject(), "placement.node", share.node,
+                      "an index into the cluster's nodes, ascending");
         require_between(subject, "placement.gpus", share.gpus, 1, cluster.nodes[share.node].gpus);
     }
 }

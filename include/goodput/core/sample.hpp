@@ -3,8 +3,6 @@
 
 // What a running job reports: how long a step took, and how noisy its gradient is.
 
-#include <string_view>
-
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/shape.hpp"
@@ -26,22 +24,34 @@ struct GradientStatistics {
     double variance = 0;      ///< at least 0; only the ratio of the two matters
 };
 
-/// Refuses a measurement that cannot be one: no GPU, no example, times that are not positive and finite, or
-/// more synchronisation than step (std::invalid_argument).
-inline void validate(const ThroughputSample& sample, std::string_view subject) {
+/// The shortest time that a step may take: far below what training takes, and near enough that what is fitted
+/// to such times does not vanish, on any shape and batch.
+inline constexpr double least_step_seconds = 1e-12;
+/// The longest, at which nothing overflows yet.
+inline constexpr double most_step_seconds = 1e12;
+
+/// Refuses a measurement that cannot be one: no GPU, no example, times that are not positive and finite or
+/// outside [least_step_seconds, most_step_seconds], or more synchronisation than step
+/// (std::invalid_argument).
+template <MessageSubject Subject>
+void validate(const ThroughputSample& sample, const Subject& subject) {
     require_between(subject, "samples.nodes", sample.shape.nodes, 1, 1 << 20);
     require_between(subject, "samples.gpus", sample.shape.gpus, sample.shape.nodes, 1 << 20);
     require_between(subject, "samples.local_batch", sample.plan.atomic_batch, 1, 1 << 30);
     require_between(subject, "samples.accumulation", sample.plan.accumulation_steps, 0, 1 << 20);
     require_positive(subject, "samples.step_s", sample.step_seconds);
+    if (!(sample.step_seconds >= least_step_seconds && sample.step_seconds <= most_step_seconds))
+        bad_input(detail::text_of_subject(subject), "samples.step_s", sample.step_seconds,
+                  "between " + text_of(least_step_seconds) + " and " + text_of(most_step_seconds));
     require_at_least(subject, "samples.sync_s", sample.sync_seconds, 0);
     if (!(sample.sync_seconds < sample.step_seconds))
-        bad_input(subject, "samples.sync_s", sample.sync_seconds,
+        bad_input(detail::text_of_subject(subject), "samples.sync_s", sample.sync_seconds,
                   "below samples.step_s = " + text_of(sample.step_seconds));
 }
 
 /// Refuses statistics that are negative or not finite (std::invalid_argument).
-inline void validate(const GradientStatistics& gradient, std::string_view subject) {
+template <MessageSubject Subject>
+void validate(const GradientStatistics& gradient, const Subject& subject) {
     require_at_least(subject, "gradient.sqr", gradient.squared_norm, 0);
     require_at_least(subject, "gradient.var", gradient.variance, 0);
 }

@@ -2,6 +2,12 @@
 #define GOODPUT_FIT_FIT_STATUS_HPP
 
 // How a fit ended.
+//
+// Every fit returns a model that predicts (model/valid_model.hpp), whatever the samples. A result is not
+// trusted where the minimisation could not be begun, where the model or its covariance is no number or lies
+// beyond what a model may be, or where it explains the samples worse than what the fit started from. Then the
+// model is the previous fit, if one was given as the start, else the prior; nothing counts as identified, the
+// errors are those of the model that is returned, and the scatter is at least as large as these say.
 
 #include <cmath>
 #include <cstddef>
@@ -17,16 +23,27 @@ namespace goodput {
 /// How a fit ended.
 enum class FitStatus {
     converged,
-    iteration_limit,  ///< FitOptions::max_iterations spent; the best so far
-    start_kept        ///< the samples cannot be evaluated at the start (never seen for valid samples)
+    iteration_limit,  ///< the iterations are spent, or no further step helps; the best so far
+    start_kept,       ///< no result to trust: the previous fit, which was given as the start
+    prior_kept        ///< no result to trust, and no start: the prior
 };
+
+/// Whether the model explains the samples that it was fitted to, rather than what was believed before.
+[[nodiscard]] constexpr bool is_fitted(FitStatus status) {
+    return status == FitStatus::converged || status == FitStatus::iteration_limit;
+}
 
 namespace detail {
 
 inline FitStatus status_of(LeastSquaresStatus found) {
     return found == LeastSquaresStatus::converged         ? FitStatus::converged
            : found == LeastSquaresStatus::iteration_limit ? FitStatus::iteration_limit
-                                                          : FitStatus::start_kept;
+                                                          : FitStatus::prior_kept;
+}
+
+/// Whether a sum of squares is no larger than the one of what to fall back to, but for rounding errors.
+inline bool explains_as_well(double squares, double fallback) {
+    return squares <= fallback * (1 + 1e-6) + 1e-12;
 }
 
 /// One line on a ThroughputFit or RefinedFit whose parameters are named `names`.
@@ -35,7 +52,8 @@ std::string report_of(const Fit& fit, std::span<const std::string_view> names) {
     const auto percent = [](double part) { return text_of(std::round(part * 1000) / 10) + " %"; };
     const std::string_view ended = fit.status == FitStatus::converged         ? "converged"
                                    : fit.status == FitStatus::iteration_limit ? "stopped at the limit"
-                                                                              : "kept the start";
+                                   : fit.status == FitStatus::start_kept      ? "kept the start"
+                                                                              : "kept the prior";
     std::string line = text_of(fit.samples) + " samples, " + std::string(ended) + " after " +
                        text_of(fit.iterations) + " iterations; error of computing " +
                        percent(fit.compute_rmsle) + ", of the step " + percent(fit.step_rmsle);

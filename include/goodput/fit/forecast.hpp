@@ -16,7 +16,8 @@
 //
 //     ln T_p = ln T + sign sqrt( (ln T(S') - ln T)^2 + z^2 share(S')^2 var ln C + q^2 s^2 )
 //
-// share is d ln T / d ln C: nearly one where little is left of S.
+// share is d ln T / d ln C: nearly one where little is left of S. Above the median, z share counts with its
+// largest value at any z up to this one, so that quantiles rise with the probability.
 //
 // What it cannot know: errors that all shapes share.
 
@@ -25,6 +26,7 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
@@ -32,38 +34,35 @@
 #include "goodput/fit/detail/refined_terms.hpp"
 #include "goodput/fit/interval.hpp"
 #include "goodput/fit/refined_fit.hpp"
+#include "goodput/model/valid_model.hpp"
 
 namespace goodput {
 
 /// The distribution of an iteration's time.
 class Forecast {
 public:
-    /// `shape.gpus` counts replicas.
+    /// `shape.gpus` counts replicas. Refuses what is no shape or plan, and a fit that does not come from a
+    /// fitter: without coordinates and covariance, or with a model that is_valid() does not accept
+    /// (std::invalid_argument).
     Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan);
 
     /// Seconds that the iteration takes as likely more as less: the model's own prediction.
-    [[nodiscard]] double median() const { return std::exp(log_iteration(0)); }
+    [[nodiscard]] double median() const { return detail::bounded_exp(log_iteration(0)); }
 
     /// Seconds within which the iteration ends with `probability`, in (0, 1) (others get
     /// std::invalid_argument): 0.1 is optimistic, 0.9 careful. Goodput at this quantile is that of the model
-    /// times median() over it.
+    /// times median() over it. Positive and finite, and rises with the probability.
     [[nodiscard]] double quantile(double probability) const {
         if (!(probability > 0 && probability < 1))
             bad_input("forecast", "probability", probability, "between 0 and 1");
-        const bool above = probability > 0.5;
-        const double coverage = std::abs(2 * probability - 1);
-        const double size = detail::normal_quantile(coverage);
-        const double scatter = detail::student_quantile(coverage, freedom_) * scatter_;
-        const double center = log_iteration(0), change = (above ? size : -size) * sync_deviation_;
-        const double by_sync = log_iteration(change) - center;
-        const double away =
-            std::sqrt(by_sync * by_sync + size * size * compute_variance(change) + scatter * scatter);
-        return std::exp(above ? center + away : center - away);
+        return end_of(std::abs(2 * probability - 1), probability > 0.5);
     }
 
-    /// The central interval that holds with probability `coverage`, in (0, 1).
+    /// The central interval that holds with probability `coverage`, in (0, 1) (others get
+    /// std::invalid_argument): quantile() on either side of the median.
     [[nodiscard]] Interval interval(double coverage = 0.9) const {
-        return {quantile((1 - coverage) / 2), quantile((1 + coverage) / 2)};
+        if (!(coverage > 0 && coverage < 1)) bad_input("forecast", "coverage", coverage, "between 0 and 1");
+        return {end_of(coverage, false), end_of(coverage, true)};
     }
 
     /// Variance of ln of the iteration's time that further measurements could do away with: all but the
@@ -74,16 +73,46 @@ public:
     }
 
 private:
+    /// The end, above or below the median, of the central interval.
+    [[nodiscard]] double end_of(double coverage, bool above) const {
+        const double size = detail::normal_quantile(coverage);
+        const double scatter = detail::student_quantile(coverage, freedom_) * scatter_;
+        const double center = log_iteration(0), change = (above ? size : -size) * sync_deviation_;
+        const double by_sync = log_iteration(change) - center;
+        const double by_compute = above ? most_by_compute(size) : size * size * compute_variance(change);
+        const double away = std::sqrt(by_sync * by_sync + by_compute + scatter * scatter);
+        return detail::bounded_exp(above ? center + away : center - away);
+    }
+
+    /// The largest u^2 share(S e^(u deviation))^2 var ln C of all u up to `size`. It rises and then falls, as
+    /// a longer and longer S leaves less of C; but an iteration never takes less than C does, and a careful
+    /// quantile must not lie below one that is less so.
+    [[nodiscard]] double most_by_compute(double size) const {
+        const auto at = [this](double u) { return u * u * compute_variance(u * sync_deviation_); };
+        const double here = at(size);
+        if (at(0.99 * size) <= here) return here;
+        double low = 0, high = size;
+        for (int third = 0; third < 60; ++third) {
+            const double left = low + (high - low) / 3, right = high - (high - low) / 3;
+            (at(left) < at(right) ? low : high) = at(left) < at(right) ? left : right;
+        }
+        return std::max(here, at((low + high) / 2));
+    }
+
+    /// The synchronising time, kept a number.
+    [[nodiscard]] double changed(double log_sync_change) const {
+        return std::min(sync_ * detail::bounded_exp(log_sync_change), 1e290);
+    }
     [[nodiscard]] double log_iteration(double log_sync_change) const {
         const double step =
-            PolluxThroughput{.gamma = gamma_}.step_seconds(compute_, sync_ * std::exp(log_sync_change));
+            PolluxThroughput{.gamma = gamma_}.step_seconds(compute_, changed(log_sync_change));
         return std::log(accumulation_ * compute_ + step);
     }
 
     /// Of ln of the iteration, by that of computing, at one synchronising time.
     [[nodiscard]] double compute_variance(double log_sync_change) const {
         const OverlappedStep step =
-            PolluxThroughput{.gamma = gamma_}.overlapped_step(compute_, sync_ * std::exp(log_sync_change));
+            PolluxThroughput{.gamma = gamma_}.overlapped_step(compute_, changed(log_sync_change));
         const double iteration = accumulation_ * compute_ + step.seconds;
         const double share = (accumulation_ + step.per_compute) * compute_ / iteration;
         return share * share * compute_variance_;
@@ -96,6 +125,15 @@ private:
 };
 
 namespace detail {
+
+/// Refuses what no fitter wrote, whose parts do not belong together (std::invalid_argument).
+inline void require_fit(std::string_view subject, const RefinedFit& fit) {
+    const auto count = static_cast<std::size_t>(fit.coordinates.size());
+    if (count != refined_parameters + fit.model.batches.size() || fit.covariance.size() != count * count ||
+        fit.shape_variances.size() != fit.model.shapes.size())
+        bad_input(subject, "fit", "of no measurement of the job", "fitted, or predicted from other types");
+    validate(fit.model, subject);
+}
 
 /// g^T V g for a few entries of g.
 class SparseVariance {
@@ -127,6 +165,8 @@ inline Forecast::Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan)
       accumulation_(plan.accumulation_steps),
       scatter_(fit.step_deviation),
       freedom_(fit.degrees_of_freedom) {
+    detail::require_configuration("forecast", shape, plan);
+    detail::require_fit("forecast", fit);
     const RefinedThroughput& model = fit.model;
     compute_ = model.compute_seconds(plan.atomic_batch) * model.compute_factor(shape);
     sync_ = model.sync_seconds(shape);
@@ -181,7 +221,8 @@ inline Forecast::Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan)
 /// The fitted model at another than the middle of what may be: a model that takes on each of `shapes` what an
 /// iteration ends within with `probability`, in (0, 1) (others get std::invalid_argument), so that batch
 /// plans and options can be careful (0.9) or optimistic (0.1). Exact at the reference batch without
-/// accumulation; at other batches in the same proportion. Other shapes stay as they are.
+/// accumulation; at other batches in the same proportion. Other shapes stay as they are. No factor leaves the
+/// limits of a model (model/valid_model.hpp).
 [[nodiscard]] inline RefinedThroughput at_quantile(const RefinedFit& fit, std::span<const Shape> shapes,
                                                    double probability) {
     RefinedThroughput model = fit.model;
@@ -195,8 +236,11 @@ inline Forecast::Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan)
         if (own == model.shapes.end() || own->shape != shape) own = model.shapes.insert(own, {shape, 1, 1});
         const ShapeFactor* fitted = fit.model.factor_of(shape);
         // Assigned, not multiplied: a shape may be asked for twice.
-        own->compute = factor * (fitted ? fitted->compute : 1);
-        own->sync = factor * (fitted ? fitted->sync : 1);
+        const auto bounded = [](double value) {
+            return std::clamp(value, 1 / most_model_factor, most_model_factor);
+        };
+        own->compute = bounded(factor * (fitted ? fitted->compute : 1));
+        own->sync = bounded(factor * (fitted ? fitted->sync : 1));
     }
     return model;
 }

@@ -32,20 +32,27 @@ struct GradientAtBatch {
 };
 
 /// What efficiency do these measurements predict at any batch size? Refuses no measurements, batch sizes that
-/// are not positive, and statistics that are negative, not finite or without variance
-/// (std::invalid_argument).
+/// are not positive, statistics that are negative, not finite or without variance, and ratios of the
+/// two, or of batch sizes, above 1e100 (std::invalid_argument).
 [[nodiscard]] inline BatchDependentEfficiency efficiency_from_batches(
     std::span<const GradientAtBatch> measured, double initial_batch) {
     require_positive("efficiency", "initial batch", initial_batch);
     if (measured.empty()) bad_input("efficiency", "measurements", measured.size(), "at least 1");
     double mean_x = 0, mean_r = 0, xx = 0, xr = 0;  // x = 1 / S
     const auto number = static_cast<double>(measured.size());
+    constexpr double most = 1e100;
     for (const GradientAtBatch& at : measured) {
         require_positive("efficiency", "total batch", at.total_batch);
         validate(at.gradient, "efficiency");
         require_positive("efficiency", "gradient.var", at.gradient.variance);
         const double x = initial_batch / at.total_batch;
         const double r = at.gradient.squared_norm / at.gradient.variance;
+        if (!(x <= most))
+            bad_input("efficiency", "total batch", at.total_batch,
+                      "no smaller part of the initial batch " + text_of(initial_batch));
+        if (!(r <= most))
+            bad_input("efficiency", "gradient.sqr", at.gradient.squared_norm,
+                      "no larger multiple of gradient.var = " + text_of(at.gradient.variance));
         mean_x += x / number;
         mean_r += r / number;
         xx += x * x;

@@ -37,18 +37,23 @@ struct TypeFit {
 template <class Backend = detail::TinySolverBackend>
 class JobFitter {
 public:
-    /// `population`: what is believed of jobs before anything is measured.
+    /// `population`: what is believed of jobs before anything is measured; refused where validate() says so
+    /// (std::invalid_argument).
     explicit JobFitter(RefinedPopulation population = {}, Backend backend = {})
-        : population_(population), fitter_(std::move(backend)) {}
+        : population_(population), fitter_(std::move(backend)) {
+        population_.validate("population");
+    }
 
     /// Fits `types[t]` to `samples_of(t)`, a range of the measurements on GPU type t (empty where there are
     /// none); `changed(t)` says whether they differ from those of the last call with these `types`. Without
     /// any measurement of the job on any type nothing happens. `reference_batch`: the atomic batch at which
-    /// half of the computing time is expected to be constant; 0: the geometric mean of the samples'. Refuses
-    /// bad samples (std::invalid_argument naming `subject`).
+    /// half of the computing time is expected to be constant; 0: the geometric mean of the samples'. A type
+    /// whose samples no fit explains keeps its last fit, or gets the prior's (FitStatus). Refuses bad samples
+    /// and batches, and leaves `types` as they are (std::invalid_argument naming `subject`).
     template <class SamplesOf, class Changed>
     void operator()(SamplesOf samples_of, std::span<TypeFit> types, std::string_view subject, Changed changed,
                     double reference_batch = 0) {
+        if (reference_batch != 0) detail::require_reference_batch(subject, reference_batch);
         double log_batches = 0, count = 0;
         std::size_t measured = 0;
         for (std::size_t t = 0; t < types.size(); ++t) {
@@ -122,10 +127,7 @@ private:
         fit.reference_seconds = std::exp(level / count);
         fit.step_deviation = scatter / count;
         fit.degrees_of_freedom = 2;
-        detail::RefinedSquares none;
-        none.set_prior(options.prior, fit.reference_batch, fit.reference_seconds);
-        fit.coordinates = none.mean;
-        none.write(fit.coordinates, fit.model);
+        detail::set_to_prior(fit, {});
         // What is not known of computing is its level, which three coordinates share.
         const double level_variance =
             (2 * detail::square(std::numbers::ln2) + spread) / (1 + count) * (1 + 1 / count);
@@ -138,7 +140,7 @@ private:
                 double& covariance = fit.covariance[i * refined_parameters + j];
                 if (shares_level(i) && shares_level(j)) covariance = level_variance;
                 if (i == j && i != computing_constant && i != computing_slope)
-                    covariance += detail::square(options.prior.deviation[i]);
+                    covariance += detail::square(fit.prior.deviation[i]);
             }
     }
 

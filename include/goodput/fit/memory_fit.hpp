@@ -30,6 +30,7 @@
 #include <cstddef>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "goodput/core/error.hpp"
@@ -40,7 +41,7 @@ namespace goodput {
 /// The most memory that a training iteration took on a GPU.
 struct MemorySample {
     int atomic_batch = 0;  ///< examples on the GPU at once, at least 1
-    double bytes = 0;      ///< the peak, above 0
+    double bytes = 0;      ///< the peak, from 1 to 1e18
 };
 
 /// What is known beforehand, and how careful to be.
@@ -50,6 +51,7 @@ struct MemoryFitOptions {
     double least_fixed_bytes = 0;
     /// By how much of itself a measurement may be underestimated, in [0, 1).
     double tolerance = 0.01;
+    std::string_view subject = "memory fit";  ///< whom messages about bad measurements name
 };
 
 /// What measurements of memory could tell.
@@ -69,8 +71,8 @@ struct MemoryFit {
     double largest_shortfall = 0;  ///< of model under measurement, relative; at most the tolerance
 };
 
-/// What do these measurements say of a job's memory? Refuses no measurements, batches below 1, bytes that are
-/// not positive, a tolerance outside [0, 1), and declared fixed bytes above the smallest measurement
+/// What do these measurements say of a job's memory? Refuses no measurements, batches below 1, bytes outside
+/// [1, 1e18], a tolerance outside [0, 1), and declared fixed bytes above the smallest measurement
 /// (std::invalid_argument).
 [[nodiscard]] MemoryFit fit_memory(std::span<const MemorySample> samples,
                                    const MemoryFitOptions& options = {});
@@ -162,7 +164,7 @@ inline MemoryLine least_covering_line(std::span<const MemoryPoint> points,
 }  // namespace detail
 
 inline MemoryFit fit_memory(std::span<const MemorySample> samples, const MemoryFitOptions& options) {
-    const char* const subject = "memory fit";
+    const std::string_view subject = options.subject;
     if (samples.empty()) bad_input(subject, "measurements", samples.size(), "at least 1");
     if (!(options.tolerance >= 0 && options.tolerance < 1))
         bad_input(subject, "tolerance", options.tolerance, "at least 0 and below 1");
@@ -175,7 +177,8 @@ inline MemoryFit fit_memory(std::span<const MemorySample> samples, const MemoryF
     to_cover.reserve(samples.size() + 1);
     for (const MemorySample& sample : samples) {
         require_between(subject, "atomic batch", sample.atomic_batch, 1, 1 << 30);
-        require_positive(subject, "bytes", sample.bytes);
+        if (!(sample.bytes >= 1 && sample.bytes <= 1e18))
+            bad_input(subject, "bytes", sample.bytes, "between 1 and 1e18");
         if (options.least_fixed_bytes > sample.bytes)
             bad_input(subject, "fixed bytes", options.least_fixed_bytes,
                       "at most what was measured, " + text_of(sample.bytes));

@@ -101,9 +101,10 @@ public:
         if (!std::isfinite(step.mean_of_squares) || !std::isfinite(step.square_of_mean)) return false;
         require_at_least("noise scale estimator", "mean of squared norms", step.mean_of_squares, 0);
         require_at_least("noise scale estimator", "squared norm of the mean", step.square_of_mean, 0);
-        return std::isfinite(step.count * step.square_of_mean) &&
-               std::isfinite(step.mean_of_squares * step.scale) &&
-               std::isfinite(step.square_of_mean * step.scale);
+        // Far enough below the largest number for averages, and for sums over parameter groups.
+        constexpr double most = 1e300;
+        return step.count * step.square_of_mean <= most && step.mean_of_squares <= most &&
+               step.mean_of_squares * step.scale <= most && step.square_of_mean * step.scale <= most;
     }
 
     /// Forgets everything. For whoever gives norms of preconditioned gradients himself: due when the

@@ -28,15 +28,19 @@
 #include "goodput/core/shape.hpp"
 #include "goodput/fit/interval.hpp"
 #include "goodput/fit/throughput_fit.hpp"
+#include "goodput/model/valid_model.hpp"
 
 namespace goodput {
 
-/// Seconds between which an iteration on `shape` with `plan` lies with probability `coverage`, in (0, 1)
-/// (others get std::invalid_argument).
+/// Seconds between which an iteration on `shape` with `plan` lies with probability `coverage`, in (0, 1).
+/// Positive and finite, and around what the model predicts. Refuses another coverage, what is no shape or
+/// plan, and a fit whose model is_valid() does not accept (std::invalid_argument).
 [[nodiscard]] inline Interval predict_interval(const ThroughputFit& fit, Shape shape, BatchPlan plan,
                                                double coverage = 0.9) {
     if (!(coverage > 0 && coverage < 1))
         bad_input("predict_interval", "coverage", coverage, "between 0 and 1");
+    detail::require_configuration("predict_interval", shape, plan);
+    validate(fit.model, "predict_interval");
     const auto log_iteration = [&](const std::array<double, 7>& parameters) {
         return std::log(detail::model_of(parameters).iteration_seconds(shape, plan));
     };
@@ -50,7 +54,7 @@ namespace goodput {
         const double deviation = std::sqrt(fit.covariance[i][i]);
         double by = secant ? deviation : 1e-4 * deviation;
         if (i == 6 && values[i] + by > 10) by = -by;
-        if (by == 0) continue;
+        if (!(by != 0 && std::isfinite(by))) continue;
         std::array<double, 7> moved = values;
         moved[i] += by;
         gradient[i] = (log_iteration(moved) - center) / by;
@@ -59,8 +63,8 @@ namespace goodput {
     for (std::size_t i = 0; i < 7; ++i)
         for (std::size_t j = 0; j < 7; ++j) variance += gradient[i] * fit.covariance[i][j] * gradient[j];
     const double quantile = detail::student_quantile(coverage, fit.degrees_of_freedom);
-    const double half = quantile * std::sqrt(std::max(variance, 0.0));
-    Interval interval{std::exp(center - half), std::exp(center + half)};
+    const double half = std::isfinite(variance) ? quantile * std::sqrt(std::max(variance, 0.0)) : 600;
+    Interval interval{detail::bounded_exp(center - half), detail::bounded_exp(center + half)};
     const bool unmeasured = shape.gpus > 1 && !fit.identified[shape.nodes > 1 ? 2 : 4];
     if (unmeasured) {
         const double compute = (plan.accumulation_steps + 1.0) * fit.model.compute_seconds(plan.atomic_batch);

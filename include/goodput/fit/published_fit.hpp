@@ -25,6 +25,10 @@
 // is 0: there its derivative is taken as 0. With one sample, or as many as parameters, the minimum itself is
 // such a kink, and the stop lies somewhere beside it.
 //
+// A result that is no model, or whose objective is above the start's, gives way to the prior
+// (throughput_prior.hpp), and end() says so. The released code has no such rule; no valid samples are known
+// with which it matters.
+//
 // Cost: O(samples) for each of typically 20 to 60 evaluations. No allocation once the largest set of samples
 // has been met.
 
@@ -42,8 +46,11 @@
 #include "goodput/fit/detail/bounded_quasi_newton.hpp"
 #include "goodput/fit/detail/log_step.hpp"
 #include "goodput/fit/detail/pollux_residuals.hpp"
+#include "goodput/fit/fit_status.hpp"
+#include "goodput/fit/throughput_prior.hpp"
 #include "goodput/model/detail/published_sync.hpp"
 #include "goodput/model/pollux.hpp"
+#include "goodput/model/valid_model.hpp"
 
 namespace goodput {
 
@@ -52,17 +59,37 @@ struct PublishedFitEnd {
     double objective = 0;  ///< of the model that it returned
     int iterations = 0;    ///< of the quasi-Newton method
     int evaluations = 0;   ///< of the objective with its gradient
+    /// iteration_limit also where no step along the steepest descent helps; never start_kept.
+    FitStatus status = FitStatus::prior_kept;
 };
+
+namespace detail {
+
+/// Minimises as published: what PublishedFitter takes for a backend, so that tests can give it a worse one.
+struct QuasiNewtonBackend {
+    template <std::size_t N, class Evaluate>
+    [[nodiscard]] QuasiNewtonResult<N> minimise(const std::array<double, N>& lower,
+                                                const std::array<double, N>& upper,
+                                                const std::array<double, N>& start,
+                                                Evaluate&& evaluate) const {
+        return BoundedQuasiNewton<N>(lower, upper).minimise(start, evaluate);
+    }
+};
+
+}  // namespace detail
 
 /// Fits again and again, without allocating once it has met its largest set of samples.
 class PublishedFitter {
 public:
     /// The parameters that the published fit finds for `samples` of one job on one GPU type; accumulation
     /// steps are not looked at. The order of the samples changes rounding errors, and with them the place at
-    /// which a fit with kinks stops. Refuses an empty set and bad samples (std::invalid_argument naming
-    /// `subject`).
+    /// which a fit with kinks stops. The model is always one that predicts; end() says whether the samples
+    /// made it or only the prior. Refuses an empty set and bad samples (std::invalid_argument naming
+    /// `subject`). `backend` minimises.
+    template <class Backend = detail::QuasiNewtonBackend>
     [[nodiscard]] PolluxThroughput fit(std::span<const ThroughputSample> samples,
-                                       std::string_view subject = "throughput samples");
+                                       std::string_view subject = "throughput samples",
+                                       const Backend& backend = {});
 
     /// How the last fit ended.
     [[nodiscard]] const PublishedFitEnd& end() const { return end_; }
@@ -85,8 +112,9 @@ private:
     PublishedFitEnd end_;
 };
 
-inline PolluxThroughput PublishedFitter::fit(std::span<const ThroughputSample> samples,
-                                             std::string_view subject) {
+template <class Backend>
+PolluxThroughput PublishedFitter::fit(std::span<const ThroughputSample> samples, std::string_view subject,
+                                      const Backend& backend) {
     if (samples.empty()) bad_input(subject, "samples", "empty", "at least one measurement");
     constexpr double least = detail::published_least, infinite = std::numeric_limits<double>::infinity();
     rows_.clear();
@@ -124,16 +152,23 @@ inline PolluxThroughput PublishedFitter::fit(std::span<const ThroughputSample> s
     if (!node) hold(4, least);
     if (!node || !beyond_two) hold(5, least);
 
-    const auto found = detail::BoundedQuasiNewton<7>(lower, upper)
-                           .minimise(start, [&](const Parameters& parameters, Parameters& gradient) {
-                               return objective(parameters, gradient);
-                           });
-    end_ = {found.value, found.iterations, found.evaluations};
+    const detail::QuasiNewtonResult<7> found = backend.template minimise<7>(
+        lower, upper, start,
+        [&](const Parameters& parameters, Parameters& gradient) { return objective(parameters, gradient); });
+    const bool stopped =
+        found.status == detail::QuasiNewtonStatus::limit || found.status == detail::QuasiNewtonStatus::stuck;
+    end_ = {found.value, found.iterations, found.evaluations,
+            stopped ? FitStatus::iteration_limit : FitStatus::converged};
     PolluxThroughput model = detail::model_of(found.point);
+    Parameters unused;
     if (!network) {
         model.alpha_n = std::max(model.alpha_n, 1.1 * model.alpha_r);
         model.beta_n = std::max(model.beta_n, 1.1 * model.beta_r);
-        Parameters unused;
+        end_.objective = objective(detail::parameters_of(model), unused);
+    }
+    if (!is_valid(model) || !(found.value <= objective(start, unused))) {
+        end_.status = FitStatus::prior_kept;
+        model = throughput_prior(samples);
         end_.objective = objective(detail::parameters_of(model), unused);
     }
     return model;

@@ -28,7 +28,7 @@ struct RefinedFit {
     int samples = 0;           ///< number of measurements
     int stragglers = 0;        ///< samples weighted down
     int iterations = 0;        ///< of all minimisations together
-    FitStatus status = FitStatus::start_kept;  ///< how it ended
+    FitStatus status = FitStatus::prior_kept;  ///< how it ended
     double step_deviation = 0;                 ///< standard deviation of ln(step time) about the model
     double degrees_of_freedom = 1;             ///< what that deviation rests on
 
@@ -66,7 +66,7 @@ inline std::array<ParameterEvidence, refined_parameters> RefinedFit::evidence() 
         const double posterior = 1 / covariance[i * count + i],
                      before = 1 / detail::square(prior.deviation[i]);
         const double own = posterior - before;
-        if (own < 1e-3 * before) {
+        if (!(own >= 1e-3 * before) || !std::isfinite(own)) {
             evidence[i] = {value, std::numeric_limits<double>::infinity()};
             continue;
         }

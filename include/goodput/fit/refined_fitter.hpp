@@ -18,6 +18,9 @@
 // (a linear mixed model, the laws being fixed effects, the shapes random ones). (5) Covariance: the inverse
 // of the sum's second derivatives, in which samples of one shape count as correlated.
 //
+// A result that is not to be trusted gives way to the previous fit, or to the prior around the computing
+// times (fit_status.hpp).
+//
 // Cost: O(samples) for each of some 5 to 15 iterations, plus O(P^3) with P = 11 + break points, at most 36.
 // RefinedFitter allocates only when it meets more samples than ever before.
 
@@ -39,15 +42,18 @@
 #include "goodput/fit/fit_status.hpp"
 #include "goodput/fit/refined_fit.hpp"
 #include "goodput/fit/refined_prior.hpp"
+#include "goodput/model/valid_model.hpp"
 
 namespace goodput {
 
 /// What a fit starts from, and how long it may take.
 struct RefinedFitOptions {
     RefinedPrior prior = RefinedPopulation().prior();  ///< what is believed without measurements
-    const RefinedFit* start = nullptr;  ///< a previous fit of this job on this type, to start from
+    /// A previous fit of this job on this type, to start from; one that no fitter can have written counts as
+    /// none.
+    const RefinedFit* start = nullptr;
     double reference_batch = 0;  ///< the same for all types of a job; 0: the geometric mean of the samples'
-    int max_iterations = 100;    ///< of the minimisation, at each weighing of the samples
+    int max_iterations = 100;    ///< of all minimisations together, at most 2^20
     bool robust = true;          ///< weigh stragglers down
     std::string_view subject = "throughput samples";  ///< whom messages about bad samples name
 };
@@ -61,7 +67,9 @@ public:
     explicit RefinedFitter(Backend backend = {}) : backend_(std::move(backend)) {}
 
     /// The parameters that explain `samples` of one job on one GPU type, in any order, duplicates welcome.
-    /// Refuses an empty set and bad samples (std::invalid_argument).
+    /// The model is always one that predicts; status says whether the samples or what was believed before
+    /// made it. Refuses an empty set, bad samples and bad options, `fit` left as it is
+    /// (std::invalid_argument).
     void fit(std::span<const ThroughputSample> samples, const RefinedFitOptions& options, RefinedFit& fit);
 
     /// The same, returned; allocates the result.
@@ -92,12 +100,14 @@ private:
     bool weigh(RefinedFit& fit, bool robust);
     void add_shape_factors(RefinedFit& fit);
     void estimate_covariance(RefinedFit& fit);
+    void fall_back(std::span<const ThroughputSample> samples, bool warm, RefinedFit& fit) const;
 
     Backend backend_;
     detail::RefinedSquares squares_{};
     detail::DenseNormalEquations normal_{};
     std::vector<double> errors_{}, sorted_{};
     std::vector<OfShape> of_shapes_{};
+    RefinedFit previous_{};  ///< what the last fit started from
 };
 
 /// As RefinedFitter::fit, for a single fit.
@@ -107,21 +117,85 @@ template <class Backend = detail::TinySolverBackend>
     return RefinedFitter<Backend>().fit(samples, options);
 }
 
+namespace detail {
+
+inline void require_reference_batch(std::string_view subject, double batch) {
+    if (!(batch >= 1 && batch <= 1 << 30)) bad_input(subject, "reference_batch", batch, "between 1 and 2^30");
+}
+
+inline void validate(const RefinedFitOptions& options) {
+    if (options.reference_batch != 0) require_reference_batch(options.subject, options.reference_batch);
+    require_between(options.subject, "max_iterations", options.max_iterations, 0, 1 << 20);
+    const RefinedPrior& prior = options.prior;
+    for (std::size_t i = 0; i < refined_parameters; ++i) {
+        const std::string of(refined_parameter_names[i]);
+        if (!std::isfinite(prior.mean[i]))
+            bad_input(options.subject, "prior.mean of " + of, prior.mean[i], "finite");
+        require_positive(options.subject, "prior.deviation of " + of, prior.deviation[i]);
+    }
+    require_positive(options.subject, "prior.break_deviation", prior.break_deviation);
+    require_positive(options.subject, "prior.sync_deviation", prior.sync_deviation);
+    require_positive(options.subject, "prior.compute_deviation", prior.compute_deviation);
+}
+
+/// Whether a fit's model can be predicted from, with numbers that say how sure it is.
+inline bool is_whole(const RefinedFit& fit) {
+    const auto count = static_cast<std::size_t>(fit.coordinates.size());
+    if (count != refined_parameters + fit.model.batches.size() || fit.covariance.size() != count * count ||
+        fit.shape_variances.size() != fit.model.shapes.size() || !fit.coordinates.allFinite())
+        return false;
+    const auto positive = [](double number) { return std::isfinite(number) && number > 0; };
+    bool whole = positive(fit.step_deviation) && positive(fit.degrees_of_freedom) && is_valid(fit.model);
+    for (const double covariance : fit.covariance) whole = whole && std::isfinite(covariance);
+    for (std::size_t i = 0; i < count; ++i) whole = whole && fit.covariance[i * count + i] > 0;
+    for (const auto& [compute, sync] : fit.shape_variances)
+        whole = whole && positive(compute) && positive(sync);
+    return whole;
+}
+
+/// The model of the prior of `fit` at its reference, with break points at `breaks`, and the prior's
+/// covariance. Where that is no model, the prior is the one of a job of which nothing is known.
+inline void set_to_prior(RefinedFit& fit, std::span<const double> breaks) {
+    RefinedSquares none;
+    none.breaks.assign(breaks.begin(), breaks.end());
+    const auto write = [&] {
+        none.set_prior(fit.prior, fit.reference_batch, fit.reference_seconds);
+        fit.coordinates = none.mean;
+        none.write(fit.coordinates, fit.model);
+    };
+    fit.model.shapes.clear();
+    fit.shape_variances.clear();
+    write();
+    if (!is_valid(fit.model)) {
+        fit.prior = RefinedPopulation().prior();
+        write();
+    }
+    const auto count = static_cast<std::size_t>(none.parameters());
+    fit.covariance.assign(count * count, 0);
+    for (std::size_t i = 0; i < count; ++i)
+        fit.covariance[i * count + i] = square(none.deviation[static_cast<Eigen::Index>(i)]);
+    fit.identified.fill(false);
+}
+
+}  // namespace detail
+
 template <class Backend>
 void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, const RefinedFitOptions& options,
                                  RefinedFit& fit) {
+    detail::validate(options);
     if (samples.empty()) bad_input(options.subject, "samples", "empty", "at least one measurement");
     double log_batches = 0;
     for (const ThroughputSample& sample : samples) {
-        validate(sample, options.subject);
+        goodput::validate(sample, options.subject);
         log_batches += std::log(sample.plan.atomic_batch);
     }
     squares_.read(samples);
     // The previous fit may be the one that is overwritten.
-    const bool warm = options.start && options.start->coordinates.size() >= Eigen::Index{refined_parameters};
+    const bool warm = options.start && detail::is_whole(*options.start);
+    if (warm) previous_ = *options.start;
     const Line line = line_of_computing();
     detail::DenseVector x;
-    if (warm) x = warm_start(*options.start);
+    if (warm) x = warm_start(previous_);
     const double middle_batch = std::exp(log_batches / static_cast<double>(samples.size()));
     fit.reference_batch = options.reference_batch > 0 ? options.reference_batch : middle_batch;
     fit.reference_seconds = line.at(fit.reference_batch);
@@ -132,13 +206,14 @@ void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, cons
     fit.iterations = fit.stragglers = 0;
     fit.status = FitStatus::converged;
     squares_.set_prior(options.prior, fit.reference_batch, fit.reference_seconds);
-    squares_.scatter = warm ? options.start->step_deviation : 0.05;
+    squares_.scatter = warm ? previous_.step_deviation : 0.05;
     if (!warm) x = cold_start(line);
+    const detail::DenseVector fallback = warm ? x : squares_.mean;
     fit.coordinates = x;
     weigh(fit, options.robust);
     // Roughly as long as weights and scatter still change, then for good.
     bool settled = false;
-    for (int round = 0; fit.status != FitStatus::start_kept; ++round) {
+    for (int round = 0; is_fitted(fit.status); ++round) {
         const double tolerance = settled ? 1e-8 : 1e-2;
         const detail::DenseSquaresResult found =
             backend_.minimise(squares_, x,
@@ -153,8 +228,44 @@ void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, cons
         settled = !weigh(fit, options.robust) || round == 7;
     }
     squares_.write(x, fit.model);
-    add_shape_factors(fit);
-    estimate_covariance(fit);
+    const bool better = is_fitted(fit.status) && x.allFinite() &&
+                        detail::explains_as_well(squares_.squares(x), squares_.squares(fallback));
+    if (better) {
+        add_shape_factors(fit);
+        estimate_covariance(fit);
+    }
+    if (!better || !detail::is_whole(fit)) fall_back(samples, warm, fit);
+}
+
+/// Nothing is learnt: the previous fit, or the prior, with its errors at samples that all count alike.
+template <class Backend>
+void RefinedFitter<Backend>::fall_back(std::span<const ThroughputSample> samples, bool warm,
+                                       RefinedFit& fit) const {
+    const int iterations = fit.iterations;
+    if (warm) {
+        fit = previous_;
+        fit.identified.fill(false);
+    } else {
+        detail::set_to_prior(fit, squares_.breaks);
+        fit.step_deviation = 0.05;
+        fit.degrees_of_freedom = 2;
+    }
+    fit.status = warm ? FitStatus::start_kept : FitStatus::prior_kept;
+    fit.iterations = iterations;
+    fit.stragglers = 0;
+    fit.samples = static_cast<int>(samples.size());
+    double compute = 0, step = 0;
+    for (const ThroughputSample& sample : samples) {
+        const double seconds = sample.step_seconds - sample.sync_seconds;
+        compute += detail::square(std::log(fit.model.compute_seconds(sample.plan.atomic_batch) *
+                                           fit.model.compute_factor(sample.shape) / seconds));
+        const BatchPlan last{sample.plan.atomic_batch, 0};
+        step +=
+            detail::square(std::log(fit.model.iteration_seconds(sample.shape, last) / sample.step_seconds));
+    }
+    fit.compute_rmsle = std::sqrt(compute / fit.samples);
+    fit.step_rmsle = std::sqrt(step / fit.samples);
+    fit.step_deviation = std::max(fit.step_deviation, fit.step_rmsle);
 }
 
 /// Relative least squares over the computing times, neither part negative; twice again without what is far
@@ -175,9 +286,13 @@ typename RefinedFitter<Backend>::Line RefinedFitter<Backend>::line_of_computing(
             sums.add(weight / (seconds * seconds), batch, seconds);
         }
         const auto [constant, slope] = sums.line();
+        if (!(constant + slope > 0)) break;  // no sample is near enough to the line before
         line = {constant, slope};
     }
-    return line;
+    if (line.constant + line.slope > 0) return line;
+    double log_seconds = 0;
+    for (const detail::RefinedRow& row : squares_.rows) log_seconds += row.log_compute;
+    return {std::exp(log_seconds / static_cast<double>(squares_.rows.size())), 0};
 }
 
 /// Computing from the line; synchronising at each of three overlaps from what the steps then say of it.

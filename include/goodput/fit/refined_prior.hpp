@@ -30,7 +30,10 @@
 #include <cstddef>
 #include <numbers>
 #include <span>
+#include <string>
+#include <string_view>
 
+#include "goodput/core/error.hpp"
 #include "goodput/fit/refined_parameters.hpp"
 
 namespace goodput {
@@ -62,6 +65,17 @@ struct RefinedPopulation {
     std::array<double, refined_parameters> jobs{1, 1, 0.15, 0.05, 1, 0.35, 0.5, 0.25, 0.25, 0.35, 1};
     /// Standard deviations of a job's GPU types around the job's mean.
     std::array<double, refined_parameters> types{1, 1, 0.15, 0.03, 1, 0.25, 0.5, 0.15, 0.15, 0.25, 0.5};
+
+    /// Refuses means that are not finite, and deviations that are not positive and finite
+    /// (std::invalid_argument naming `subject`).
+    void validate(std::string_view subject) const {
+        for (std::size_t i = 0; i < refined_parameters; ++i) {
+            const std::string of(refined_parameter_names[i]);
+            if (!std::isfinite(mean[i])) bad_input(subject, "mean of " + of, mean[i], "finite");
+            require_positive(subject, "deviation of jobs in " + of, jobs[i]);
+            require_positive(subject, "deviation of types in " + of, types[i]);
+        }
+    }
 
     /// The prior of a type on which nothing but `others` is known, `others[s]` holding the evidence of
     /// another type of the job.

@@ -23,11 +23,14 @@
 // What the samples leave open is taken from a prior, the rule of the released code of Pollux (OSDI'21) and
 // Sia (SOSP'23), and ThroughputFit::identified says so:
 //
-//     a single batch size                    alpha_c is half the mean computing time
+//     a single batch size                    alpha_c is half the (geometric) mean computing time
 //     never several nodes                    alpha_n, beta_n are 1.1 times alpha_r, beta_r
 //     never several replicas on one node     synchronising within a node is free: alpha_r = beta_r = 1e-8 s
 //     a single number of replicas            the beta of that block is 1e-8 s
 //     too few sorts of samples for gamma     gamma = 1: no overlap
+//
+// A result that is not to be trusted gives way to the previous fit or the prior (fit_status.hpp,
+// throughput_prior.hpp).
 //
 // Cost: O(samples) for each of typically 2 to 7 iterations. ThroughputFitter allocates only when it meets
 // more samples than ever before. A local minimum is not proven to be the global one.
@@ -48,7 +51,9 @@
 #include "goodput/fit/detail/pollux_residuals.hpp"
 #include "goodput/fit/detail/pollux_start.hpp"
 #include "goodput/fit/fit_status.hpp"
+#include "goodput/fit/throughput_prior.hpp"
 #include "goodput/model/pollux.hpp"
+#include "goodput/model/valid_model.hpp"
 
 namespace goodput {
 
@@ -58,9 +63,9 @@ inline constexpr std::array<std::string_view, 7> throughput_parameter_names{
 
 /// What a fit starts from, and how long it may take.
 struct FitOptions {
-    std::optional<PolluxThroughput> start{};  ///< a previous fit of this job, to start from
-    int max_iterations = 60;                  ///< of the minimisation, at each weighing of the samples
-    bool robust = true;                       ///< weigh stragglers down
+    std::optional<PolluxThroughput> start{};          ///< a previous fit of this job, to start from
+    int max_iterations = 60;                          ///< of all minimisations together, at most 2^20
+    bool robust = true;                               ///< weigh stragglers down
     std::string_view subject = "throughput samples";  ///< whom messages about bad samples name
 };
 
@@ -74,7 +79,7 @@ struct ThroughputFit {
     int samples = 0;           ///< number of measurements
     int stragglers = 0;        ///< samples weighted down
     int iterations = 0;        ///< of all minimisations together
-    FitStatus status = FitStatus::start_kept;  ///< how it ended
+    FitStatus status = FitStatus::prior_kept;  ///< how it ended
     /// Covariance of the parameters in their own units, the prior's uncertainty included.
     std::array<std::array<double, 7>, 7> covariance{};
     double step_deviation = 0;      ///< standard deviation of ln(step time) about the model
@@ -89,19 +94,26 @@ struct ThroughputFit {
 class ThroughputFitter {
 public:
     /// The parameters that explain `samples` of one job on one GPU type, in any order, duplicates welcome.
-    /// Refuses an empty set, bad samples and a start that is negative or not finite (std::invalid_argument).
-    template <class = void>
-    [[nodiscard]] ThroughputFit fit(std::span<const ThroughputSample> samples,
-                                    const FitOptions& options = {});
+    /// The model is always one that predicts; status says whether the samples or what was believed before
+    /// made it. Refuses an empty set, bad samples, a start that is no model (model/valid_model.hpp, and gamma
+    /// at most 10) and a negative limit of iterations (std::invalid_argument). `backend` minimises.
+    template <class Backend = detail::BoxBackend>
+    [[nodiscard]] ThroughputFit fit(std::span<const ThroughputSample> samples, const FitOptions& options = {},
+                                    const Backend& backend = {});
 
 private:
     void read(std::span<const ThroughputSample> samples, std::string_view subject);
-    template <class = void>
-    void solve(ThroughputFit& fit, const FitOptions& options);
+    template <class Backend>
+    void solve(ThroughputFit& fit, const FitOptions& options, const Backend& backend);
+    void read_errors(const PolluxThroughput& model);
     [[nodiscard]] int weigh_stragglers_down();
     template <class = void>
     void estimate_covariance(ThroughputFit& fit) const;
     void complete(ThroughputFit& fit) const;
+    void set_errors(ThroughputFit& fit) const;
+    [[nodiscard]] bool trustworthy(const ThroughputFit& fit, const PolluxThroughput& fallback) const;
+    template <class = void>
+    void fall_back(ThroughputFit& fit, const PolluxThroughput& fallback, FitStatus status);
 
     std::vector<detail::PolluxRow> rows_;
     std::vector<double> compute_errors_, step_errors_;  ///< of the last solve, by row, without a sign
@@ -126,6 +138,7 @@ inline void validate_start(const PolluxThroughput& start, std::string_view subje
         require_at_least(subject, std::string("start.").append(throughput_parameter_names[i]), values[i],
                          i == gamma_index ? 1 : 0);
     if (start.gamma > 10) bad_input(subject, "start.gamma", start.gamma, "at most 10");
+    if (!is_valid(start)) validate(start, std::string(subject) + ": start");
 }
 
 /// A previous fit, completed where the samples now tell what they left open then.
@@ -140,9 +153,11 @@ inline PolluxThroughput warm_start(const PolluxThroughput& previous, const Pollu
 
 }  // namespace detail
 
-template <class>
-ThroughputFit ThroughputFitter::fit(std::span<const ThroughputSample> samples, const FitOptions& options) {
+template <class Backend>
+ThroughputFit ThroughputFitter::fit(std::span<const ThroughputSample> samples, const FitOptions& options,
+                                    const Backend& backend) {
     if (options.start) detail::validate_start(*options.start, options.subject);
+    require_between(options.subject, "max_iterations", options.max_iterations, 0, 1 << 20);
     read(samples, options.subject);
     residuals_.held = detail::left_open(residuals_.rows);
 
@@ -155,16 +170,47 @@ ThroughputFit ThroughputFitter::fit(std::span<const ThroughputSample> samples, c
     for (std::size_t i = 0; i < 7; ++i) fit.identified[i] = !residuals_.held[i];
     fit.model = options.start ? detail::warm_start(*options.start, by_line, residuals_)
                               : detail::cold_start(residuals_, by_line);
-    solve(fit, options);
-    for (int again = 0; options.robust && again < 3; ++again) {
+    const PolluxThroughput prior = throughput_prior(samples), fallback = options.start ? fit.model : prior;
+    solve(fit, options, backend);
+    for (int again = 0; options.robust && again < 3 && is_fitted(fit.status); ++again) {
         const int stragglers = weigh_stragglers_down();
         if (stragglers == 0) break;
         fit.stragglers = stragglers;
-        solve(fit, options);
+        solve(fit, options, backend);
     }
     estimate_covariance(fit);
     complete(fit);
+    if (!trustworthy(fit, fallback))
+        fall_back(fit, options.start ? *options.start : prior,
+                  options.start ? FitStatus::start_kept : FitStatus::prior_kept);
     return fit;
+}
+
+/// Whether `fit` is a model, knows how sure it is, and explains the samples as they are weighed now no worse
+/// than what it may have to give way to.
+inline bool ThroughputFitter::trustworthy(const ThroughputFit& fit, const PolluxThroughput& fallback) const {
+    bool finite = std::isfinite(fit.step_deviation);
+    for (std::size_t i = 0; i < 7; ++i) {
+        for (const double covariance : fit.covariance[i]) finite = finite && std::isfinite(covariance);
+        finite = finite && fit.covariance[i][i] >= 0;
+    }
+    return finite && is_fitted(fit.status) && is_valid(fit.model) &&
+           detail::explains_as_well(residuals_.squares_of(fit.model), residuals_.squares_of(fallback));
+}
+
+/// Nothing is learnt: `fallback` with a prior's covariance, and its errors at samples that all count alike.
+template <class>
+void ThroughputFitter::fall_back(ThroughputFit& fit, const PolluxThroughput& fallback, FitStatus status) {
+    fit.model = fallback;
+    fit.status = status;
+    fit.stragglers = 0;
+    fit.identified.fill(false);
+    residuals_.held.fill(true);
+    normal_ = {};
+    for (detail::PolluxRow& row : rows_) row.weight_step = 1;
+    read_errors(fit.model);
+    estimate_covariance(fit);
+    set_errors(fit);
 }
 
 /// Samples in blocks by what synchronises: one replica, several on one node, several nodes.
@@ -174,11 +220,11 @@ inline void ThroughputFitter::read(std::span<const ThroughputSample> samples, st
         return sample.shape.gpus < 2 ? 0 : sample.shape.nodes < 2 ? 1 : 2;
     };
     std::array<std::size_t, 3> size{};
-    double seconds = 0, batches = 0;
+    double log_seconds = 0, batches = 0;
     for (const ThroughputSample& sample : samples) {
         validate(sample, subject);
         ++size[block_of(sample)];
-        seconds += sample.step_seconds - sample.sync_seconds;
+        log_seconds += std::log(sample.step_seconds - sample.sync_seconds);
         batches += sample.plan.atomic_batch;
     }
     rows_.resize(samples.size());
@@ -192,34 +238,43 @@ inline void ThroughputFitter::read(std::span<const ThroughputSample> samples, st
                                            .log_step = std::log(sample.step_seconds)};
     const std::span<const detail::PolluxRow> all(rows_);
     residuals_.rows = {all.first(size[0]), all.subspan(size[0], size[1]), all.last(size[2])};
-    const double mean = seconds / static_cast<double>(samples.size());
+    // The unit is the mean computing time, but a clock that went wrong must not set it.
+    const double count = static_cast<double>(samples.size()), most = 1e3 * std::exp(log_seconds / count);
+    double seconds = 0;
+    for (const ThroughputSample& sample : samples)
+        seconds += std::min(sample.step_seconds - sample.sync_seconds, most);
+    const double mean = seconds / count;
     residuals_.scale = {mean, seconds / batches, mean, mean, mean, mean};
 }
 
-template <class>
-void ThroughputFitter::solve(ThroughputFit& fit, const FitOptions& options) {
+template <class Backend>
+void ThroughputFitter::solve(ThroughputFit& fit, const FitOptions& options, const Backend& backend) {
     for (int again = 0; again < 3; ++again) {
         detail::Point<7> x = residuals_.coordinates(fit.model);
         const detail::LeastSquaresResult<7> found =
-            detail::minimise_squares<7>(residuals_, residuals_.box(fit.model), x,
-                                        {.max_iterations = options.max_iterations - fit.iterations,
-                                         .relative_tolerance = 1e-6,
-                                         .absolute_tolerance = 1e-18 * static_cast<double>(rows_.size())});
+            backend.template minimise<7>(residuals_, residuals_.box(fit.model), x,
+                                         {.max_iterations = options.max_iterations - fit.iterations,
+                                          .relative_tolerance = 1e-6,
+                                          .absolute_tolerance = 1e-18 * static_cast<double>(rows_.size())});
         fit.iterations += found.iterations;
         fit.status = detail::status_of(found.status);
         normal_ = found.normal;
-        if (fit.status == FitStatus::start_kept) break;
+        if (!is_fitted(fit.status)) break;
         fit.model = residuals_.natural(x);
         if (!detail::restart_synchronising(residuals_, fit.model)) break;
     }
+    read_errors(fit.model);
+}
+
+/// Of every row at `model`.
+inline void ThroughputFitter::read_errors(const PolluxThroughput& model) {
     compute_errors_.resize(rows_.size());
     step_errors_.resize(rows_.size());
     std::size_t next = 0;
-    residuals_.for_each_row(fit.model,
-                            [&](const detail::PolluxRow&, double error_compute, double error_step) {
-                                compute_errors_[next] = std::abs(error_compute);
-                                step_errors_[next++] = std::abs(error_step);
-                            });
+    residuals_.for_each_row(model, [&](const detail::PolluxRow&, double error_compute, double error_step) {
+        compute_errors_[next] = std::abs(error_compute);
+        step_errors_[next++] = std::abs(error_step);
+    });
 }
 
 /// Weighs samples outside six robust standard deviations by how far they are out, and returns their number.
@@ -268,6 +323,10 @@ inline void ThroughputFitter::complete(ThroughputFit& fit) const {
         fit.model.alpha_n = std::max(detail::free_seconds, 1.1 * fit.model.alpha_r);
         fit.model.beta_n = std::max(detail::free_seconds, 1.1 * fit.model.beta_r);
     }
+    set_errors(fit);
+}
+
+inline void ThroughputFitter::set_errors(ThroughputFit& fit) const {
     const auto mean_square = [&](const std::vector<double>& errors) {
         return std::inner_product(errors.begin(), errors.end(), errors.begin(), 0.0) / fit.samples;
     };

@@ -143,7 +143,7 @@ struct CostForm {
 };
 
 inline CostForm cost_form(const NoiseScaleEfficiency& efficiency) {
-    const GradientStatistics& gradient = efficiency.gradient;
+    const GradientStatistics gradient = in_range(efficiency.gradient);
     if (!(gradient.variance > 0) && !(gradient.squared_norm > 0)) return {};
     return {gradient.variance * efficiency.initial_batch, gradient.squared_norm,
             (gradient.variance + gradient.squared_norm) * efficiency.initial_batch};
@@ -169,6 +169,11 @@ void best_batch_plans(const Throughput& throughput, const Efficiency& efficiency
                   "the number of shapes, " + text_of(shapes.size()));
     if constexpr (detail::has_fast_search<Throughput, Efficiency>) {
         const detail::CostForm form = detail::cost_form(efficiency);
+        // The searches discard by comparing, and would discard nothing.
+        if (!std::isfinite(form.noise) || !std::isfinite(form.signal)) {
+            std::fill(best.begin(), best.end(), BestPlan{});
+            return;
+        }
         const typename detail::BatchSearch<Throughput>::type search(throughput, limits, form.noise,
                                                                     form.signal);
         search(shapes, [&](std::size_t i, const detail::CheapestPlan& cheapest) {

@@ -18,15 +18,32 @@
 //
 // and batches of two sizes tell them apart (fit/gradient_by_batch.hpp); see BatchDependentEfficiency.
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "goodput/core/sample.hpp"
 
 namespace goodput {
 
+namespace detail {
+
+/// The same statistics, in another unit if products with batch sizes would overflow or vanish in theirs: only
+/// their ratio matters.
+inline GradientStatistics in_range(GradientStatistics gradient) {
+    const double larger = std::max(gradient.variance, gradient.squared_norm);
+    if (!(larger > 0x1p400) && !(larger < 0x1p-400 && larger > 0)) return gradient;
+    if (!std::isfinite(larger)) return gradient;
+    const int exponent = std::ilogb(larger);
+    return {std::scalbn(gradient.squared_norm, -exponent), std::scalbn(gradient.variance, -exponent)};
+}
+
+}  // namespace detail
+
 /// Progress of one step at `scale` times the initial batch size (above 0), in steps at the initial batch
 /// size; `scale` where there are no statistics at all (both zero).
-[[nodiscard]] inline double gain(const GradientStatistics& gradient, double scale) {
+[[nodiscard]] inline double gain(const GradientStatistics& statistics, double scale) {
+    const GradientStatistics gradient = detail::in_range(statistics);
     const double denominator = gradient.variance + gradient.squared_norm * scale;
     return denominator > 0 ? (gradient.variance + gradient.squared_norm) * scale / denominator : scale;
 }
@@ -39,8 +56,9 @@ struct NoiseScaleEfficiency {
     /// Progress per example at `total_batch` relative to the initial batch size, from the form that stays
     /// defined where the squared norm is zero; 1 where there are no statistics at all (both zero).
     [[nodiscard]] double efficiency(double total_batch) const {
-        const double numerator = (gradient.variance + gradient.squared_norm) * initial_batch;
-        const double denominator = gradient.variance * initial_batch + gradient.squared_norm * total_batch;
+        const auto [squared_norm, variance] = detail::in_range(gradient);
+        const double numerator = (variance + squared_norm) * initial_batch;
+        const double denominator = variance * initial_batch + squared_norm * total_batch;
         return denominator > 0 ? numerator / denominator : 1;
     }
 

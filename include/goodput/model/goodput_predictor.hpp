@@ -15,8 +15,12 @@
 // That rule is for models of the published form, each fitted to its own type alone. Refined models are fitted
 // for all types of a job together (fit/job_fit.hpp), and answer for themselves on every type, measured or
 // not.
+//
+// A model from which nothing can be predicted (model/valid_model.hpp) has no options: their goodput is 0,
+// never negative, infinite or not a number. Whoever would rather know calls validate() first.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -30,6 +34,7 @@
 #include "goodput/model/job_model.hpp"
 #include "goodput/model/pipeline.hpp"
 #include "goodput/model/pollux.hpp"
+#include "goodput/model/valid_model.hpp"
 
 namespace goodput {
 
@@ -42,8 +47,12 @@ public:
         (*this)(job, model, options, job.gradient);
     }
     /// The same with other gradient statistics than the job's present ones: what it will be like later.
+    /// Refuses statistics that are negative or not finite (std::invalid_argument).
     void operator()(const Job& job, const JobModel& model, std::span<Option> options,
                     const std::optional<GradientStatistics>& gradient) {
+        if (gradient && !(std::isfinite(gradient->squared_norm) && gradient->squared_norm >= 0 &&
+                          std::isfinite(gradient->variance) && gradient->variance >= 0))
+            validate(*gradient, "job '" + job.name + "'");
         gradient_ = gradient;
         for (std::size_t first = 0; first < options.size();) {
             std::size_t last = first;
@@ -74,7 +83,7 @@ private:
     static double single_rate(const Job& job, const JobModel& model, std::size_t type) {
         if (job.types[type].reference_rate > 0) return job.types[type].reference_rate;
         const TypeModel* own = model_of(model, type);
-        if (!own) return 0;
+        if (!own || !is_valid(*own)) return 0;
         const double batch = job.types[type].max_atomic_batch;
         return batch / own->compute_seconds(batch);
     }
@@ -98,7 +107,9 @@ private:
             return;
         }
         const double rate = single_rate(job, model, type), source_rate = single_rate(job, model, source);
-        const double ratio = rate > 0 && source_rate > 0 ? rate / source_rate : 1;
+        const double quotient = rate > 0 && source_rate > 0 ? rate / source_rate : 1;
+        // Rates whose ratio is no number say nothing.
+        const double ratio = quotient > 0 && std::isfinite(quotient) ? quotient : 1;
         predict_with(job, *other, options, ratio, Knowledge::projected);
         if (own)
             for (std::size_t i = 0; i < options.size(); ++i)
@@ -133,6 +144,10 @@ private:
         shapes_.clear();
         for (const Option& option : options) shapes_.push_back(replica_shape(job, option));
         plans_.assign(options.size(), BestPlan{});
+        if (!is_valid(model)) {
+            write(options, 0, knowledge);
+            return;
+        }
         std::visit(
             [&](const auto& throughput) {
                 if (job.types[type].gpus_per_replica > 1) {
@@ -149,9 +164,16 @@ private:
                 }
             },
             model.throughput);
+        write(options, ratio, knowledge);
+    }
+
+    /// What plans_ holds, times `ratio`; no plan where that is no goodput.
+    void write(std::span<Option> options, double ratio, Knowledge knowledge) const {
         for (std::size_t i = 0; i < options.size(); ++i) {
-            options[i].plan = plans_[i].plan;
-            options[i].goodput = plans_[i].goodput * ratio;
+            const double goodput = plans_[i].goodput * ratio;
+            const bool some = goodput > 0 && std::isfinite(goodput);
+            options[i].plan = some ? plans_[i].plan : BatchPlan{};
+            options[i].goodput = some ? goodput : 0;
             options[i].knowledge = knowledge;
         }
     }
@@ -173,10 +195,10 @@ private:
                                   const BatchLimits& limits, BatchPlan running) {
         if (job.adaptivity != Adaptivity::batch || running.atomic_batch == 0)
             return fixed_batch_plan(pipeline, efficiency, shape, limits, fixed_total(job, shape, limits));
-        const auto total = running.total(shape.gpus);
+        // As a real number: a plan that was measured on a few replicas may be any number of times too large.
+        const double examples = 1.0 * shape.gpus * running.atomic_batch * (running.accumulation_steps + 1.0);
         const double seconds = pipeline.iteration_seconds(shape, running);
-        if (total > job.max_batch || !(seconds > 0)) return {};
-        const auto examples = static_cast<double>(total);
+        if (examples > job.max_batch || !(seconds > 0)) return {};
         return {running, examples / seconds * efficiency.efficiency(examples)};
     }
 

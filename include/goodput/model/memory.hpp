@@ -74,12 +74,13 @@ inline void validate(const GpuMemory& gpu) {
     const int most = std::min(model.most_atomic_batch, 1 << 30);
     if (model.bytes(1) > usable) return 0;
     if (model.bytes(most) <= usable) return most;
-    int batch = static_cast<int>(
-        std::clamp((usable - model.fixed_bytes) / model.bytes_per_example, 1.0, static_cast<double>(most)));
-    // The quotient may be one off by rounding; the sum decides.
-    while (batch > 1 && model.bytes(batch) > usable) --batch;
-    while (batch < most && model.bytes(batch + 1.0) <= usable) ++batch;
-    return batch;
+    // The sum decides, never a quotient: next to large fixed bytes that may be off by any number of batches.
+    int fits = 1, too_large = most;
+    while (too_large - fits > 1) {
+        const int middle = fits + (too_large - fits) / 2;
+        (model.bytes(middle) <= usable ? fits : too_large) = middle;
+    }
+    return fits;
 }
 
 /// Does a batch plan fit? Outcome::runs, or Outcome::impossible with a sentence that says what it would take,

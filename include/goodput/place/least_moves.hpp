@@ -86,11 +86,12 @@ public:
     /// A placer that tries that hard.
     explicit LeastMovesPlacer(PlacementOptions options) : options_(options) {}
 
-    /// Nodes for every request. Throws std::invalid_argument for a shape that cannot exist, an unknown GPU
-    /// type or node, a current placement that is not ascending or overfills a node together with the others,
-    /// a move cost that is not in [0, 1e9] s, and a pinned job whose allotment is not what it holds. A pool
-    /// that does not exist or is too small is not bad input: the job is unplaced as `impossible`.
-    PlacementResult place(const Cluster& cluster, std::span<const PlacementRequest> requests);
+    /// Nodes for every request; the result is valid until the next call. Throws std::invalid_argument for a
+    /// shape that cannot exist, an unknown GPU type or node, a current placement that is not ascending or
+    /// overfills a node together with the others, a move cost that is not in [0, 1e9] s, and a pinned job
+    /// whose allotment is not what it holds. A pool that does not exist or is too small is not bad input: the
+    /// job is unplaced as `impossible`.
+    const PlacementResult& place(const Cluster& cluster, std::span<const PlacementRequest> requests);
 
 private:
     void read(const Cluster& cluster, std::span<const PlacementRequest> requests);
@@ -99,6 +100,7 @@ private:
     [[nodiscard]] std::string reason(const detail::PoolItem& item) const;
 
     PlacementOptions options_{};
+    PlacementResult result_;
     std::vector<Pool> pools_;
     std::vector<std::vector<std::size_t>> jobs_of_pool_;
     detail::Holders holders_;
@@ -114,15 +116,15 @@ static_assert(Placer<LeastMovesPlacer>);
 
 // ---------------------------------------------------------------------------------------------------------
 
-inline PlacementResult LeastMovesPlacer::place(const Cluster& cluster,
-                                               std::span<const PlacementRequest> requests) {
+inline const PlacementResult& LeastMovesPlacer::place(const Cluster& cluster,
+                                                      std::span<const PlacementRequest> requests) {
     read(cluster, requests);
     state_.cluster = &cluster;
     state_.requests = requests;
     state_.search_work = options_.search_work;
     state_.cover_work = options_.cover_work;
-    PlacementResult result;
-    result.placements.resize(requests.size());
+    PlacementResult& result = result_;
+    result.start(requests.size());
     for (std::size_t job = 0; job < requests.size(); ++job) {
         const Allotment& a = requests[job].allotment;
         if (a.empty()) continue;
@@ -149,13 +151,8 @@ inline std::int64_t milliseconds(double seconds) { return std::llround(seconds *
 }  // namespace detail
 
 inline void LeastMovesPlacer::read(const Cluster& cluster, std::span<const PlacementRequest> requests) {
-    for (const Node& node : cluster.nodes) {
-        if (node.gpu_type >= cluster.gpu_types.size())
-            bad_input("node '" + node.name + "'", "gpu_type", node.gpu_type,
-                      "an index into the cluster's GPU types");
-        if (node.gpus < 1) bad_input("node '" + node.name + "'", "gpus", node.gpus, "at least 1");
-    }
-    pools_ = pools_of(cluster);
+    validate_nodes(cluster);
+    find_pools(cluster, pools_);
     if (jobs_of_pool_.size() < pools_.size()) jobs_of_pool_.resize(pools_.size());
     for (auto& jobs : jobs_of_pool_) jobs.clear();
     used_.assign(cluster.nodes.size(), 0);
@@ -249,8 +246,10 @@ inline void LeastMovesPlacer::place_pool(std::size_t pool, PlacementResult& resu
     bool most_proven = true;
     if (s.pack() != detail::Packing::found) {
         most_proven = admission_.choose(s);
-        if (s.pack() != detail::Packing::found)
-            result.move_cost_bound += static_cast<double>(moves_.choose(s) / weight_scale_) / 1000;
+        if (s.pack() != detail::Packing::found) {
+            const std::int64_t least = moves_.choose(s) / weight_scale_;  // whole milliseconds
+            result.move_cost_bound += static_cast<double>(least) / 1000;
+        }
     }
     // fill_up() needs the free GPUs as they are.
     const detail::SetAside aside = most_proven ? s.set_aside() : detail::SetAside{};

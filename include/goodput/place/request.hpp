@@ -45,6 +45,18 @@ struct PlacementResult {
     std::size_t whole_free_nodes = 0;    ///< nodes that nobody uses and that are not drained
     int largest_free_block = 0;          ///< most GPUs that are free on one node
 
+    /// Empties it for that many jobs; what their placements have allocated stays.
+    void start(std::size_t jobs) {
+        placements.resize(jobs);
+        for (Placement& placement : placements) placement.clear();
+        unplaced.clear();
+        moved.clear();
+        move_cost = move_cost_bound = 0;
+        fewest_unplaced_proven = true;
+        whole_free_nodes = 0;
+        largest_free_block = 0;
+    }
+
     /// Nothing better exists: neither fewer unplaced jobs nor, for the same jobs, cheaper moves.
     [[nodiscard]] bool proven() const { return fewest_unplaced_proven && move_cost <= move_cost_bound; }
 };

@@ -51,9 +51,10 @@ public:
     /// For when nodes came or went.
     void set_topology(Topology topology) { topology_ = std::move(topology); }
 
-    /// As the inner placer answers, with other nodes where that is cheaper. Throws std::invalid_argument for
-    /// a topology that is not one of this cluster and for what the inner placer refuses.
-    PlacementResult place(const Cluster& cluster, std::span<const PlacementRequest> requests);
+    /// As the inner placer answers, with other nodes where that is cheaper; valid until the next call. Throws
+    /// std::invalid_argument for a topology that is not one of this cluster and for what the inner placer
+    /// refuses.
+    const PlacementResult& place(const Cluster& cluster, std::span<const PlacementRequest> requests);
 
     /// Of the last place().
     [[nodiscard]] const Spread& spread() const { return spread_; }
@@ -78,7 +79,9 @@ private:
 
     Topology topology_;
     Inner inner_;
+    PlacementResult result_;
     Spread spread_;
+    std::vector<Pool> pools_;
     std::vector<int> free_;             // by node, beside the result's placements
     std::vector<std::size_t> roaming_;  // jobs that may get other nodes, those over most nodes first
     std::vector<std::size_t> nodes_;    // theirs and the free ones, domain by domain
@@ -92,16 +95,18 @@ static_assert(Placer<TopologyPlacer<>>);
 // ---------------------------------------------------------------------------------------------------------
 
 template <Placer Inner>
-PlacementResult TopologyPlacer<Inner>::place(const Cluster& cluster,
-                                             std::span<const PlacementRequest> requests) {
-    PlacementResult result = inner_.place(cluster, requests);
+const PlacementResult& TopologyPlacer<Inner>::place(const Cluster& cluster,
+                                                    std::span<const PlacementRequest> requests) {
+    PlacementResult& result = result_;
+    result = inner_.place(cluster, requests);
     validate(topology_, cluster);
     spread_ = {};
     if (topology_.levels.empty()) return result;
     free_ = free_gpus(cluster, result.placements);
     available_.assign(cluster.nodes.size(), 0);
     double below = 0;  // the costs less the bounds of all roaming jobs
-    for (const Pool& pool : pools_of(cluster)) {
+    find_pools(cluster, pools_);
+    for (const Pool& pool : pools_) {
         gather(cluster, pool, requests, result);
         if (roaming_.empty()) continue;
         improve(requests, result);

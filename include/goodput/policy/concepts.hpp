@@ -16,7 +16,9 @@
 //   optional<GradientStatistics> expected_gradient(job)   options are valued with these instead of the
 //                                                         present ones; the batch plan keeps to those
 
+#include <algorithm>
 #include <concepts>
+#include <limits>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -36,8 +38,10 @@ struct Round {
 
     /// What the job holds now; empty if it waits.
     [[nodiscard]] Allotment held_by(const Job& job) const { return allotment_of(job.placement, cluster); }
-    /// Seconds since the job was submitted.
-    [[nodiscard]] double age_of(const Job& job) const { return time_seconds - job.submitted_seconds; }
+    /// Seconds since the job was submitted; 0 if the clock was put back before that.
+    [[nodiscard]] double age_of(const Job& job) const {
+        return std::clamp(time_seconds - job.submitted_seconds, 0.0, std::numeric_limits<double>::max());
+    }
 };
 
 /// One job's options and where their values go.

@@ -22,7 +22,7 @@ enum class DecisionReason {
     priced_out,     ///< what it wanted costs more than what it got by more than it is worth more
     no_room,        ///< the prices are not against what it wanted, but the others leave too little
     within_gap,     ///< what it wanted would fit: the allotment is only proven to its gap, or not at all
-    keeps,          ///< it is restarting or not preemptible
+    keeps,          ///< it is restarting, not preemptible, or left alone
     not_placed,     ///< the allotment found no nodes
     worth_nothing,  ///< the policy values none of its options above 0
     no_batch_plan,  ///< no batch size respects its limits on any option
@@ -68,6 +68,7 @@ struct DecisionExplanation {
     bool best_at_prices = false;       ///< nothing else has a larger value - price; nor has going without
     bool on_drained = false;           ///< it stays on a drained node
     bool restarting = false;           ///< keeps: the reason; else it is not preemptible
+    bool left_alone = false;           ///< keeps: the reason, before others: the policy failed for it
     std::optional<SizeLimit> limit{};  ///< best_offered: why there was nothing larger in its pool
     /// What it wanted most: chosen means better than all its other options. In priced_out, no_room,
     /// within_gap.
@@ -155,6 +156,7 @@ inline std::string DecisionExplanation::report(const Cluster& cluster) const {
             return text + next + worth(*wanted) +
                    " and would fit beside the others: " + detail::proven_within(gap);
         case DecisionReason::keeps:
+            if (left_alone) return text + ": it keeps what it holds, as the policy failed for it";
             return text + ": it keeps what it holds, being " +
                    (restarting ? "in a restart" : "not preemptible");
         case DecisionReason::not_placed:

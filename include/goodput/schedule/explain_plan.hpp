@@ -83,6 +83,7 @@ public:
         if (problem_.must(j)) {
             answer.reason = DecisionReason::keeps;
             answer.restarting = job.restarting;
+            answer.left_alone = scheduler_.left_alone(j);
             return answer;
         }
         switch (found.reason) {
@@ -176,7 +177,10 @@ private:
             const std::vector<Row> rows{{snapshot_.jobs[j], changed, values}};
             const auto chosen = [&](double factor) {
                 changed[wanted].goodput = options[wanted].goodput * factor;
-                value_rows(policy, scheduler_.round_of(snapshot_), std::span<const Row>(rows));
+                const bool said = contained(
+                    [&] { value_rows(policy, scheduler_.round_of(snapshot_), std::span<const Row>(rows)); },
+                    [](const std::string&) {});
+                if (!said) return false;
                 double best = 0;
                 for (std::size_t k = 0; of_all && k < options.size(); ++k)
                     if (k != wanted && options[k].goodput > 0) best = std::max(best, values[k] - price(j, k));
@@ -228,8 +232,9 @@ private:
             if (shape.gpus > got.shape.gpus) next = std::min(next, shape.gpus);
         });
         if (next == std::numeric_limits<int>::max()) return std::nullopt;
-        const SizeLimit limit{next, snapshot_.jobs[j].max_gpus,
-                              scheduler_.most_gpus(snapshot_, j, got.gpu_type)};
+        SizeLimit limit{next, snapshot_.jobs[j].max_gpus, std::numeric_limits<int>::max()};
+        contained([&] { limit.most_by_policy = most_gpus(scheduler_.policy(), snapshot_, j, got.gpu_type); },
+                  [](const std::string&) {});
         return limit.by_job() || limit.by_policy() ? std::optional(limit) : std::nullopt;
     }
 

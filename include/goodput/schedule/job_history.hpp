@@ -8,6 +8,7 @@
 // (ThroughputFitter), or refined ones for all types of the job together (JobFitter).
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <span>
@@ -61,11 +62,14 @@ public:
         };
         average_in(known->step_seconds, sample.step_seconds);
         average_in(known->sync_seconds, sample.sync_seconds);
+        // Rounding may take the one past the other.
+        known->sync_seconds = std::min(known->sync_seconds, std::nextafter(known->step_seconds, 0.0));
     }
 
     /// Takes in what is known before the first run, for refined models: a declared rate counts as a
     /// measurement of one replica at its largest batch, and the initial batch is taken as one at which a GPU
-    /// is about half as fast as at its largest. Only the first call counts.
+    /// is about half as fast as at its largest. Rates that no step can have (validate(ThroughputSample)) are
+    /// left out. Only the first call counts.
     void begin(const Job& job) {
         if (begun()) return;
         reference_batch_ = job.initial_batch;
@@ -74,6 +78,7 @@ public:
             const TypeLimits& limits = job.types[t];
             if (!(limits.reference_rate > 0) || limits.max_atomic_batch == 0) continue;
             const double seconds = limits.max_atomic_batch / limits.reference_rate;
+            if (!(seconds >= least_step_seconds && seconds <= most_step_seconds)) continue;
             add(t, {{1, 1}, {limits.max_atomic_batch, 0}, seconds, 0}, job.name);
         }
     }
@@ -81,7 +86,8 @@ public:
     /// Whether begin() was called.
     [[nodiscard]] bool begun() const { return reference_batch_ > 0; }
 
-    /// Fits the models whose measurements changed, of the published form.
+    /// Fits the models whose measurements changed, of the published form. A fit that fails leaves the last
+    /// model, or the prior if there was none (FitStatus), and is tried again when the measurements change.
     template <class = void>
     void refit(ThroughputFitter& fitter, std::string_view subject) {
         tell_model();
@@ -92,8 +98,10 @@ public:
             FitOptions options;
             options.subject = subject;
             if (last && type.fitted) options.start = *last;
-            model_.types[t].throughput = fitter.fit(type.samples, options).model;
-            type.fitted = true;
+            const ThroughputFit fit = fitter.fit(type.samples, options);
+            model_.types[t].throughput = fit.model;
+            // The next fit starts from this one, unless it is only the prior.
+            type.fitted = fit.status != FitStatus::prior_kept;
             type.changed = false;
         }
     }

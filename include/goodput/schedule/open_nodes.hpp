@@ -32,18 +32,29 @@ class OpenNodes {
 public:
     /// Answers for these jobs, valid and on nodes that are not overfilled. O(nodes + nodes held).
     void find(const Cluster& cluster, std::span<const Job> jobs) {
-        pools_ = pools_of(cluster);
+        keeps_.clear();
+        for (const Job& job : jobs) keeps_.push_back(job.keeps_what_it_holds());
+        find_pools(cluster, pools_);
         used_pools_ = pools_;
-        hold(cluster, jobs);
+        find_kept(cluster, jobs);
         for (Pool& pool : pools_)
             std::erase_if(pool.nodes, [&](std::size_t node) { return cluster.nodes[node].drained; });
         for (Pool& pool : used_pools_)
             std::erase_if(pool.nodes, [&](std::size_t node) {
                 return cluster.nodes[node].drained && holders_[node].jobs == 0;
             });
-        kept_.clear();
-        for (const Job& job : jobs) kept_.push_back(keep(cluster, job));
     }
+
+    /// The job of that index keeps what it holds, as if it said so itself; find_kept() has to follow.
+    void keep(std::size_t job) { keeps_[job] = 1; }
+    /// Finds anew what keeping takes, after keep() and for the cluster and jobs of the last find().
+    void find_kept(const Cluster& cluster, std::span<const Job> jobs) {
+        hold(cluster, jobs);
+        kept_.clear();
+        for (std::size_t j = 0; j < jobs.size(); ++j) kept_.push_back(kept(cluster, jobs[j], keeps(j)));
+    }
+    /// The job of that index keeps what it holds this round.
+    [[nodiscard]] bool keeps(std::size_t job) const { return keeps_[job] != 0; }
 
     /// In the order of pools_of(cluster), without drained nodes; some may be without nodes.
     [[nodiscard]] std::span<const Pool> pools() const { return pools_; }
@@ -68,16 +79,16 @@ private:
 
     void hold(const Cluster& cluster, std::span<const Job> jobs) {
         holders_.assign(cluster.nodes.size(), {});
-        for (const Job& job : jobs)
-            for (const NodeShare& share : job.placement) {
+        for (std::size_t j = 0; j < jobs.size(); ++j)
+            for (const NodeShare& share : jobs[j].placement) {
                 Holders& holders = holders_[share.node];
                 ++holders.jobs;
-                holders.pinned_wide |= job.keeps_what_it_holds() && job.placement.size() > 1;
+                holders.pinned_wide |= keeps(j) && jobs[j].placement.size() > 1;
             }
     }
 
-    Kept keep(const Cluster& cluster, const Job& job) {
-        const bool pinned = job.keeps_what_it_holds(), wide = job.placement.size() > 1;
+    Kept kept(const Cluster& cluster, const Job& job, bool pinned) {
+        const bool wide = job.placement.size() > 1;
         Kept kept;
         bool stays = true;
         for (const NodeShare& share : job.placement) {
@@ -98,6 +109,7 @@ private:
     std::vector<Pool> pools_, used_pools_;
     std::vector<Holders> holders_;  // by node
     std::vector<Kept> kept_;        // by job
+    std::vector<char> keeps_;       // by job
 };
 
 }  // namespace goodput

@@ -14,11 +14,14 @@
 #include "goodput/allot/allot.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
+#include "goodput/model/valid_model.hpp"
 #include "goodput/place/concepts.hpp"
 #include "goodput/place/least_moves.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/concepts.hpp"
+#include "goodput/schedule/detail/offers.hpp"
+#include "goodput/schedule/detail/snapshot_check.hpp"
 #include "goodput/schedule/open_nodes.hpp"
 #include "goodput/schedule/options.hpp"
 #include "goodput/schedule/snapshot.hpp"
@@ -50,18 +53,19 @@ public:
     /// The plan for a snapshot; valid until the next call. Refuses bad input (std::invalid_argument naming
     /// job, field and value): see validate(Cluster), validate(Job); also two jobs of one name, nodes given to
     /// more jobs than they hold, models of more GPU types than the cluster's, a job that keeps what it holds
-    /// (not preemptible, or restarting) spread over several GPU types. `step(Step)` is called after each
-    /// step.
+    /// (not preemptible, or restarting) spread over several GPU types. What the policy or the predictor does
+    /// wrong costs the jobs concerned an option or the whole choice, but not the plan: Plan::faults.
+    /// `step(Step)` is called after each step.
     template <class AfterStep>
     const Plan& plan(const Snapshot& snapshot, AfterStep step) {
-        validate(snapshot.cluster);
-        check_jobs(snapshot);
+        check_(snapshot);
         open_.find(snapshot.cluster, snapshot.jobs);
-        const Round round = round_of(snapshot);
-        make_options(snapshot, round);
-        value_options(snapshot, round);
+        plan_.faults.clear();
+        offers_.make(snapshot, round_of(snapshot), policy_, predict_, open_, plan_.faults);
+        pose(snapshot);
         step(Step::value);
         allotted_ = solver_(problem_, options_);
+        check_allotted();
         step(Step::allot);
         take_over(snapshot);
         place(snapshot);
@@ -93,115 +97,31 @@ public:
     [[nodiscard]] Round round_of(const Snapshot& snapshot) const {
         return {snapshot.time_seconds, snapshot.cluster, open_.used_pools()};
     }
-    /// Most GPUs of a type that the policy offers a job this round.
-    [[nodiscard]] int most_gpus(const Snapshot& snapshot, std::size_t job, std::size_t gpu_type) const {
-        if constexpr (GrowthLimit<P>)
-            return static_cast<int>(policy_.most_gpus(snapshot.jobs[job], model_of(snapshot, job), gpu_type));
-        else
-            return std::numeric_limits<int>::max();
-    }
-
     /// The options and values that the last plan chose from, for the job of that index.
     [[nodiscard]] std::span<const Option> options_of(std::size_t job) const {
-        return {options_flat_.data() + first_[job], first_[job + 1] - first_[job]};
+        return offers_.options_of(job);
     }
-    /// As many as options_of(job).
-    [[nodiscard]] std::span<const double> values_of(std::size_t job) const {
-        return {values_.data() + first_[job], first_[job + 1] - first_[job]};
-    }
+    /// As many as options_of(job); finite.
+    [[nodiscard]] std::span<const double> values_of(std::size_t job) const { return offers_.values_of(job); }
+    /// In the last plan the job of that index was left alone, because the policy or the predictor failed for
+    /// it.
+    [[nodiscard]] bool left_alone(std::size_t job) const { return offers_.left_alone(job); }
 
 private:
-    void check_jobs(const Snapshot& snapshot) {
-        const std::vector<Job>& jobs = snapshot.jobs;
-        if (!std::isfinite(snapshot.time_seconds))
-            bad_input("snapshot", "time_s", snapshot.time_seconds, "finite");
-        if (!snapshot.models.empty() && snapshot.models.size() != jobs.size())
-            bad_input("snapshot", "number of models", snapshot.models.size(),
-                      "0 or the number of jobs, " + text_of(jobs.size()));
-        const std::size_t types = snapshot.cluster.gpu_types.size();
-        for (std::size_t j = 0; j < snapshot.models.size(); ++j)
-            if (snapshot.models[j].types.size() > types)
-                bad_input("job '" + jobs[j].name + "'", "GPU types in its model",
-                          snapshot.models[j].types.size(), "at most the cluster's " + text_of(types));
-        by_name_.clear();
-        held_gpus_.assign(snapshot.cluster.nodes.size(), 0);
-        for (const Job& job : jobs) {
-            validate(job, snapshot.cluster);
-            by_name_.push_back(&job);
-            for (const NodeShare& share : job.placement) {
-                const Node& node = snapshot.cluster.nodes[share.node];
-                int& held = held_gpus_[share.node];
-                if (share.gpus > node.gpus - held)
-                    bad_input("job '" + job.name + "'", "placement on node '" + node.name + "'", share.gpus,
-                              "at most the " + text_of(node.gpus - held) + " GPUs that jobs before it leave");
-                held += share.gpus;
-            }
-            if (job.keeps_what_it_holds() && allotment_of(job.placement, snapshot.cluster).empty())
-                bad_input("job '" + job.name + "'", "placement",
-                          std::string_view("over nodes of several GPU types or sizes"),
-                          "over nodes of one kind, as the job keeps it");
-        }
-        std::sort(by_name_.begin(), by_name_.end(),
-                  [](const Job* a, const Job* b) { return a->name < b->name; });
-        const auto twice = std::adjacent_find(by_name_.begin(), by_name_.end(),
-                                              [](const Job* a, const Job* b) { return a->name == b->name; });
-        if (twice != by_name_.end())
-            bad_input("job '" + (*twice)->name + "'", "name", std::string_view("given twice"),
-                      "a name of its own");
-    }
-
-    const JobModel& model_of(const Snapshot& snapshot, std::size_t job) const {
-        static const JobModel nothing_known;
-        return snapshot.models.empty() ? nothing_known : snapshot.models[job];
-    }
-
-    void make_options(const Snapshot& snapshot, const Round& round) {
-        options_flat_.clear();
-        first_.assign(1, 0);
-        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
-            const Job& job = snapshot.jobs[j];
-            const JobModel& model = model_of(snapshot, j);
-            const auto most_gpus = [&](std::size_t type) { return this->most_gpus(snapshot, j, type); };
-            if (job.keeps_what_it_holds()) {
-                options_flat_.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
-            } else {
-                append_options(job, pools(), most_gpus, options_flat_);
-                if (open_.may_stay_on_drained(j))
-                    insert_held(job, round.held_by(job), open_.used_pools(), most_gpus, first_.back(),
-                                options_flat_);
-            }
-            const std::span<Option> options = std::span<Option>(options_flat_).subspan(first_.back());
-            if constexpr (GradientForecast<P>)
-                predict_(job, model, options, policy_.expected_gradient(job));
-            else
-                predict_(job, model, options);
-            first_.push_back(options_flat_.size());
-        }
-    }
-
-    void value_options(const Snapshot& snapshot, const Round& round) {
-        values_.assign(options_flat_.size(), 0);
-        rows_.clear();
-        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
-            rows_.push_back({snapshot.jobs[j], options_of(j),
-                             std::span<double>(values_).subspan(first_[j], first_[j + 1] - first_[j])});
-        value_rows(policy_, round, std::span<const Row>(rows_));
+    /// The allotment problem: options without goodput are worth nothing, except what a job keeps.
+    void pose(const Snapshot& snapshot) {
         problem_.clear();
         problem_.capacity.clear();
         for (const Pool& pool : pools()) problem_.capacity.push_back(pool.gpus());
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
-            const bool must = snapshot.jobs[j].keeps_what_it_holds();
-            const Allotment held = round.held_by(snapshot.jobs[j]);
+            const bool must = open_.keeps(j);
+            const Allotment held = allotment_of(snapshot.jobs[j].placement, snapshot.cluster);
+            const std::span<const Option> options = options_of(j);
             problem_.add_job(must);
-            for (std::size_t k = first_[j]; k < first_[j + 1]; ++k) {
-                if (!std::isfinite(values_[k]))
-                    bad_input("job '" + snapshot.jobs[j].name + "'",
-                              "value of " + describe(snapshot.cluster, options_flat_[k].allotment),
-                              values_[k], "finite");
-                const bool offered = must || options_flat_[k].goodput > 0;
-                const Allotment& allotment = options_flat_[k].allotment;
+            for (std::size_t k = 0; k < options.size(); ++k) {
+                const Allotment& allotment = options[k].allotment;
                 const int gpus = allotment == held ? open_.gpus_to_keep(j) : allotment.occupied_gpus();
-                problem_.add_option(offered ? values_[k] : 0,
+                problem_.add_option(must || options[k].goodput > 0 ? values_of(j)[k] : 0,
                                     {Use{pool_of(allotment), static_cast<double>(gpus)}});
             }
         }
@@ -211,10 +131,40 @@ private:
         return static_cast<std::uint32_t>(find_pool(pools(), allotment.gpu_type, allotment.gpus_per_node));
     }
 
+    /// Refuses what no solver may answer (std::invalid_argument). One that found no allotment in time,
+    /// although there always is one, has all jobs wait that need not run.
+    void check_allotted() {
+        const std::size_t jobs = problem_.jobs();
+        if (allotted_.choice.size() != jobs)
+            bad_input("solver", "number of choices", allotted_.choice.size(),
+                      "that of jobs, " + text_of(jobs));
+        if (allotted_.prices.size() != pools().size())
+            bad_input("solver", "number of prices", allotted_.prices.size(),
+                      "that of capacities, " + text_of(pools().size()));
+        if (allotted_.status == AllotStatus::infeasible) {
+            if (allotted_.stopped == StopReason::proven)
+                bad_input("snapshot", "placements of jobs that keep what they hold",
+                          std::string_view("more GPUs than there are"), "within the cluster");
+            keep_only();
+        }
+        for (std::size_t j = 0; j < jobs; ++j)
+            if (allotted_.choice[j] != no_option && allotted_.choice[j] >= problem_.options_of(j))
+                bad_input("solver", "choice of job " + text_of(j), allotted_.choice[j], "one of its options");
+    }
+
+    void keep_only() {
+        allotted_.status = AllotStatus::feasible;
+        allotted_.objective = allotted_.bound = 0;
+        for (std::size_t j = 0; j < problem_.jobs(); ++j) {
+            allotted_.choice[j] = problem_.must(j) ? 0 : no_option;
+            double best = problem_.must(j) ? problem_.value(j, 0) : 0;
+            if (problem_.must(j)) allotted_.objective += best;
+            for (const double value : problem_.values(j)) best = std::max(best, value);
+            allotted_.bound += best;
+        }
+    }
+
     void take_over(const Snapshot& snapshot) {
-        if (allotted_.status == AllotStatus::infeasible)
-            bad_input("snapshot", "placements of jobs that keep what they hold",
-                      std::string_view("more GPUs than there are"), "within the cluster");
         plan_.objective = allotted_.objective;
         plan_.bound = allotted_.bound;
         plan_.status = allotted_.status;
@@ -224,46 +174,79 @@ private:
         plan_.decisions.resize(snapshot.jobs.size());
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             Decision& decision = plan_.decisions[j];
-            decision = {};
+            give_nothing(decision);
             if (const std::size_t choice = allotted_.choice[j]; choice != no_option) {
                 decision.option = options_of(j)[choice];
                 decision.value = values_of(j)[choice];
-                // Valued by what is to come, run by what is.
-                if constexpr (GradientForecast<P>)
-                    predict_(snapshot.jobs[j], model_of(snapshot, j), std::span<Option>(&decision.option, 1));
+                if constexpr (GradientForecast<P>) predict_by_present(snapshot, j, decision.option);
             } else {
-                decision.verdict = why_not(snapshot, j);
+                decision.verdict.outcome = say_why_not(snapshot, j, decision.verdict.reason);
             }
         }
     }
 
+    /// Valued by what is to come, run by what is.
+    void predict_by_present(const Snapshot& snapshot, std::size_t j, Option& option) {
+        Option now = option;
+        const bool said = detail::contained(
+            [&] { predict_(snapshot.jobs[j], detail::model_of(snapshot, j), std::span<Option>(&now, 1)); },
+            [](const std::string&) {});
+        if (said && std::isfinite(now.goodput)) option = now;
+    }
+
+    /// Keeps the memory of what it had.
+    static void give_nothing(Decision& decision) {
+        decision.option = {};
+        decision.value = 0;
+        decision.placement.clear();
+        decision.starts = false;
+        decision.verdict.outcome = Outcome::runs;
+        decision.verdict.reason.clear();
+    }
+
     void place(const Snapshot& snapshot) {
-        requests_.clear();
-        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+        const std::size_t jobs = snapshot.jobs.size();
+        if (requests_.size() < jobs) requests_.resize(jobs);
+        for (std::size_t j = 0; j < jobs; ++j) {
             const Job& job = snapshot.jobs[j];
-            requests_.push_back({plan_.decisions[j].option.allotment, job.placement, job.restart_cost_seconds,
-                                 job.keeps_what_it_holds()});
+            PlacementRequest& request = requests_[j];
+            request.allotment = plan_.decisions[j].option.allotment;
+            request.current = job.placement;
+            request.move_cost = std::min(job.restart_cost_seconds, longest_move_seconds);
+            request.pinned = open_.keeps(j);
         }
-        PlacementResult placed = placer_.place(snapshot.cluster, requests_);
+        const PlacementResult& placed =
+            placer_.place(snapshot.cluster, std::span<const PlacementRequest>(requests_.data(), jobs));
+        if (placed.placements.size() != jobs)
+            bad_input("placer", "number of placements", placed.placements.size(),
+                      "that of requests, " + text_of(jobs));
         plan_.move_cost_seconds = placed.move_cost;
-        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+        for (std::size_t j = 0; j < jobs; ++j) {
             Decision& decision = plan_.decisions[j];
-            decision.placement = std::move(placed.placements[j]);
+            decision.placement = placed.placements[j];
             decision.starts = !decision.placement.empty() && decision.placement != snapshot.jobs[j].placement;
         }
         for (const UnplacedJob& unplaced : placed.unplaced) {
             Decision& decision = plan_.decisions[unplaced.job];
             plan_.objective -= decision.value;
-            decision = {};
+            give_nothing(decision);
             decision.verdict = unplaced.why;
         }
     }
 
-    /// Why a job gets nothing: no option at all, or none worth its price.
-    [[nodiscard]] Verdict why_not(const Snapshot& snapshot, std::size_t j) const {
+    /// Why a job gets nothing: the policy failed for it, or there is no option at all, or none worth its
+    /// price.
+    Outcome say_why_not(const Snapshot& snapshot, std::size_t j, std::string& reason) const {
         const Job& job = snapshot.jobs[j];
         const std::span<const Option> options = options_of(j);
-        if (options.empty()) return {Outcome::impossible, why_no_option(job, snapshot.cluster, pools())};
+        if (left_alone(j)) {
+            reason = "the policy failed for it";
+            return Outcome::waits;
+        }
+        if (options.empty()) {
+            reason = why_no_option(job, snapshot.cluster, pools());
+            return Outcome::impossible;
+        }
         std::size_t best = options.size();
         double best_reduced = -std::numeric_limits<double>::infinity(), best_price = 0;
         for (std::size_t k = 0; k < options.size(); ++k) {
@@ -275,19 +258,32 @@ private:
             best_price = price;
             best = k;
         }
-        if (best == options.size())
-            return {Outcome::impossible, "no batch plan respects its limits on any option"};
-        const std::string what = describe(snapshot.cluster, options[best].allotment);
+        if (best == options.size()) {
+            reason = "no batch plan respects its limits on any option";
+            // A model that cannot be predicted from (model/valid_model.hpp) has no plans either.
+            detail::contained(
+                [&] { validate(detail::model_of(snapshot, j), "it", snapshot.cluster.gpu_types); },
+                [&](const std::string& what) { reason = "no model: " + what; });
+            return Outcome::impossible;
+        }
         const double value = values_of(j)[best];
-        if (value <= 0)
-            return {Outcome::waits, "the policy offers it nothing this round (" + what + " has value " +
-                                        rounded_text_of(value) + ")"};
-        if (best_reduced <= 0)
-            return {Outcome::waits, what + " would be worth " + rounded_text_of(value) + " to it, but " +
-                                        rounded_text_of(best_price) + " to others"};
-        return {Outcome::waits,
-                "its best option, " + what + ", does not fit beside those of others in this round"};
+        if (value <= 0) {
+            reason = "the policy offers it nothing this round (";
+            append_description(reason, snapshot.cluster, options[best].allotment);
+            reason.append(" has value ").append(rounded_text_of(value)).append(")");
+        } else if (best_reduced <= 0) {
+            append_description(reason, snapshot.cluster, options[best].allotment);
+            reason.append(" would be worth ").append(rounded_text_of(value));
+            reason.append(" to it, but ").append(rounded_text_of(best_price)).append(" to others");
+        } else {
+            reason = "its best option, ";
+            append_description(reason, snapshot.cluster, options[best].allotment);
+            reason.append(", does not fit beside those of others in this round");
+        }
+        return Outcome::waits;
     }
+
+    static constexpr double longest_move_seconds = 1e9;  // that placers take
 
     P policy_;
     AllotOptions options_;
@@ -297,13 +293,9 @@ private:
     AllotmentProblem problem_;
     AllotResult allotted_;
     OpenNodes open_;
-    std::vector<const Job*> by_name_;
-    std::vector<int> held_gpus_;  // by node
-    std::vector<Option> options_flat_;
-    std::vector<std::size_t> first_{0};
-    std::vector<double> values_;
-    std::vector<Row> rows_;
-    std::vector<PlacementRequest> requests_;
+    detail::SnapshotCheck check_;
+    detail::Offers offers_;
+    std::vector<PlacementRequest> requests_;  // of the jobs of this round, and of more that there were
     Plan plan_;
 };
 

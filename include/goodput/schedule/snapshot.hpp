@@ -43,9 +43,21 @@ struct PoolPrice {
     double price = 0;          ///< at least 0
 };
 
+/// Something that the policy or the predictor of a plan did wrong: it threw, or answered with NaN or
+/// infinity.
+struct PlanFault {
+    std::optional<std::size_t> job{};  ///< index of the job that it was asked about; none: of all jobs
+    Allotment allotment{};             ///< the option that is left out for it; empty: every option of the job
+    std::string what{};                ///< the exception's text, or the number
+
+    /// One line for a log.
+    [[nodiscard]] inline std::string report(const Snapshot& snapshot) const;
+};
+
 /// Who gets what, where, and how good that is.
 struct Plan {
     std::vector<Decision> decisions{};          ///< by job
+    std::vector<PlanFault> faults{};            ///< of the policy and the predictor; empty if all is well
     std::vector<PoolPrice> prices{};            ///< by pool, in the order of pools_of(cluster)
     double objective = 0;                       ///< sum of the values of what is given
     double bound = 0;                           ///< no plan is worth more
@@ -61,14 +73,28 @@ struct Plan {
         }
         return text_of(running) + " of " + text_of(decisions.size()) + " jobs run, " + text_of(starting) +
                " of them (re)start; value " + rounded_text_of(objective) + ", at most " +
-               rounded_text_of(bound) + " possible";
+               rounded_text_of(bound) + " possible" +
+               (faults.empty() ? "" : "; " + text_of(faults.size()) + " faults of the policy");
     }
 };
 
-/// An allotment in words: "8 A100 on 1 node".
+/// Appends an allotment in words: "8 A100 on 1 node".
+inline void append_description(std::string& text, const Cluster& cluster, const Allotment& allotment) {
+    text.append(text_of(allotment.shape.gpus)).append(" ").append(cluster.gpu_types[allotment.gpu_type]);
+    text.append(" on ").append(text_of(allotment.shape.nodes));
+    text.append(allotment.shape.nodes == 1 ? " node" : " nodes");
+}
+/// An allotment in words.
 [[nodiscard]] inline std::string describe(const Cluster& cluster, const Allotment& allotment) {
-    return text_of(allotment.shape.gpus) + " " + cluster.gpu_types[allotment.gpu_type] + " on " +
-           text_of(allotment.shape.nodes) + (allotment.shape.nodes == 1 ? " node" : " nodes");
+    std::string text;
+    append_description(text, cluster, allotment);
+    return text;
+}
+
+inline std::string PlanFault::report(const Snapshot& snapshot) const {
+    if (!job) return "all jobs: " + what;
+    const std::string subject = "job '" + snapshot.jobs[*job].name + "'";
+    return subject + (allotment.empty() ? "" : ", " + describe(snapshot.cluster, allotment)) + ": " + what;
 }
 
 /// The steps of a plan, for whoever times them.

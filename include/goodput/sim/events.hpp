@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -74,6 +75,11 @@ public:
         const std::size_t first = next_;
         while (next_ < happenings_.size() && happenings_[next_].time_seconds <= now) ++next_;
         return std::span<const Happening>(happenings_).subspan(first, next_ - first);
+    }
+    /// When the next thing happens; infinity if nothing does any more.
+    [[nodiscard]] double next_seconds() const {
+        return next_ < happenings_.size() ? happenings_[next_].time_seconds
+                                          : std::numeric_limits<double>::infinity();
     }
     /// Whether it strikes a job with that placement on cluster() at its second.
     [[nodiscard]] bool strikes(const Happening& happening, std::size_t job,
@@ -203,6 +209,7 @@ inline std::vector<std::size_t> Timeline::settle() {
     if (before == index_of_) return {};
     for (std::size_t i = 0; i < index_of_.size(); ++i) now_at[index_of_[i]] = i;
     std::vector<std::size_t> moved;
+    moved.reserve(before.size());
     for (const std::size_t node : before) moved.push_back(now_at[node]);
     return moved;
 }

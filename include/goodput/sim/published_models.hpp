@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -23,12 +22,14 @@
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/model/published_batch_grid.hpp"
+#include "goodput/model/valid_model.hpp"
 #include "goodput/schedule/job_history.hpp"
 
 namespace goodput {
 
 /// Fills in plan, goodput and knowledge of a job's options as the policy of Sia's public simulator does.
-/// Pipeline jobs and jobs with a fixed batch, which that replays otherwise, get GoodputPredictor's answers.
+/// Pipeline jobs, jobs with a fixed batch, which that replays otherwise, and models that are not of the
+/// published form get GoodputPredictor's answers.
 class PublishedPredictor {
 public:
     /// As GoodputPredictor, with models of the published form.
@@ -42,23 +43,29 @@ public:
         while (source < model.types.size() && model.types[source].most_replicas == 0) ++source;
         const bool pipeline = std::any_of(job.types.begin(), job.types.end(),
                                           [](const TypeLimits& type) { return type.gpus_per_replica > 1; });
-        if (source >= model.types.size() || pipeline || job.adaptivity != Adaptivity::batch || !gradient) {
+        const bool refined = std::any_of(model.types.begin(), model.types.end(), [](const TypeModel& type) {
+            return type.refined() || (type.most_replicas > 0 && !is_valid(type));
+        });
+        if (source >= model.types.size() || pipeline || refined || job.adaptivity != Adaptivity::batch ||
+            !gradient) {
             general_(job, model, options, gradient);
             return;
         }
-        int source_node = std::numeric_limits<int>::max();
+        int source_node = 0;
         for (const Option& option : options)
             if (option.allotment.gpu_type == source) source_node = option.allotment.gpus_per_node;
         for (Option& option : options) {
             const std::size_t type = option.allotment.gpu_type;
             const bool own = type < model.types.size() && model.types[type].most_replicas > 0;
             const int gpus = option.allotment.shape.gpus;
-            const Shape shape = own ? option.allotment.shape
-                                    : Shape{gpus / source_node + (gpus % source_node > 0 ? 1 : 0), gpus};
+            // On the nodes of the source; on one's own where that has none left.
+            const int node = source_node > 0 ? source_node : option.allotment.gpus_per_node;
+            const Shape shape =
+                own ? option.allotment.shape : Shape{gpus / node + (gpus % node > 0 ? 1 : 0), gpus};
             const std::size_t by = own ? type : source;
             const BestPlan best =
                 grid_.best_plan(std::get<PolluxThroughput>(model.types[by].throughput),
-                                NoiseScaleEfficiency{static_cast<double>(job.initial_batch), *job.gradient},
+                                NoiseScaleEfficiency{static_cast<double>(job.initial_batch), *gradient},
                                 shape, batch_limits(job, by));
             option.plan = best.plan;
             option.goodput = best.goodput;

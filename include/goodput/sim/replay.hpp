@@ -11,6 +11,7 @@
 // that they strike, and of no others.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -39,7 +40,10 @@ struct ReplayOptions {
     bool moves_restart =
         true;  ///< other nodes of the same shape cost a restart; Sia's public simulator has them free
     double last_second = 1e9;  ///< jobs that are not complete by then stay incomplete
-    AllotOptions allot{};      ///< gap and deadline of every allotment
+    /// After so many rounds in which no job ran, with no submission or event to come, the rest stays
+    /// incomplete.
+    std::size_t most_idle_rounds = 10'000;
+    AllotOptions allot{};  ///< gap and deadline of every allotment
     /// What happens on the way; in any order.
     std::vector<Event> events{};
     /// Seconds of training from one checkpoint to the next within an epoch; may be infinite.
@@ -48,10 +52,10 @@ struct ReplayOptions {
 
 /// Replays a trace (submissions in the order of their times) under a policy. `observe(time, snapshot,
 /// make_plan)` is called once a round and has to call make_plan() once, which returns the plan: the place for
-/// a clock or a progress bar. Refuses submissions out of order, unknown applications, events of unknown jobs
-/// and nodes and options that are not positive (std::invalid_argument); Scheduler::plan's exceptions pass
-/// through. The cluster lists every GPU type that nodes may be added of, those without nodes at the start,
-/// too.
+/// a clock or a progress bar. Refuses submissions out of order or of one name, unknown applications, events
+/// of unknown jobs and nodes and options that are not positive (std::invalid_argument); Scheduler::plan's
+/// exceptions pass through, while what the policy does wrong is counted. The cluster lists every GPU type
+/// that nodes may be added of, those without nodes at the start, too.
 template <class Modelling = SeparateModels, Policy P, class Observe>
 ReplayResult replay(const Cluster& cluster, std::span<const Application> applications,
                     std::span<const Submission> submissions, P policy, const ReplayOptions& options,
@@ -67,12 +71,19 @@ ReplayResult replay(const Cluster& cluster, std::span<const Application> applica
 
 namespace detail {
 
+/// Seconds; far more than what is lost where times of decades are added up.
+inline constexpr double shortest_interval = 1e-3;
+inline constexpr double longest_time = 1e12;
+
 inline void validate_replay(const Cluster& cluster, std::span<const Application> applications,
                             std::span<const Submission> submissions, const ReplayOptions& options) {
     validate(cluster);
-    require_positive("replay", "interval", options.interval_seconds);
+    require_at_least("replay", "interval", options.interval_seconds, shortest_interval);
+    if (options.interval_seconds > longest_time)
+        bad_input("replay", "interval", options.interval_seconds, "at most " + text_of(longest_time));
     require_between("replay", "most GPUs a job", options.most_gpus_per_job, 1,
                     std::numeric_limits<int>::max());
+    if (std::isnan(options.last_second)) bad_input("replay", "last second", options.last_second, "a number");
     if (!(options.checkpoint_seconds > 0))
         bad_input("replay", "seconds from checkpoint to checkpoint", options.checkpoint_seconds, "above 0");
     for (const Application& application : applications)
@@ -80,15 +91,19 @@ inline void validate_replay(const Cluster& cluster, std::span<const Application>
             bad_input("application '" + application.name + "'", "GPU types", application.types.size(),
                       "as many as the cluster's, " + text_of(cluster.gpu_types.size()));
     double last = 0;
+    std::vector<const std::string*> names;
     for (const Submission& submission : submissions) {
-        const std::string subject = "job '" + submission.name + "'";
+        const auto subject = [&] { return "job '" + submission.name + "'"; };
+        names.push_back(&submission.name);
         require_at_least(subject, "time", submission.time_seconds, last);
         last = submission.time_seconds;
+        if (last > longest_time) bad_input(subject(), "time", last, "at most " + text_of(longest_time));
         if (submission.application >= applications.size())
-            bad_input(subject, "application", submission.application, "one of those given");
+            bad_input(subject(), "application", submission.application, "one of those given");
         require_between(subject, "num_replicas", submission.gpus, 1, 1 << 20);
         require_between(subject, "batch_size", submission.batch, 1, 1 << 30);
     }
+    require_own_names("job", names);
 }
 
 /// The jobs' order: by time, then by name.
@@ -144,9 +159,14 @@ ReplayResult replay(const Cluster& cluster, std::span<const Application> applica
     Snapshot snapshot;
     snapshot.cluster = cluster;
     std::vector<std::size_t> active;
-    std::size_t submitted = 0;
+    std::size_t submitted = 0, idle_rounds = 0;
     double now = 0;
     while ((submitted < jobs.size() || !active.empty()) && now < options.last_second) {
+        const double next_submission = submitted < jobs.size() ? submissions[order[submitted]].time_seconds
+                                                               : std::numeric_limits<double>::infinity();
+        const double something = std::min({next_submission, timeline.next_seconds(), options.last_second});
+        if (active.empty() && something - now > 2 * options.interval_seconds)
+            now += (std::floor((something - now) / options.interval_seconds) - 1) * options.interval_seconds;
         const double begin = now;
         now += options.interval_seconds;
         const std::span<const detail::Happening> happenings = timeline.until(now);
@@ -204,8 +224,17 @@ ReplayResult replay(const Cluster& cluster, std::span<const Application> applica
                 jobs[active[i]].hold(decision.option.allotment, decision.placement, options.moves_restart);
                 recorder.set(active[i], decision.option.allotment, now, result.segments);
             }
+            result.faults += plan.faults.size();
+            if (result.first_fault.empty() && !plan.faults.empty())
+                result.first_fault = plan.faults.front().report(snapshot);
             return plan;
         });
+        const bool any_runs = std::any_of(active.begin(), active.end(),
+                                          [&](std::size_t index) { return !jobs[index].held().empty(); });
+        idle_rounds = any_runs ? 0 : idle_rounds + 1;
+        if (idle_rounds > options.most_idle_rounds && submitted == jobs.size() &&
+            std::isinf(timeline.next_seconds()))
+            break;
     }
     for (std::size_t index = 0; index < jobs.size(); ++index) {
         recorder.set(index, {}, now, result.segments);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "goodput/core/shape.hpp"
@@ -43,6 +44,8 @@ struct ReplayResult {
     std::vector<Capacity> capacity{};  ///< by time, from 0 on
     std::size_t rounds = 0;            ///< decisions with at least one active job
     double end_seconds = 0;            ///< of the last round
+    std::size_t faults = 0;     ///< of the policy, see Plan::faults; all of them cost somebody a choice
+    std::string first_fault{};  ///< in words; empty if there was none
 };
 
 }  // namespace goodput

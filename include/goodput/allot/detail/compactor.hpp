@@ -4,13 +4,15 @@
 // Makes the compact problem from the one given.
 //
 //  - Equal jobs become one group: a hash of a few of their numbers finds candidates, a comparison decides.
+//    Where that mistakes too many jobs for each other, the hash is of all their numbers.
 //  - Options are left out that exceed a capacity alone, and those dominated by another option of the same job
 //    that is worth as much and uses no more of anything.
 //  - Of a group's options those on its upper concave hull (where its options use one resource each) come
 //    first: no prices make any other the best, so that looking for prices need only look at them.
 //
 // O(options) where options use one resource each and come in order of resource and units, as they nearly
-// always do.
+// always do; O(options log options) otherwise. Late, what only helps is left out: the comparison of options
+// that use several resources.
 
 #include <algorithm>
 #include <bit>
@@ -22,6 +24,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/problem.hpp"
 
@@ -34,7 +37,7 @@ public:
     /// option left. `keep_too_large`: options that exceed a capacity alone stay (a linear relaxation may
     /// take a part of them).
     template <class Problem>
-    bool assign(const Problem& problem, CompactProblem& compact, bool keep_too_large) {
+    bool assign(const Problem& problem, CompactProblem& compact, bool keep_too_large, Clock& clock) {
         problem.validate_capacities();
         compact.capacity.assign(problem.capacity.begin(), problem.capacity.end());
         compact.tolerance.clear();
@@ -48,7 +51,7 @@ public:
         compact.must.clear();
         compact.single.clear();
         compact.magnitude = 0;
-        group_jobs(problem);
+        if (!group_jobs(problem, false)) group_jobs(problem, true);
         compact.reserve(problem.options() + representative_.size(), problem.uses().size());
         bool possible = true;
         for (std::size_t group = 0; group < representative_.size(); ++group) {
@@ -60,7 +63,7 @@ public:
             if (compact.single.back())
                 add_single(problem, job, compact);
             else
-                add_general(problem, job, compact);
+                add_general(problem, job, compact, clock);
             double largest = 0;
             for (std::size_t k = compact.first.back(); k < compact.count; ++k)
                 largest = std::max(largest, std::abs(compact.value[k]));
@@ -73,7 +76,7 @@ public:
             for (std::size_t r = 0; r < compact.resources(); ++r)
                 compact.tolerance[r] = capacity_tolerance(compact.capacity[r]);
         lay_out_copies(compact);
-        compact.granularity = common_granularity<typename Problem::value_type>(compact);
+        compact.granularity = common_granularity<typename Problem::value_type>(compact, clock);
         return possible;
     }
 
@@ -88,17 +91,25 @@ private:
     };
 
     /// Finds the groups of equal jobs: representative_ (its first job), counts_, and group_of_ by job.
+    /// `thorough`: by a hash of all numbers, else by one of a few, so that most jobs are read once, by
+    /// equal(); false if that finds unequal jobs too often.
     template <class Problem>
-    void group_jobs(const Problem& problem) {
+    bool group_jobs(const Problem& problem, bool thorough) {
         representative_.clear();
         counts_.clear();
         group_of_.resize(problem.jobs());
         const std::size_t size = std::bit_ceil(2 * problem.jobs() + 16);
         slots_.assign(size, none);
+        std::size_t mistakes = 0;
         for (std::size_t job = 0; job < problem.jobs(); ++job) {
-            std::size_t at = hash(problem, job) & (size - 1);
-            while (slots_[at] != none && !equal(problem, job, representative_[slots_[at]]))
-                at = (at + 1) & (size - 1);
+            std::size_t at = hash(problem, job, thorough) & (size - 1);
+            for (int look = 0; slots_[at] != none; ++look, at = (at + 1) & (size - 1)) {
+                if (equal(problem, job, representative_[slots_[at]])) break;
+                if (!thorough && ++mistakes > 2 * problem.jobs() + 64) return false;
+                if (look < most_looks) continue;
+                slots_[at] = none;  // equal jobs need not be found; the one that stood here is a group
+                break;
+            }
             if (slots_[at] == none) {
                 slots_[at] = static_cast<std::uint32_t>(representative_.size());
                 representative_.push_back(static_cast<std::uint32_t>(job));
@@ -107,21 +118,30 @@ private:
             group_of_[job] = slots_[at];
             ++counts_[slots_[at]];
         }
+        return true;
     }
 
-    /// Of a few numbers only, so that most jobs are read once, by equal().
     template <class Problem>
-    static std::size_t hash(const Problem& problem, std::size_t job) {
+    static std::size_t hash(const Problem& problem, std::size_t job, bool thorough) {
         std::uint64_t hash = problem.options_of(job) * 2 + (problem.must(job) ? 1 : 0);
         const auto mix = [&](double number) {
             hash = (hash ^ std::bit_cast<std::uint64_t>(number + 0.0)) * 0x9E3779B97F4A7C15u;
             hash ^= hash >> 29;
         };
         const auto values = problem.values(job);
+        const auto uses = problem.uses(job);
+        if (thorough) {
+            for (const auto value : values) mix(static_cast<double>(value));
+            for (const Use& use : uses) {
+                mix(use.units);
+                hash += use.resource;
+            }
+            return static_cast<std::size_t>(hash);
+        }
         if (!values.empty())
             for (const auto value : {values.front(), values[values.size() / 2], values.back()})
                 mix(static_cast<double>(value));
-        if (const auto uses = problem.uses(job); !uses.empty()) mix(uses.back().units);
+        if (!uses.empty()) mix(uses.back().units);
         return static_cast<std::size_t>(hash);
     }
 
@@ -181,11 +201,11 @@ private:
             }
             const auto [resource, units] = uses[offsets[k]];
             if (units > compact.capacity[resource] + compact.tolerance[resource]) continue;
-            candidates_[count] = {value, index, resource, units, 0, 1, false};
-            // Nearly always in this order already.
-            for (std::size_t i = count++; i > 0 && before(candidates_[i], candidates_[i - 1]); --i)
-                std::swap(candidates_[i], candidates_[i - 1]);
+            candidates_[count++] = {value, index, resource, units, 0, 1, false};
         }
+        const auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(count);
+        // Nearly always in this order already.
+        if (!std::is_sorted(candidates_.begin(), end, before)) std::sort(candidates_.begin(), end, before);
         const bool has_floor = !required || floor_option != none;
         if (has_floor) compact.append(floor, floor_option, {});
         std::size_t kept = 0;
@@ -241,7 +261,7 @@ private:
     /// A job with options that use several resources: pairs of options are compared, up to a length where
     /// pairs would cost more than they save.
     template <class Problem>
-    void add_general(const Problem& problem, std::size_t job, CompactProblem& compact) {
+    void add_general(const Problem& problem, std::size_t job, CompactProblem& compact, Clock& clock) {
         const bool required = problem.must(job);
         candidates_.clear();
         candidate_uses_.clear();
@@ -253,7 +273,9 @@ private:
             return a.value != b.value ? a.value > b.value : a.original + 1 < b.original + 1;
         });
         constexpr std::size_t most_compared = 64;
+        const std::size_t uses_a_candidate = 1 + candidate_uses_.size() / (1 + candidates_.size());
         for (std::size_t i = 0; i < candidates_.size(); ++i) {
+            if (clock.late(std::min(i, most_compared) * uses_a_candidate)) break;
             const std::size_t from = i > most_compared ? i - most_compared : 0;
             for (std::size_t j = from; j < i && !candidates_[i].left_out; ++j) {
                 if (candidates_[j].left_out) continue;
@@ -313,12 +335,14 @@ private:
     /// A number that every value is a multiple of: for whole numbers their greatest common divisor, else that
     /// of the values as decimal fractions of up to four digits (published policies round to two); 0: unknown.
     template <class Value>
-    static double common_granularity(const CompactProblem& compact) {
+    static double common_granularity(const CompactProblem& compact, Clock& clock) {
         constexpr double most_steps = std::is_integral_v<Value> ? 1 : 1e4;
         constexpr double to_integer = 0x1.8p52;  // added and taken away: rounds to the nearest integer
-        // All jobs together may be off by half of what round_down() forgives.
-        const double most_off = 5e-7 / (static_cast<double>(compact.jobs) + 1);
+        // All jobs together may be off by half of what round_down() forgives, and by what bounds may.
+        const double share = 1 / (static_cast<double>(compact.jobs) + 1);
         for (double steps = 1; steps <= most_steps; steps *= 10) {
+            if (clock.late(4 * compact.value.size())) return 0;
+            const double most_off = share * std::min(5e-7, 1e-12 * compact.magnitude * steps);
             std::int64_t divisor = 0;
             const auto is_multiple = [&](double v) {
                 const double scaled = v * steps;
@@ -333,6 +357,7 @@ private:
         return 0;
     }
 
+    static constexpr int most_looks = 64;
     std::vector<std::uint32_t> representative_, counts_, group_of_, slots_;
     std::vector<Candidate> candidates_;
     std::vector<Use> candidate_uses_;

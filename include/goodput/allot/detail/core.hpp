@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/relaxation.hpp"
 #include "goodput/allot/rules.hpp"
@@ -56,10 +57,10 @@ template <std::size_t Width>
 class Core {
 public:
     /// Collects what may be part of an allotment whose bound is above `threshold`; `set_aside_bound` is
-    /// raised to the largest bound of what may not.
+    /// raised to the largest bound of what may not. False: out of time.
     template <BranchingRule Branching, BoundingRule Bounding>
-    void build(const CompactProblem& problem, const Relaxation& relaxation, double threshold,
-               double& set_aside_bound, const Branching& branching, const Bounding& bounding) {
+    bool build(const CompactProblem& problem, const Relaxation& relaxation, double threshold,
+               double& set_aside_bound, const Branching& branching, const Bounding& bounding, Clock& clock) {
         resources_ = problem.resources();
         const std::span<const double> prices = relaxation.prices();
         bunches_.clear();
@@ -69,7 +70,11 @@ public:
         base_regret_ = 0;
         for (std::size_t group = 0; group < problem.groups(); ++group) {
             const std::uint32_t end = problem.first_copy[group + 1];
+            const std::size_t work =
+                problem.copies(group) +
+                4 * (problem.first_use[problem.first[group + 1]] - problem.first_use[problem.first[group]]);
             for (std::uint32_t copy = problem.first_copy[group]; copy < end;) {
+                if (clock.late(work)) return false;
                 std::uint32_t next = copy + 1;
                 while (next < end && base.choice[next] == base.choice[copy]) ++next;
                 add_bunch(problem, prices, static_cast<std::uint32_t>(group), copy, next - copy,
@@ -80,15 +85,15 @@ public:
         std::sort(bunches_.begin(), bunches_.end(), [](const Bunch& a, const Bunch& b) {
             return a.key != b.key ? a.key < b.key : a.first_copy < b.first_copy;
         });
-        lay_out_levels(problem, relaxation.bound(), set_aside_bound);
+        if (!lay_out_levels(problem, relaxation.bound(), set_aside_bound, clock)) return false;
         vectors_.assign(prices.begin(), prices.end());
         bounding(prices, vectors_);
         lay_out_vectors(problem, prices);
-        lay_out_what_remains(problem);
-        lay_out_granules();
+        if (!lay_out_what_remains(problem, clock) || !lay_out_granules(clock)) return false;
         usable_.resize(width());
         tolerance_.assign(width(), 0);
         std::copy(problem.tolerance.begin(), problem.tolerance.end(), tolerance_.begin());
+        return true;
     }
 
     [[nodiscard]] std::size_t width() const { return Width == dynamic_width ? resources_ : Width; }
@@ -105,6 +110,9 @@ public:
 
     /// Regret of the rounded relaxation itself: rounding, but for prices cut short by a deadline.
     [[nodiscard]] double base_regret() const { return base_regret_; }
+
+    /// Numbers that bound() and what comes with it read.
+    [[nodiscard]] std::size_t work_of_bound() const { return width() * (stride_ + 4); }
 
     /// The largest sum that a state can still reach after `level`: the least of the bounds at all price
     /// vectors, or the first few of them that are not above `threshold`. Of what the state leaves of a
@@ -197,7 +205,7 @@ private:
             std::gcd(static_cast<std::int64_t>(granule), static_cast<std::int64_t>(units)));
     }
 
-    void lay_out_levels(const CompactProblem& problem, double bound, double& set_aside_bound) {
+    bool lay_out_levels(const CompactProblem& problem, double bound, double& set_aside_bound, Clock& clock) {
         levels_.clear();
         moves_.clear();
         taken_.clear();
@@ -216,12 +224,14 @@ private:
                         set_aside_bound = std::max(set_aside_bound, bound + base_regret_ - n * regret);
                         break;
                     }
+                    if (clock.late(2 * width())) return false;
                     add_move(problem, bunch, option, regret, n);
                 }
                 levels_.back().end_move = static_cast<std::uint32_t>(moves_.size());
                 levels_.back().ends = !chain || ends;
             }
         }
+        return true;
     }
 
     void add_move(const CompactProblem& problem, const Bunch& bunch, std::uint32_t option, double regret,
@@ -248,7 +258,7 @@ private:
 
     /// By level, of what comes after it: still_ is what later bunches can raise the bounds by, chain_ the
     /// same of a copy that is left to this bunch's chain, least_left_ what both cannot give back.
-    void lay_out_what_remains(const CompactProblem& problem) {
+    bool lay_out_what_remains(const CompactProblem& problem, Clock& clock) {
         still_.resize(levels_.size() * stride_);
         chain_.resize(levels_.size() * stride_);
         least_left_.resize(levels_.size() * width());
@@ -260,6 +270,7 @@ private:
         for (std::size_t level = levels_.size(); level-- > 0;) {
             const Level& here = levels_[level];
             const double copies = bunches_[here.bunch].copies;
+            if (clock.late(4 * stride_ + (here.end_move - here.first_move) * work_of_bound())) return false;
             std::copy(later_.begin(), later_.end(), still_.data() + level * stride_);
             std::copy(gain_.begin(), gain_.end(), chain_.data() + level * stride_);
             for (std::size_t r = 0; r < width(); ++r)
@@ -272,6 +283,7 @@ private:
             std::fill(gain_.begin(), gain_.end(), 0.0);
             std::fill(back_.begin(), back_.end(), 0.0);
         }
+        return true;
     }
 
     [[nodiscard]] double usable_of(double left, std::size_t r, std::size_t level) const {
@@ -279,23 +291,26 @@ private:
         if (granule == 0) return left;
         if (std::isinf(granule)) return std::min(left, 0.0);
         const double quotient = (left + tolerance_[r]) / granule;
+        if (!(std::abs(quotient) < 0x1p53)) return left;
         const auto whole = static_cast<double>(static_cast<std::int64_t>(quotient));
         return std::min(left, (whole > quotient ? whole - 1 : whole) * granule);
     }
 
     /// By level and resource, the greatest common divisor of what later moves take; 0 where that is no whole
     /// number, infinite where no later move takes any.
-    void lay_out_granules() {
+    bool lay_out_granules(Clock& clock) {
         granules_.resize(levels_.size() * width());
         granule_.assign(width(), std::numeric_limits<double>::infinity());
         for (std::size_t level = levels_.size(); level-- > 0;) {
             std::copy(granule_.begin(), granule_.end(), granules_.data() + level * width());
+            if (clock.late((1 + levels_[level].end_move - levels_[level].first_move) * width())) return false;
             for (std::size_t m = levels_[level].first_move; m < levels_[level].end_move; ++m) {
                 if (moves_[m].copies > 1) continue;
                 for (std::size_t r = 0; r < width(); ++r)
                     granule_[r] = common_granule(granule_[r], taken(m)[r]);
             }
         }
+        return true;
     }
 
     void raise_gains(std::size_t move) {

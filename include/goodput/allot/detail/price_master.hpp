@@ -10,14 +10,19 @@
 //
 // whose multipliers are the prices at which the columns' upper envelope is least, with 0 <= price <= ceiling.
 // The primal simplex method with an explicit inverse: resources + 1 rows, a column added at a time, always
-// restarted from the last basis, so that a handful of pivots follows each evaluation.
+// restarted from the last basis, so that a handful of pivots follows each evaluation. Every pivot leaves a
+// mixture that a later one only improves, so that it may stop at any: late, or after as much work as a cold
+// start with a hundred resources takes (some 100 pivots for each of 1,000 columns).
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <span>
 #include <utility>
 #include <vector>
+
+#include "goodput/allot/detail/clock.hpp"
 
 namespace goodput::detail {
 
@@ -28,42 +33,61 @@ public:
                std::span<const double> usage) {
         resources_ = capacity.size();
         rows_ = resources_ + 1;
-        right_.assign(capacity.begin(), capacity.end());
+        unit_.clear();
+        right_.clear();
+        for (const double units : capacity) {
+            unit_.push_back(units > 0 ? std::ldexp(1.0, std::ilogb(units)) : 1);
+            right_.push_back(units / unit_.back());
+        }
         right_.push_back(1);
-        ceiling_.assign(ceiling.begin(), ceiling.end());
+        move_ceilings(ceiling);
         values_.clear();
         usage_.clear();
+        share_.clear();
+        work_ = 0;
         add_column(value, usage);
         basis_.assign(rows_, Variable{Kind::column, 0});
         inverse_.assign(rows_ * rows_, 0);
         for (std::size_t r = 0; r < resources_; ++r) {
-            const bool exceeds = usage[r] > capacity[r];
+            const double used = usage_[r] / share_[0];
+            const bool exceeds = used > right_[r];
             basis_[r] = {exceeds ? Kind::excess : Kind::slack, r};
             const double sign = exceeds ? -1 : 1;
             at(r, r) = sign;
-            at(r, resources_) = -sign * usage[r];
+            at(r, resources_) = -sign * used;
         }
-        at(resources_, resources_) = 1;
+        at(resources_, resources_) = 1 / share_[0];
         update_solution();
     }
 
     void reserve(std::size_t columns, std::size_t resources) {
         values_.reserve(columns);
+        share_.reserve(columns);
         usage_.reserve(columns * resources);
     }
 
     void add_column(double value, std::span<const double> usage) {
-        values_.push_back(value);
-        usage_.insert(usage_.end(), usage.begin(), usage.end());
+        double most = 0;
+        for (std::size_t r = 0; r < resources_; ++r) most = std::max(most, usage[r] / unit_[r]);
+        const double share = most > far_beyond ? std::ldexp(1.0, -std::ilogb(most)) : 1;
+        values_.push_back(value * share);
+        share_.push_back(share);
+        for (std::size_t r = 0; r < resources_; ++r) usage_.push_back(usage[r] / unit_[r] * share);
     }
 
     /// The basis stays feasible, because only the objective changes.
-    void move_ceilings(std::span<const double> ceiling) { ceiling_.assign(ceiling.begin(), ceiling.end()); }
+    void move_ceilings(std::span<const double> ceiling) {
+        ceiling_.resize(resources_);
+        for (std::size_t r = 0; r < resources_; ++r) ceiling_[r] = ceiling[r] * unit_[r];
+    }
 
-    /// Solves to optimality over the columns so far.
-    void solve() {
+    /// Solves to optimality over the columns so far, unless it is late or exhausted().
+    void solve(Clock& clock) {
         std::size_t degenerate = 0;
+        const std::size_t work_of_pivot = rows_ * (columns() + 3 * rows_);
         for (std::size_t pivot = 0; pivot < 200 * rows_ + 1000; ++pivot) {
+            if (exhausted() || clock.late(work_of_pivot)) break;
+            work_ += work_of_pivot;
             update_multipliers();
             const Variable entering = best_entering(degenerate > 4 * rows_);
             if (entering.kind == Kind::nothing) break;
@@ -77,13 +101,16 @@ public:
     }
 
     /// Solves again with an inverse computed anew, which takes the rounding of many pivots out of the answer.
-    void polish() {
-        solve();
+    void polish(Clock& clock) {
+        solve(clock);
+        if (exhausted() || clock.late(4 * rows_ * rows_ * rows_)) return;
         refactor();
-        solve();
+        solve(clock);
     }
+    /// Whether no further pivot is made.
+    [[nodiscard]] bool exhausted() const { return work_ >= most_work; }
 
-    [[nodiscard]] std::span<const double> prices() const { return {multipliers_.data(), resources_}; }
+    [[nodiscard]] std::span<const double> prices() const { return prices_; }
     /// Objective over the columns so far: a lower bound on the least of the dual function.
     [[nodiscard]] double objective() const {
         double sum = 0;
@@ -105,7 +132,7 @@ public:
     void for_each_weight(Visit visit) const {
         for (std::size_t row = 0; row < rows_; ++row)
             if (basis_[row].kind == Kind::column && solution_[row] > 0)
-                visit(basis_[row].index, solution_[row]);
+                visit(basis_[row].index, solution_[row] * share_[basis_[row].index]);
     }
 
     /// Calls visit(column) for the columns of the basis.
@@ -148,6 +175,8 @@ private:
             for (std::size_t column = 0; column < rows_; ++column)
                 multipliers_[column] += c * at(row, column);
         }
+        prices_.resize(resources_);
+        for (std::size_t r = 0; r < resources_; ++r) prices_[r] = multipliers_[r] / unit_[r];
     }
 
     void update_solution() {
@@ -163,14 +192,16 @@ private:
         Variable best;
         double largest = 0;
         const auto offer = [&](Kind kind, std::size_t index, double reduced, double scale) {
-            if (reduced <= 1e-13 * scale || (first && best.kind != Kind::nothing) || reduced <= largest)
+            if (reduced <= 1e-13 * scale + std::numeric_limits<double>::min() ||
+                (first && best.kind != Kind::nothing) || reduced <= largest)
                 return;
             largest = reduced;
             best = {kind, index};
         };
         const double constant = multipliers_[resources_];
         for (std::size_t i = 0; i < values_.size(); ++i) {
-            double reduced = values_[i] - constant, scale = std::abs(values_[i]) + std::abs(constant);
+            const double own = constant * share_[i];
+            double reduced = values_[i] - own, scale = std::abs(values_[i]) + std::abs(own);
             for (std::size_t r = 0; r < resources_; ++r)
                 reduced -= multipliers_[r] * usage_[i * resources_ + r];
             offer(Kind::column, i, reduced, scale);
@@ -191,7 +222,7 @@ private:
             if (entering.kind == Kind::column) {
                 for (std::size_t r = 0; r < resources_; ++r)
                     direction_[row] += at(row, r) * usage_[entering.index * resources_ + r];
-                direction_[row] += at(row, resources_);
+                direction_[row] += at(row, resources_) * share_[entering.index];
             } else {
                 direction_[row] =
                     entering.kind == Kind::slack ? at(row, entering.index) : -at(row, entering.index);
@@ -228,7 +259,7 @@ private:
             if (variable.kind == Kind::column) {
                 for (std::size_t r = 0; r < resources_; ++r)
                     cell(r, column) = usage_[variable.index * resources_ + r];
-                cell(resources_, column) = 1;
+                cell(resources_, column) = share_[variable.index];
             } else {
                 cell(variable.index, column) = variable.kind == Kind::slack ? 1 : -1;
             }
@@ -268,9 +299,16 @@ private:
         update_solution();
     }
 
-    std::size_t resources_ = 0, rows_ = 0;
-    std::vector<double> right_, ceiling_;
-    std::vector<double> values_, usage_;  // by column
+    static constexpr std::size_t most_work = std::size_t{1} << 30;
+    // A column that takes so many times a capacity is counted in parts that take it about once: the little of
+    // it that fits would be lost in rounding.
+    static constexpr double far_beyond = 1 << 20;
+    std::size_t resources_ = 0, rows_ = 0, work_ = 0;
+    // By resource: a power of two near its capacity, in which the program counts, so that what it takes for
+    // rounding does not depend on the caller's units.
+    std::vector<double> unit_;
+    std::vector<double> right_, ceiling_, prices_;
+    std::vector<double> values_, usage_, share_;  // by column
     std::vector<Variable> basis_;
     std::vector<double> inverse_, multipliers_, solution_, direction_, elimination_;
 };

@@ -13,6 +13,13 @@
 
 namespace goodput::detail {
 
+/// Room for `count` elements and, so that this is seldom called for, for up to `most`.
+template <class T>
+void make_room(std::vector<T>& vector, std::size_t count, std::size_t most) {
+    if (count > vector.capacity())
+        vector.reserve(std::max(count, std::min(most, 2 * vector.capacity() + 64)));
+}
+
 struct State {
     double value;               ///< of the allotment so far, all later bunches as in the rounded relaxation
     double bound;               ///< no allotment that comes of it is worth more
@@ -31,14 +38,22 @@ struct StateBlock {
         left.clear();
         states.clear();
     }
-    void reserve_as(const StateBlock& other) {
-        left.reserve(other.left.capacity());
-        states.reserve(other.states.capacity());
+    void reserve(std::size_t count, std::size_t width) {
+        left.reserve(count * width);
+        states.reserve(count);
+    }
+    /// Forgets all from `count` on.
+    void shrink(std::size_t count, std::size_t width) {
+        left.resize(count * width);
+        states.resize(count);
     }
     [[nodiscard]] const double* row(std::size_t i, std::size_t width) const {
         return left.data() + i * width;
     }
-    void append(const double* what_is_left, std::size_t width, const State& state) {
+    /// `most`: the block gets no room for more than so many.
+    void append(const double* what_is_left, std::size_t width, const State& state, std::size_t most) {
+        make_room(left, left.size() + width, most * width);
+        make_room(states, states.size() + 1, most);
         left.insert(left.end(), what_is_left, what_is_left + width);
         states.push_back(state);
     }
@@ -50,7 +65,10 @@ public:
     /// Forgets everything; room for about `expected` states, more on demand.
     void clear(std::size_t expected) {
         const std::size_t size = std::bit_ceil(2 * expected + 64);
-        if (slots_.size() < size) slots_.resize(size);
+        if (slots_.size() < size) {
+            slots_.clear();  // nothing of it is worth a copy
+            slots_.resize(size);
+        }
         mask_ = size - 1;
         std::fill(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(size), none);
     }
@@ -82,7 +100,7 @@ private:
     }
 
     void grow(std::size_t width, const StateBlock& block) {
-        clear(2 * block.size());
+        clear(block.size() + 1);
         for (std::size_t i = 0; i < block.size(); ++i)
             slot_of(block.row(i, width), width, block.states[i].copies_left, block) =
                 static_cast<std::uint32_t>(i);

@@ -33,10 +33,18 @@ inline double units_of(std::span<const Use> uses, std::size_t resource) {
 /// at.
 inline bool fits_beside(std::span<const Use> uses, std::span<const double> in_use,
                         std::span<const double> capacity, std::size_t ignored = no_option) {
+    // Of few uses the sums are had more quickly by looking at all again.
+    std::vector<double> sums;
+    if (uses.size() > 32) {
+        sums.assign(capacity.size(), 0);
+        for (const Use& use : uses) sums[use.resource] += use.units;
+    }
     for (const Use& use : uses) {
         const std::size_t r = use.resource;
         if (r == ignored || use.units == 0) continue;
-        if (in_use[r] + units_of(uses, r) > capacity[r] + capacity_tolerance(capacity[r])) return false;
+        const double units = sums.empty() ? units_of(uses, r) : sums[r];
+        if ((in_use.empty() ? 0 : in_use[r]) + units > capacity[r] + capacity_tolerance(capacity[r]))
+            return false;
     }
     return true;
 }
@@ -44,12 +52,7 @@ inline bool fits_beside(std::span<const Use> uses, std::span<const double> in_us
 /// Whether an option fits a cluster that is empty.
 inline bool fits_alone(std::span<const Use> uses, std::span<const double> capacity,
                        std::size_t ignored = no_option) {
-    for (const Use& use : uses) {
-        const std::size_t r = use.resource;
-        if (r == ignored || use.units == 0) continue;
-        if (units_of(uses, r) > capacity[r] + capacity_tolerance(capacity[r])) return false;
-    }
-    return true;
+    return fits_beside(uses, {}, capacity, ignored);
 }
 
 /// Refuses a result that is not this problem's, and one that is infeasible.

@@ -134,13 +134,15 @@ DenseSquaresResult TinySolverBackend::minimise(const Problem& problem, DenseVect
     DenseNormalEquations next;
     for (;;) {
         if (!normal.finite()) return result;
-        result.status = LeastSquaresStatus::converged;
         const double tolerance =
             std::max(options.relative_tolerance * normal.squares, options.absolute_tolerance);
         DenseMatrix factor = normal.hessian;
         Eigen::LLT<Eigen::Ref<DenseMatrix>> cholesky(factor);
         const DenseVector step = cholesky.solve(-normal.gradient);
         const double promised = -step.dot(normal.gradient);
+        // Rounding has made the matrix indefinite.
+        if (cholesky.info() != Eigen::Success || !std::isfinite(promised)) return result;
+        result.status = LeastSquaresStatus::converged;
         if (!(promised > tolerance)) return result;
         if (result.iterations >= options.max_iterations) {
             result.status = LeastSquaresStatus::iteration_limit;
@@ -154,11 +156,12 @@ DenseSquaresResult TinySolverBackend::minimise(const Problem& problem, DenseVect
         for (int halved = 0; halved < 3 && !moved_on; ++halved, part /= 2) {
             const DenseVector candidate = x + part * step;
             problem.linearise(candidate, next);
-            moved_on = normal.squares - next.squares > 0.2 * part * promised;
+            moved_on = normal.squares - next.squares > 0.2 * part * promised && next.finite();
             if (moved_on) x = candidate;
         }
         if (moved_on) {
             std::swap(normal, next);
+            result.status = LeastSquaresStatus::iteration_limit;
             continue;
         }
         const DenseVector unit = normal.hessian.diagonal().cwiseSqrt().cwiseInverse();
@@ -173,8 +176,12 @@ DenseSquaresResult TinySolverBackend::minimise(const Problem& problem, DenseVect
         const auto& summary = solver.Solve(residuals, &moved);
         result.iterations += summary.iterations;
         if (!moved.allFinite() || !(2 * summary.final_cost < normal.squares - tolerance)) return result;
-        x = moved.cwiseProduct(unit);
-        problem.linearise(x, normal);
+        const DenseVector candidate = moved.cwiseProduct(unit);
+        problem.linearise(candidate, next);
+        if (!next.finite()) return result;
+        x = candidate;
+        std::swap(normal, next);
+        result.status = LeastSquaresStatus::iteration_limit;
     }
 }
 

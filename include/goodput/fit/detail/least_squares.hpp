@@ -70,7 +70,7 @@ concept LeastSquaresProblem = requires(const Problem& problem, const Point<P>& x
 
 enum class LeastSquaresStatus {
     converged,
-    iteration_limit,  ///< the best point so far
+    iteration_limit,  ///< or no further point that can be evaluated; the best so far
     failed            ///< the start is left as it is: no finite sum of squares there
 };
 
@@ -119,7 +119,7 @@ Point<P> box_step(const NormalEquations<P>& normal, double damping, const Point<
         int blocking = -1;
         for (int i = 0; i < P; ++i) {
             if (fixed[static_cast<std::size_t>(i)]) continue;
-            const double bound = target[i] < low[i] ? low[i] : target[i] > high[i] ? high[i] : target[i];
+            const double bound = std::clamp(target[i], low[i], high[i]);
             if (bound == target[i]) continue;
             const double reach = std::max((bound - step[i]) / (target[i] - step[i]), 0.0);
             if (reach < part || blocking < 0) {
@@ -152,6 +152,14 @@ Point<P> box_step(const NormalEquations<P>& normal, double damping, const Point<
     }
     return step;
 }
+
+/// Minimises over a box as minimise_squares(): what a fit takes for a backend, so that tests can give it a
+/// worse one.
+struct BoxBackend {
+    template <int P, class Problem>
+    LeastSquaresResult<P> minimise(const Problem& problem, const Box<P>& box, Point<P>& x,
+                                   const LeastSquaresOptions& options) const;
+};
 
 /// The problem as TinySolver wants to see it: P + 1 residuals, constant beyond the box, of x / unit.
 template <class Problem, int P>
@@ -218,10 +226,19 @@ requires LeastSquaresProblem<Problem, P> LeastSquaresResult<P> minimise_squares(
     solver.options.cost_threshold = 0;
     solver.options.gradient_tolerance = 0;
     solver.options.parameter_tolerance = 1e-14;
+    Point<P> trusted = x;
     for (;;) {
-        const NormalEquations<P>& normal = result.normal = problem.linearise(x);
-        if (!std::isfinite(normal.squares) || !normal.gradient.allFinite() || !normal.hessian.allFinite())
+        NormalEquations<P> next_normal = problem.linearise(x);
+        if (!std::isfinite(next_normal.squares) || !next_normal.gradient.allFinite() ||
+            !next_normal.hessian.allFinite()) {
+            if (result.status == LeastSquaresStatus::failed) return result;
+            x = trusted;
+            result.squares = result.normal.squares;
+            result.status = LeastSquaresStatus::iteration_limit;
             return result;
+        }
+        trusted = x;
+        const NormalEquations<P>& normal = result.normal = next_normal;
         result.squares = normal.squares;
         result.status = LeastSquaresStatus::converged;
         const double tolerance =
@@ -270,6 +287,12 @@ requires LeastSquaresProblem<Problem, P> LeastSquaresResult<P> minimise_squares(
         else if (gain <= 0)
             return result;
     }
+}
+
+template <int P, class Problem>
+LeastSquaresResult<P> BoxBackend::minimise(const Problem& problem, const Box<P>& box, Point<P>& x,
+                                           const LeastSquaresOptions& options) const {
+    return minimise_squares<P>(problem, box, x, options);
 }
 
 }  // namespace goodput::detail

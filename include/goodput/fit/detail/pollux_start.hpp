@@ -95,18 +95,18 @@ inline std::array<bool, 7> left_open(const PolluxRows& rows) {
 /// The start's computing parameters; everything else at the published rule's "free", no overlap.
 inline PolluxThroughput computing_start(const PolluxRows& rows, bool half_is_constant) {
     LineSums sums;
-    double seconds = 0, batches = 0;
+    double log_seconds = 0, log_batches = 0;
     for (const std::span<const PolluxRow> block : {rows.single, rows.node, rows.network})
         for (const PolluxRow& row : block) {
             sums.add(1 / square(row.compute), row.batch, row.compute);
-            seconds += row.compute;
-            batches += row.batch;
+            log_seconds += row.log_compute;
+            log_batches += std::log(row.batch);
         }
     const double count = static_cast<double>(rows.single.size() + rows.node.size() + rows.network.size());
     PolluxThroughput model{0, 0, free_seconds, free_seconds, free_seconds, free_seconds, 1};
     if (half_is_constant) {
-        model.alpha_c = seconds / count / 2;
-        model.beta_c = model.alpha_c / (batches / count);
+        model.alpha_c = std::exp(log_seconds / count) / 2;
+        model.beta_c = model.alpha_c / std::exp(log_batches / count);
     } else {
         const auto [intercept, slope] = sums.line();
         model.alpha_c = intercept;

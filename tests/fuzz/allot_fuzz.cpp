@@ -1,0 +1,358 @@
+// Allotment problems, several in a row for a solver that is kept: every answer is an allotment, is worth what
+// it says, lies under its bound, and is the best one where that can be counted out. Its explanations fit it,
+// and where jobs that must run do not fit together, so does the conflict.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "goodput/allot/allot.hpp"
+#include "goodput/allot/conflict.hpp"
+#include "goodput/allot/explain.hpp"
+#include "support/allot_oracle.hpp"
+#include "support/allot_random.hpp"
+
+#include "fuzz/support/bytes.hpp"
+#include "fuzz/support/check.hpp"
+#include "fuzz/support/record_mutator.hpp"
+
+using namespace goodput;
+using fuzz::check;
+
+namespace {
+
+constexpr std::size_t most_problems = 3, most_jobs = 48, most_options = 256;
+constexpr double most_combinations = 1000;
+
+/// A problem and what is asked of it.
+struct Question {
+    AllotmentProblem problem;
+    AllotOptions options;
+};
+
+/// Records: the first says what the problems are like, each further one adds a job, an option, uses to the
+/// last option, or begins the next problem.
+class Decoder {
+public:
+    explicit Decoder(fuzz::Bytes bytes) : bytes_(bytes) {
+        fuzz::Bytes head = bytes_.record();
+        bytes_.let_in_hostile(head.integer(0, 3) == 3);
+        whole_units_ = head.integer(0, 3) != 3;
+        magnitude_ = std::pow(10, head.pick(std::array{0, 0, 0, 0, -2, 3, 9, -9, 18}));
+        must_ = head.integer(0, 3);
+    }
+
+    bool next(Question& question) {
+        if (bytes_.empty()) return false;
+        read_options(question.options);
+        AllotmentProblem& problem = question.problem;
+        problem = {};
+        for (double& units : capacity_) problem.capacity.push_back(units);
+        bool more = true;
+        while (more && !bytes_.empty() && problem.jobs() < most_jobs && problem.options() < most_options)
+            more = add(bytes_.record(), problem);
+        flush(problem);
+        return true;
+    }
+
+private:
+    void read_options(AllotOptions& options) {
+        fuzz::Bytes record = bytes_.record();
+        options.gap = record.pick(std::array{0.0, 1e-4, 0.0, 1e-2, 0.3});
+        options.warm_start = !record.flag();
+        options.most_states = record.pick(std::array<std::size_t, 4>{1 << 16, 1, 8, 64});
+        options.memory_states = record.pick(std::array<std::size_t, 6>{4096, 1, 2, 3, 64, 1024});
+        const std::size_t kind = record.index(32);
+        const std::size_t resources = kind < 31 ? 1 + kind % 4 : 24;
+        if (!record.flag()) capacity_.clear();  // else: as before, as far as they go
+        capacity_.resize(resources);
+        const double most = record.pick(std::array{16.0, 64.0, 4.0, 1000.0, 1e-3});
+        for (double& units : capacity_)
+            if (units == 0) units = std::round(1024 * most * record.integer(1, 7) / 4) / 1024;
+        if (record.flag()) capacity_[record.index(resources)] = record.number(0, most);
+    }
+
+    bool add(fuzz::Bytes record, AllotmentProblem& problem) {
+        switch (record.index(16)) {
+            case 0:
+            case 1:
+            case 2:
+                flush(problem);
+                problem.add_job(record.integer(0, 7) < must_);
+                break;
+            case 3: {  // the last job some times more
+                flush(problem);
+                if (problem.jobs() == 0) break;
+                const AllotmentProblem before = problem;
+                const std::size_t job = problem.jobs() - 1, copies = 1 + record.index(6);
+                for (std::size_t copy = 0; copy < copies; ++copy) support::add_copy(problem, before, job);
+                break;
+            }
+            case 4:  // further uses of the last option
+                for (int use = 0; use < 3; ++use) read_use(record);
+                break;
+            case 5:
+                return record.integer(0, 3) != 3;
+            default:
+                flush(problem);
+                if (problem.jobs() == 0) problem.add_job(record.integer(0, 7) < must_);
+                pending_ = true;
+                value_ = magnitude_ * record.number(-0.25, 4);
+                if (record.flag()) value_ = std::round(value_ * 100) / 100;
+                for (std::size_t use = 1 + record.index(4) / 3; use > 0; --use) read_use(record);
+        }
+        return true;
+    }
+
+    void read_use(fuzz::Bytes& record) {
+        const bool unknown = record.left() == 0 && uses_.empty();
+        const std::size_t resource = record.index(capacity_.size());
+        const double most = 0.6 * std::max(1.0, capacity_[resource]);
+        double units = record.number(0, std::isfinite(most) ? most : 10);
+        if (whole_units_) units = std::ceil(units);
+        if (!unknown) uses_.push_back({static_cast<std::uint32_t>(resource), units});
+    }
+
+    void flush(AllotmentProblem& problem) {
+        if (pending_) problem.add_option(value_, uses_);
+        pending_ = false;
+        uses_.clear();
+    }
+
+    fuzz::Bytes bytes_;
+    bool whole_units_ = true, pending_ = false;
+    double magnitude_ = 1, value_ = 0;
+    int must_ = 0;
+    std::vector<double> capacity_;
+    std::vector<Use> uses_;
+};
+
+/// What sums of values may differ by that are the same but for rounding; above 0 for the least of numbers.
+double rounding(double scale) { return 1e-9 * scale + 1e-300; }
+
+double combinations(const AllotmentProblem& problem) {
+    double product = 1;
+    for (std::size_t job = 0; job < problem.jobs(); ++job)
+        product *= static_cast<double>(problem.options_of(job) + 1);
+    return product;
+}
+
+/// Whether every option keeps well away from the edge of every capacity: neither the tolerance of the solver
+/// nor the rounding of sums decides what fits.
+bool units_are_plain(const AllotmentProblem& problem) {
+    const auto plain = [](double units) { return units == std::floor(units) && units < 1e6; };
+    bool all = true;
+    for (const double units : problem.capacity) all = all && plain(units * 1024);
+    for (const Use& use : problem.uses()) all = all && plain(use.units * 1024);
+    return all;
+}
+
+/// Whether no amount of units is more than 1e9 times another, and no worth more than 1e12 times: beyond that
+/// the mixture of the relaxation is only as exact as their sums are. Its bound is one in any case.
+bool amounts_are_alike(const AllotmentProblem& problem) {
+    double least = 1e300, most = 0, least_value = 1e300, most_value = 0;
+    const auto look = [](double amount, double& low, double& high) {
+        if (amount != 0) low = std::min(low, std::abs(amount));
+        high = std::max(high, std::abs(amount));
+    };
+    for (const double units : problem.capacity) look(units, least, most);
+    for (const Use& use : problem.uses()) look(use.units, least, most);
+    for (std::size_t job = 0; job < problem.jobs(); ++job)
+        for (const double value : problem.values(job)) look(value, least_value, most_value);
+    return most <= 1e9 * least && most_value <= 1e12 * least_value;
+}
+
+void check_prices(std::span<const double> prices, std::size_t resources) {
+    check(prices.size() == resources, "a price for each resource");
+    for (const double price : prices) check(std::isfinite(price) && price >= 0, "prices are numbers", price);
+}
+
+void check_report(const std::string& report) { check(!report.empty(), "a report says something"); }
+
+void check_relaxation(const AllotmentProblem& problem, const RelaxedAllotment& relaxed, double tolerance) {
+    check_prices(relaxed.prices, problem.capacity.size());
+    check(relaxed.choice.size() == problem.jobs(), "a mixture for each job");
+    check(relaxed.stopped != StopReason::deadline, "there was no deadline");
+    check((relaxed.status == AllotStatus::feasible) <= (relaxed.stopped != StopReason::proven),
+          "what is not cut off is solved");
+    if (relaxed.status == AllotStatus::infeasible) return;
+    std::vector<double> taken(problem.capacity.size());
+    double value = 0;
+    for (std::size_t job = 0; job < problem.jobs(); ++job) {
+        double sum = 0;
+        for (const Fraction& part : relaxed.choice[job]) {
+            check(part.option < problem.options_of(job), "an option that the job has");
+            check(part.fraction > 0 && part.fraction <= 1, "a share of a job", part.fraction);
+            sum += part.fraction;
+            value += part.fraction * problem.value(job, part.option);
+            for (const Use& use : problem.uses(job, part.option))
+                taken[use.resource] += part.fraction * use.units;
+        }
+        check(sum <= 1 + 1e-9, "shares of a job are one at most", sum);
+        if (problem.must(job) && amounts_are_alike(problem))
+            check(sum >= 1 - 1e-6, "who must run is served in full", sum);
+    }
+    const bool exact = amounts_are_alike(problem);
+    for (std::size_t r = 0; exact && r < taken.size(); ++r)
+        check(taken[r] <= 1e-9 + problem.capacity[r] * (1 + 1e-6), "the mixture fits", taken[r],
+              problem.capacity[r]);
+    check(std::abs(value - relaxed.objective) <= tolerance, "the mixture's worth", value, relaxed.objective);
+    check(relaxed.bound >= relaxed.objective, "bound >= objective", relaxed.bound, relaxed.objective);
+    if (exact && relaxed.status == AllotStatus::optimal)
+        check(relaxed.bound - relaxed.objective <= tolerance, "the relaxation is solved", relaxed.bound,
+              relaxed.objective);
+}
+
+void check_explanation(const AllotmentProblem& problem, const AllotResult& result, double tolerance) {
+    const Explanation explanation = explain(problem, result);
+    check(explanation.jobs.size() == problem.jobs(), "an explanation for each job");
+    for (std::size_t job = 0; job < problem.jobs(); ++job) {
+        const JobExplanation& why = explanation.jobs[job];
+        check_report(why.report());
+        check(why.job == job && why.got == result.choice[job], "it is about this job");
+        check(why.wanted == no_option || why.wanted < problem.options_of(job), "an option that the job has");
+        check(why.resource == no_resource || why.resource < problem.capacity.size(), "a resource");
+        check(std::isfinite(why.pays) && why.pays >= 0, "a price that is paid", why.pays);
+        const double got = why.got == no_option ? 0 : problem.value(job, why.got);
+        if (why.reason == JobReason::got_wanted)
+            check(got >= why.wanted_value, "it got what it wanted", got, why.wanted_value);
+        if (why.reason == JobReason::within_gap)
+            check(result.gap() >= why.wanted_value - got - tolerance, "what is within the gap", result.gap(),
+                  why.wanted_value - got);
+    }
+    check(explanation.resources.size() == problem.capacity.size(), "an explanation for each resource");
+    for (const ResourceExplanation& what : explanation.resources) {
+        check_report(what.report());
+        check(!std::isnan(what.worth_of_more) && !std::isnan(what.loss_of_fewer), "slopes are numbers");
+        check(what.worth_of_more <= what.price && what.price <= what.loss_of_fewer,
+              "a price between the two slopes", what.worth_of_more, what.loss_of_fewer);
+        check(what.least <= what.capacity && what.capacity <= what.most, "a range around the capacity",
+              what.least, what.most);
+        check(what.least >= 0 && !std::signbit(what.least), "a range of capacities", what.least);
+    }
+}
+
+/// The jobs of a conflict alone, all of which must run, but for one.
+AllotmentProblem only(const AllotmentProblem& problem, const std::vector<std::size_t>& jobs,
+                      std::size_t left_out) {
+    AllotmentProblem part;
+    part.capacity = problem.capacity;
+    for (const std::size_t job : jobs)
+        if (job != left_out) support::add_copy(part, problem, job);
+    return part;
+}
+
+void check_conflict(const AllotmentProblem& problem, const AllotOptions& options, bool countable,
+                    bool possible) {
+    const Conflict conflict = conflict_of(problem, options);
+    check_report(conflict.report());
+    check(std::is_sorted(conflict.jobs.begin(), conflict.jobs.end()), "jobs ascend");
+    for (const std::size_t job : conflict.jobs)
+        check(job < problem.jobs() && problem.must(job), "a conflict is between jobs that must run");
+    for (const std::size_t resource : conflict.resources)
+        check(resource < problem.capacity.size(), "a conflict is about resources");
+    if (!countable || !conflict.proven) return;
+    check(conflict.jobs.empty() == possible, "a conflict is where jobs do not fit",
+          static_cast<double>(conflict.jobs.size()), possible);
+    if (conflict.jobs.empty()) return;
+    support::BruteForce best_of;
+    check(std::isinf(best_of(only(problem, conflict.jobs, no_option))), "the jobs do not fit together");
+    if (!conflict.minimal) return;
+    for (const std::size_t job : conflict.jobs)
+        check(!std::isinf(best_of(only(problem, conflict.jobs, job))), "without one they fit",
+              static_cast<double>(job));
+}
+
+void check_answer(const AllotmentProblem& problem, const AllotOptions& options, const AllotResult& result) {
+    const double scale = support::scale_of(problem), tolerance = rounding(scale);
+    check_report(result.report());
+    check_prices(result.prices, problem.capacity.size());
+    check(result.choice.size() == problem.jobs(), "a choice for each job");
+    check(result.stopped != StopReason::deadline, "there was no deadline");
+    const bool feasible = result.status != AllotStatus::infeasible;
+    if (feasible) {
+        const double value = support::value_of(problem, result.choice);
+        check(std::abs(value - result.objective) <= rounding(scale), "the choice is allowed and worth that",
+              value, result.objective);
+        check(result.bound >= result.objective, "bound >= objective", result.bound, result.objective);
+        check(std::isfinite(result.bound), "the bound is a number", result.bound);
+        if (result.status == AllotStatus::optimal)
+            check(result.gap() <= options.gap * std::max(1.0, std::abs(result.bound)) + tolerance,
+                  "optimal is within the gap", result.gap(), options.gap);
+        // One of a resource takes some ten solutions of the relaxation.
+        if (problem.capacity.size() <= 4) check_explanation(problem, result, tolerance);
+    } else {
+        for (const std::size_t choice : result.choice)
+            check(choice == no_option, "infeasible: nobody has anything");
+    }
+    const bool countable = combinations(problem) <= most_combinations && units_are_plain(problem);
+    bool possible = feasible;
+    if (countable) {
+        const double best = support::BruteForce{}(problem);
+        possible = !std::isinf(best);
+        if (possible && feasible) {
+            check(result.bound >= best - tolerance, "nothing is above the bound", result.bound, best);
+            check(result.objective <= best + tolerance, "nothing is better than the best", result.objective,
+                  best);
+        }
+        if (!possible) check(!feasible, "what is impossible is infeasible");
+        if (possible && result.stopped == StopReason::proven)
+            check(feasible, "what is possible is not proven infeasible");
+    }
+    check_conflict(problem, options, countable, possible);
+}
+
+bool same(const AllotResult& a, const AllotResult& b) {
+    return a.choice == b.choice && a.status == b.status && a.objective == b.objective && a.bound == b.bound;
+}
+
+void ask(const Question& question, Allotter<>& kept) {
+    const AllotmentProblem& problem = question.problem;
+    AllotResult warm, cold;
+    const bool good = fuzz::accepted([&] { warm = kept(problem, question.options); });
+    check(good == fuzz::accepted([&] { problem.validate(); }), "what is refused is what validate() refuses");
+    check(good == fuzz::accepted([&] { cold = allot(problem, question.options); }), "whatever came before");
+    if (!good) return;
+    check_answer(problem, question.options, warm);
+    AllotOptions from_scratch = question.options;
+    from_scratch.warm_start = false;
+    check(same(cold, kept(problem, from_scratch)), "what came before does not matter without a warm start");
+    const double tolerance = rounding(support::scale_of(problem));
+    if (warm.status != AllotStatus::infeasible && cold.status != AllotStatus::infeasible)
+        check(warm.objective <= cold.bound + tolerance && cold.objective <= warm.bound + tolerance,
+              "each bound holds for the other", warm.objective, cold.bound);
+
+    // Whoever searches for longer finds nothing above a bound.
+    const AllotResult exact = allot(problem, {.gap = 0, .most_states = 1 << 14, .memory_states = 4096});
+    if (warm.status != AllotStatus::infeasible && exact.status != AllotStatus::infeasible) {
+        check(exact.objective <= warm.bound + tolerance, "nothing is above the bound", exact.objective,
+              warm.bound);
+        check(warm.objective <= exact.bound + tolerance, "nor above that one", warm.objective, exact.bound);
+    }
+    if (exact.stopped == StopReason::proven && warm.stopped == StopReason::proven)
+        check((exact.status == AllotStatus::infeasible) == (warm.status == AllotStatus::infeasible),
+              "what is proven impossible is so");
+
+    const RelaxedAllotment relaxed = kept.relax(problem, question.options);
+    check_relaxation(problem, relaxed, tolerance);
+    if (cold.status == AllotStatus::infeasible) return;
+    if (relaxed.stopped == StopReason::proven && amounts_are_alike(problem))
+        check(relaxed.status == AllotStatus::optimal, "what is possible in whole is possible in parts");
+    check(relaxed.status == AllotStatus::infeasible || relaxed.bound >= cold.objective - tolerance,
+          "the relaxation is no less", relaxed.bound, cold.objective);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    Decoder decoder(fuzz::Bytes(data, size));
+    Allotter<> kept;
+    Question question;
+    for (std::size_t n = 0; n < most_problems && decoder.next(question); ++n) ask(question, kept);
+    return 0;
+}

@@ -1,0 +1,131 @@
+#ifndef GOODPUT_TESTS_FUZZ_PROGRAM_CLAIMS_HPP
+#define GOODPUT_TESTS_FUZZ_PROGRAM_CLAIMS_HPP
+
+// What holds of every command that answers lines: one line of JSON for each, in order; a line that cannot be
+// used gets {"line": N, "error": "..."} in the program's own words, never a standard library's.
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace fuzz {
+
+using Json = nlohmann::ordered_json;
+
+[[noreturn]] inline void fail(std::string_view claim, const Json& line, const Json& answer) {
+    const auto text = [](const Json& json) {
+        return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    };
+    std::fprintf(stderr, "not so: %.*s\nline: %s\nanswer: %s\n", static_cast<int>(claim.size()), claim.data(),
+                 text(line).c_str(), text(answer).c_str());
+    std::abort();
+}
+
+/// A line that was answered, or refused.
+struct Exchange {
+    Json line{};
+    Json answer{};
+    std::string text{};
+    bool refused = false;
+
+    void check(bool holds, std::string_view claim) const {
+        if (!holds) fail(claim, line, answer);
+    }
+};
+
+inline std::vector<std::string> lines_of(const std::string& text) {
+    std::istringstream in(text);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+}
+
+/// Whether an error says what a container or a parser found, not what is wrong with the line.
+inline bool is_internal(std::string_view error) {
+    for (const std::string_view word : {"vector::", "basic_string", "map::at", "std::", "bad_", "array::at",
+                                        "deque::", "[json.exception", "Ceres", "boost", "stoi", "memory"})
+        if (error.find(word) != std::string_view::npos) return true;
+    return false;
+}
+
+/// What `run(in, out)` makes of the text.
+template <class Run>
+std::vector<Exchange> exchanges(const std::string& text, Run run) {
+    std::istringstream in(text);
+    std::ostringstream out;
+    const int status = run(in, out);
+    const std::vector<std::string> lines = lines_of(text), answers = lines_of(out.str());
+    if (lines.size() != answers.size()) fail("one answer a line", text, out.str());
+    std::vector<Exchange> exchanges;
+    int wanted = 0;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        Exchange& exchange = exchanges.emplace_back();
+        exchange.text = lines[i];
+        exchange.line = Json::parse(lines[i], nullptr, false);
+        exchange.answer = Json::parse(answers[i], nullptr, false);
+        exchange.check(exchange.answer.is_object(), "an answer is an object of JSON");
+        exchange.refused = exchange.answer.contains("error");
+        if (!exchange.refused) {
+            exchange.check(!exchange.line.is_discarded(), "what is no JSON is refused");
+            continue;
+        }
+        wanted = 1;
+        const Json& error = exchange.answer["error"];
+        exchange.check(exchange.answer.size() == 2 && exchange.answer.value("line", Json()) == i + 1,
+                       "a refusal has the line's number and an error");
+        exchange.check(error.is_string() && !error.get_ref<const std::string&>().empty(),
+                       "an error is a sentence");
+        // What the line itself says may be quoted.
+        exchange.check(!is_internal(error.get_ref<const std::string&>()) || is_internal(lines[i]),
+                       "an error is in the program's own words");
+    }
+    if (status != wanted) fail("the status is 1 where a line was refused, else 0", text, status);
+    return exchanges;
+}
+
+/// What a fuzz target returns: inputs of which nothing was answered are not worth keeping (-1).
+inline int verdict(const std::vector<Exchange>& exchanges) {
+    for (const Exchange& exchange : exchanges)
+        if (!exchange.refused) return 0;
+    return -1;
+}
+
+/// Fails where a number is null, as JSON writes what is not finite. `nullable`: fields that may be null.
+inline void check_no_null(const Exchange& exchange, const Json& value, std::string_view name,
+                          std::initializer_list<std::string_view> nullable) {
+    if (value.is_null()) {
+        bool allowed = false;
+        for (const std::string_view known : nullable) allowed = allowed || known == name;
+        exchange.check(allowed, "every number of an answer is finite");
+    } else if (value.is_object()) {
+        for (const auto& [key, field] : value.get_ref<const Json::object_t&>())
+            check_no_null(exchange, field, key, nullable);
+    } else if (value.is_array()) {
+        for (const Json& element : value) check_no_null(exchange, element, name, nullable);
+    }
+}
+
+/// The answer without what differs from run to run.
+inline Json untimed(Json answer) {
+    answer.erase("milliseconds");
+    return answer;
+}
+
+/// The lines that were answered, as an input of their own.
+inline std::string answered(const std::vector<Exchange>& exchanges) {
+    std::string text;
+    for (const Exchange& exchange : exchanges)
+        if (!exchange.refused) text += exchange.text + '\n';
+    return text;
+}
+
+}  // namespace fuzz
+
+#endif

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Do the tests notice deliberate errors?
+
+For each record of mutations.toml: copies include/ to a scratch folder, makes the one replacement there, compiles the
+test sources of the record's folder against it, one after the other, and runs them until one fails. `likely` names the
+source to begin with. Prints for each record whether it was caught and by which test case. Exits with 1 if one survives
+all the sources of its folder, if its text does not stand exactly once in its file (white space aside), or if what it
+makes does not compile; a source that fails without any mutation stops everything.
+
+    mutate.py [--only EXPRESSION] [--scratch FOLDER] [--compiler C++] [--timeout SECONDS] [--list]
+
+Tests of published data are left out: errors have to be seen without them. With ccache a run again costs little more
+than the tests' own time.
+"""
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+TESTS = ROOT / "tests"
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="Do the tests notice deliberate errors?")
+    parser.add_argument("--only", default="", help="records whose file and name match this regular expression")
+    parser.add_argument("--scratch", type=pathlib.Path, default=ROOT / "build" / "mutations")
+    parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--timeout", type=int, default=300, help="seconds that a test program may take")
+    parser.add_argument("--list", action="store_true", help="only check that every record still applies")
+    return parser.parse_args()
+
+
+def applied(text, record):
+    """The text with the record's replacement; None if what it looks for does not stand there exactly once."""
+    pattern = r"\s+".join(re.escape(word) for word in record["find"].split())
+    matches = list(re.finditer(pattern, text))
+    if len(matches) != 1:
+        return None
+    return text[: matches[0].start()] + record["replace"] + text[matches[0].end():]
+
+
+def sources_of(folder):
+    """The sources of the test program FOLDER_test: those that no program with a longer name takes."""
+    programs = re.findall(r"goodput_tests\((\w+)", (TESTS / "CMakeLists.txt").read_text())
+    sources = []
+    for source in sorted(TESTS.glob(f"{folder}_*test.cpp")):
+        of = max((p for p in programs if source.name.startswith(p + "_")), key=len)
+        if of == folder:
+            sources.append(source.stem)
+    return sources
+
+
+class Bench:
+    """Compiles and runs test sources against the headers in scratch/include."""
+
+    def __init__(self, options):
+        self.options = options
+        self.scratch = options.scratch.resolve()
+        self.include = self.scratch / "include"
+        self.sound = {}
+        packages = subprocess.run(["pkg-config", "--cflags-only-I", "eigen3"], capture_output=True, text=True)
+        system = [flag[2:] for flag in packages.stdout.split()] or ["/usr/include/eigen3"]
+        compiler = [options.compiler] if not shutil.which("ccache") else ["ccache", options.compiler]
+        self.compile = [*compiler, "-std=c++20", "-O1", "-DNDEBUG", "-w", f"-I{self.include}", f"-I{TESTS}",
+                        '-DGOODPUT_DATA_DIR="none"']
+        for folder in system:
+            self.compile += ["-isystem", folder]
+        self.scratch.mkdir(parents=True, exist_ok=True)
+        self.restore()
+        self.main = self.object_of("main")
+        if self.main is None:
+            sys.exit("tests/main.cpp does not compile")
+
+    def restore(self):
+        if self.include.exists():
+            shutil.rmtree(self.include)
+        shutil.copytree(ROOT / "include", self.include)
+
+    def object_of(self, stem):
+        result = self.scratch / f"{stem}.o"
+        done = subprocess.run([*self.compile, "-c", TESTS / f"{stem}.cpp", "-o", result], capture_output=True, text=True)
+        self.message = done.stderr
+        return result if done.returncode == 0 else None
+
+    def failure_of(self, stem):
+        """The first test case of a source that fails; "" if all pass, None if it does not compile."""
+        compiled = self.object_of(stem)
+        if compiled is None:
+            return None
+        program = self.scratch / "program"
+        subprocess.run([self.options.compiler, compiled, self.main, "-o", program], check=True)
+        command = [program, "--test-suite-exclude=data", "--abort-after=1", "--no-colors"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=self.options.timeout, errors="replace")
+        except subprocess.TimeoutExpired:
+            return f"(no end within {self.options.timeout} s)"
+        if done.returncode == 0:
+            return ""
+        named = re.search(r"^TEST CASE:\s*(.*(?:\n  \S.*)*)", done.stdout, re.MULTILINE)
+        return " ".join(named.group(1).split()) if named else f"(exit status {done.returncode})"
+
+    def require_sound(self, stem):
+        """Stops where the source fails without a mutation."""
+        if stem in self.sound:
+            return
+        self.restore()
+        failure = self.failure_of(stem)
+        if failure != "":
+            sys.exit(f"{stem} fails without any mutation: {failure if failure else self.message}")
+        self.sound[stem] = True
+
+
+def main():
+    options = arguments()
+    with open(HERE / "mutations.toml", "rb") as table:
+        records = tomllib.load(table)["mutation"]
+    records = [r for r in records if re.search(options.only, f"{r['file']}: {r['name']}")]
+    if not records:
+        sys.exit("no such record")
+    bad = []
+    texts = {}
+    for record in records:
+        path = ROOT / "include" / "goodput" / record["file"]
+        texts[record["name"]] = applied(path.read_text(), record) if path.exists() else None
+        if texts[record["name"]] is None:
+            bad.append(record["name"])
+            print(f"does not apply  {record['file']}: {record['name']}")
+    if options.list:
+        print(f"{len(records) - len(bad)} of {len(records)} records apply")
+        return 1 if bad else 0
+
+    bench = Bench(options)
+    caught = 0
+    for record in records:
+        if texts[record["name"]] is None:
+            continue
+        began = time.monotonic()
+        folder = record["file"].split("/")[0]
+        sources = sources_of(folder)
+        sources.sort(key=lambda stem: stem != record.get("likely"))
+        verdict = "SURVIVED"
+        for stem in sources:
+            bench.restore()
+            (bench.include / "goodput" / record["file"]).write_text(texts[record["name"]])
+            failure = bench.failure_of(stem)
+            if failure is None:
+                verdict = "DOES NOT COMPILE"
+                print("\n".join(line for line in bench.message.splitlines() if " error: " in line)[:1000])
+                break
+            if failure:
+                bench.require_sound(stem)
+                verdict = f"caught by {stem}: {failure}"
+                caught += 1
+                break
+        else:
+            bad.append(record["name"])
+        if verdict == "DOES NOT COMPILE":
+            bad.append(record["name"])
+        print(f"{record['file']}: {record['name']}\n    {verdict} ({time.monotonic() - began:.0f} s)", flush=True)
+    print(f"{caught} of {len(records)} caught" + "".join(f"\nnot caught: {name}" for name in bad))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+// What the predictor makes of refined models, of pipelines, and of models with more break points than most
+// have.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "goodput/model/batch_plan.hpp"
+#include "goodput/model/efficiency.hpp"
+#include "goodput/model/goodput_predictor.hpp"
+#include "goodput/model/refined.hpp"
+#include "support/random.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace goodput;
+
+namespace {
+
+Job elastic_job() {
+    Job job;
+    job.name = "job";
+    job.max_gpus = 16;
+    job.initial_batch = 32;
+    job.max_batch = 1024;
+    job.types = {{.max_atomic_batch = 128}};
+    job.gradient = GradientStatistics{1, 30};
+    return job;
+}
+
+std::vector<Option> options_of(const std::vector<Shape>& shapes) {
+    std::vector<Option> options;
+    for (const Shape shape : shapes) options.push_back({.allotment = {0, 8, shape}});
+    return options;
+}
+
+const std::vector<Shape> few_shapes{{1, 1}, {1, 2}, {1, 8}, {2, 16}};
+
+RefinedThroughput some_refined() {
+    RefinedThroughput model{.alpha_c = 0.02, .beta_c = 0.001};
+    model.batches = {{16, 1.2}, {64, 1}};
+    model.node_seconds = 0.01;
+    model.network_seconds = 0.05;
+    model.gamma = 2;
+    return model;
+}
+
+}  // namespace
+
+TEST_CASE("a refined model speaks for itself: measured as far as replicas were, projected beyond") {
+    const Job job = elastic_job();
+    GoodputPredictor predictor;
+    for (const int most_replicas : {0, 1, 4}) {
+        const TypeModel model{some_refined(), most_replicas, true, {}};
+        std::vector<Option> options = options_of(few_shapes);
+        predictor(job, {{model}}, options);
+        for (const Option& option : options) {
+            const BestPlan best = best_batch_plan(some_refined(), NoiseScaleEfficiency{32, *job.gradient},
+                                                  option.allotment.shape, batch_limits(job, 0));
+            CHECK(option.plan == best.plan);
+            CHECK(option.goodput == doctest::Approx(best.goodput));
+            const bool measured =
+                most_replicas > 1 || (most_replicas == 1 && option.allotment.shape.gpus == 1);
+            CHECK(option.knowledge == (measured ? Knowledge::measured : Knowledge::projected));
+        }
+    }
+}
+
+TEST_CASE("a pipeline keeps the plan that it runs; where that is too large a batch it has none") {
+    Job job = elastic_job();
+    job.types[0].gpus_per_replica = 2;
+    const BatchPlan running{16, 3};
+    const TypeModel model{PolluxThroughput{0.02, 0.001, 0.1, 0, 0.05, 0, 1}, 4, true, running};
+    std::vector<Option> options = options_of({{1, 2}, {1, 8}, {2, 16}, {8, 64}});
+    GoodputPredictor predictor;
+    predictor(job, {{model}}, options);
+    for (const Option& option : options) {
+        const int replicas = option.allotment.shape.gpus / 2;
+        const bool legal = running.total(replicas) <= job.max_batch;
+        CHECK(option.plan == (legal ? running : BatchPlan{}));
+        CHECK((option.goodput > 0) == legal);
+    }
+    CHECK(options.back().goodput == 0);
+}
+
+TEST_CASE("with many break points the best plan is still the best of all plans") {
+    support::Random random(61);
+    for (int round = 0; round < 40; ++round) {
+        RefinedThroughput model = some_refined();
+        model.batches.clear();
+        for (int batch = 2; batch <= 120; batch += random.integer(1, 2))
+            model.batches.push_back({static_cast<double>(batch), std::exp(random.between(-0.2, 0.2))});
+        REQUIRE(model.batches.size() > 50);
+        const NoiseScaleEfficiency efficiency{32, {1, random.between(1, 300)}};
+        const BatchLimits limits{32, 256, 1, 128, false};
+        for (const Shape shape : few_shapes) {
+            double most = 0;
+            for (int atomic = 1; atomic <= limits.max_atomic_batch; ++atomic)
+                for (int steps = 0;; ++steps) {
+                    const BatchPlan plan{atomic, steps};
+                    const auto total = static_cast<double>(plan.total(shape.gpus));
+                    if (total > limits.max_batch) break;
+                    if (total < limits.initial_batch) continue;
+                    most = std::max(
+                        most, total / model.iteration_seconds(shape, plan) * efficiency.efficiency(total));
+                }
+            const BestPlan best = best_batch_plan(model, efficiency, shape, limits);
+            CAPTURE(round);
+            REQUIRE(best.goodput == doctest::Approx(most).epsilon(1e-12));
+        }
+    }
+}

@@ -1,0 +1,172 @@
+// Where searches are cut short: what comes out is still valid, and what it says of itself still true.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "goodput/place/fragmentation.hpp"
+#include "goodput/place/least_moves.hpp"
+#include "support/place_random.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace goodput;
+
+namespace {
+
+using LimitsRandom = support::place::Random;
+
+/// Every placement has its allotment's shape on nodes of its pool, nobody overfills a node, and the moves
+/// cost what is said, at least the bound.
+void require_consistent(const Cluster& cluster, const std::vector<PlacementRequest>& requests,
+                        const PlacementResult& result) {
+    (void)free_gpus(cluster, result.placements);  // refuses nodes that are overfilled
+    double cost = 0;
+    for (std::size_t job = 0; job < requests.size(); ++job)
+        if (!result.placements[job].empty())
+            REQUIRE(allotment_of(result.placements[job], cluster) == requests[job].allotment);
+    for (const std::size_t job : result.moved) cost += requests[job].move_cost;
+    REQUIRE(result.move_cost == doctest::Approx(cost));
+    REQUIRE(result.move_cost_bound <= result.move_cost + 1e-9);
+}
+
+/// Would the job fit into what is free?
+bool fits_into(const Cluster& cluster, const std::vector<int>& free, const Allotment& allotment) {
+    int nodes = 0;
+    for (std::size_t node = 0; node < free.size(); ++node) {
+        const bool whole = free[node] == cluster.nodes[node].gpus;
+        nodes += (allotment.shape.nodes > 1 ? whole : free[node] >= allotment.shape.gpus) ? 1 : 0;
+    }
+    return nodes >= allotment.shape.nodes;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "covering with room for a part of the dynamic program: a cover between its bound and 2 % above the "
+    "best") {
+    LimitsRandom random{std::mt19937_64(51)};
+    detail::CoverSolver solver;
+    std::int64_t found = 0, best = 0;
+    for (int trial = 0; trial < 1000; ++trial) {
+        CAPTURE(trial);
+        std::vector<detail::CoverOption> options;
+        const detail::CoverVector need{3 + random.below(5), 3 + random.below(5), random.below(4)};
+        const std::size_t groups = static_cast<std::size_t>(12 + random.below(20));
+        for (std::size_t g = 0; g < groups; ++g)
+            for (int o = random.below(3); o >= 0; --o)
+                options.push_back(
+                    {g, 1 + random.below(1000), {random.below(3), random.below(3), random.below(2)}});
+        const detail::CoverResult exact = solver.solve(options, need, std::size_t{1} << 30);
+        const detail::CoverResult limited =
+            solver.solve(options, need, static_cast<std::size_t>(500 + random.below(3000)));
+        if (!exact.covered) {
+            REQUIRE(!limited.covered);
+            continue;
+        }
+        REQUIRE(exact.cost == exact.bound);
+        if (!limited.covered) continue;
+        REQUIRE(limited.bound <= exact.cost);
+        REQUIRE(limited.cost >= exact.cost);
+        detail::CoverVector left = need;
+        std::int64_t sum = 0;
+        std::size_t last = groups;
+        for (const std::size_t o : solver.chosen()) {
+            REQUIRE(options[o].group != last);
+            last = options[o].group;
+            sum += options[o].cost;
+            for (std::size_t r = 0; r < left.size(); ++r) left[r] -= options[o].gain[r];
+        }
+        REQUIRE(sum == limited.cost);
+        REQUIRE(std::all_of(left.begin(), left.end(), [](int l) { return l <= 0; }));
+        found += limited.cost;
+        best += exact.cost;
+    }
+    CHECK(best > 0);
+    CHECK(static_cast<double>(found) <= 1.02 * static_cast<double>(best));
+}
+
+TEST_CASE(
+    "nodes with more sets of jobs than are looked at: room is made all the same, with a bound that holds") {
+    LimitsRandom random{std::mt19937_64(52)};
+    LeastMovesPlacer placer;
+    for (int trial = 0; trial < 20; ++trial) {
+        CAPTURE(trial);
+        Cluster cluster{{"large"}, {}};
+        support::place::add_nodes(cluster, 0, 128, 2);
+        std::vector<PlacementRequest> requests;
+        for (std::size_t node = 0; node < 2; ++node)  // 96 of 128 GPUs each: 13 * 11 * 9 * 5 sets
+            for (const auto& [size, count] :
+                 {std::pair(1, 12), std::pair(2, 10), std::pair(4, 8), std::pair(8, 4)})
+                for (int n = 0; n < count; ++n)
+                    requests.push_back({{0, 128, {1, size}}, {{node, size}}, 1.0 + random.below(100), false});
+        requests.push_back({{0, 128, {1, 64}}, {}, 0, false});
+        const PlacementResult result = placer.place(cluster, requests);
+        require_consistent(cluster, requests, result);
+        REQUIRE(result.unplaced.empty());
+        REQUIRE(!result.moved.empty());
+    }
+}
+
+TEST_CASE("whoever is left out does not fit into what is left free, however little is searched") {
+    LimitsRandom random{std::mt19937_64(53)};
+    LeastMovesPlacer hasty({.search_steps = 1, .search_work = 200, .cover_work = 4}), patient;
+    std::size_t given_up = 0, left_out = 0;
+    for (int trial = 0; trial < 4000; ++trial) {
+        CAPTURE(trial);
+        Cluster cluster{{"a100"}, {}};
+        const int node_size = 8 + random.below(8), nodes = 2 + random.below(6);
+        support::place::add_nodes(cluster, 0, node_size, nodes);
+        std::vector<int> free(cluster.nodes.size(), node_size);
+        std::vector<PlacementRequest> requests;
+        for (int job = 2 * nodes + random.below(2 * nodes); job >= 0; --job) {
+            PlacementRequest request;
+            const int size = 2 + random.below(node_size - 2);
+            request.allotment = {0, node_size, {1, size}};
+            request.move_cost = random.below(50);
+            const auto node = static_cast<std::size_t>(random.below(nodes));
+            if (random.chance(30)) {
+                request.allotment.shape = {2, 2 * node_size - random.below(node_size)};
+            } else if (random.chance(50) && free[node] >= size) {
+                request.current = {{node, size}};
+                free[node] -= size;
+            }
+            requests.push_back(request);
+        }
+        for (LeastMovesPlacer* placer : {&hasty, &patient}) {
+            const PlacementResult result = placer->place(cluster, requests);
+            require_consistent(cluster, requests, result);
+            const std::vector<int> rest = free_gpus(cluster, result.placements);
+            for (const UnplacedJob& unplaced : result.unplaced)
+                REQUIRE(!fits_into(cluster, rest, requests[unplaced.job].allotment));
+            given_up += result.fewest_unplaced_proven ? 0 : 1;
+            left_out += result.unplaced.size();
+        }
+    }
+    CHECK(given_up > 100);
+    CHECK(left_out > 1000);
+}
+
+TEST_CASE("a report says what is proven and what is not") {
+    PlacementResult result;
+    result.placements = {{{0, 1}}, {}};
+    CHECK(report(result) == "1 jobs placed, 0 not, 0 moved for 0 s (proven least)");
+    result.moved = {0};
+    result.move_cost = 5;
+    result.move_cost_bound = 3;
+    CHECK(report(result) == "1 jobs placed, 0 not, 1 moved for 5 s (at least 3 s)");
+    result.fewest_unplaced_proven = false;
+    CHECK(report(result) ==
+          "1 jobs placed, 0 not, 1 moved for 5 s (at least 3 s; perhaps more jobs can be placed)");
+}
+
+TEST_CASE("a node of a GPU type that the cluster does not have is refused by name") {
+    Cluster cluster{{"a100"}, {}};
+    support::place::add_nodes(cluster, 1, 8, 1);
+    CHECK_THROWS_AS((void)LeastMovesPlacer().place(cluster, {}), std::invalid_argument);
+}

@@ -1,0 +1,165 @@
+// What holds for every placement, whatever the nodes and the sizes of jobs; powers of two and others.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "goodput/place/least_moves.hpp"
+#include "support/place_rounds.hpp"
+
+#include "properties.hpp"
+
+using goodput::LeastMovesPlacer;
+using goodput::NodeShare;
+using goodput::Placement;
+using goodput::PlacementRequest;
+using goodput::PlacementResult;
+using properties::Case;
+using properties::for_all;
+using properties::random_order;
+using support::place::check_valid;
+using PlacementRound = support::place::Round;
+
+namespace {
+
+/// Up to a dozen nodes, of one or two GPU types and several sizes, and jobs of any sizes or of powers of two.
+PlacementRound some_round(const Case& one, bool chain) {
+    support::place::Random random{std::mt19937_64(one.seed)};
+    goodput::Cluster cluster{{"a100", "rtx"}, {}};
+    if (random.chance(70)) {
+        cluster = support::place::small_cluster(random);
+    } else {
+        support::place::add_nodes(cluster, 0, chain ? 8 : 3 + random.below(6), 2 + random.below(8));
+        support::place::add_nodes(cluster, 1, chain ? 4 : 3 + random.below(6), 1 + random.below(4));
+    }
+    for (goodput::Node& node : cluster.nodes) node.drained = random.chance(5);
+    const int jobs = 1 + random.below(static_cast<int>(3 * cluster.nodes.size()));
+    return support::place::random_round(random, cluster, jobs, chain, random.below(50), 8);
+}
+
+PlacementResult placed(const PlacementRound& round) {
+    PlacementResult result = LeastMovesPlacer{}.place(round.cluster, round.requests);
+    check_valid(round, result);
+    return result;
+}
+
+std::vector<std::size_t> jobs_without_nodes(const PlacementResult& result) {
+    std::vector<std::size_t> jobs;
+    for (const goodput::UnplacedJob& unplaced : result.unplaced) jobs.push_back(unplaced.job);
+    return jobs;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "placements: no node is over-committed, no job is split against its shape, pinned jobs stay, nothing new "
+    "comes to a drained node, and the bound on the cost of moves does not lie above it") {
+    for_all(1, [](Case& one) {
+        const PlacementRound round = some_round(one, one.random.chance(0.5));
+        const PlacementResult result = placed(round);
+        for (std::size_t j = 0; j < round.requests.size(); ++j)
+            for (const NodeShare& share : result.placements[j])
+                if (round.cluster.nodes[share.node].drained)
+                    REQUIRE(result.placements[j] == round.requests[j].current);
+        if (!result.unplaced.empty()) one.count("with jobs that find no nodes");
+        if (!result.moved.empty()) one.count("with moves");
+    });
+}
+
+TEST_CASE(
+    "placements: nodes in another order leave the jobs without nodes as they are, and the cost of moves, "
+    "where both are proven; no cost lies below the other's bound") {
+    for_all(1, [](Case& one) {
+        const PlacementRound round = some_round(one, one.random.chance(0.5));
+        const std::vector<std::size_t> to = random_order(one.random, round.cluster.nodes.size());
+        PlacementRound other = round;
+        for (std::size_t n = 0; n < to.size(); ++n) other.cluster.nodes[to[n]] = round.cluster.nodes[n];
+        for (PlacementRequest& request : other.requests) {
+            for (NodeShare& share : request.current) share.node = to[share.node];
+            std::sort(request.current.begin(), request.current.end());
+        }
+        const PlacementResult before = placed(round), after = placed(other);
+        if (!before.fewest_unplaced_proven || !after.fewest_unplaced_proven) {
+            one.count("not proven");
+            return;
+        }
+        REQUIRE(jobs_without_nodes(after) == jobs_without_nodes(before));
+        REQUIRE(after.move_cost >= before.move_cost_bound - 1e-6);
+        REQUIRE(before.move_cost >= after.move_cost_bound - 1e-6);
+        if (!before.proven() || !after.proven()) {
+            one.count("with moves that are not proven");
+            return;
+        }
+        REQUIRE(after.move_cost == doctest::Approx(before.move_cost));
+        REQUIRE(after.moved.size() == before.moved.size());
+    });
+}
+
+TEST_CASE("placements: jobs in another order leave as many without nodes") {
+    for_all(1, [](Case& one) {
+        const PlacementRound round = some_round(one, one.random.chance(0.5));
+        const std::vector<std::size_t> to = random_order(one.random, round.requests.size());
+        PlacementRound other = round;
+        for (std::size_t j = 0; j < to.size(); ++j) other.requests[to[j]] = round.requests[j];
+        const PlacementResult before = placed(round), after = placed(other);
+        if (!before.fewest_unplaced_proven || !after.fewest_unplaced_proven) {
+            one.count("not proven");
+            return;
+        }
+        REQUIRE(after.unplaced.size() == before.unplaced.size());
+        if (!before.unplaced.empty() || !before.proven() || !after.proven()) return;
+        one.count("in which everybody finds nodes");
+        REQUIRE(after.move_cost == doctest::Approx(before.move_cost));
+    });
+}
+
+TEST_CASE(
+    "placements: a further node leaves no more jobs without nodes, and where all have some, moves cost "
+    "no more") {
+    for_all(1, [](Case& one) {
+        const PlacementRound round = some_round(one, one.random.chance(0.5));
+        PlacementRound wider = round;
+        goodput::Node node = round.cluster.nodes[static_cast<std::size_t>(
+            one.random.integer(0, static_cast<int>(round.cluster.nodes.size()) - 1))];
+        node.name = "further";
+        node.drained = false;
+        wider.cluster.nodes.push_back(node);
+        const PlacementResult before = placed(round), after = placed(wider);
+        if (!after.fewest_unplaced_proven) {
+            one.count("not proven");
+            return;
+        }
+        REQUIRE(after.unplaced.size() <= before.unplaced.size());
+        if (after.unplaced.size() < before.unplaced.size()) one.count("with fewer jobs without nodes");
+        if (before.unplaced.empty()) REQUIRE(after.move_cost_bound <= before.move_cost + 1e-6);
+        if (before.unplaced.empty() && after.proven()) REQUIRE(after.move_cost <= before.move_cost + 1e-6);
+    });
+}
+
+TEST_CASE("placements: what was asked before changes nothing; what is in place stays in place") {
+    for_all(2, [](Case& one) {
+        LeastMovesPlacer kept;
+        const bool chain = one.random.chance(0.5);
+        std::uint64_t seed = one.seed + 0x9e3779b97f4a7c15;
+        for (int before = one.random.integer(1, 3); before > 0; --before, ++seed) {
+            const PlacementRound other = some_round({.seed = seed, .kinds = one.kinds}, !chain);
+            (void)kept.place(other.cluster, other.requests);
+        }
+        PlacementRound round = some_round(one, chain);
+        const PlacementResult fresh = placed(round), again = kept.place(round.cluster, round.requests);
+        REQUIRE(again.placements == fresh.placements);
+        REQUIRE(again.moved == fresh.moved);
+        REQUIRE(again.move_cost_bound == fresh.move_cost_bound);
+        for (std::size_t j = 0; j < round.requests.size(); ++j)
+            round.requests[j].current = fresh.placements[j];
+        // Two pinned jobs that share a node against the rules stay odd; so does one that waits.
+        std::erase_if(round.requests,
+                      [](const PlacementRequest& r) { return r.current.empty() || r.pinned; });
+        const PlacementResult next = kept.place(round.cluster, round.requests);
+        check_valid(round, next);
+        REQUIRE(next.moved.empty());
+        REQUIRE(next.unplaced.empty());
+        REQUIRE(next.move_cost_bound == 0);
+    });
+}

@@ -1,0 +1,182 @@
+#ifndef GOODPUT_TESTS_PROPERTIES_RANDOM_PLANS_HPP
+#define GOODPUT_TESTS_PROPERTIES_RANDOM_PLANS_HPP
+
+// One Scheduler under any policy, and what can be done to a snapshot without changing what it is.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "goodput/policy/goodput_policy.hpp"
+#include "goodput/policy/las.hpp"
+#include "goodput/policy/optimus.hpp"
+#include "goodput/policy/pollux.hpp"
+#include "goodput/policy/queue.hpp"
+#include "goodput/policy/sia.hpp"
+#include "goodput/policy/tiresias.hpp"
+#include "goodput/schedule/snapshot.hpp"
+
+#include "properties.hpp"
+
+namespace properties {
+
+/// What an option is worth depends on the job and the allotment alone, however many others there are, and no
+/// two sums of values are equal. A job is known by the moment of its submission, whatever it is called.
+struct FixedValues {
+    [[nodiscard]] double value(const goodput::Round& round, const goodput::Job& job,
+                               const goodput::Option& option) const {
+        const goodput::Allotment& allotment = option.allotment;
+        std::uint64_t key = std::bit_cast<std::uint64_t>(job.submitted_seconds);
+        for (const char letter : round.cluster.gpu_types[allotment.gpu_type])
+            key = mixed(key + static_cast<unsigned char>(letter));
+        key = mixed(key + static_cast<std::uint64_t>(allotment.gpus_per_node));
+        key = mixed(key + static_cast<std::uint64_t>(allotment.shape.nodes));
+        key = mixed(key + static_cast<std::uint64_t>(allotment.shape.gpus));
+        const double unit = static_cast<double>(key >> 11) * 0x1.0p-53;
+        return std::sqrt(allotment.shape.gpus) * (1.1 * unit - 0.1);  // some are worth less than nothing
+    }
+
+private:
+    /// splitmix64.
+    static std::uint64_t mixed(std::uint64_t x) {
+        x += 0x9e3779b97f4a7c15;
+        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+        x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+        return x ^ (x >> 31);
+    }
+};
+
+/// Any of the policies, its values in a unit of choice: one Scheduler to compile.
+struct AnyPolicy {
+    using Rule =
+        std::variant<FixedValues, goodput::Sia, goodput::GoodputPolicy, goodput::Pollux,
+                     goodput::DeclaredGoodputPolicy, goodput::Optimus, goodput::Fifo,
+                     goodput::ShortestRemainingTime, goodput::LeastAttainedService, goodput::Tiresias>;
+    static constexpr int rules = static_cast<int>(std::variant_size_v<Rule>);
+    /// The first so many do not serve jobs in an order, in which the GPU type listed first wins where it
+    /// makes no difference.
+    static constexpr int unordered_rules = 5;
+
+    Rule rule{};
+    double factor = 1;
+
+    [[nodiscard]] int most_gpus(const goodput::Job& job, const goodput::JobModel& model,
+                                std::size_t gpu_type) const {
+        return std::visit(
+            [&](const auto& policy) {
+                if constexpr (requires { policy.most_gpus(job, model, gpu_type); })
+                    return policy.most_gpus(job, model, gpu_type);
+                else
+                    return std::numeric_limits<int>::max();
+            },
+            rule);
+    }
+    [[nodiscard]] std::optional<goodput::GradientStatistics> expected_gradient(
+        const goodput::Job& job) const {
+        return std::visit(
+            [&](const auto& policy) {
+                if constexpr (requires { policy.expected_gradient(job); })
+                    return policy.expected_gradient(job);
+                else
+                    return job.gradient;
+            },
+            rule);
+    }
+    void value_round(const goodput::Round& round, std::span<const goodput::Row> rows) const {
+        std::visit([&](const auto& policy) { goodput::value_rows(policy, round, rows); }, rule);
+        for (const goodput::Row& row : rows)
+            for (double& value : row.values) value *= factor;
+    }
+};
+
+/// The first `choices` of the policies, with the settings that they have by default.
+inline AnyPolicy random_policy(support::Random& random, int choices) {
+    AnyPolicy policy;
+    const int chosen = random.integer(0, choices - 1);
+    const auto choose = [&]<std::size_t... I>(std::index_sequence<I...>) {
+        ((static_cast<int>(I) == chosen ? (void)policy.rule.emplace<I>() : void()), ...);
+    };
+    choose(std::make_index_sequence<std::variant_size_v<AnyPolicy::Rule>>{});
+    return policy;
+}
+
+/// A snapshot under other names and in another order, and where everything has gone.
+struct Relabelled {
+    goodput::Snapshot snapshot;
+    std::vector<std::size_t> job_to, node_to, type_to;
+
+    [[nodiscard]] goodput::Placement moved(goodput::Placement placement) const {
+        for (goodput::NodeShare& share : placement) share.node = node_to[share.node];
+        std::sort(placement.begin(), placement.end());
+        return placement;
+    }
+    [[nodiscard]] goodput::Allotment moved(goodput::Allotment allotment) const {
+        if (!allotment.empty()) allotment.gpu_type = type_to[allotment.gpu_type];
+        return allotment;
+    }
+};
+
+/// GPU types keep their names.
+inline Relabelled relabelled(const goodput::Snapshot& snapshot, support::Random& random, bool types_too) {
+    using namespace goodput;
+    const Cluster& cluster = snapshot.cluster;
+    const std::size_t types = cluster.gpu_types.size();
+    Relabelled other;
+    Snapshot& result = other.snapshot;
+    other.job_to = random_order(random, snapshot.jobs.size());
+    other.node_to = random_order(random, cluster.nodes.size());
+    other.type_to = random_order(random, types);
+    if (!types_too) std::sort(other.type_to.begin(), other.type_to.end());
+    result.time_seconds = snapshot.time_seconds;
+    result.cluster.gpu_types.resize(types);
+    for (std::size_t t = 0; t < types; ++t) result.cluster.gpu_types[other.type_to[t]] = cluster.gpu_types[t];
+    result.cluster.nodes.resize(cluster.nodes.size());
+    for (std::size_t n = 0; n < cluster.nodes.size(); ++n) {
+        Node& node = result.cluster.nodes[other.node_to[n]] = cluster.nodes[n];
+        node.name = "machine " + std::to_string(other.node_to[n]);
+        node.gpu_type = other.type_to[node.gpu_type];
+    }
+    result.jobs.resize(snapshot.jobs.size());
+    result.models.resize(snapshot.models.size());
+    for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+        Job& job = result.jobs[other.job_to[j]] = snapshot.jobs[j];
+        job.name = "training " + std::to_string(other.job_to[j]);
+        for (std::size_t t = 0; t < types; ++t) job.types[other.type_to[t]] = snapshot.jobs[j].types[t];
+        job.placement = other.moved(job.placement);
+        JobModel& model = result.models[other.job_to[j]] = snapshot.models[j];
+        for (std::size_t t = 0; t < model.types.size(); ++t)
+            model.types[other.type_to[t]] = snapshot.models[j].types[t];
+    }
+    return other;
+}
+
+/// Where GPU types are alike to a job, the one that is listed first decides: of those measured equally far,
+/// which one tells of types that are not measured; to Sia, of equally slow options, whose replicas count.
+/// Here they are never alike.
+inline void tell_types_apart(goodput::Snapshot& snapshot) {
+    for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+        bool unknown = true;
+        std::vector<goodput::TypeModel>& models = snapshot.models[j].types;
+        for (std::size_t t = 0; t < models.size(); ++t) {
+            int& most = models[t].most_replicas;
+            if (most == 0) continue;
+            most = 4 * most + static_cast<int>(t);
+            unknown = false;
+        }
+        if (unknown)
+            for (goodput::TypeLimits& limits : snapshot.jobs[j].types) limits.gpus_per_replica = 1;
+    }
+}
+
+}  // namespace properties
+
+#endif

@@ -1,0 +1,135 @@
+// Replays of traces and under policies that are no good: they end, and say what was wrong.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/policy/sia.hpp"
+#include "goodput/sim/metrics.hpp"
+#include "goodput/sim/replay.hpp"
+#include "support/random.hpp"
+#include "support/replay_world.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace goodput;
+
+namespace {
+
+/// Sia, which at some moments, and about some jobs, throws or answers NaN.
+struct UnreliableSia : Sia {
+    double every_seconds = 0;  ///< throws in the first half of every such period; 0: never
+    std::string victim{};      ///< has no values
+    void value_row(const Round& round, const Job& job, std::span<const Option> options,
+                   std::span<double> values) const {
+        if (every_seconds > 0 && std::fmod(round.time_seconds, every_seconds) < every_seconds / 2)
+            throw std::runtime_error("not now");
+        Sia::value_row(round, job, options, values);
+        if (job.name == victim)
+            std::fill(values.begin(), values.end(), std::numeric_limits<double>::quiet_NaN());
+    }
+};
+
+/// Never more GPUs held than there are, by the segments of a replay.
+void check_segments(const ReplayResult& result, int gpus) {
+    std::vector<std::pair<double, int>> changes;
+    for (const Segment& segment : result.segments) {
+        changes.emplace_back(segment.end_seconds, -segment.allotment.shape.gpus);
+        changes.emplace_back(segment.begin_seconds, segment.allotment.shape.gpus);
+    }
+    std::sort(changes.begin(), changes.end());
+    int held = 0;
+    for (const auto& [time, change] : changes) CHECK((held += change) <= gpus);
+}
+
+}  // namespace
+
+TEST_CASE("under a policy that fails half of the time all jobs complete, and nobody is stopped by a fault") {
+    support::Random random(81);
+    const support::ReplayWorld world(random, 20);
+    UnreliableSia unreliable;
+    unreliable.every_seconds = 600;
+    std::vector<Placement> before;
+    std::size_t kept = 0;
+    const ReplayResult result =
+        replay(world.cluster, world.applications, world.submissions, unreliable, {},
+               [&](double, const Snapshot& snapshot, auto make_plan) {
+                   const Plan& plan = make_plan();
+                   if (plan.faults.empty()) return;
+                   CHECK(plan.faults.size() == snapshot.jobs.size());
+                   for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+                       CHECK(plan.decisions[j].placement == snapshot.jobs[j].placement);
+                       kept += snapshot.jobs[j].placement.empty() ? 0 : 1;
+                   }
+               });
+    CHECK(kept > 20);
+    CHECK(result.faults > 20);
+    CHECK(result.first_fault.find("threw: not now") != std::string::npos);
+    CHECK(metrics_of(result).completed == 20);
+    check_segments(result, 36);
+}
+
+TEST_CASE("a job that the policy never values waits; the others' replay is as if it were not there") {
+    support::Random random(82);
+    support::ReplayWorld world(random, 12);
+    UnreliableSia unreliable;
+    unreliable.victim = world.submissions[5].name;
+    const ReplayResult with = replay(world.cluster, world.applications, world.submissions, unreliable, {},
+                                     [](double, const Snapshot&, auto make_plan) { make_plan(); });
+    CHECK(!with.jobs[5].completed_seconds);
+    CHECK(with.jobs[5].gpu_seconds == 0);
+    CHECK(with.faults >= with.rounds / 2);
+    world.submissions.erase(world.submissions.begin() + 5);
+    const ReplayResult without = replay(world.cluster, world.applications, world.submissions, Sia{});
+    for (std::size_t j = 0; j < without.jobs.size(); ++j)
+        CHECK(without.jobs[j].completed_seconds == with.jobs[j + (j >= 5)].completed_seconds);
+    // Nothing can run any more, and nothing is to come: it gave up.
+    CHECK(with.end_seconds < without.end_seconds + 60 * 10'002);
+    CHECK(with.rounds > 10'000);
+}
+
+TEST_CASE("years without jobs pass at once, and change nothing but the time") {
+    support::Random random(83);
+    support::ReplayWorld world(random, 8);
+    const ReplayResult now = replay(world.cluster, world.applications, world.submissions, Sia{});
+    constexpr double later = 60 * 1e7;  // nineteen years
+    for (Submission& submission : world.submissions) submission.time_seconds += later;
+    const ReplayResult then = replay(world.cluster, world.applications, world.submissions, Sia{});
+    CHECK(then.rounds == now.rounds);
+    REQUIRE(then.segments.size() == now.segments.size());
+    for (std::size_t s = 0; s < now.segments.size(); ++s) {
+        CHECK(then.segments[s].job == now.segments[s].job);
+        CHECK(then.segments[s].allotment == now.segments[s].allotment);
+        CHECK(then.segments[s].begin_seconds - later == doctest::Approx(now.segments[s].begin_seconds));
+    }
+    for (std::size_t j = 0; j < now.jobs.size(); ++j)
+        CHECK(*then.jobs[j].completed_seconds - later == doctest::Approx(*now.jobs[j].completed_seconds));
+}
+
+TEST_CASE("what no replay can make sense of is refused by name") {
+    support::Random random(84);
+    support::ReplayWorld world(random, 3);
+    const auto why = [&](const ReplayOptions& options) -> std::string {
+        try {
+            replay(world.cluster, world.applications, world.submissions, Sia{}, options);
+        } catch (const std::invalid_argument& error) {
+            return error.what();
+        }
+        return "";
+    };
+    CHECK(why({.interval_seconds = 1e-20}) ==
+          "replay: interval is 1e-20, but must be a finite number of at least 0.001");
+    CHECK(why({.last_second = std::numeric_limits<double>::quiet_NaN()}) ==
+          "replay: last second is nan, but must be a number");
+    world.submissions[2].time_seconds = 1e300;
+    CHECK(why({}) == "job 'job-2': time is 1e+300, but must be at most 1e+12");
+    world.submissions[2].time_seconds = world.submissions[1].time_seconds;
+    world.submissions[2].name = world.submissions[0].name;
+    CHECK(why({}) == "job 'job-0': name is given twice, but must be a name of its own");
+}

@@ -399,4 +399,25 @@ TEST_CASE("a relaxation keeps to the capacity, however far one option goes beyon
         CHECK(relaxed.objective == doctest::Approx(relaxed.bound).epsilon(1e-9));
         if (units >= 1e6) CHECK(relaxed.objective == doctest::Approx(3.5).epsilon(1e-4));
     }
+    // Beside 1e100 the units of all others would be lost.
+    AllotmentProblem problem;
+    problem.capacity = {4, 4};
+    problem.add_job();
+    problem.add_option(3.77, {{1, 1e100}});
+    problem.add_job();
+    problem.add_option(1.95, {{0, 2}});
+    problem.add_option(3.62, {{1, 8}});
+    problem.add_option(2.59, {{1, 1}});
+    problem.add_job();
+    problem.add_option(1.53, {{0, 1}});
+    problem.add_option(3.76, {{1, 2}});
+    Allotter<> allotter;
+    const RelaxedAllotment relaxed = allotter.relax(problem);
+    double taken = 0;
+    for (std::size_t job = 0; job < 3; ++job)
+        for (const Fraction& part : relaxed.choice[job])
+            for (const Use& use : problem.uses(job, part.option))
+                taken += use.resource == 1 ? part.fraction * use.units : 0;
+    CHECK(taken <= 4 * (1 + 1e-9));
+    CHECK(relaxed.bound - relaxed.objective <= 1e-8);
 }

@@ -224,7 +224,7 @@ namespace {
 struct FlawedExtras : Sia {
     bool limit = false, forecast = false;
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t type) const {
-        if (limit && job.name.size() + job.name.back() % 3 == 6) throw std::logic_error("no limit");
+        if (limit && job.name.back() % 3 == 1) throw std::logic_error("no limit");
         return Sia::most_gpus(job, model, type);
     }
     [[nodiscard]] std::optional<GradientStatistics> expected_gradient(const Job& job) const {

@@ -66,6 +66,11 @@ TEST_CASE("a job is held, released, running or ending by both of Slurm's answers
     CHECK(read_job(R"("nodes": "n1", )" + waits + "0", "PENDING").not_cleared);
     const std::string over = R"({"jobs": [{"job_id": 7, "job_state": "COMPLETED"}]})";
     CHECK(slurm::read_state(over, nodes, "7 COMPLETED\n", 100).jobs.empty());
+    for (const char* id : {"1e300", "-1", "null"}) {
+        const std::string no_number =
+            R"({"jobs": [{"job_state": "RUNNING", "job_id": )" + std::string(id) + "}]}";
+        CHECK_THROWS_AS(slurm::read_state(no_number, nodes, "", 100), std::runtime_error);
+    }
 }
 
 TEST_CASE("what a job holds is told node by node, what it asks for by its request") {

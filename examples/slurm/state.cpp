@@ -137,7 +137,10 @@ State read_state(std::string_view queue, std::string_view nodes, std::string_vie
     const Json document = Json::parse(queue);
     for (const Json& each : document.at("jobs")) {
         Job job;
-        job.id = std::to_string(each.at("job_id").get<long long>());
+        const double id = number(each, "job_id");
+        if (!(id >= 1 && id < 0x1p53))
+            throw std::runtime_error("a job of squeue has no job_id that is a number");
+        job.id = std::to_string(static_cast<long long>(id));
         const std::string& full = in_full[job.id];
         const bool waits = text(each, "job_state") == "PENDING", runs = text(each, "job_state") == "RUNNING";
         if (!waits && !runs) continue;

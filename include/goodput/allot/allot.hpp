@@ -78,7 +78,8 @@ public:
     }
 
     /// The linear relaxation's optimum, exact to rounding. Options that exceed a capacity alone count in
-    /// part.
+    /// part; those that take more than 2^30 times a capacity not at all (and in the bound as if they took
+    /// 2^30 times as much).
     template <AllotmentValue Value>
     RelaxedAllotment relax(const BasicAllotmentProblem<Value>& problem, const AllotOptions& options = {}) {
         detail::Clock clock(options.deadline);
@@ -102,6 +103,7 @@ public:
         }
         if (relaxed.stopped != StopReason::proven) relaxed.status = AllotStatus::feasible;
         for (std::size_t group = 0; group < compact_.groups(); ++group) split(group, relaxed);
+        leave_out_far_too_large(problem, relaxed);
         relaxed.bound = std::max(relaxation_.bound(), relaxed.objective);
         return relaxed;
     }
@@ -245,6 +247,22 @@ private:
                 ++copy;
             }
         }
+    }
+
+    /// Less than a billionth of an option may be in the mixture though it takes even more; see the compactor.
+    template <AllotmentValue Value>
+    static void leave_out_far_too_large(const BasicAllotmentProblem<Value>& problem,
+                                        RelaxedAllotment& relaxed) {
+        for (std::size_t job = 0; job < problem.jobs(); ++job)
+            std::erase_if(relaxed.choice[job], [&](const Fraction& part) {
+                for (const Use& use : problem.uses(job, part.option))
+                    if (use.units > detail::Compactor::most_counted(problem.capacity[use.resource])) {
+                        relaxed.objective -=
+                            part.fraction * static_cast<double>(problem.value(job, part.option));
+                        return true;
+                    }
+                return false;
+            });
     }
 
     static constexpr std::size_t narrow = 4;

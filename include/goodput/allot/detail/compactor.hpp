@@ -33,6 +33,10 @@ namespace goodput::detail {
 /// Turns problems into compact ones; keeps its memory.
 class Compactor {
 public:
+    /// More units than these of a capacity are counted as so many: of an option that takes them not even a
+    /// billionth fits, and beside them the units of others would be lost in rounding.
+    static double most_counted(double capacity) { return 0x1p30 * (capacity > 0 ? capacity : 1); }
+
     /// Validates `problem` and takes it over into `compact`. Returns false if a job that must run has no
     /// option left. `keep_too_large`: options that exceed a capacity alone stay (a linear relaxation may
     /// take a part of them).
@@ -201,7 +205,8 @@ private:
             }
             const auto [resource, units] = uses[offsets[k]];
             if (units > compact.capacity[resource] + compact.tolerance[resource]) continue;
-            candidates_[count++] = {value, index, resource, units, 0, 1, false};
+            candidates_[count++] = {value, index, resource, counted(units, compact.capacity[resource]),
+                                    0,     1,     false};
         }
         const auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(count);
         // Nearly always in this order already.
@@ -291,6 +296,8 @@ private:
         compact.end_hull.push_back(compact.count);
     }
 
+    static double counted(double units, double capacity) { return std::min(units, most_counted(capacity)); }
+
     template <class Problem>
     void add_candidate(const Problem& problem, std::size_t job, std::size_t k,
                        const CompactProblem& compact) {
@@ -303,7 +310,7 @@ private:
         bool fits = true;
         for (std::size_t u = first_new; u < candidate_uses_.size(); ++u) {
             Use& use = candidate_uses_[u];
-            use.units = merged_[use.resource];
+            use.units = counted(merged_[use.resource], compact.capacity[use.resource]);
             merged_[use.resource] = 0;
             fits = fits && use.units <= compact.capacity[use.resource] + compact.tolerance[use.resource];
         }

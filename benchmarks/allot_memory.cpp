@@ -38,25 +38,6 @@ void solve(Allotter<>& allotter, const AllotmentProblem& problem, const char* wh
     std::printf("    %s\n", result.report().c_str());
 }
 
-/// Four resources that every option uses, no two options alike: no states are ever equal, no bound is near.
-AllotmentProblem endless(Random& random) {
-    AllotmentProblem problem;
-    problem.capacity = {997, 991, 983, 977};
-    for (int job = 0; job < 60; ++job) {
-        problem.add_job();
-        for (int option = 0; option < 12; ++option) {
-            std::vector<Use> uses;
-            double size = 0;
-            for (std::uint32_t r = 0; r < 4; ++r) {
-                uses.push_back({r, random.between(1, 60)});
-                size += uses.back().units;
-            }
-            problem.add_option(size * random.between(0.98, 1), uses);
-        }
-    }
-    return problem;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -74,6 +55,6 @@ int main(int argc, char** argv) {
     solve(allotter, problem, "a warm call", {});
     solve(allotter, problem, "a call with gap 0", {.gap = 0});
     std::printf("the same allotter, a problem without end, no limit on the work\n");
-    solve(allotter, endless(random), "a call that used up memory_states",
+    solve(allotter, support::hard_problem(random, 60), "a call that used up memory_states",
           {.gap = 0, .most_states = std::numeric_limits<std::size_t>::max()});
 }

@@ -213,21 +213,7 @@ namespace {
 /// Alike jobs with awkward sizes: the bound is far from the best and the search long.
 AllotmentProblem hard_problem(int jobs) {
     Random random(3);
-    AllotmentProblem problem;
-    problem.capacity = {997, 991, 983, 977};
-    for (int job = 0; job < jobs; ++job) {
-        problem.add_job();
-        for (std::uint32_t k = 0; k < 12; ++k) {
-            std::vector<Use> uses;
-            double size = 0;
-            for (std::uint32_t r = 0; r < 4; ++r) {
-                uses.push_back({r, random.between(1, 60)});
-                size += uses.back().units;
-            }
-            problem.add_option(size * random.between(0.98, 1), uses);
-        }
-    }
-    return problem;
+    return support::hard_problem(random, jobs);
 }
 
 }  // namespace

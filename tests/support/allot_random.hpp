@@ -219,6 +219,26 @@ inline goodput::AllotmentProblem cluster_problem(Random& random, int gpus) {
     return problem;
 }
 
+/// Four resources that every option uses, no two options alike: no states are ever equal, no bound is near.
+inline goodput::AllotmentProblem hard_problem(Random& random, int jobs) {
+    goodput::AllotmentProblem problem;
+    problem.capacity = {997, 991, 983, 977};
+    std::vector<goodput::Use> uses;
+    for (int job = 0; job < jobs; ++job) {
+        problem.add_job();
+        for (int option = 0; option < 12; ++option) {
+            uses.clear();
+            double size = 0;
+            for (std::uint32_t r = 0; r < 4; ++r) {
+                uses.push_back({r, random.between(1, 60)});
+                size += uses.back().units;
+            }
+            problem.add_option(size * random.between(0.98, 1), uses);
+        }
+    }
+    return problem;
+}
+
 }  // namespace support
 
 #endif

@@ -4,6 +4,7 @@
 // What holds of every command that answers lines: one line of JSON for each, in order; a line that cannot be
 // used gets {"line": N, "error": "..."} in the program's own words, never a standard library's.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -45,6 +46,18 @@ inline std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
     for (std::string line; std::getline(in, line);) lines.push_back(line);
     return lines;
+}
+
+/// The parts of an input, between lines "%%"; at least `least` of them, empty where there are no more.
+inline std::vector<std::string> parts_of(const std::string& text, std::size_t least) {
+    std::vector<std::string> parts(1);
+    for (const std::string& line : lines_of(text))
+        if (line == "%%")
+            parts.emplace_back();
+        else
+            parts.back() += line + '\n';
+    parts.resize(std::max(least, parts.size()));
+    return parts;
 }
 
 /// Whether an error says what a container or a parser found, not what is wrong with the line.

@@ -203,9 +203,3 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
                                                unsigned seed) {
     return fuzz::mutate_json_lines(data, size, most, seed, format);
 }
-
-extern "C" std::size_t LLVMFuzzerCustomCrossOver(const std::uint8_t* first, std::size_t first_size,
-                                                 const std::uint8_t* second, std::size_t second_size,
-                                                 std::uint8_t* out, std::size_t most, unsigned seed) {
-    return fuzz::cross_json_lines(first, first_size, second, second_size, out, most, seed);
-}

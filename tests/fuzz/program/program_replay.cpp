@@ -97,12 +97,7 @@ std::string in_reverse(const std::string& events) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size == 0) return 0;
     const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
-    std::vector<std::string> parts(1);
-    for (const std::string& line : fuzz::lines_of(text))
-        if (line == "%%")
-            parts.emplace_back();
-        else
-            parts.back() += line + '\n';
+    std::vector<std::string> parts = fuzz::parts_of(text, 3);
     parts.resize(3);
     if (!parts[0].empty()) parts[0].pop_back();
 

@@ -46,18 +46,6 @@ bool accepted(const std::string& input, Read read) {
     }
 }
 
-/// The parts of an input, between lines "%%"; at least `least` of them, empty where there are no more.
-std::vector<std::string> parts_of(const std::string& text, std::size_t least) {
-    std::vector<std::string> parts(1);
-    for (const std::string& line : fuzz::lines_of(text))
-        if (line == "%%")
-            parts.emplace_back();
-        else
-            parts.back() += line + '\n';
-    parts.resize(std::max(least, parts.size()));
-    return parts;
-}
-
 void read_any_table(const std::string& text) {
     const support::Folder folder;
     const std::string path = folder.write("table.csv", text);
@@ -109,7 +97,7 @@ void read_any_events(const std::string& text) {
 
 void read_any_profiles(const std::string& text) {
     const support::Folder folder;
-    const std::vector<std::string> parts = parts_of(text, 5);
+    const std::vector<std::string> parts = fuzz::parts_of(text, 5);
     static constexpr std::array files{"placements-T4.csv", "scalability-T4.csv", "placements-A100.csv",
                                       "validation-64.csv", "validation-128.csv"};
     for (std::size_t i = 0; i < files.size(); ++i)
@@ -182,7 +170,7 @@ void read_any_comment(const std::string& text) {
 }
 
 void read_any_state(const std::string& text) {
-    const std::vector<std::string> parts = parts_of(text, 3);
+    const std::vector<std::string> parts = fuzz::parts_of(text, 3);
     try {
         const slurm::State state = slurm::read_state(parts[0], parts[1], parts[2], 100);
         for (const slurm::Node& node : state.nodes) check(node.gpus > 0, "nodes have GPUs", text);

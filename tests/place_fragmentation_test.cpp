@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <numeric>
 #include <random>
+#include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "goodput/place/fragmentation.hpp"
 #include "goodput/place/least_moves.hpp"
@@ -303,3 +306,12 @@ TEST_CASE("a job that fits only on drained nodes is impossible, and says so") {
 }
 
 }  // namespace
+
+TEST_CASE("more GPUs than an int can count are refused, not added up") {
+    Cluster cluster{{"only"}, {}};
+    for (int node = 0; node < 1024; ++node)
+        cluster.nodes.push_back({"node-" + std::to_string(node), 0, 1 << 20});
+    CHECK(free_space(cluster, std::vector<Placement>{}).gpus == 1 << 30);
+    cluster.nodes.push_back({"one too many", 0, 1});
+    CHECK_THROWS_AS((void)free_space(cluster, std::vector<Placement>{}), std::invalid_argument);
+}

@@ -37,9 +37,11 @@ struct FreeSpace {
 };
 
 /// GPUs by node that a job to come could have: none on drained nodes nor on those of a job over several
-/// nodes. Throws std::invalid_argument for a node that does not exist or that is overfilled.
+/// nodes. Throws std::invalid_argument for a node that does not exist or that is overfilled, and for clusters
+/// that validate_nodes() refuses.
 [[nodiscard]] inline std::vector<int> free_gpus(const Cluster& cluster,
                                                 std::span<const Placement> placements) {
+    validate_nodes(cluster);
     std::vector<int> free;
     free.reserve(cluster.nodes.size());
     for (const Node& node : cluster.nodes) free.push_back(node.gpus);

@@ -138,7 +138,7 @@ inline void validate_start(const PolluxThroughput& start, std::string_view subje
         require_at_least(subject, std::string("start.").append(throughput_parameter_names[i]), values[i],
                          i == gamma_index ? 1 : 0);
     if (start.gamma > 10) bad_input(subject, "start.gamma", start.gamma, "at most 10");
-    if (!is_valid(start)) validate(start, std::string(subject) + ": start");
+    validate(start, [&] { return std::string(subject) + ": start"; });
 }
 
 /// A previous fit, completed where the samples now tell what they left open then.

@@ -50,9 +50,7 @@ public:
     /// Refuses statistics that are negative or not finite (std::invalid_argument).
     void operator()(const Job& job, const JobModel& model, std::span<Option> options,
                     const std::optional<GradientStatistics>& gradient) {
-        if (gradient && !(std::isfinite(gradient->squared_norm) && gradient->squared_norm >= 0 &&
-                          std::isfinite(gradient->variance) && gradient->variance >= 0))
-            validate(*gradient, "job '" + job.name + "'");
+        if (gradient) validate(*gradient, [&] { return "job '" + job.name + "'"; });
         gradient_ = gradient;
         for (std::size_t first = 0; first < options.size();) {
             std::size_t last = first;

@@ -154,9 +154,10 @@ void validate(const TypeModel& model, const Subject& subject) {
 template <MessageSubject Subject>
 void validate(const JobModel& model, const Subject& subject, std::span<const std::string> gpu_types) {
     for (std::size_t t = 0; t < model.types.size(); ++t) {
-        if (is_valid(model.types[t])) continue;
-        const std::string on = t < gpu_types.size() ? gpu_types[t] : "GPU type " + text_of(t);
-        validate(model.types[t], detail::text_of_subject(subject) + " on " + on);
+        validate(model.types[t], [&] {
+            const std::string on = t < gpu_types.size() ? gpu_types[t] : "GPU type " + text_of(t);
+            return detail::text_of_subject(subject) + " on " + on;
+        });
     }
 }
 

@@ -570,6 +570,23 @@ TEST_CASE("A refined fit that fails says so and keeps the prior, or the previous
     }
 }
 
+TEST_CASE("A reference batch at which computing would take no time leaves a model all the same") {
+    // All but the last bit of the least step is synchronising, at the largest batch; asked for the smallest.
+    const double step = least_step_seconds;
+    const ThroughputSample tiny{{1, 2}, {1 << 30, 0}, step, std::nextafter(step, 0)};
+    for (const double reference : {1.0, 32.0}) {
+        const RefinedFit fit = RefinedFitter<>().fit(std::vector{tiny}, {.reference_batch = reference});
+        CHECK(is_valid(fit.model));
+        CHECK(predicts_everywhere(fit.model));
+        CHECK(forecasts_hold(fit));
+    }
+    // As a job's types meet it: the reference is the middle of all batches.
+    const ThroughputSample small{{1, 1}, {1, 0}, 1, 0};
+    std::vector<TypeFit> types(3);
+    JobFitter<>()(std::vector<std::vector<ThroughputSample>>{{tiny}, std::vector(40, small), {}}, types);
+    check_job(types);
+}
+
 TEST_CASE("A start that no fitter can have written counts as none") {
     const std::vector<ThroughputSample> samples = ordinary_samples();
     const RefinedFit good = fit_refined(samples);

@@ -154,7 +154,8 @@ inline bool is_whole(const RefinedFit& fit) {
 }
 
 /// The model of the prior of `fit` at its reference, with break points at `breaks`, and the prior's
-/// covariance. Where that is no model, the prior is the one of a job of which nothing is known.
+/// covariance. Where that is no model, the prior is the one of a job of which nothing is known, and a
+/// reference that far beyond what was measured is no time is the nearest one that is.
 inline void set_to_prior(RefinedFit& fit, std::span<const double> breaks) {
     RefinedSquares none;
     none.breaks.assign(breaks.begin(), breaks.end());
@@ -168,6 +169,10 @@ inline void set_to_prior(RefinedFit& fit, std::span<const double> breaks) {
     write();
     if (!is_valid(fit.model)) {
         fit.prior = RefinedPopulation().prior();
+        // The model's times are fixed parts of it: well within the limits of all of them.
+        constexpr double part = 1e-2;
+        fit.reference_seconds =
+            std::clamp(fit.reference_seconds, least_compute_seconds / part, most_model_seconds * part);
         write();
     }
     const auto count = static_cast<std::size_t>(none.parameters());

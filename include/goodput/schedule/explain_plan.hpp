@@ -177,10 +177,10 @@ private:
             const std::vector<Row> rows{{snapshot_.jobs[j], changed, values}};
             const auto chosen = [&](double factor) {
                 changed[wanted].goodput = options[wanted].goodput * factor;
-                const bool said = contained(
-                    [&] { value_rows(policy, scheduler_.round_of(snapshot_), std::span<const Row>(rows)); },
-                    [](const std::string&) {});
-                if (!said) return false;
+                if (!contained([&] {
+                        value_rows(policy, scheduler_.round_of(snapshot_), std::span<const Row>(rows));
+                    }))
+                    return false;
                 double best = 0;
                 for (std::size_t k = 0; of_all && k < options.size(); ++k)
                     if (k != wanted && options[k].goodput > 0) best = std::max(best, values[k] - price(j, k));
@@ -233,8 +233,7 @@ private:
         });
         if (next == std::numeric_limits<int>::max()) return std::nullopt;
         SizeLimit limit{next, snapshot_.jobs[j].max_gpus, std::numeric_limits<int>::max()};
-        contained([&] { limit.most_by_policy = most_gpus(scheduler_.policy(), snapshot_, j, got.gpu_type); },
-                  [](const std::string&) {});
+        contained([&] { limit.most_by_policy = most_gpus(scheduler_.policy(), snapshot_, j, got.gpu_type); });
         return limit.by_job() || limit.by_policy() ? std::optional(limit) : std::nullopt;
     }
 

@@ -152,14 +152,17 @@ private:
                 bad_input("solver", "choice of job " + text_of(j), allotted_.choice[j], "one of its options");
     }
 
+    /// Who must run has one option.
     void keep_only() {
         allotted_.status = AllotStatus::feasible;
         allotted_.objective = allotted_.bound = 0;
         for (std::size_t j = 0; j < problem_.jobs(); ++j) {
-            allotted_.choice[j] = problem_.must(j) ? 0 : no_option;
-            double best = problem_.must(j) ? problem_.value(j, 0) : 0;
-            if (problem_.must(j)) allotted_.objective += best;
+            const bool must = problem_.must(j);
+            const double kept = must ? problem_.value(j, 0) : 0;
+            double best = kept;
             for (const double value : problem_.values(j)) best = std::max(best, value);
+            allotted_.choice[j] = must ? 0 : no_option;
+            allotted_.objective += kept;
             allotted_.bound += best;
         }
     }
@@ -178,20 +181,13 @@ private:
             if (const std::size_t choice = allotted_.choice[j]; choice != no_option) {
                 decision.option = options_of(j)[choice];
                 decision.value = values_of(j)[choice];
-                if constexpr (GradientForecast<P>) predict_by_present(snapshot, j, decision.option);
+                // Valued by what is to come, run by what is.
+                if constexpr (GradientForecast<P>)
+                    detail::predict_one(snapshot, j, predict_, decision.option);
             } else {
                 decision.verdict.outcome = say_why_not(snapshot, j, decision.verdict.reason);
             }
         }
-    }
-
-    /// Valued by what is to come, run by what is.
-    void predict_by_present(const Snapshot& snapshot, std::size_t j, Option& option) {
-        Option now = option;
-        const bool said = detail::contained(
-            [&] { predict_(snapshot.jobs[j], detail::model_of(snapshot, j), std::span<Option>(&now, 1)); },
-            [](const std::string&) {});
-        if (said && std::isfinite(now.goodput)) option = now;
     }
 
     /// Keeps the memory of what it had.

@@ -41,9 +41,27 @@ bool contained(Call call, Failed failed) {
     return false;
 }
 
+/// The same where nobody wants to know why.
+template <class Call>
+bool contained(Call call) {
+    return contained(call, [](const std::string&) {});
+}
+
 inline const JobModel& model_of(const Snapshot& snapshot, std::size_t job) {
     static const JobModel nothing_known;
     return snapshot.models.empty() ? nothing_known : snapshot.models[job];
+}
+
+/// Lets the predictor say what one option is worth. Where it fails the option stays as it is, and the answer
+/// is false.
+template <OptionPredictor Predictor>
+bool predict_one(const Snapshot& snapshot, std::size_t job, Predictor& predict, Option& option) {
+    Option predicted = option;
+    const auto one = std::span<Option>(&predicted, 1);
+    if (!contained([&] { predict(snapshot.jobs[job], model_of(snapshot, job), one); })) return false;
+    if (!std::isfinite(predicted.goodput)) return false;
+    option = predicted;
+    return true;
 }
 
 /// Most GPUs of a type that the policy offers a job this round.
@@ -121,13 +139,7 @@ private:
     static Option kept(const Snapshot& snapshot, const Round& round, std::size_t j, Predictor& predict) {
         const JobModel& model = model_of(snapshot, j);
         Option option{round.held_by(snapshot.jobs[j]), {}, 0, Knowledge::unknown};
-        const auto one = std::span<Option>(&option, 1);
-        const Option nothing_said = option;
-        const bool said =
-            contained([&] { predict(snapshot.jobs[j], model, one); }, [](const std::string&) {});
-        if (said && std::isfinite(option.goodput)) return option;
-        option = nothing_said;
-        if (option.allotment.gpu_type < model.types.size())
+        if (!predict_one(snapshot, j, predict, option) && option.allotment.gpu_type < model.types.size())
             option.plan = model.types[option.allotment.gpu_type].last_plan;
         return option;
     }

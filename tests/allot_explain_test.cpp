@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -436,6 +437,42 @@ TEST_CASE("a range that begins with no capacity at all begins at 0, not at -0") 
     const ResourceExplanation idle = explain_resource(problem, allot(problem), 0);
     CHECK(!std::signbit(idle.least));
     CHECK(idle.report() == "resource 0: price 0, 4 of 4 units idle; the price holds from capacity 0 upward");
+}
+
+TEST_CASE("a deadline leaves the prices, and of each resource all of the range or nothing") {
+    Random random(31);
+    AllotmentProblem problem = support::hard_problem(random, 200);
+    const AllotResult result = allot(problem, {.gap = 1e-2});
+    const auto explained = [&](std::optional<std::chrono::nanoseconds> deadline) {
+        return explain(problem, result, deadline);
+    };
+    const Explanation all = explained(std::nullopt);
+    using namespace std::chrono_literals;
+    for (const auto deadline : {0ns, 100'000ns, 1'000'000ns, 10'000'000ns, std::chrono::nanoseconds::max()}) {
+        const Explanation some = explained(deadline);
+        REQUIRE(some.jobs.size() == problem.jobs());
+        REQUIRE(some.resources.size() == 4);
+        bool time_left = true;
+        for (std::size_t r = 0; r < 4; ++r) {
+            const ResourceExplanation &got = some.resources[r], &whole = all.resources[r];
+            CHECK(got.price == whole.price);
+            CHECK(got.idle == whole.idle);
+            if (got.most_end != RangeEnd::deadline) {
+                CHECK(time_left);
+                CHECK(got.report() == whole.report());
+                continue;
+            }
+            time_left = false;
+            CHECK(got.least_end == RangeEnd::deadline);
+            CHECK(got.least == got.capacity);
+            CHECK(got.most == got.capacity);
+            CHECK(got.worth_of_more == 0);
+            CHECK(std::isinf(got.loss_of_fewer));
+            CHECK(got.report().find("no time to find out how far the price holds") != std::string::npos);
+        }
+        if (deadline == 0ns) CHECK_FALSE(time_left);
+        if (deadline == std::chrono::nanoseconds::max()) CHECK(time_left);
+    }
 }
 
 TEST_CASE("an option without a job is refused") {

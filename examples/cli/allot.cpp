@@ -104,6 +104,8 @@ const char* name_of(goodput::RangeEnd end) {
             return "price";
         case goodput::RangeEnd::options:
             return "options";
+        case goodput::RangeEnd::deadline:
+            return "deadline";
         case goodput::RangeEnd::capacity:
             break;
     }
@@ -168,7 +170,7 @@ Json solve(goodput::Allotter<>& allotter, const goodput::AllotmentProblem& probl
     if (result.status == goodput::AllotStatus::infeasible)
         json["conflict"] = conflict_in(problem, options, milliseconds);
     else if (explain)
-        json["explanations"] = to_json(goodput::explain(problem, result));
+        json["explanations"] = to_json(goodput::explain(problem, result, options.deadline));
     return json;
 }
 

@@ -3,7 +3,10 @@
 
 // Why every job got what it got, and what every resource is worth, in one call.
 
+#include <chrono>
 #include <cstddef>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
@@ -21,17 +24,19 @@ struct Explanation {
     std::vector<ResourceExplanation> resources{};  ///< by resource
 };
 
-/// All jobs and all resources; takes some tens of solutions of the linear relaxation, without a deadline, and
-/// allocates. A result of another
-/// problem and one that is infeasible (see conflict.hpp) get std::invalid_argument.
-[[nodiscard]] inline Explanation explain(const AllotmentProblem& problem, const AllotResult& result) {
+/// All jobs and all resources. Takes some ten solutions of the linear relaxation for each resource, which may
+/// be minutes with tens of resources; for those that a deadline leaves no time for, only the price is said
+/// (RangeEnd::deadline). Allocates. A result of another problem and one that is infeasible (see conflict.hpp)
+/// get std::invalid_argument.
+[[nodiscard]] inline Explanation explain(const AllotmentProblem& problem, const AllotResult& result,
+                                         std::optional<std::chrono::nanoseconds> deadline = {}) {
     detail::require_result_of(problem, result);
+    detail::CapacityRange range(problem, deadline);
     const std::vector<double> taken = detail::units_taken(problem, result.choice);
     Explanation answer;
     for (std::size_t job = 0; job < problem.jobs(); ++job)
         answer.jobs.push_back(detail::explain_job(problem, result, job, taken));
     Allotter<> solver;
-    detail::CapacityRange range(problem);
     for (std::size_t r = 0; r < taken.size(); ++r)
         answer.resources.push_back(detail::explain_resource(std::span<const double>(result.prices), r,
                                                             taken[r], problem.capacity[r], range, solver));

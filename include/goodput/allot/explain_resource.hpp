@@ -20,9 +20,11 @@
 //
 // Which options fit changes with the capacity. One that is too large now and would be wanted at these prices
 // ends the range where it begins to fit; one that is wanted ends it where it no longer fits. There the price
-// may change (`RangeEnd::options`); elsewhere it does (`RangeEnd::price`).
+// may change (`RangeEnd::options`); elsewhere it does (`RangeEnd::price`). Where the caller's time is up
+// nothing is said but the price (`RangeEnd::deadline`).
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -33,6 +35,7 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
+#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/units.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
@@ -45,7 +48,8 @@ enum class RangeEnd {
     unlimited,  ///< none: the price stays 0 (up to rounding) however far capacity grows
     price,      ///< beyond it, the price is another
     options,    ///< beyond it, other options fit the cluster: the price may be another
-    capacity    ///< beyond it there is nothing: capacity 0, or too little for the jobs that must run
+    capacity,   ///< beyond it there is nothing: capacity 0, or too little for the jobs that must run
+    deadline    ///< not known, because time was up; the slopes are then given as 0 and infinity
 };
 
 /// What a unit of a resource is worth, and for how many units.
@@ -65,32 +69,35 @@ struct ResourceExplanation {
     [[nodiscard]] std::string report() const;
 };
 
-/// What can solve the linear relaxation: Allotter.
+/// What can solve the linear relaxation, and stops at a deadline: Allotter.
 template <class S>
-concept RelaxationSolver = requires(S& solver, const AllotmentProblem& problem) {
-    solver.relax(problem).objective;
-    solver.relax(problem).prices;
-    solver.relax(problem).status;
+concept RelaxationSolver = requires(S& solver, const AllotmentProblem& problem, const AllotOptions& options) {
+    solver.relax(problem, options).objective;
+    solver.relax(problem, options).prices;
+    solver.relax(problem, options).status;
 };
 
-/// What `resource` is worth, and over which capacities. Solves the relaxation some ten times.
-/// std::invalid_argument as with explain_job.
-[[nodiscard]] inline ResourceExplanation explain_resource(const AllotmentProblem& problem,
-                                                          const AllotResult& result, std::size_t resource);
+/// What `resource` is worth, and over which capacities. Solves the relaxation some ten times, as long as the
+/// deadline allows (none if left out). std::invalid_argument as with explain_job.
+[[nodiscard]] inline ResourceExplanation explain_resource(
+    const AllotmentProblem& problem, const AllotResult& result, std::size_t resource,
+    std::optional<std::chrono::nanoseconds> deadline = {});
 
 /// The same with a solver that is kept. If `result` is a reference into that solver, the answer is the same,
 /// but the result is overwritten.
 template <RelaxationSolver Solver>
 [[nodiscard]] ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
-                                                   std::size_t resource, Solver& solver);
+                                                   std::size_t resource, Solver& solver,
+                                                   std::optional<std::chrono::nanoseconds> deadline = {});
 
 namespace detail {
 
 /// The relaxation as a function of the capacity of one resource, with the options that fit the cluster now.
 class CapacityRange {
 public:
-    /// Its memory may serve several resources of one problem.
-    explicit CapacityRange(const AllotmentProblem& problem) : problem_(problem) {
+    /// Its memory may serve several resources of one problem; its time is that of all of them.
+    CapacityRange(const AllotmentProblem& problem, std::optional<std::chrono::nanoseconds> deadline)
+        : problem_(problem), clock_(deadline) {
         fitting_.capacity = problem.capacity;
         for (std::size_t job = 0; job < problem.jobs(); ++job) {
             fitting_.add_job(problem.must(job));
@@ -104,9 +111,24 @@ public:
         }
     }
 
-    /// Fills in the range at these prices.
+    /// Fills in the range at these prices, as far as there is the time.
     template <class Solver>
     void find(std::span<const double> prices, ResourceExplanation& answer, Solver& solver) {
+        if (!clock_.late()) look(prices, answer, solver);
+        if (!clock_.late()) return;
+        answer.worth_of_more = 0;
+        answer.loss_of_fewer = std::numeric_limits<double>::infinity();
+        answer.least = answer.most = answer.capacity;
+        answer.least_end = answer.most_end = RangeEnd::deadline;
+    }
+
+private:
+    struct Point {
+        double capacity = 0, value = 0, slope = 0;
+    };
+
+    template <class Solver>
+    void look(std::span<const double> prices, ResourceExplanation& answer, Solver& solver) {
         resource_ = answer.resource;
         price_ = answer.price;
         present_ = answer.capacity;
@@ -126,11 +148,6 @@ public:
         answer.loss_of_fewer = uncut.loss_of_fewer;
     }
 
-private:
-    struct Point {
-        double capacity = 0, value = 0, slope = 0;
-    };
-
     [[nodiscard]] double line(double capacity) const { return dual_ + price_ * (capacity - present_); }
     [[nodiscard]] double tolerance() const { return 1e-11 * magnitude_; }
 
@@ -149,7 +166,7 @@ private:
         return sum;
     }
 
-    /// The relaxation at another capacity; nothing where the jobs that must run do not fit.
+    /// The relaxation at another capacity; nothing where the jobs that must run do not fit, or it is late.
     template <class Solver>
     std::optional<Point> solve(double capacity, Solver& solver) {
         trial_ = fitting_;
@@ -160,8 +177,8 @@ private:
             trial_.add_job(true);
             trial_.add_option(0, {{static_cast<std::uint32_t>(resource_), present_ - capacity}});
         }
-        const auto relaxed = solver.relax(trial_);
-        if (relaxed.status == AllotStatus::infeasible) return std::nullopt;
+        const auto relaxed = solver.relax(trial_, {.deadline = clock_.left()});
+        if (clock_.late() || relaxed.status == AllotStatus::infeasible) return std::nullopt;
         return Point{capacity, relaxed.objective, relaxed.prices[resource_]};
     }
 
@@ -244,7 +261,7 @@ private:
                 trial_.add_option(-units_of(fitting_.uses(job, k), resource_), fitting_.uses(job, k));
         }
         if (trial_.jobs() == 0) return 0;
-        const auto relaxed = solver.relax(trial_);
+        const auto relaxed = solver.relax(trial_, {.deadline = clock_.left()});
         return std::clamp(0 - relaxed.objective, 0.0, present_);  // 0 - 0 is 0, where -0 would be "-0"
     }
 
@@ -273,6 +290,7 @@ private:
     static constexpr int most_steps = 100;
 
     const AllotmentProblem& problem_;
+    Clock clock_;
     AllotmentProblem fitting_, trial_;
     std::size_t resource_ = 0;
     double magnitude_ = 0, price_ = 0, present_ = 0, dual_ = 0;
@@ -294,12 +312,13 @@ ResourceExplanation explain_resource(std::span<const double> prices, std::size_t
 
 template <RelaxationSolver Solver>
 ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
-                                     std::size_t resource, Solver& solver) {
+                                     std::size_t resource, Solver& solver,
+                                     std::optional<std::chrono::nanoseconds> deadline) {
     detail::require_result_of(problem, result);
     if (resource >= problem.capacity.size())
         bad_input("explanation", "resource", resource,
                   "below the number of capacities, " + text_of(problem.capacity.size()));
-    detail::CapacityRange range(problem);
+    detail::CapacityRange range(problem, deadline);
     const std::vector<double> taken = detail::units_taken(problem, result.choice);
     const std::vector<double> prices = result.prices;  // may be the solver's own
     return detail::explain_resource(std::span<const double>(prices), resource, taken[resource],
@@ -307,20 +326,24 @@ ResourceExplanation explain_resource(const AllotmentProblem& problem, const Allo
 }
 
 inline ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
-                                            std::size_t resource) {
+                                            std::size_t resource,
+                                            std::optional<std::chrono::nanoseconds> deadline) {
     Allotter<> solver;
-    return explain_resource(problem, result, resource, solver);
+    return explain_resource(problem, result, resource, solver, deadline);
 }
 
 inline std::string ResourceExplanation::report() const {
+    const std::string begin = "resource " + text_of(resource) + ": price " + rounded_text_of(price),
+                      left =
+                          ", " + rounded_text_of(idle) + " of " + rounded_text_of(capacity) + " units idle";
+    if (most_end == RangeEnd::deadline) return begin + left + "; no time to find out how far the price holds";
     const std::string more = rounded_text_of(worth_of_more), fewer = rounded_text_of(loss_of_fewer);
     const std::string slopes = more == fewer ? ""
                                : std::isinf(loss_of_fewer)
                                    ? " (one more unit is worth " + more + ", none can be spared)"
                                    : " (one more unit is worth " + more + ", one fewer loses " + fewer + ")";
-    std::string text = "resource " + text_of(resource) + ": price " + rounded_text_of(price) + slopes + ", " +
-                       rounded_text_of(idle) + " of " + rounded_text_of(capacity) +
-                       " units idle; the price holds from capacity " + rounded_text_of(least);
+    const std::string text =
+        begin + slopes + left + "; the price holds from capacity " + rounded_text_of(least);
     if (most_end == RangeEnd::unlimited) return text + " upward";
     return text + " to " + rounded_text_of(most);
 }

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -209,7 +211,10 @@ void check_relaxation(const AllotmentProblem& problem, const RelaxedAllotment& r
 }
 
 void check_explanation(const AllotmentProblem& problem, const AllotResult& result, double tolerance) {
-    const Explanation explanation = explain(problem, result);
+    // One of a resource takes some ten solutions of the relaxation: where there are many, less is said.
+    std::optional<std::chrono::nanoseconds> deadline;
+    if (problem.capacity.size() > 4) deadline = std::chrono::milliseconds(20);
+    const Explanation explanation = explain(problem, result, deadline);
     check(explanation.jobs.size() == problem.jobs(), "an explanation for each job");
     for (std::size_t job = 0; job < problem.jobs(); ++job) {
         const JobExplanation& why = explanation.jobs[job];
@@ -228,6 +233,9 @@ void check_explanation(const AllotmentProblem& problem, const AllotResult& resul
     check(explanation.resources.size() == problem.capacity.size(), "an explanation for each resource");
     for (const ResourceExplanation& what : explanation.resources) {
         check_report(what.report());
+        check((what.least_end == RangeEnd::deadline) == (what.most_end == RangeEnd::deadline),
+              "who has no time has it for neither end");
+        check(deadline || what.most_end != RangeEnd::deadline, "there was no deadline");
         check(!std::isnan(what.worth_of_more) && !std::isnan(what.loss_of_fewer), "slopes are numbers");
         check(what.worth_of_more <= what.price && what.price <= what.loss_of_fewer,
               "a price between the two slopes", what.worth_of_more, what.loss_of_fewer);
@@ -284,8 +292,7 @@ void check_answer(const AllotmentProblem& problem, const AllotOptions& options, 
         if (result.status == AllotStatus::optimal)
             check(result.gap() <= options.gap * std::max(1.0, std::abs(result.bound)) + tolerance,
                   "optimal is within the gap", result.gap(), options.gap);
-        // One of a resource takes some ten solutions of the relaxation.
-        if (problem.capacity.size() <= 4) check_explanation(problem, result, tolerance);
+        check_explanation(problem, result, tolerance);
     } else {
         for (const std::size_t choice : result.choice)
             check(choice == no_option, "infeasible: nobody has anything");

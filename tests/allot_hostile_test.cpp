@@ -421,3 +421,50 @@ TEST_CASE("a relaxation keeps to the capacity, however far one option goes beyon
     CHECK(taken <= 4 * (1 + 1e-9));
     CHECK(relaxed.bound - relaxed.objective <= 1e-8);
 }
+
+TEST_CASE(
+    "A relaxation is no conflict where nobody must run, and its prices keep off who takes what is not "
+    "there") {
+    // Of the smallest capacity that there is a tenth of an option fits, at a price that is no number any
+    // more.
+    for (const double units : {5e-323, 4.0, 1e150}) {
+        CAPTURE(units);
+        AllotmentProblem problem;
+        problem.capacity = {8, 5e-324, 0};
+        for (const double value : {3.0, 2.0}) {
+            problem.add_job();
+            problem.add_option(value, {{0, 4}, {1, units}});
+            problem.add_option(value / 2, {{0, 4}, {2, 1e-9}});
+            problem.add_option(value / 4, {{0, 4}});
+        }
+        const RelaxedAllotment relaxed = Allotter<>().relax(problem);
+        CHECK(relaxed.status != AllotStatus::infeasible);
+        CHECK(relaxed.objective <= relaxed.bound);
+        CHECK(relaxed.bound >= 1.25 - 1e-9);
+        if (relaxed.status != AllotStatus::optimal) continue;
+        CHECK(relaxed.objective == doctest::Approx(1.25));
+        for (std::size_t job = 0; job < 2; ++job)
+            for (std::size_t option = 0; option < 2; ++option)
+                CHECK(support::reduced_value(problem, job, option, relaxed.prices) <=
+                      support::reduced_value(problem, job, 2, relaxed.prices) + 1e-9);
+    }
+}
+
+TEST_CASE("A job that must run and uses next to nothing leaves the prices of a resource within reason") {
+    AllotmentProblem problem;
+    problem.capacity = {8, 10};
+    problem.add_job(true);
+    problem.add_option(1.61, {{0, 2}, {1, 2}});
+    problem.add_option(0, {{0, 5e-324}, {1, 1}});
+    problem.add_job(true);
+    problem.add_option(2.38, {{0, 8}, {1, 4}});
+    problem.add_job();
+    problem.add_option(3, {{0, 1}});
+    Allotter<> allotter;
+    CHECK(allotter(problem, {.gap = 0}).objective == doctest::Approx(2.38));
+    const RelaxedAllotment relaxed = allotter.relax(problem);
+    CHECK(relaxed.status == AllotStatus::optimal);
+    CHECK(relaxed.objective == doctest::Approx(2.38));
+    CHECK(relaxed.bound == doctest::Approx(2.38));
+    CHECK(relaxed.prices[0] < 1e3);
+}

@@ -98,6 +98,27 @@ TEST_CASE(
     CHECK(metrics.makespan_hours == metrics.average_hours);
 }
 
+TEST_CASE("GPUs are given back by the end of a round, even if the last whole second of a job ends after it") {
+    support::LoneJob world;
+    world.applications[0].slowdown = 1.37;  // an epoch takes 57.54 s
+    int after_the_round = 0;
+    for (int i = 0; i < 1500; ++i) {
+        CAPTURE(i);
+        const ReplayOptions options{.interval_seconds = 50 + 0.01 * i};
+        const ReplayResult result =
+            replay(world.cluster, world.applications, world.submissions, Fifo{}, options);
+        REQUIRE(result.jobs[0].completed_seconds);
+        after_the_round += *result.jobs[0].completed_seconds > result.end_seconds ? 1 : 0;
+        double held = 0;
+        for (const Segment& segment : result.segments) {
+            CHECK(segment.end_seconds <= result.end_seconds);
+            held += segment.allotment.shape.gpus * (segment.end_seconds - segment.begin_seconds);
+        }
+        CHECK(held <= result.jobs[0].gpu_seconds + 1e-6);
+    }
+    CHECK(after_the_round > 0);
+}
+
 TEST_CASE("equal inputs give equal outcomes to the last digit; a trace without jobs gives none") {
     support::Random random(4);
     const World world(random, 20);

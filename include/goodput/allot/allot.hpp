@@ -7,13 +7,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/compactor.hpp"
+#include "goodput/allot/detail/units.hpp"
 #include "goodput/allot/heuristic.hpp"
 #include "goodput/allot/incumbent.hpp"
+#include "goodput/allot/prices.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/relaxation.hpp"
 #include "goodput/allot/result.hpp"
@@ -78,8 +83,9 @@ public:
     }
 
     /// The linear relaxation's optimum, exact to rounding. Options that exceed a capacity alone count in
-    /// part; those that take more than 2^30 times a capacity not at all (and in the bound as if they took
-    /// 2^30 times as much).
+    /// part; those that exceed it by more than 2^30 times itself do not (those that take anything of a
+    /// capacity of 0, therefore): the bound is that of the others, the prices are such that nobody wants
+    /// them.
     template <AllotmentValue Value>
     RelaxedAllotment relax(const BasicAllotmentProblem<Value>& problem, const AllotOptions& options = {}) {
         detail::Clock clock(options.deadline);
@@ -94,16 +100,17 @@ public:
                 relaxed.stopped = clock.late() ? StopReason::deadline : StopReason::states;
         }
         if (!possible_ || !relaxation_.feasible()) {
-            // Cut off, nothing for anybody is a mixture as well, if that is allowed.
+            // Nothing for anybody is a mixture, if that is allowed: no other was found in time, or in numbers
+            // whose prices are beyond what can be counted.
             const bool none_must = possible_ && std::ranges::find(compact_.must, 1) == compact_.must.end();
-            const bool cut_off = relaxed.stopped != StopReason::proven;
-            relaxed.status = cut_off && none_must ? AllotStatus::feasible : AllotStatus::infeasible;
-            if (!cut_off) relaxed.bound = 0;
+            relaxed.status = none_must ? AllotStatus::feasible : AllotStatus::infeasible;
+            if (none_must && relaxed.stopped == StopReason::proven) relaxed.stopped = StopReason::states;
+            if (relaxed.stopped == StopReason::proven) relaxed.bound = 0;
             return relaxed;
         }
         if (relaxed.stopped != StopReason::proven) relaxed.status = AllotStatus::feasible;
         for (std::size_t group = 0; group < compact_.groups(); ++group) split(group, relaxed);
-        leave_out_far_too_large(problem, relaxed);
+        price_out_what_is_left_out(problem, relaxed.prices);
         relaxed.bound = std::max(relaxation_.bound(), relaxed.objective);
         return relaxed;
     }
@@ -249,20 +256,40 @@ private:
         }
     }
 
-    /// Less than a billionth of an option may be in the mixture though it takes even more; see the compactor.
+    /// Raises prices until nobody wants the options that the compactor leaves out of the relaxation.
     template <AllotmentValue Value>
-    static void leave_out_far_too_large(const BasicAllotmentProblem<Value>& problem,
-                                        RelaxedAllotment& relaxed) {
-        for (std::size_t job = 0; job < problem.jobs(); ++job)
-            std::erase_if(relaxed.choice[job], [&](const Fraction& part) {
-                for (const Use& use : problem.uses(job, part.option))
-                    if (use.units > detail::Compactor::most_counted(problem.capacity[use.resource])) {
-                        relaxed.objective -=
-                            part.fraction * static_cast<double>(problem.value(job, part.option));
-                        return true;
-                    }
-                return false;
-            });
+    static void price_out_what_is_left_out(const BasicAllotmentProblem<Value>& problem,
+                                           std::vector<double>& prices) {
+        std::vector<double> units(prices.size(), 0);
+        const auto reduced = [&](std::size_t job, std::size_t k) {
+            return static_cast<double>(problem.value(job, k)) -
+                   detail::price_of(problem.uses(job, k), prices);
+        };
+        for (std::size_t job = 0; job < problem.jobs(); ++job) {
+            double best = problem.must(job) ? -std::numeric_limits<double>::infinity() : 0;
+            std::vector<std::pair<std::size_t, Use>> left_out;  // option, and what it takes far too much of
+            for (std::size_t k = 0; k < problem.options_of(job); ++k) {
+                const std::span<const Use> uses = problem.uses(job, k);
+                Use far{0, 0};
+                for (const Use& use : uses) {
+                    const double capacity = problem.capacity[use.resource];
+                    units[use.resource] += use.units;
+                    if (units[use.resource] > capacity + detail::Compactor::most_exceeding(capacity))
+                        far = {use.resource, units[use.resource]};
+                }
+                for (const Use& use : uses) units[use.resource] = 0;
+                if (far.units > 0)
+                    left_out.emplace_back(k, far);
+                else
+                    best = std::max(best, reduced(job, k));
+            }
+            for (const auto& [k, far] : left_out) {
+                double& price = prices[far.resource];
+                const double missing = (reduced(job, k) - best) / far.units;
+                if (missing > 0 && price < detail::highest_price)
+                    price = std::min(price + missing, detail::highest_price);
+            }
+        }
     }
 
     static constexpr std::size_t narrow = 4;

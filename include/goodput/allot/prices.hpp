@@ -30,6 +30,9 @@
 
 namespace goodput::detail {
 
+/// Units may be so small that nothing else bounds what one is worth.
+inline constexpr double highest_price = 1e100 * largest_number;
+
 class PriceSearch {
 public:
     /// Finds the prices of least bound, beginning from what the last call found if `warm` (and that had as
@@ -194,7 +197,9 @@ private:
 
     /// Above a resource's largest value per unit nobody uses it, so that no higher price is better (twice
     /// that, to be clear of ties). Jobs that must run are first driven to other options by all that the
-    /// others are worth; prices that have to drive several on may be higher still, see raise_ceilings().
+    /// others are worth; prices that have to drive several on may be higher still, see raise_ceilings(). An
+    /// option may use next to nothing: at the best prices a whole capacity costs no more than all jobs are
+    /// worth, or so many times as much where jobs must run.
     void set_ceilings(const CompactProblem& problem) {
         const double everything = problem.magnitude > 0 ? problem.magnitude : 1;
         ceiling_.assign(problem.resources(), 0);
@@ -203,8 +208,11 @@ private:
                 const double worth = problem.must[group] ? 4 * everything : 2 * problem.value[k];
                 for (const Use& use : problem.uses_of(k))
                     if (worth > ceiling_[use.resource] * use.units)
-                        ceiling_[use.resource] = std::min(worth / use.units, highest_ceiling);
+                        ceiling_[use.resource] = std::min(worth / use.units, highest_price);
             }
+        for (std::size_t r = 0; r < problem.resources(); ++r)
+            if (problem.capacity[r] > 0)
+                ceiling_[r] = std::min(ceiling_[r], far_above * everything / problem.capacity[r]);
     }
 
     /// Prices at which the capacities together cost a third of what the jobs could be worth at most.
@@ -223,8 +231,7 @@ private:
         return true;
     }
 
-    /// Units may be so small that nothing else bounds what one is worth.
-    static constexpr double highest_ceiling = 1e100 * largest_number;
+    static constexpr double far_above = 0x1p30;
     static constexpr std::size_t usual_passes = 64;
     /// Most numbers of choices_, unless the usual passes take more.
     static constexpr std::size_t most_choices = std::size_t{1} << 26;

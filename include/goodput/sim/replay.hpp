@@ -189,7 +189,9 @@ ReplayResult replay(const Cluster& cluster, std::span<const Application> applica
             }
             job.advance(at, left);
             if (!job.complete()) continue;
-            recorder.set(index, {}, *job.completion_seconds(), result.segments);
+            // Its last second is a whole one, as published, which may end after the round; the GPUs do not
+            // stay.
+            recorder.set(index, {}, std::min(*job.completion_seconds(), now), result.segments);
             job.release();
         }
         std::erase_if(active, [&](std::size_t index) { return jobs[index].complete(); });

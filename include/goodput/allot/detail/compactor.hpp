@@ -33,21 +33,16 @@ namespace goodput::detail {
 /// Turns problems into compact ones; keeps its memory.
 class Compactor {
 public:
-    /// More units than these of a capacity are counted as so many: of an option that takes them not even a
-    /// billionth fits, and beside them the units of others would be lost in rounding.
-    static double most_counted(double capacity) { return 0x1p30 * (capacity > 0 ? capacity : 1); }
-
     /// Validates `problem` and takes it over into `compact`. Returns false if a job that must run has no
-    /// option left. `keep_too_large`: options that exceed a capacity alone stay (a linear relaxation may
-    /// take a part of them).
+    /// option left. `keep_too_large`: options that exceed a capacity alone stay up to most_exceeding() (a
+    /// linear relaxation may take a part of them).
     template <class Problem>
     bool assign(const Problem& problem, CompactProblem& compact, bool keep_too_large, Clock& clock) {
         problem.validate_capacities();
         compact.capacity.assign(problem.capacity.begin(), problem.capacity.end());
         compact.tolerance.clear();
         for (const double c : compact.capacity)
-            compact.tolerance.push_back(keep_too_large ? std::numeric_limits<double>::infinity()
-                                                       : capacity_tolerance(c));
+            compact.tolerance.push_back(keep_too_large ? most_exceeding(c) : capacity_tolerance(c));
         merged_.assign(compact.resources(), 0);
         compact.jobs = problem.jobs();
         compact.first.clear();
@@ -83,6 +78,10 @@ public:
         compact.granularity = common_granularity<typename Problem::value_type>(compact, clock);
         return possible;
     }
+
+    /// By how many units an option may exceed a capacity alone and have a part in a relaxation. Of one that
+    /// takes more not even a billionth fits, and beside it the units of others would be lost in rounding.
+    static double most_exceeding(double capacity) { return 0x1p30 * capacity; }
 
 private:
     struct Candidate {
@@ -205,8 +204,7 @@ private:
             }
             const auto [resource, units] = uses[offsets[k]];
             if (units > compact.capacity[resource] + compact.tolerance[resource]) continue;
-            candidates_[count++] = {value, index, resource, counted(units, compact.capacity[resource]),
-                                    0,     1,     false};
+            candidates_[count++] = {value, index, resource, units, 0, 1, false};
         }
         const auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(count);
         // Nearly always in this order already.
@@ -296,8 +294,6 @@ private:
         compact.end_hull.push_back(compact.count);
     }
 
-    static double counted(double units, double capacity) { return std::min(units, most_counted(capacity)); }
-
     template <class Problem>
     void add_candidate(const Problem& problem, std::size_t job, std::size_t k,
                        const CompactProblem& compact) {
@@ -310,7 +306,7 @@ private:
         bool fits = true;
         for (std::size_t u = first_new; u < candidate_uses_.size(); ++u) {
             Use& use = candidate_uses_[u];
-            use.units = counted(merged_[use.resource], compact.capacity[use.resource]);
+            use.units = merged_[use.resource];
             merged_[use.resource] = 0;
             fits = fits && use.units <= compact.capacity[use.resource] + compact.tolerance[use.resource];
         }

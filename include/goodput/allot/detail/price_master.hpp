@@ -83,18 +83,22 @@ public:
 
     /// Solves to optimality over the columns so far, unless it is late or exhausted().
     void solve(Clock& clock) {
-        std::size_t degenerate = 0;
+        double best = -std::numeric_limits<double>::infinity();
+        std::size_t idle = 0;  // pivots since the objective last rose
         const std::size_t work_of_pivot = rows_ * (columns() + 3 * rows_);
         for (std::size_t pivot = 0; pivot < 200 * rows_ + 1000; ++pivot) {
             if (exhausted() || clock.late(work_of_pivot)) break;
             work_ += work_of_pivot;
             update_multipliers();
-            const Variable entering = best_entering(degenerate > 4 * rows_);
+            const double now = objective();
+            idle = now > best + 1e-15 * std::abs(best) ? 0 : idle + 1;
+            best = std::max(best, now);
+            if (idle > 20 * rows_) break;  // it is rounding that goes in circles
+            const Variable entering = best_entering(idle > 4 * rows_);
             if (entering.kind == Kind::nothing) break;
             direction_of(entering);
             const std::size_t leaving = ratio_test();
             if (leaving == rows_) break;  // cannot happen: the convexity row bounds every column
-            degenerate = solution_[leaving] <= 1e-12 * (1 + std::abs(right_[leaving])) ? degenerate + 1 : 0;
             pivot_on(leaving, entering);
         }
         update_multipliers();
@@ -195,6 +199,9 @@ private:
             if (reduced <= 1e-13 * scale + std::numeric_limits<double>::min() ||
                 (first && best.kind != Kind::nothing) || reduced <= largest)
                 return;
+            // After many pivots rounding may say so of what is in the basis already.
+            const auto is_it = [&](Variable basic) { return basic.kind == kind && basic.index == index; };
+            if (std::any_of(basis_.begin(), basis_.end(), is_it)) return;
             largest = reduced;
             best = {kind, index};
         };
@@ -202,8 +209,11 @@ private:
         for (std::size_t i = 0; i < values_.size(); ++i) {
             const double own = constant * share_[i];
             double reduced = values_[i] - own, scale = std::abs(values_[i]) + std::abs(own);
-            for (std::size_t r = 0; r < resources_; ++r)
-                reduced -= multipliers_[r] * usage_[i * resources_ + r];
+            for (std::size_t r = 0; r < resources_; ++r) {
+                const double paid = multipliers_[r] * usage_[i * resources_ + r];
+                reduced -= paid;
+                scale += std::abs(paid);
+            }
             offer(Kind::column, i, reduced, scale);
         }
         for (std::size_t r = 0; r < resources_; ++r) {

@@ -237,7 +237,9 @@ void check_explanation(const AllotmentProblem& problem, const AllotResult& resul
               "who has no time has it for neither end");
         check(deadline || what.most_end != RangeEnd::deadline, "there was no deadline");
         check(!std::isnan(what.worth_of_more) && !std::isnan(what.loss_of_fewer), "slopes are numbers");
-        check(what.worth_of_more <= what.price && what.price <= what.loss_of_fewer,
+        // Where rounding stopped the search for prices, slopes are those at prices next to them.
+        const double near = 1e-6 * what.price;
+        check(what.worth_of_more <= what.price + near && what.price <= what.loss_of_fewer + near,
               "a price between the two slopes", what.worth_of_more, what.loss_of_fewer);
         check(what.least <= what.capacity && what.capacity <= what.most, "a range around the capacity",
               what.least, what.most);

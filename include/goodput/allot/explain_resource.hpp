@@ -55,7 +55,9 @@ enum class RangeEnd {
 /// What a unit of a resource is worth, and for how many units.
 struct ResourceExplanation {
     std::size_t resource = 0;  ///< index of the resource
-    double price = 0;          ///< of a unit, as in the result: from worth_of_more to loss_of_fewer
+    /// Of a unit, as in the result: from worth_of_more to loss_of_fewer, unless the search for prices was cut
+    /// off or stopped by rounding.
+    double price = 0;
     double worth_of_more = 0;  ///< slope of the relaxation above the present capacity, per unit
     double loss_of_fewer = 0;  ///< slope below it; infinity: the jobs that must run need all that there is
     double capacity = 0;       ///< units at present

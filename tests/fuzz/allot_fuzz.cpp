@@ -238,7 +238,7 @@ void check_explanation(const AllotmentProblem& problem, const AllotResult& resul
         check(deadline || what.most_end != RangeEnd::deadline, "there was no deadline");
         check(!std::isnan(what.worth_of_more) && !std::isnan(what.loss_of_fewer), "slopes are numbers");
         // Where rounding stopped the search for prices, slopes are those at prices next to them.
-        const double near = 1e-6 * what.price;
+        const double near = 1e-6 * what.price + tolerance / std::max(what.capacity, 1.0);
         check(what.worth_of_more <= what.price + near && what.price <= what.loss_of_fewer + near,
               "a price between the two slopes", what.worth_of_more, what.loss_of_fewer);
         check(what.least <= what.capacity && what.capacity <= what.most, "a range around the capacity",

@@ -145,7 +145,7 @@ inline ReplayMetrics metrics_of(const ReplayResult& result) {
     metrics.restarts_per_job /= count;
     metrics.migrations_per_job /= count;
     metrics.failures_per_job /= count;
-    metrics.queueing_hours = waited / count / 3600;
+    metrics.queueing_hours = std::max(waited, 0.0) / count / 3600;  // nobody waited, but for rounding
     if (!hours.empty()) metrics.average_hours /= static_cast<double>(hours.size());
     metrics.median_hours = quantile(hours, 0.5);
     metrics.p99_hours = quantile(hours, 0.99);

@@ -41,10 +41,14 @@ void add_use(const Json& option, double share, std::vector<double>& used) {
     for (const Json& use : option["use"]) used[use[0].get<std::size_t>()] += share * use[1].get<double>();
 }
 
-bool fits(const std::vector<double>& used, const std::vector<double>& capacity) {
-    for (std::size_t r = 0; r < capacity.size(); ++r)
-        if (used[r] > capacity[r] * (1 + 1e-9)) return false;
-    return true;
+/// A part of an option is a number near 1 or far from it: what it takes may be off by so much of the whole.
+double rounding_of_parts(const Json& line, std::size_t resource) {
+    double units = 0;
+    for (const Json& job : line["jobs"])
+        for (const Json& option : job["options"])
+            for (const Json& use : option["use"])
+                if (use[0].get<std::size_t>() == resource) units += use[1].get<double>();
+    return 1e-15 * units;
 }
 
 bool must_run(const Json& job) { return job.contains("must") && job["must"].is_boolean() && job["must"]; }
@@ -130,7 +134,9 @@ void check_allotment(const Exchange& exchange, const cli::AllotCommand& command)
 
     const std::string status = answer["status"].get<std::string>();
     if (status == "infeasible") {
-        exchange.check(!everything.small() || !everything.best(), "what is called infeasible is");
+        // Who is out of time may have found nothing; the conflict is empty then.
+        exchange.check(line.contains("deadline_ms") || !everything.small() || !everything.best(),
+                       "what is called infeasible is");
         exchange.check(answer["objective"] == 0.0 && answer["bound"] == 0.0, "nothing is worth nothing");
         for (const Json& job : answer["conflict"]["jobs"])
             exchange.check(must_run(line["jobs"][job.get<std::size_t>()]), "those in conflict must run");
@@ -143,7 +149,9 @@ void check_allotment(const Exchange& exchange, const cli::AllotCommand& command)
     std::vector<double> used(capacity.size(), 0.0);
     const double worth = worth_of(exchange, command.relax, used), size = sum_of_sizes(line);
     const double objective = answer["objective"].get<double>(), bound = answer["bound"].get<double>();
-    exchange.check(fits(used, capacity), "no capacity is exceeded");
+    for (std::size_t r = 0; r < capacity.size(); ++r)
+        exchange.check(used[r] <= capacity[r] * (1 + 1e-9) + (command.relax ? rounding_of_parts(line, r) : 0),
+                       "no capacity is exceeded");
     exchange.check(std::abs(objective - worth) <= 1e-9 * size, "the objective is what the choice is worth");
     exchange.check(objective <= bound + 1e-9 * size, "objective <= bound");
     if (everything.small() && everything.best())
@@ -179,7 +187,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (warm.refused) continue;
         const bool infeasible = warm.answer["status"] == "infeasible",
                    other_infeasible = other.answer["status"] == "infeasible";
-        // Who is out of time may have found nothing; parts of options may fit where none does as a whole.
+        // Parts of options may fit where none does as a whole.
         if (!warm.line.contains("deadline_ms"))
             warm.check(command.relax ? infeasible <= other_infeasible : infeasible == other_infeasible,
                        "the same lines are infeasible");

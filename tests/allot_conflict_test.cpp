@@ -199,6 +199,18 @@ TEST_CASE("of hundreds of jobs a few large ones are named, not the many small on
     CHECK(conflict.minimal);
 }
 
+TEST_CASE("what is reported of a conflict is no more than was found out") {
+    Conflict conflict;
+    conflict.jobs = {0, 3};
+    conflict.resources = {1};
+    conflict.proven = conflict.minimal = conflict.smallest = true;
+    CHECK(conflict.report() == "jobs 0 and 3 do not fit together: resource 1 (no conflict has fewer jobs)");
+    conflict.smallest = false;
+    CHECK(conflict.report() == "jobs 0 and 3 do not fit together: resource 1 (any one fewer would fit)");
+    conflict.minimal = false;
+    CHECK(conflict.report() == "jobs 0 and 3 do not fit together: resource 1 (perhaps fewer do not, either)");
+}
+
 TEST_CASE("no time: what could not be decided is not claimed") {
     Random random(6);
     for (int round = 0; round < 300; ++round) {

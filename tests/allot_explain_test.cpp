@@ -475,6 +475,20 @@ TEST_CASE("a deadline leaves the prices, and of each resource all of the range o
     }
 }
 
+TEST_CASE("a job that could have more, in an allotment that is not the best, is told so") {
+    AllotmentProblem problem;
+    problem.capacity = {4};
+    problem.add_job();
+    problem.add_option(3, {{0, 2}});
+    AllotResult result = allot(problem);
+    result.choice = {no_option};
+    result.objective = 0;
+    result.status = AllotStatus::feasible;
+    const JobExplanation why = explain_job(problem, result, 0);
+    CHECK(why.reason == JobReason::within_gap);
+    CHECK(why.report().ends_with("there is room; the allotment is not proven to be the best"));
+}
+
 TEST_CASE("an option without a job is refused") {
     AllotmentProblem problem;
     problem.capacity = {1};
@@ -497,6 +511,10 @@ TEST_CASE("explanations of what is not there are refused") {
     Allotter<> solver;
     CHECK_THROWS_AS(static_cast<void>(explain_job(problem, result, 1)), std::invalid_argument);
     CHECK_THROWS_AS(static_cast<void>(explain_resource(problem, result, 1, solver)), std::invalid_argument);
+    AllotResult priceless = result;
+    priceless.prices.clear();
+    CHECK_THROWS_WITH(static_cast<void>(explain(problem, priceless)),
+                      "explanation: number of prices is 0, but must be the number of capacities, 1");
     problem.add_job(true);
     CHECK_THROWS_AS(static_cast<void>(explain(problem, result)), std::invalid_argument);
     CHECK_THROWS_WITH(

@@ -361,6 +361,12 @@ TEST_CASE("What cannot be a measurement is refused with job, field and value") {
                        "samples.accumulation", text_of(steps));
 }
 
+TEST_CASE("Samples of other GPU types than a job's are refused") {
+    std::vector<TypeFit> types(2);
+    CHECK_THROWS_WITH(JobFitter<>()(std::vector<std::vector<ThroughputSample>>(3), types),
+                      "throughput samples: GPU types with samples is 3, but must be 2");
+}
+
 TEST_CASE("Options of a fit that are none are refused, and nothing is touched") {
     const std::vector<ThroughputSample> samples{{{1, 2}, {32, 0}, 0.5, 0.1}};
     const auto refused = [&](const FitOptions& options) {

@@ -189,6 +189,25 @@ TEST_CASE("While training moves the parameters the averages follow the truth") {
     CHECK(relative_error(estimator.statistics().variance, n * 0.04 / 4) < 0.02);
 }
 
+namespace {
+
+/// A metric of one's own, that needs no correction for its first steps.
+struct Halves {
+    [[nodiscard]] static bool ready() { return true; }
+    [[nodiscard]] static double inverse(std::size_t i) { return i % 2 == 0 ? 0.5 : 1; }
+    static void check(std::size_t) {}
+};
+
+}  // namespace
+
+TEST_CASE("A metric of one's own weighs gradients as it says") {
+    GradientStream stream(2);
+    const GradientNorms norms =
+        stream.step(std::vector<std::vector<double>>{{2, 3}, {4, 3}}, 1, Halves{}).value();
+    CHECK(norms.mean_of_squares == doctest::Approx(((1 + 9) + (4 + 9)) / 2.0));
+    CHECK(norms.square_of_mean == doctest::Approx(2.25 + 9));
+}
+
 TEST_CASE("Streamed, all at once, from several replicas or by definition: the same norms to rounding") {
     support::Random random(51);
     for (int round = 0; round < 200; ++round) {
@@ -362,6 +381,14 @@ TEST_CASE("The statistics of parameter groups add up to those of the whole") {
     CHECK_FALSE(groups.observe(broken));
     CHECK(groups.statistics().squared_norm == sum.squared_norm);
     CHECK(groups.statistics().variance == sum.variance);
+
+    CHECK(groups.size() == 3);
+
+    // One that is not finite where the optimiser's scale starts anew: nothing before it counts.
+    broken[0].restart = true;
+    CHECK_FALSE(groups.observe(broken));
+    CHECK(groups.statistics(0).variance == 0);
+    CHECK(groups.statistics(1).variance > 0);
 
     // Each group is kept from being negative by itself.
     GroupedNoiseScale two(2);

@@ -218,6 +218,17 @@ TEST_CASE("Rates and statistics of any size leave goodputs that are numbers") {
     }
 }
 
+TEST_CASE("Statistics that are no numbers leave no batch plan, whatever searches for it") {
+    const double infinity = std::numeric_limits<double>::infinity(), nan = std::nan("");
+    const PolluxThroughput model{0.1, 0.01, 0.1, 0.01, 0.1, 0.01, 2};
+    for (const GradientStatistics gradient :
+         {GradientStatistics{1, infinity}, {nan, 1}, {1, nan}, {infinity, 1}}) {
+        const BestPlan best =
+            best_batch_plan(model, NoiseScaleEfficiency{32, gradient}, {1, 4}, {32, 256, 1, 64, true});
+        CHECK(best.goodput == 0);
+    }
+}
+
 TEST_CASE("The largest models that are accepted predict a number everywhere, and the searches end") {
     support::Random random(2);
     GoodputPredictor predictor;

@@ -405,6 +405,23 @@ struct InventiveSolver {
         return result;
     }
 };
+/// Has no prices.
+struct PricelessSolver {
+    AllotResult operator()(const AllotmentProblem& problem, const AllotOptions& options) const {
+        AllotResult result = allot(problem, options);
+        result.prices.clear();
+        return result;
+    }
+};
+/// Says that it has proven what is not so.
+struct GloomySolver {
+    AllotResult operator()(const AllotmentProblem& problem, const AllotOptions& options) const {
+        AllotResult result = allot(problem, options);
+        result.status = AllotStatus::infeasible;
+        result.stopped = StopReason::proven;
+        return result;
+    }
+};
 /// Has found nothing when its time is over.
 struct SlowSolver {
     AllotResult operator()(const AllotmentProblem& problem, const AllotOptions&) const {
@@ -437,6 +454,9 @@ TEST_CASE("a solver or placer of one's own that answers nonsense is refused by n
     };
     CHECK(why(ForgetfulSolver{}, LeastMovesPlacer{}).starts_with("solver: number of choices is 0"));
     CHECK(why(InventiveSolver{}, LeastMovesPlacer{}).starts_with("solver: choice of job 0"));
+    CHECK(why(PricelessSolver{}, LeastMovesPlacer{}).starts_with("solver: number of prices is 0"));
+    CHECK(why(GloomySolver{}, LeastMovesPlacer{})
+              .starts_with("snapshot: placements of jobs that keep what they hold is more GPUs"));
     CHECK(why(Allotter<>{}, ForgetfulPlacer{}).starts_with("placer: number of placements is 0"));
 
     // What must run runs, even if the time was too short to find that out.
@@ -450,4 +470,38 @@ TEST_CASE("a solver or placer of one's own that answers nonsense is refused by n
     CHECK(late.decisions[0].verdict.outcome == Outcome::waits);
     CHECK(late.decisions[1].placement == Placement{{0, 2}});
     CHECK(late.bound >= plan(snapshot).objective);
+}
+
+TEST_CASE("a snapshot that contradicts itself is refused by name, and a plan is reported in a line") {
+    Snapshot snapshot;
+    snapshot.cluster = {{"T4", "A100"}, {{"n", 0, 4}, {"m", 1, 4}}};
+    for (const char* name : {"a", "b"}) {
+        snapshot.jobs.push_back({.name = name, .max_gpus = 4, .initial_batch = 32, .max_batch = 64});
+        snapshot.jobs.back().types = {{.max_atomic_batch = 64}, {.max_atomic_batch = 64}};
+    }
+    const auto why = [](const Snapshot& wrong) -> std::string {
+        try {
+            plan(wrong);
+        } catch (const std::invalid_argument& error) {
+            return error.what();
+        }
+        return "";
+    };
+    CHECK(plan(snapshot).report().find("2 of 2 jobs run, 2 of them (re)start; value ") == 0);
+    Snapshot models = snapshot;
+    models.models.resize(1);
+    CHECK(why(models) == "snapshot: number of models is 1, but must be 0 or the number of jobs, 2");
+    Snapshot twice = snapshot;
+    twice.jobs[0].placement = {{0, 3}};
+    twice.jobs[1].placement = {{0, 2}};
+    CHECK(why(twice) ==
+          "job 'b': placement on node 'n' is 2, but must be at most the 1 GPUs that jobs before "
+          "it leave");
+    Snapshot mixed = snapshot;
+    mixed.jobs[0].placement = {{0, 1}, {1, 1}};
+    CHECK(why(mixed).empty());
+    mixed.jobs[0].preemptible = false;
+    CHECK(why(mixed) ==
+          "job 'a': placement is over nodes of several GPU types or sizes, but must be over nodes "
+          "of one kind, as the job keeps it");
 }

@@ -153,6 +153,14 @@ TEST_CASE("traces that cannot be replayed are refused with job, field and value"
     CHECK_THROWS_WITH(replay(world.cluster, world.applications, world.submissions, Sia{}),
                       "job 'job-0': application is 7, but must be one of those given");
     world.submissions[0].application = 0;
+    std::vector<Application> applications = world.applications;
+    applications[1].types.pop_back();
+    CHECK_THROWS_WITH(replay(world.cluster, applications, world.submissions, Sia{}),
+                      "application 'application-1': GPU types is 1, but must be as many as the cluster's, 2");
+    CHECK_THROWS_WITH(
+        TrainingCurve({32, 64}, {{{1, 1}}}, {100}),
+        "training curve: number of batch sizes is 2, but must be at least 1 and as many as rows of "
+        "gradients");
     CHECK_THROWS_WITH(
         replay(world.cluster, world.applications, world.submissions, Sia{}, {.interval_seconds = 0}),
         "replay: interval is 0, but must be a finite number of at least 0.001");

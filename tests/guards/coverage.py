@@ -89,7 +89,7 @@ def run(options, programs):
     for program in programs:
         began = time.monotonic()
         command = [program, "--no-colors"] + ([] if data else ["--test-suite-exclude=data"])
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace",
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=profiles,
                               env={**os.environ, "LLVM_PROFILE_FILE": str(profiles / f"{program.name}.profraw")})
         if done.returncode != 0:
             sys.exit(f"{done.stdout}{done.stderr}{program.name}: exit status {done.returncode}")

@@ -154,9 +154,6 @@ private:
     };
 
     double& at(std::size_t row, std::size_t column) { return inverse_[row * rows_ + column]; }
-    [[nodiscard]] double at(std::size_t row, std::size_t column) const {
-        return inverse_[row * rows_ + column];
-    }
 
     [[nodiscard]] double cost(Variable variable) const {
         switch (variable.kind) {

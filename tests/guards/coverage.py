@@ -88,7 +88,7 @@ def run(options, programs):
         print(f"no data in {options.data}: tests without published measurements")
     for program in programs:
         began = time.monotonic()
-        command = [program, "--no-colors"] + ([] if data else ["--test-suite-exclude=data"])
+        command = [program.resolve(), "--no-colors"] + ([] if data else ["--test-suite-exclude=data"])
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=profiles,
                               env={**os.environ, "LLVM_PROFILE_FILE": str(profiles / f"{program.name}.profraw")})
         if done.returncode != 0:

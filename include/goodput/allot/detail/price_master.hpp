@@ -85,15 +85,23 @@ public:
     void solve(Clock& clock) {
         double best = -std::numeric_limits<double>::infinity();
         std::size_t idle = 0;  // pivots since the objective last rose
+        bool anew = false;     // the inverse, in this call
         const std::size_t work_of_pivot = rows_ * (columns() + 3 * rows_);
         for (std::size_t pivot = 0; pivot < 200 * rows_ + 1000; ++pivot) {
             if (exhausted() || clock.late(work_of_pivot)) break;
             work_ += work_of_pivot;
             update_multipliers();
             const double now = objective();
-            idle = now > best + 1e-15 * std::abs(best) ? 0 : idle + 1;
-            best = std::max(best, now);
-            if (idle > 20 * rows_) break;  // it is rounding that goes in circles
+            const bool risen = now > best + 1e-12 * std::abs(best);
+            idle = risen ? 0 : idle + 1;
+            if (risen) best = now;
+            if (idle > 20 * rows_) {  // it is rounding that goes in circles
+                if (anew) break;
+                anew = true;
+                idle = 0;
+                refactor();
+                continue;
+            }
             const Variable entering = best_entering(idle > 4 * rows_);
             if (entering.kind == Kind::nothing) break;
             direction_of(entering);

@@ -468,3 +468,52 @@ TEST_CASE("A job that must run and uses next to nothing leaves the prices of a r
     CHECK(relaxed.bound == doctest::Approx(2.38));
     CHECK(relaxed.prices[0] < 1e3);
 }
+
+TEST_CASE("Pools that jobs like equally do not send the prices in circles") {
+    // Met in a replay: rounding said again and again of a pivot that it gains something.
+    AllotmentProblem problem;
+    problem.capacity = {2, 20, 8, 4, 16};
+    struct Values {
+        double one, two, four, eight_of_second, eight;
+    };
+    const auto add = [&](const Values& values) {
+        problem.add_job();
+        for (std::uint32_t pool = 0; pool < 5; ++pool) {
+            problem.add_option(values.one, {{pool, 1}});
+            problem.add_option(values.two, {{pool, 2}});
+            if (problem.capacity[pool] >= 4) problem.add_option(values.four, {{pool, 4}});
+            if (problem.capacity[pool] >= 8)
+                problem.add_option(pool == 1 ? values.eight_of_second : values.eight, {{pool, 8}});
+            if (pool == 1) problem.add_option(values.four == 0 ? 0 : 1, {{pool, 12}});
+        }
+    };
+    add({0.40020818545209075, 0.5513807713904284, 0.70883850896942824, 0.88793983575408875,
+         0.88818838253056587});
+    add({0.38348401487970346, 0.51850656108028759, 0.68085032384243394, 0.87408339777452781,
+         0.8744466002110175});
+    add({0.41729530881051113, 0.56655198514191141, 0.75754285690356138, 0.87765395948027802,
+         0.99463497567949843});
+    problem.add_job(true);
+    problem.add_option(1, {{1, 8}});
+    problem.add_job(true);
+    problem.add_option(1, {{3, 4}});
+    add({0.36408663811364661, 0.49265853355109479, 0.65799855602620061, 0.86223570416838591,
+         0.86273335805503537});
+    add({0.75064313801812788, 1, 0, 0, 0});
+    // Round after round, as the cluster changes.
+    Allotter<> kept;
+    Random random(12);
+    const std::vector<double> capacity = problem.capacity;
+    for (int round = 0; round < 2000; ++round) {
+        CAPTURE(round);
+        for (std::size_t pool = 0; pool < 5; ++pool)
+            problem.capacity[pool] = random.chance(0.5) ? capacity[pool] : random.integer(0, 24);
+        problem.capacity[1] = std::max(problem.capacity[1], 8.0);
+        problem.capacity[3] = std::max(problem.capacity[3], 4.0);
+        const RelaxedAllotment relaxed = kept.relax(problem);
+        REQUIRE(relaxed.status == AllotStatus::optimal);
+        REQUIRE(relaxed.passes < 64);
+        REQUIRE(relaxed.bound - relaxed.objective <= 1e-12);
+        REQUIRE(std::abs(support::bound_at(problem, relaxed.prices) - relaxed.objective) <= 1e-12);
+    }
+}

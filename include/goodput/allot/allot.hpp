@@ -7,18 +7,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
-#include <span>
-#include <utility>
 #include <vector>
 
 #include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/compactor.hpp"
-#include "goodput/allot/detail/units.hpp"
+#include "goodput/allot/detail/left_out.hpp"
 #include "goodput/allot/heuristic.hpp"
 #include "goodput/allot/incumbent.hpp"
-#include "goodput/allot/prices.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/relaxation.hpp"
 #include "goodput/allot/result.hpp"
@@ -110,7 +106,7 @@ public:
         }
         if (relaxed.stopped != StopReason::proven) relaxed.status = AllotStatus::feasible;
         for (std::size_t group = 0; group < compact_.groups(); ++group) split(group, relaxed);
-        price_out_what_is_left_out(problem, relaxed.prices);
+        detail::price_out_what_is_left_out(problem, relaxed.prices);
         relaxed.bound = std::max(relaxation_.bound(), relaxed.objective);
         return relaxed;
     }
@@ -252,42 +248,6 @@ private:
                 if (room > 1e-12) break;
                 room = 1;
                 ++copy;
-            }
-        }
-    }
-
-    /// Raises prices until nobody wants the options that the compactor leaves out of the relaxation.
-    template <AllotmentValue Value>
-    static void price_out_what_is_left_out(const BasicAllotmentProblem<Value>& problem,
-                                           std::vector<double>& prices) {
-        std::vector<double> units(prices.size(), 0);
-        const auto reduced = [&](std::size_t job, std::size_t k) {
-            return static_cast<double>(problem.value(job, k)) -
-                   detail::price_of(problem.uses(job, k), prices);
-        };
-        for (std::size_t job = 0; job < problem.jobs(); ++job) {
-            double best = problem.must(job) ? -std::numeric_limits<double>::infinity() : 0;
-            std::vector<std::pair<std::size_t, Use>> left_out;  // option, and what it takes far too much of
-            for (std::size_t k = 0; k < problem.options_of(job); ++k) {
-                const std::span<const Use> uses = problem.uses(job, k);
-                Use far{0, 0};
-                for (const Use& use : uses) {
-                    const double capacity = problem.capacity[use.resource];
-                    units[use.resource] += use.units;
-                    if (units[use.resource] > capacity + detail::Compactor::most_exceeding(capacity))
-                        far = {use.resource, units[use.resource]};
-                }
-                for (const Use& use : uses) units[use.resource] = 0;
-                if (far.units > 0)
-                    left_out.emplace_back(k, far);
-                else
-                    best = std::max(best, reduced(job, k));
-            }
-            for (const auto& [k, far] : left_out) {
-                double& price = prices[far.resource];
-                const double missing = (reduced(job, k) - best) / far.units;
-                if (missing > 0 && price < detail::highest_price)
-                    price = std::min(price + missing, detail::highest_price);
             }
         }
     }

@@ -96,10 +96,9 @@ public:
             idle = risen ? 0 : idle + 1;
             if (risen) best = now;
             if (idle > 20 * rows_) {  // it is rounding that goes in circles
-                if (anew) break;
+                if (anew || !renew(clock)) break;
                 anew = true;
                 idle = 0;
-                refactor();
                 continue;
             }
             const Variable entering = best_entering(idle > 4 * rows_);
@@ -115,9 +114,7 @@ public:
     /// Solves again with an inverse computed anew, which takes the rounding of many pivots out of the answer.
     void polish(Clock& clock) {
         solve(clock);
-        if (exhausted() || clock.late(4 * rows_ * rows_ * rows_)) return;
-        refactor();
-        solve(clock);
+        if (renew(clock)) solve(clock);
     }
     /// Whether no further pivot is made.
     [[nodiscard]] bool exhausted() const { return work_ >= most_work; }
@@ -195,8 +192,8 @@ private:
                 solution_[row] += at(row, column) * right_[column];
     }
 
-    /// Largest reduced cost, or after many degenerate pivots the first positive one (Bland's rule, which
-    /// cannot cycle).
+    /// Largest reduced cost, or after many pivots that gain nothing the first positive one (Bland's rule,
+    /// which cannot cycle).
     [[nodiscard]] Variable best_entering(bool first) const {
         Variable best;
         double largest = 0;
@@ -259,6 +256,13 @@ private:
             }
         }
         return leaving;
+    }
+
+    /// Takes the rounding of many pivots out of the inverse, if there is the time.
+    bool renew(Clock& clock) {
+        if (exhausted() || clock.late(4 * rows_ * rows_ * rows_)) return false;
+        refactor();
+        return true;
     }
 
     /// The inverse of the basis from its columns, by Gauss-Jordan elimination with row pivoting; stays as it

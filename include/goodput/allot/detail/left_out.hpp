@@ -1,0 +1,65 @@
+#ifndef GOODPUT_ALLOT_DETAIL_LEFT_OUT_HPP
+#define GOODPUT_ALLOT_DETAIL_LEFT_OUT_HPP
+
+// Options that the compactor leaves out of a relaxation, because they exceed a capacity far too much. The
+// prices are to hold for them too: at those that the other options alone lead to, somebody might want one.
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/allot/detail/compactor.hpp"
+#include "goodput/allot/detail/units.hpp"
+#include "goodput/allot/prices.hpp"
+#include "goodput/allot/problem.hpp"
+
+namespace goodput::detail {
+
+/// A resource of which the uses take far too much, with all that they take of it; 0 units if there is none.
+/// `sums`: zeros, by resource, and left as such.
+inline Use far_too_much(std::span<const Use> uses, std::span<const double> capacity, std::span<double> sums) {
+    Use found{0, 0};
+    for (const Use& use : uses) {
+        const std::size_t r = use.resource;
+        sums[r] += use.units;
+        if (sums[r] > capacity[r] + Compactor::most_exceeding(capacity[r])) found = {use.resource, sums[r]};
+    }
+    for (const Use& use : uses) sums[use.resource] = 0;
+    return found;
+}
+
+/// Raises prices until nobody wants what is left out.
+template <class Problem>
+void price_out_what_is_left_out(const Problem& problem, std::vector<double>& prices) {
+    std::vector<double> sums(prices.size(), 0);
+    std::vector<std::pair<std::size_t, Use>> left_out;  // of a job: option, and what it takes too much of
+    const auto reduced = [&](std::size_t job, std::size_t k) {
+        return static_cast<double>(problem.value(job, k)) - price_of(problem.uses(job, k), prices);
+    };
+    for (std::size_t job = 0; job < problem.jobs(); ++job) {
+        left_out.clear();
+        for (std::size_t k = 0; k < problem.options_of(job); ++k)
+            if (const Use far = far_too_much(problem.uses(job, k), problem.capacity, sums); far.units > 0)
+                left_out.emplace_back(k, far);
+        if (left_out.empty()) continue;
+        double best = problem.must(job) ? -std::numeric_limits<double>::infinity() : 0;
+        auto next = left_out.begin();
+        for (std::size_t k = 0; k < problem.options_of(job); ++k)
+            if (next != left_out.end() && next->first == k)
+                ++next;
+            else
+                best = std::max(best, reduced(job, k));
+        for (const auto& [k, far] : left_out) {
+            double& price = prices[far.resource];
+            const double missing = (reduced(job, k) - best) / far.units;
+            if (missing > 0 && price < highest_price) price = std::min(price + missing, highest_price);
+        }
+    }
+}
+
+}  // namespace goodput::detail
+
+#endif

@@ -215,6 +215,34 @@ TEST_CASE("--jobs says of every job how long it took and how often it restarted"
     CHECK(waits[0]["completions"][1]["completion_h"] == nullptr);
 }
 
+TEST_CASE("--load presses the same jobs into less time, at any load everybody is done") {
+    std::map<std::string, double> makespan;
+    for (const char* load : {"0.5", "1", "4"}) {
+        for (const Json& answer : answers_of(replay({"--policy", "goodput", "--load", load, "--json"}))) {
+            CHECK(answer["completed"] == answer["jobs"]);
+            makespan[load] = answer["makespan_h"];
+        }
+    }
+    CHECK(makespan["4"] < makespan["1"]);
+    CHECK(makespan["1"] < makespan["0.5"]);
+}
+
+TEST_CASE("without rates our policy is still as good as Sia with them") {
+    const Json sia = answers_of(replay({"--policy", "sia", "--seed", "1", "--json"})).at(0);
+    const auto ours = [](const char* rates) {
+        return answers_of(replay({"--policy", "goodput", "--seed", "1", "--rates", rates, "--json"})).at(0);
+    };
+    CHECK(ours("none")["average_jct_h"].get<double>() < sia["average_jct_h"].get<double>());
+    CHECK(ours("given")["average_jct_h"].get<double>() < sia["average_jct_h"].get<double>());
+    CHECK(ours("none") != ours("given"));
+}
+
+TEST_CASE("--policy-option sets what the policy has") {
+    const Json usual = answers_of(replay({"--policy", "goodput", "--json"})).at(0);
+    CHECK(answers_of(replay({"--policy", "goodput", "--policy-option", "p=0.7", "--json"})).at(0) == usual);
+    CHECK(answers_of(replay({"--policy", "goodput", "--policy-option", "p=0.3", "--json"})).at(0) != usual);
+}
+
 TEST_CASE("a larger cluster and longer rounds are taken over") {
     const auto average = [](const std::vector<std::string>& more) {
         std::vector<std::string> options{"--policy", "sia", "--json"};
@@ -339,6 +367,12 @@ TEST_CASE("options that make no sense end with status 2, before anything is repl
         {"--no-such-option", "1"},
         {"--models", "best"},
         {"--moves", "seldom"},
+        {"--load", "0"},
+        {"--load", "nan"},
+        {"--rates", "some"},
+        {"--policy-option", "p=0.5"},
+        {"--policy", "sia,goodput", "--policy-option", "p=0.5"},
+        {"--policy", "goodput", "--policy-option", "speed=0.5"},
         {"--jobs"},
         {"--policy", "sia-"},
     };

@@ -118,6 +118,7 @@ private:
 
     Json newcomer() {
         Json fresh = job("job-" + std::to_string(count_++), time_ + random_.between(-100, 100));
+        fresh["kind"] = fresh["name"];  // nobody learns from others
         Json& local = fresh["batch"]["local"];
         local = Json::object();
         for (const std::string& type : gpu_types)
@@ -225,14 +226,17 @@ TEST_CASE("whatever happens to the cluster between two lines, the next one is se
             ++served;
             CHECK(whom.empty());
             check_plan(line, answer);
-            // What was measured is remembered by the name, as long as the job is there.
+            // What was measured is remembered by the name, as long as the job is there; of refined models by
+            // the kind, for longer.
+            const bool by_kind = options.size() > 1 && options[1] == "refined";
             std::set<std::string> known;
             for (std::size_t j = 0; j < line["jobs"].size(); ++j) {
                 const Json& job = line["jobs"][j];
                 const auto name = job["name"].get<std::string>();
                 if (measured.contains(name) || !job["samples"].empty()) known.insert(name);
                 const Json& got = answer["plan"][j];
-                if (!got["nodes"].empty()) CHECK((got["knowledge"] != "unknown") == known.contains(name));
+                if (!got["nodes"].empty() && (!by_kind || known.contains(name)))
+                    CHECK((got["knowledge"] != "unknown") == known.contains(name));
                 for (const Json& share : got["nodes"])
                     for (const Json& node : line["nodes"])
                         if (node["name"] == share[0] && node.value("drained", false)) ++drained;

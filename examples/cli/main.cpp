@@ -85,6 +85,10 @@ int run(int argc, char** argv) {
                      "One or more of " + cli::contender_names() + ", separated by commas; all if left out")
         ->delimiter(',')
         ->allow_extra_args(false);
+    replay_app
+        ->add_option("--policy-option", replay.policy_options,
+                     "Setting of the policy, key=value; may be repeated, with one policy only")
+        ->allow_extra_args(false);
     replay_app->add_option(
         "--models", replay.models,
         "How jobs learn their speed: as in Sia's public simulator (published), the same model "
@@ -103,6 +107,16 @@ int run(int argc, char** argv) {
         ->add_option(
             "--checkpoint", replay.checkpoint_seconds,
             "Seconds of training from one checkpoint to the next; there is one after every epoch, too")
+        ->capture_default_str();
+    replay_app
+        ->add_option("--load", replay.load,
+                     "Divides the times of submission: with 2 the same jobs come in half the time")
+        ->capture_default_str();
+    replay_app
+        ->add_option("--rates", replay.rates,
+                     "Examples a second of one GPU of each type, as jobs declare them: known before their "
+                     "first run (given) or not (none)")
+        ->check(CLI::IsMember({"given", "none"}))
         ->capture_default_str();
     replay_app->add_option("--interval", replay.interval_seconds, "Seconds from one decision to the next")
         ->capture_default_str();

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <utility>
-#include <variant>
 
 #include <nlohmann/json.hpp>
 
@@ -13,6 +11,8 @@
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/job_history.hpp"
+#include "goodput/schedule/job_kinds.hpp"
+#include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "json_lines.hpp"
 #include "policies.hpp"
@@ -24,42 +24,54 @@ namespace cli {
 
 namespace {
 
-/// What is remembered of the jobs from round to round. A round's measurements are taken in on trial: they are
-/// forgotten again unless the round is kept.
+/// What is remembered of the jobs from round to round: their speeds, of refined models by kind, and their
+/// sizes. What a round says is taken in on trial: it is forgotten again unless the round is kept.
 class Memory {
 public:
-    explicit Memory(bool refined) {
-        if (refined) histories_.emplace<goodput::RefinedJobHistories>();
-    }
+    explicit Memory(bool refined) : refined_(refined) {}
 
     const std::vector<std::string>& gpu_types() const { return gpu_types_; }
 
-    /// Adds the round's measurements, refits the models that they change, and gives them to the snapshot.
+    /// Adds the round's measurements.
     void take_in(Round& round) {
         before_.clear();
+        sizes_before_ = sizes_;
+        kinds_.begin_trial();
         for (std::size_t j = 0; j < round.samples.size(); ++j) {
             const goodput::Job& job = round.snapshot.jobs[j];
-            const std::string& name = job.name;
-            goodput::JobHistory& history = history_of(name);
-            const bool begins = refined() && !history.begun();
-            if (round.samples[j].empty() && !begins) continue;
-            before_.emplace_back(name, history);
-            if (begins) history.begin(job);
-            for (const NewSample& sample : round.samples[j])
-                history.add(sample.gpu_type, sample.sample, name);
+            if (refined_) {
+                kinds_.meet(job);
+                for (const NewSample& sample : round.samples[j])
+                    kinds_.add(job, sample.gpu_type, sample.sample);
+            } else if (!round.samples[j].empty()) {
+                goodput::JobHistory& history = histories_.of(job.name);
+                before_.emplace_back(job.name, history);
+                for (const NewSample& sample : round.samples[j])
+                    history.add(sample.gpu_type, sample.sample, job.name);
+            }
+        }
+        for (const std::string& name : round.cancelled) sizes_.end(name);
+        sizes_.expect(round.snapshot);
+    }
+    /// Refits the models that the measurements change.
+    void refit(const Round& round) {
+        for (const goodput::Job& job : round.snapshot.jobs) {
+            if (refined_)
+                kinds_.refit(job);
+            else
+                histories_.refit(job.name);
         }
     }
-    void refit(Round& round) {
-        for (const goodput::Job& job : round.snapshot.jobs)
-            std::visit([&](auto& histories) { histories.refit(job.name); }, histories_);
-    }
     void give_models(goodput::Snapshot& snapshot) {
-        for (const goodput::Job& job : snapshot.jobs) snapshot.models.push_back(history_of(job.name).model());
+        for (const goodput::Job& job : snapshot.jobs)
+            snapshot.models.push_back(refined_ ? kinds_.of(job).model() : histories_.of(job.name).model());
     }
 
-    /// The round counts: jobs that are no longer there are forgotten.
-    void keep(const goodput::Snapshot& snapshot) {
+    /// The round counts: jobs that are no longer there are forgotten, but for what they have shown of their
+    /// kinds.
+    void keep(const goodput::Snapshot& snapshot, const goodput::Plan& plan) {
         before_.clear();
+        sizes_.note(snapshot, plan);
         gpu_types_ = snapshot.cluster.gpu_types;
         names_.clear();
         for (const goodput::Job& job : snapshot.jobs) names_.push_back(job.name);
@@ -67,24 +79,26 @@ public:
         const auto still_there = [&](const std::string& name) {
             return std::binary_search(names_.begin(), names_.end(), name);
         };
-        std::visit([&](auto& histories) { histories.forget_unless(still_there); }, histories_);
+        if (refined_)
+            kinds_.forget_unless(still_there);
+        else
+            histories_.forget_unless(still_there);
     }
 
-    /// The round does not count: all histories are as before it.
+    /// The round does not count: everything is as before it.
     void undo() {
-        for (auto& [name, history] : before_) history_of(name) = std::move(history);
+        for (auto& [name, history] : before_) histories_.of(name) = std::move(history);
         before_.clear();
+        kinds_.undo();
+        sizes_ = sizes_before_;
     }
 
 private:
-    bool refined() const { return std::holds_alternative<goodput::RefinedJobHistories>(histories_); }
-    goodput::JobHistory& history_of(const std::string& name) {
-        return std::visit([&](auto& histories) -> goodput::JobHistory& { return histories.of(name); },
-                          histories_);
-    }
-
+    bool refined_;
     std::vector<std::string> gpu_types_;
-    std::variant<goodput::JobHistories, goodput::RefinedJobHistories> histories_;
+    goodput::JobHistories histories_;
+    goodput::KindHistories kinds_;
+    goodput::JobSizes sizes_, sizes_before_;
     std::vector<std::pair<std::string, goodput::JobHistory>> before_;
     std::vector<std::string> names_;
 };
@@ -195,7 +209,7 @@ int serve_rounds(P policy, bool refined, bool explain, std::istream& in, std::os
             });
             Json answer = answer_of(round.snapshot, plan, milliseconds);
             if (explain) add_explanations(scheduler, round.snapshot, answer["plan"]);
-            memory.keep(round.snapshot);
+            memory.keep(round.snapshot, plan);
             return answer;
         } catch (...) {
             memory.undo();

@@ -119,21 +119,29 @@ auto with_policy(std::string_view name, std::span<const std::string> settings, U
                                     {"largest", set<Sia, &Sia::largest>}},
                                    settings));
     if (name == "goodput")
-        return use(configured<GoodputPolicy>({}, name,
-                                             {{"p", set<GoodputPolicy, &GoodputPolicy::fairness_power>},
-                                              {"restart", set<GoodputPolicy, &GoodputPolicy::restart_weight>},
-                                              {"growth", set<GoodputPolicy, &GoodputPolicy::noise_growth>},
-                                              {"noise", set<GoodputPolicy, &GoodputPolicy::initial_noise>}},
-                                             settings));
+        return use(
+            configured<GoodputPolicy>({}, name,
+                                      {{"p", set<GoodputPolicy, &GoodputPolicy::fairness_power>},
+                                       {"order", set<GoodputPolicy, &GoodputPolicy::order_power>},
+                                       {"sharpness", set<GoodputPolicy, &GoodputPolicy::sharpness>},
+                                       {"patience", set<GoodputPolicy, &GoodputPolicy::patience>},
+                                       {"restart", set<GoodputPolicy, &GoodputPolicy::restart_weight>},
+                                       {"horizon", set<GoodputPolicy, &GoodputPolicy::horizon_seconds>},
+                                       {"usual", set<GoodputPolicy, &GoodputPolicy::usual_seconds>},
+                                       {"noise", set<GoodputPolicy, &GoodputPolicy::initial_noise>}},
+                                      settings));
     if (name == "goodput-declared") {
         using Declared = DeclaredGoodputPolicy;
         return use(
             configured<Declared>({}, name,
                                  {{"p", set_undeclared<Declared, &GoodputPolicy::fairness_power>},
+                                  {"order", set_undeclared<Declared, &GoodputPolicy::order_power>},
+                                  {"sharpness", set_undeclared<Declared, &GoodputPolicy::sharpness>},
+                                  {"patience", set_undeclared<Declared, &GoodputPolicy::patience>},
                                   {"restart", set_undeclared<Declared, &GoodputPolicy::restart_weight>},
-                                  {"growth", set_undeclared<Declared, &GoodputPolicy::noise_growth>},
-                                  {"noise", set_undeclared<Declared, &GoodputPolicy::initial_noise>},
-                                  {"slowdown", set<Declared, &Declared::usual_slowdown>}},
+                                  {"horizon", set_undeclared<Declared, &GoodputPolicy::horizon_seconds>},
+                                  {"usual", set_undeclared<Declared, &GoodputPolicy::usual_seconds>},
+                                  {"noise", set_undeclared<Declared, &GoodputPolicy::initial_noise>}},
                                  settings));
     }
     if (name == "pollux")

@@ -40,7 +40,7 @@ PolicyReplay replay_with(Models models, const Policy& policy, const std::string&
 }
 
 PolicyReplay replay_contender(const Contender& contender, const Scene& scene, const ReplayCommand& command) {
-    return with_policy(contender.policy, {}, [&]<class P>(P policy) {
+    return with_policy(contender.policy, command.policy_options, [&]<class P>(P policy) {
         const WithTiesBroken<P> with_ties{.policy = std::move(policy), .seed = command.seed};
         return replay_with(contender.models, any_policy(with_ties), std::string(contender.name), scene,
                            command);
@@ -131,8 +131,11 @@ goodput::Cluster with_added_nodes(const Scene& scene) {
 int run_replay(const ReplayCommand& command, std::ostream& out) {
     goodput::require_at_least("--interval", "seconds", command.interval_seconds,
                               1e-3);  // or time stands still
+    goodput::require_at_least("--load", "factor", command.load, 1e-6);
     goodput::require_positive("--checkpoint", "seconds", command.checkpoint_seconds);
     const std::vector<Contender> chosen = chosen_contenders(command.policies, command.models);
+    if (!command.policy_options.empty() && chosen.size() != 1)
+        goodput::bad_input("--policy-option", "number of policies", chosen.size(), "1");
     const Scene scene = make_scene(command);
     std::ofstream report;
     if (!command.report.empty()) {

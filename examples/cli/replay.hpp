@@ -9,17 +9,20 @@
 namespace cli {
 
 struct ReplayCommand {
-    std::string workload{};               ///< CSV file; empty: embedded
-    std::string profiles{};               ///< folder; empty: embedded
-    std::string cluster{};                ///< empty: the one that goes with the profiles
-    std::vector<std::string> policies{};  ///< empty: all
-    std::string models{};                 ///< empty: those that go with each policy
-    std::string moves = "free";           ///< or "restart": what other nodes of the same shape cost
-    std::string events{};                 ///< CSV file; empty: nothing happens
+    std::string workload{};                     ///< CSV file; empty: embedded
+    std::string profiles{};                     ///< folder; empty: embedded
+    std::string cluster{};                      ///< empty: the one that goes with the profiles
+    std::vector<std::string> policies{};        ///< empty: all
+    std::vector<std::string> policy_options{};  ///< settings of the policy, key=value; of one policy only
+    std::string models{};                       ///< empty: those that go with each policy
+    std::string moves = "free";                 ///< or "restart": what other nodes of the same shape cost
+    std::string events{};                       ///< CSV file; empty: nothing happens
     double checkpoint_seconds = 1800;
     double interval_seconds = 60;
-    std::uint64_t seed = 0;  ///< breaks ties between equal values
-    std::string report{};    ///< HTML file; empty: none
+    double load = 1;              ///< by which the times of submission are divided
+    std::string rates = "given";  ///< or "none": no job's rates are known before its first run
+    std::uint64_t seed = 0;       ///< breaks ties between equal values
+    std::string report{};         ///< HTML file; empty: none
     bool json = false;
     bool jobs = false;  ///< with `json`: how every job fared
 };

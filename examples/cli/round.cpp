@@ -30,6 +30,8 @@ public:
         free_.reserve(cluster().nodes.size());
         for (const goodput::Node& node : cluster().nodes) free_.push_back(node.gpus);
         line["jobs"].for_each([&](const Field& job) { read_job(job); });
+        if (const Field cancelled = line["cancelled"]; cancelled.given())
+            cancelled.for_each([&](const Field& name) { round_.cancelled.push_back(name.text()); });
         for (goodput::Job& job : round_.snapshot.jobs) {
             job.types.resize(cluster().gpu_types.size());
             validate(job, cluster());
@@ -112,6 +114,9 @@ private:
                                                        gradient["var"].number_at_least(0)};
         if (const Field remaining = about["remaining_examples"]; remaining.given())
             job.remaining_examples = remaining.number_at_least(0);
+        if (const Field done = about["done_examples"]; done.given())
+            job.done_examples = done.number_at_least(0);
+        if (const Field kind = about["kind"]; kind.given()) job.kind = kind.text();
         if (const Field preemptible = about["preemptible"]; preemptible.given())
             job.preemptible = preemptible.boolean();
         if (const Field restarting = about["restarting"]; restarting.given())

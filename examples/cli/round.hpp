@@ -22,6 +22,7 @@ struct NewSample {
 struct Round {
     goodput::Snapshot snapshot{};                   ///< without models
     std::vector<std::vector<NewSample>> samples{};  ///< by job
+    std::vector<std::string> cancelled{};           ///< jobs that are gone without having ended
     goodput::Topology topology{};                   ///< racks and zones, where nodes name several
 };
 

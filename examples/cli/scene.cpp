@@ -71,6 +71,7 @@ Scene make_scene(const ReplayCommand& command) {
         scene.submissions = std::move(workload.submissions);
         scene.names = std::move(workload.applications);
     }
+    for (goodput::Submission& submission : scene.submissions) submission.time_seconds /= command.load;
     const std::size_t types = scene.cluster.gpu_types.size();
     if (!command.events.empty()) scene.events = read_events(command.events, scene.cluster, scene.submissions);
     scene.applications = command.profiles.empty()
@@ -82,6 +83,9 @@ Scene make_scene(const ReplayCommand& command) {
             }))
             throw std::runtime_error(command.events + ": gpu_type is '" + scene.cluster.gpu_types[type] +
                                      "', but must be one that an application was measured on");
+    if (command.rates == "none")
+        for (goodput::Application& application : scene.applications)
+            for (goodput::ApplicationOnType& type : application.types) type.reference_rate = 0;
     scene.shares = goodput::fair_shares(scene.applications, scene.cluster);
     const std::size_t slash = command.workload.find_last_of('/') + 1;
     scene.title =

@@ -254,7 +254,8 @@ AnyRoundPolicy round_policy(std::size_t kind, bool own, double first, double sec
         case 0:
             return own ? Pollux{first, second} : Pollux{};
         case 1:
-            return DeclaredGoodputPolicy{.usual_slowdown = own ? 10 * second : 4};
+            return own ? DeclaredGoodputPolicy{{.patience = 10 * first, .usual_seconds = 300 * second}}
+                       : DeclaredGoodputPolicy{};
         case 2:
             return own ? Optimus{first * 1000} : Optimus{};
         case 3:
@@ -286,7 +287,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (kind < 3)
         run<TopologyPlacer<>>(bytes, world, own ? Sia{first, second} : Sia{}, options);
     else if (kind < 6)
-        run<LeastMovesPlacer>(bytes, world, own ? GoodputPolicy{first, second} : GoodputPolicy{}, options);
+        run<LeastMovesPlacer>(
+            bytes, world,
+            own ? GoodputPolicy{.fairness_power = first, .restart_weight = second} : GoodputPolicy{},
+            options);
     else
         run<LeastMovesPlacer>(bytes, world, RoundOf{round_policy(kind - 6, own, first, second)}, options);
     return 0;

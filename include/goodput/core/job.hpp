@@ -37,7 +37,10 @@ struct TypeLimits {
 
 /// What a scheduler knows of a job, and where it runs. Defaults are those of a job that waits.
 struct Job {
-    std::string name{};                         ///< its own among the round's jobs
+    std::string name{};  ///< its own among the round's jobs
+    /// Jobs of one kind are believed to be runs of one program: what some of them show of their speed and
+    /// size is expected of the others (schedule/job_kinds.hpp). Empty: those with the same limits are.
+    std::string kind{};
     double submitted_seconds = 0;               ///< on the clock of Snapshot::time_seconds
     int restarts = 0;                           ///< so far; the first start is none
     double restart_cost_seconds = 0;            ///< what one more would cost
@@ -56,6 +59,13 @@ struct Job {
     Placement placement{};    ///< where it runs now; empty: it waits
     /// Useful examples still to do, where the user declared the job's total work.
     std::optional<double> remaining_examples{};
+    /// Useful examples done so far, where the job reports them.
+    std::optional<double> done_examples{};
+    /// Useful examples that it is expected to need still, by what other jobs have shown (JobSizes); none:
+    /// nothing is known.
+    std::optional<double> expected_examples{};
+    /// The gradient statistics that jobs like it begin with, as far as other jobs have shown (JobSizes).
+    std::optional<GradientStatistics> usual_gradient{};
 
     /// A decision has to leave it where it is.
     [[nodiscard]] bool keeps_what_it_holds() const {
@@ -93,7 +103,10 @@ inline void validate(const Job& job, const Cluster& cluster) {
         require_at_least(of, "reference rate", limits.reference_rate, 0);
     }
     if (job.gradient) validate(*job.gradient, subject);
+    if (job.usual_gradient) validate(*job.usual_gradient, subject);
     if (job.remaining_examples) require_at_least(subject, "remaining_examples", *job.remaining_examples, 0);
+    if (job.done_examples) require_at_least(subject, "done_examples", *job.done_examples, 0);
+    if (job.expected_examples) require_at_least(subject, "expected_examples", *job.expected_examples, 0);
     for (std::size_t i = 0; i < job.placement.size(); ++i) {
         const NodeShare& share = job.placement[i];
         if (share.node >= cluster.nodes.size() || (i > 0 && share.node <= job.placement[i - 1].node))

@@ -41,6 +41,15 @@ namespace goodput {
 /// Fills in plan, goodput and knowledge of a job's options. Keeps its buffers: use one for many jobs.
 class GoodputPredictor {
 public:
+    /// A Scheduler asks only once for all jobs that for_each_input() cannot tell apart. Not so with a class
+    /// that derives from this one, unless it names itself here.
+    using DeclaresInputsOf = GoodputPredictor;
+
+    /// Calls `input(number)`, and for a list `input(span)`, for all that is read of a job and its model,
+    /// besides allotments and gradient statistics: where these are the same, the predictions are.
+    template <class Input>
+    static void for_each_input(const Job& job, const JobModel& model, Input& input);
+
     /// `options`: those of one job, their allotments set, options of one GPU type side by side. An option
     /// that no batch plan fits gets goodput 0. Allotments must hold whole replicas of the job's GPU type.
     void operator()(const Job& job, const JobModel& model, std::span<Option> options) {
@@ -218,6 +227,54 @@ private:
     std::vector<Shape> shapes_;
     std::vector<BestPlan> plans_;
 };
+
+namespace detail {
+
+// These name all members, so that one that is added is not forgotten.
+template <class Input>
+void for_each_number(const PolluxThroughput& model, Input& input) {
+    const auto& [alpha_c, beta_c, alpha_n, beta_n, alpha_r, beta_r, gamma] = model;
+    for (const double number : {alpha_c, beta_c, alpha_n, beta_n, alpha_r, beta_r, gamma}) input(number);
+}
+
+template <class Input>
+void for_each_number(const RefinedThroughput& model, Input& input) {
+    const auto& [alpha_c, beta_c, batches, alone, straggling, node_seconds, node_gpus, network_seconds,
+                 network_gpus, network_nodes, network_ring, gamma, shapes] = model;
+    for (const double number : {alpha_c, beta_c, alone, straggling, node_seconds, node_gpus, network_seconds,
+                                network_gpus, network_nodes, network_ring, gamma})
+        input(number);
+    input(std::span<const BatchFactor>(batches));
+    input(std::span<const ShapeFactor>(shapes));
+}
+
+}  // namespace detail
+
+template <class Input>
+void GoodputPredictor::for_each_input(const Job& job, const JobModel& model, Input& input) {
+    input(static_cast<int>(job.adaptivity));
+    input(job.initial_batch);
+    input(job.max_batch);
+    input(job.target_batch);
+    input(job.single_gpu_accumulates);
+    input(job.types.size());
+    for (const TypeLimits& type : job.types) {
+        input(type.min_atomic_batch);
+        input(type.max_atomic_batch);
+        input(type.gpus_per_replica);
+        input(type.reference_rate);
+    }
+    input(model.types.size());
+    for (const TypeModel& type : model.types) {
+        input(type.most_replicas);
+        input(type.fitted);
+        input(type.last_plan.atomic_batch);
+        input(type.last_plan.accumulation_steps);
+        input(type.throughput.index());
+        std::visit([&](const auto& throughput) { detail::for_each_number(throughput, input); },
+                   type.throughput);
+    }
+}
 
 }  // namespace goodput
 

@@ -1,149 +1,235 @@
 #ifndef GOODPUT_POLICY_GOODPUT_POLICY_HPP
 #define GOODPUT_POLICY_GOODPUT_POLICY_HPP
 
-// Our own policies. Each maximises, over jobs, a sum of powers of the speed that a job gets, as a part of the
-// greatest speed that any allotment would give it now:
+// Our own policies. Each maximises, over jobs, a weighted sum of powers of the speed that a job gets, as a
+// part of the greatest speed that any of its options would give it now:
 //
-//     value = weight * (kept * goodput / best goodput of the job's options)^p
-//     kept  = max(age - restarts * c, 0) / (age + c)      for a change; 1 for what is held, and for a start
+//     value = w * (speed * kept)^p * (1 + lost if the job runs)      speed = goodput / best goodput
 //
-// with c the restart cost times `restart_weight`. What is different from Sia, and why:
+// Speed. A job that gets nothing loses what it could have had, no more; 0 < p < 1 lies between equal relative
+// speeds for all (0) and all to who makes most of it (1).
 //
-// - Speeds are compared with the job's best, not with its worst option, and 0 < p < 1: a job that gets
-//   nothing loses what it could have had, no more. p between 0 (equal relative shares) and 1 (all to who
-//   makes most of it): half-way.
-// - No doubling rule: models know from the first round what every size is likely to give (RefinedModels), so
-//   a job starts with the size it is worth. That spares it two or three restarts.
-// - Look-ahead. The gradient noise scale grows by orders of magnitude during training, and with it the batch
-//   size and the GPUs that pay. An allotment lasts for many rounds, so it is valued at the noise that is to
-//   be expected while it lasts: `noise_growth` times the present one, at least `initial_noise` (in initial
-//   batches), which is also what a job gets that has not measured any. Only values look ahead: the batch plan
-//   is that of the present noise.
-// - A restart costs more than its seconds: others wait for the GPUs, and the next restart comes sooner.
-//   Hence the weight of 2.
+// Who comes first: w. The sum of the completion times falls fastest where a job's speed counts by the number
+// of jobs that outlast it: in the best schedule of all for jobs of speed k^q on k GPUs and known sizes, the
+// i-th job from the one with most left weighs (i^(1/(1-q)) - (i-1)^(1/(1-q)))^(1-q), which grows as i^q
+// (heSRPT; Berg, Vesilo and Harchol-Balter, SIGMETRICS 2020). With few jobs all weigh nearly alike, with many
+// the short ones come first: the load decides, no constant does. Here
 //
-// With the jobs' declared work (DeclaredGoodputPolicy): the fewer jobs have less left to do, the more a job
-// weighs. For jobs of speed k^q on k GPUs, the i-th of them counted from the one with most work left gets the
-// share (i^(1/(1-q)) - (i-1)^(1/(1-q))) / m^(1/(1-q)) of the GPUs in the best schedule of all (heSRPT; Berg,
-// Vesilo and Harchol-Balter, SIGMETRICS 2020), which is what weights to the power 1 - q of that give; q = 1/2
-// here. And no job restarts for a gain that its rest cannot repay.
+//     w_j = (1 + 2 L_j)^q        L_j = sum over the others of 1 / (1 + (R_j / R_i)^sharpness)
+//
+// with R the seconds that a job is expected to need on its best option, and L_j the number of jobs expected
+// to outlast it. What is expected is a guess, so that a difference counts in full only if it is large, and
+// half of R (1 / patience) for a job that runs: guesses that waver must not make equal jobs take turns. R
+// comes from what jobs of the same kind have shown (Job::expected_examples). Where nobody has come so far, a
+// job is expected to go on for about as long as it has (`usual_seconds`, doubled as often as it takes): the
+// longer jobs run, the longer they go on, as in all traces that we know of.
+//
+// Who runs keeps running. A change costs its seconds and, others waiting for the GPUs, more than these:
+// cost = restart_weight * restart cost. What is held is held until the job ends, some four times what it
+// would take on its best option, or until the cluster has changed, after `horizon_seconds`:
+//
+//     lost = cost / (cost + held seconds)      1 / held seconds = 1 / (4 R) + 1 / horizon
+//     kept = 1 - lost                                          of the speed, for a start or a change
+//          * max(age - restarts * cost, 0) / (age + cost)      for a change: what was left of the job's life
+//                                                              if it had always been moved so often
+//
+// A job that runs and is set aside loses another start: hence the last factor of the value. So a job that
+// waits has to be worth more than one that runs by what both starts cost, and equal jobs do not take turns.
+//
+// No doubling rule: models know from the first round what every size is likely to give (refined models of the
+// job's kind), so a job starts with the size it is worth. A job of which nothing at all is known starts on
+// one replica and learns. The gradient noise of a job that has not measured any is expected to be that with
+// which jobs of its kind begin, or else `initial_noise` (in initial batches); its batch plan waits for what
+// it measures.
+//
+// With the jobs' declared work (DeclaredGoodputPolicy) R is what is really left.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "goodput/policy/concepts.hpp"
 
 namespace goodput {
 
-/// Uses nothing but measurements, age and restarts.
+namespace detail {
+
+/// How many of a set of times are expected to be longer than one of them: the sum of
+/// 1 / (1 + (time / other)^sharpness) over the others. Counted in bins of a sixteenth of a power of two, so
+/// that it costs O(1) a time and a few thousand steps, and no memory but its own.
+class OutlastingCount {
+public:
+    /// One more time, in seconds.
+    void add(double seconds) { ++count_[bin_of(seconds)]; }
+    /// To be called once after the last add().
+    void finish(double sharpness) {
+        std::array<std::size_t, bins> used;
+        std::size_t last = 0;
+        for (std::size_t bin = 0; bin < bins; ++bin)
+            if (count_[bin] > 0) used[last++] = bin;
+        for (std::size_t i = 0; i < last; ++i) {
+            double& outlasting = outlasting_[used[i]];
+            outlasting = -0.5;  // itself
+            for (std::size_t k = 0; k < last; ++k) {
+                const double bins_longer = static_cast<double>(used[i]) - static_cast<double>(used[k]);
+                outlasting += count_[used[k]] / (1 + std::exp2(sharpness * bins_longer / bins_a_doubling));
+            }
+        }
+    }
+    /// For one of the times that were added.
+    [[nodiscard]] double operator()(double seconds) const { return outlasting_[bin_of(seconds)]; }
+
+private:
+    static constexpr int bins_a_doubling = 16, most_doublings = 40;  // from a second to 30,000 years
+    static constexpr std::size_t bins = bins_a_doubling * most_doublings + 1;
+
+    static std::size_t bin_of(double seconds) {
+        const double doublings = seconds > 1 ? std::min<double>(std::log2(seconds), most_doublings) : 0;
+        return static_cast<std::size_t>(std::lround(doublings * bins_a_doubling));
+    }
+
+    std::array<double, bins> count_{}, outlasting_{};
+};
+
+}  // namespace detail
+
+/// Uses measurements, age, restarts, and what other jobs have shown; not the declared work.
 struct GoodputPolicy {
-    double fairness_power = 0.5;  ///< p: the lower, the more even the relative speeds; in (0, 1]
+    double fairness_power = 0.7;  ///< p: the lower, the more even the relative speeds; in (0, 1]
+    double order_power = 0.7;     ///< q: how much the number of jobs that outlast a job counts; 0 to 8
+    double sharpness = 4;         ///< how sure expectations are: how soon a longer job counts as one
+    double patience = 2;          ///< how many times shorter than one that waits a job that runs is taken for
     double restart_weight = 2;    ///< how many times its seconds a restart costs
-    double noise_growth = 2;      ///< of the gradient noise scale while an allotment lasts
-    double initial_noise = 10;    ///< least noise scale that is planned with, in initial batches; 0: none
+    double horizon_seconds = 3600;  ///< after which the cluster has changed
+    double usual_seconds = 300;     ///< on its best option, of a job of which nothing is known
+    double initial_noise = 10;  ///< gradient noise scale before it is measured, in initial batches; 0: none
 
     /// Refuses settings that make no sense (std::invalid_argument).
     void validate() const {
         if (!(fairness_power > 0 && fairness_power <= 1))
             bad_input("policy goodput", "p", fairness_power, "above 0 and at most 1");
+        if (!(order_power >= 0 && order_power <= 8))
+            bad_input("policy goodput", "order", order_power, "at least 0 and at most 8");
+        require_positive("policy goodput", "sharpness", sharpness);
+        require_positive("policy goodput", "patience", patience);
         require_at_least("policy goodput", "restart", restart_weight, 0);
-        require_at_least("policy goodput", "growth", noise_growth, 0);
+        require_at_least("policy goodput", "horizon", horizon_seconds, 1);
+        require_at_least("policy goodput", "usual", usual_seconds, 1e-3);
         require_at_least("policy goodput", "noise", initial_noise, 0);
     }
 
-    /// The gradient statistics that a job is expected to have while it holds what it is given.
+    /// The gradient statistics that options are valued with.
     [[nodiscard]] std::optional<GradientStatistics> expected_gradient(const Job& job) const {
-        if (!job.gradient) {
-            if (initial_noise > 0) return GradientStatistics{1, initial_noise};
-            return std::nullopt;
-        }
-        const GradientStatistics& now = *job.gradient;
-        return GradientStatistics{now.squared_norm,
-                                  std::max(now.variance * noise_growth, initial_noise * now.squared_norm)};
+        if (job.gradient) return job.gradient;
+        if (job.usual_gradient) return job.usual_gradient;
+        if (initial_noise > 0) return GradientStatistics{1, initial_noise};
+        return std::nullopt;
     }
 
-    /// Share of its speed that is left to a job that changes what it holds, in [0, 1].
-    [[nodiscard]] double kept(const Round& round, const Job& job) const {
-        const double age = std::max(round.age_of(job), 0.0), cost = job.restart_cost_seconds * restart_weight;
-        return age < job.restart_cost_seconds ? 1
-                                              : std::max(age - job.restarts * cost, 0.0) /
-                                                    std::max(age + cost, std::numeric_limits<double>::min());
+    /// One replica for a job of which nothing is known; else what it may hold.
+    [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
+        const bool known = std::any_of(model.types.begin(), model.types.end(), [](const TypeModel& type) {
+            return type.fitted || type.most_replicas > 0;
+        });
+        return known ? std::numeric_limits<int>::max() : job.types[gpu_type].gpus_per_replica;
     }
 
-    /// Values of a job's options, in [0, 1]; 0 without goodput.
-    void value_row(const Round& round, const Job& job, std::span<const Option> options,
-                   std::span<double> values) const {
-        value_row(round, job, options, values, kept(round, job), 1);
+    /// Values of all jobs' options, at least 0; 0 without goodput.
+    void value_round(const Round& round, std::span<const Row> rows) const { value_round(round, rows, false); }
+
+    /// The same, told whether the declared work counts.
+    void value_round(const Round& round, std::span<const Row> rows, bool declared) const {
+        detail::OutlastingCount outlasting;
+        for (const Row& row : rows) outlasting.add(counted_seconds(row, declared));
+        outlasting.finish(sharpness);
+        for (const Row& row : rows)
+            value_row(round, row, expected_seconds(row.job, row.options, declared),
+                      std::pow(1 + 2 * outlasting(counted_seconds(row, declared)), order_power));
     }
 
-    /// The same with another share that is kept, and a weight.
-    void value_row(const Round& round, const Job& job, std::span<const Option> options,
-                   std::span<double> values, double kept, double weight) const {
-        const double best = best_goodput(options);
-        const Allotment held = round.held_by(job);
-        for (std::size_t k = 0; k < options.size(); ++k) {
-            const bool stays = held.empty() || options[k].allotment == held;
-            const double speed = options[k].goodput > 0 ? options[k].goodput / best : 0;
-            values[k] = weight * std::pow(speed * (stays ? 1 : kept), fairness_power);
-        }
+    /// Seconds that a job is expected to need still on its best option; infinite without one.
+    [[nodiscard]] double expected_seconds(const Job& job, std::span<const Option> options,
+                                          bool declared) const {
+        const Option* best = best_option(options);
+        if (!best) return std::numeric_limits<double>::infinity();
+        if (declared && job.remaining_examples) return *job.remaining_examples / best->goodput;
+        if (job.expected_examples) return *job.expected_examples / best->goodput;
+        const double so_far = job.done_examples ? *job.done_examples / best->goodput
+                                                : job.attained_gpu_seconds / best->allotment.shape.gpus;
+        double seconds = usual_seconds;
+        while (seconds < std::min(so_far, longest_seconds)) seconds *= 2;
+        return seconds;
     }
 
-    /// The largest goodput of the options, examples/s.
-    [[nodiscard]] static double best_goodput(std::span<const Option> options) {
-        double best = 0;
-        for (const Option& option : options) best = std::max(best, option.goodput);
+    /// The option of largest goodput, the first of equals; null where none has any.
+    [[nodiscard]] static const Option* best_option(std::span<const Option> options) {
+        const Option* best = nullptr;
+        for (const Option& option : options)
+            if (option.goodput > (best ? best->goodput : 0)) best = &option;
         return best;
+    }
+
+private:
+    static constexpr double usual_slowdown = 4;       // times that a job takes longer than on its best option
+    static constexpr double longest_seconds = 1e12;   // nobody waits for more
+    static constexpr double least_seconds_left = 60;  // or a job that is nearly done would never move
+
+    [[nodiscard]] double counted_seconds(const Row& row, bool declared) const {
+        const double seconds = expected_seconds(row.job, row.options, declared);
+        return row.job.placement.empty() ? seconds : seconds / patience;
+    }
+
+    void value_row(const Round& round, const Row& row, double left, double weight) const {
+        const Job& job = row.job;
+        const Option* best = best_option(row.options);
+        const Allotment held = round.held_by(job);
+        const double cost = std::min(job.restart_cost_seconds * restart_weight, longest_seconds);
+        const double age = round.age_of(job);
+        const double held_seconds =
+            1 / (1 / (usual_slowdown * std::max(left, least_seconds_left)) + 1 / horizon_seconds);
+        const double lost = cost / (cost + held_seconds);
+        double kept = 1 - lost;
+        // Before its first start could be over, a job has no life that a restart could shorten.
+        if (!held.empty() && age >= job.restart_cost_seconds)
+            kept *= std::max(age - job.restarts * cost, 0.0) /
+                    std::max(age + cost, std::numeric_limits<double>::min());
+        const double factor = weight * (held.empty() ? 1 : 1 + lost);
+        for (std::size_t k = 0; k < row.options.size(); ++k) {
+            const Option& option = row.options[k];
+            const bool stays = !held.empty() && option.allotment == held;
+            const double speed = option.goodput > 0 ? option.goodput / best->goodput : 0;
+            row.values[k] = factor * std::pow(speed * (stays ? 1 : kept), fairness_power);
+        }
     }
 };
 
-/// Uses the jobs' declared remaining work, too. Jobs without count as those with most of it.
+/// Uses the jobs' declared remaining work where there is one.
 struct DeclaredGoodputPolicy {
-    GoodputPolicy undeclared{.fairness_power = 0.75};  ///< what it shares with GoodputPolicy
-    /// How many times longer than on its best option a job usually takes for what is left.
-    double usual_slowdown = 4;
+    /// What it shares with GoodputPolicy. What is declared does not waver, and counts in full.
+    GoodputPolicy undeclared{.order_power = 1, .sharpness = 8, .patience = 1};
 
     /// Refuses settings that make no sense (std::invalid_argument).
-    void validate() const {
-        undeclared.validate();
-        require_positive("policy goodput-declared", "slowdown", usual_slowdown);
-    }
+    void validate() const { undeclared.validate(); }
 
     /// As GoodputPolicy's.
     [[nodiscard]] std::optional<GradientStatistics> expected_gradient(const Job& job) const {
         return undeclared.expected_gradient(job);
     }
-
+    /// As GoodputPolicy's.
+    [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
+        return undeclared.most_gpus(job, model, gpu_type);
+    }
     /// Values of all jobs' options, weighed by who has least left to do.
     void value_round(const Round& round, std::span<const Row> rows) const {
-        // Ranks by seconds left on the best option, equal ones alike.
-        std::vector<double> seconds, sorted;
-        for (const Row& row : rows) {
-            const double best = GoodputPolicy::best_goodput(row.options);
-            seconds.push_back(row.job.remaining_examples && best > 0
-                                  ? *row.job.remaining_examples / best
-                                  : std::numeric_limits<double>::infinity());
-        }
-        sorted = seconds;
-        std::sort(sorted.begin(), sorted.end());
-        for (std::size_t j = 0; j < rows.size(); ++j) {
-            const Row& row = rows[j];
-            const auto longer = sorted.end() - std::upper_bound(sorted.begin(), sorted.end(), seconds[j]);
-            // q = 1/2: i^2 - (i - 1)^2, i - 1 jobs taking longer.
-            const double weight = std::sqrt(2.0 * static_cast<double>(longer) + 1);
-            const double cost = row.job.restart_cost_seconds * undeclared.restart_weight;
-            const double rest = 1 - cost / std::max(seconds[j] * usual_slowdown, cost);
-            const double kept = std::min(undeclared.kept(round, row.job), rest);
-            undeclared.value_row(round, row.job, row.options, row.values, kept, weight);
-        }
+        undeclared.value_round(round, rows, true);
     }
 };
 
-static_assert(RowPolicy<GoodputPolicy> && GradientForecast<GoodputPolicy>);
+static_assert(RoundPolicy<GoodputPolicy> && GradientForecast<GoodputPolicy> && GrowthLimit<GoodputPolicy>);
 static_assert(RoundPolicy<DeclaredGoodputPolicy> && GradientForecast<DeclaredGoodputPolicy>);
 
 }  // namespace goodput

@@ -43,18 +43,13 @@ public:
         OfType& type = types_[gpu_type];
         type.most_replicas = std::max(type.most_replicas, sample.shape.gpus);
         type.last_plan = sample.plan;
-        const auto same = [&](const ThroughputSample& known) {
-            return known.shape == sample.shape && known.plan.atomic_batch == sample.plan.atomic_batch;
-        };
-        const auto known = std::find_if(type.samples.begin(), type.samples.end(), same);
-        if (known == type.samples.end()) {
-            if (type.samples.size() == most_samples) forget_one(type);
-            type.samples.push_back(sample);
-            type.counts.push_back(1);
-            type.changed = true;
+        const std::size_t i = index_of(type, sample.shape, sample.plan.atomic_batch);
+        if (i == type.samples.size()) {
+            append(type, sample, 1);
             return;
         }
-        const int count = ++type.counts[static_cast<std::size_t>(known - type.samples.begin())];
+        ThroughputSample* const known = &type.samples[i];
+        const int count = ++type.counts[i];
         const auto average_in = [&](double& mean, double value) {
             if (value == mean) return;
             mean += (value - mean) / count;
@@ -66,23 +61,37 @@ public:
         known->sync_seconds = std::min(known->sync_seconds, std::nextafter(known->step_seconds, 0.0));
     }
 
-    /// Takes in what is known before the first run, for refined models: a declared rate counts as a
-    /// measurement of one replica at its largest batch, and the initial batch is taken as one at which a GPU
-    /// is about half as fast as at its largest. Rates that no step can have (validate(ThroughputSample)) are
-    /// left out. Only the first call counts.
+    /// Takes in what a job declares, for refined models, whenever it comes: a rate counts as a measurement of
+    /// one replica at its largest batch until that is measured, and the initial batch is taken as one at
+    /// which a GPU is about half as fast as at its largest. Rates that no step can have
+    /// (validate(ThroughputSample)) are left out. The initial batch is that of the first call.
     void begin(const Job& job) {
-        if (begun()) return;
-        reference_batch_ = job.initial_batch;
+        if (!begun()) reference_batch_ = job.initial_batch;
         grow(job.types.size());
         for (std::size_t t = 0; t < job.types.size(); ++t) {
-            const TypeLimits& limits = job.types[t];
-            if (!(limits.reference_rate > 0) || limits.max_atomic_batch == 0) continue;
-            const double seconds = limits.max_atomic_batch / limits.reference_rate;
-            if (!(seconds >= least_step_seconds && seconds <= most_step_seconds)) continue;
-            add(t, {{1, 1}, {limits.max_atomic_batch, 0}, seconds, 0}, job.name);
+            const double rate = job.types[t].reference_rate;
+            if (rate == types_[t].declared_rate) continue;
+            types_[t].declared_rate = rate;
+            if (const double seconds = seconds_of_rate(job.types[t]); seconds > 0)
+                declare(types_[t], {{1, 1}, {job.types[t].max_atomic_batch, 0}, seconds, 0});
         }
     }
 
+    /// Seconds of a step at the largest batch by a job's declared rate; 0 where it declares none that a step
+    /// can have.
+    [[nodiscard]] static double seconds_of_rate(const TypeLimits& limits) {
+        if (!(limits.reference_rate > 0) || limits.max_atomic_batch == 0) return 0;
+        const double seconds = limits.max_atomic_batch / limits.reference_rate;
+        return seconds >= least_step_seconds && seconds <= most_step_seconds ? seconds : 0;
+    }
+
+    /// Whether begin() would change nothing, because it was told the same before.
+    [[nodiscard]] bool has_begun_with(const Job& job) const {
+        if (!begun() || job.types.size() > types_.size()) return false;
+        for (std::size_t t = 0; t < job.types.size(); ++t)
+            if (job.types[t].reference_rate != types_[t].declared_rate) return false;
+        return true;
+    }
     /// Whether begin() was called.
     [[nodiscard]] bool begun() const { return reference_batch_ > 0; }
 
@@ -139,22 +148,61 @@ public:
     [[nodiscard]] const JobModel& model() const { return model_; }
     /// Whether there is a measurement of this GPU type, shape and batch.
     [[nodiscard]] bool has_measured(std::size_t gpu_type, Shape shape, int atomic_batch) const {
-        if (gpu_type >= types_.size()) return false;
+        return measured(gpu_type, shape, atomic_batch) != nullptr;
+    }
+    /// That measurement, the mean where there were several; null if there is none. Declared rates are none.
+    [[nodiscard]] const ThroughputSample* measured(std::size_t gpu_type, Shape shape,
+                                                   int atomic_batch) const {
+        if (gpu_type >= types_.size()) return nullptr;
+        const OfType& type = types_[gpu_type];
+        const std::size_t i = index_of(type, shape, atomic_batch);
+        return i < type.samples.size() && type.counts[i] > 0 ? &type.samples[i] : nullptr;
+    }
+
+    /// At how many batch sizes a shape was measured on a GPU type.
+    [[nodiscard]] std::size_t measured_batches(std::size_t gpu_type, Shape shape) const {
+        if (gpu_type >= types_.size()) return 0;
         const auto& samples = types_[gpu_type].samples;
-        return std::any_of(samples.begin(), samples.end(), [&](const ThroughputSample& sample) {
-            return sample.shape == shape && sample.plan.atomic_batch == atomic_batch;
-        });
+        return static_cast<std::size_t>(std::count_if(
+            samples.begin(), samples.end(), [&](const auto& sample) { return sample.shape == shape; }));
     }
 
 private:
     struct OfType {
         std::vector<ThroughputSample> samples{};
-        std::vector<int> counts{};  ///< measurements averaged into each sample
+        std::vector<int> counts{};  ///< measurements averaged into each sample; 0: a declared rate
+        double declared_rate = 0;   ///< the last one that begin() was told
         int most_replicas = 0;
         BatchPlan last_plan{};
         bool changed = false;
         bool fitted = false;
     };
+    /// The sample of that shape and batch; the number of samples if there is none.
+    static std::size_t index_of(const OfType& type, Shape shape, int atomic_batch) {
+        std::size_t i = 0;
+        while (i < type.samples.size() &&
+               !(type.samples[i].shape == shape && type.samples[i].plan.atomic_batch == atomic_batch))
+            ++i;
+        return i;
+    }
+    static void append(OfType& type, const ThroughputSample& sample, int count) {
+        if (type.samples.size() == most_samples) forget_one(type);
+        type.samples.push_back(sample);
+        type.counts.push_back(count);
+        type.changed = true;
+    }
+    /// Counts a declared rate as a sample, unless there is a measurement.
+    static void declare(OfType& type, const ThroughputSample& sample) {
+        type.most_replicas = std::max(type.most_replicas, 1);
+        if (type.last_plan.atomic_batch == 0) type.last_plan = sample.plan;
+        const std::size_t i = index_of(type, sample.shape, sample.plan.atomic_batch);
+        if (i == type.samples.size()) {
+            append(type, sample, 0);
+        } else if (type.counts[i] == 0) {
+            type.samples[i] = sample;
+            type.changed = true;
+        }
+    }
     void grow(std::size_t gpu_types) {
         if (gpu_types > types_.size()) types_.resize(gpu_types);
     }

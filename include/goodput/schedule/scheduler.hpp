@@ -22,6 +22,7 @@
 #include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/snapshot_check.hpp"
+#include "goodput/schedule/detail/steady_choice.hpp"
 #include "goodput/schedule/open_nodes.hpp"
 #include "goodput/schedule/options.hpp"
 #include "goodput/schedule/snapshot.hpp"
@@ -66,6 +67,7 @@ public:
         step(Step::value);
         allotted_ = solver_(problem_, options_);
         check_allotted();
+        steady_(snapshot, offers_, problem_, options_.gap, allotted_);
         step(Step::allot);
         take_over(snapshot);
         place(snapshot);
@@ -117,16 +119,23 @@ private:
             const bool must = open_.keeps(j);
             const Allotment held = allotment_of(snapshot.jobs[j].placement, snapshot.cluster);
             const std::span<const Option> options = options_of(j);
+            const std::span<const double> values = values_of(j);
             problem_.add_job(must);
+            std::uint32_t pool = 0;
             for (std::size_t k = 0; k < options.size(); ++k) {
                 const Allotment& allotment = options[k].allotment;
+                // Options of one pool lie side by side.
+                if (k == 0 || !same_pool(allotment, options[k - 1].allotment)) pool = pool_of(allotment);
                 const int gpus = allotment == held ? open_.gpus_to_keep(j) : allotment.occupied_gpus();
-                problem_.add_option(must || options[k].goodput > 0 ? values_of(j)[k] : 0,
-                                    {Use{pool_of(allotment), static_cast<double>(gpus)}});
+                problem_.add_option(must || options[k].goodput > 0 ? values[k] : 0,
+                                    {Use{pool, static_cast<double>(gpus)}});
             }
         }
     }
 
+    static bool same_pool(const Allotment& a, const Allotment& b) {
+        return a.gpu_type == b.gpu_type && a.gpus_per_node == b.gpus_per_node;
+    }
     [[nodiscard]] std::uint32_t pool_of(const Allotment& allotment) const {
         return static_cast<std::uint32_t>(find_pool(pools(), allotment.gpu_type, allotment.gpus_per_node));
     }
@@ -291,6 +300,7 @@ private:
     OpenNodes open_;
     detail::SnapshotCheck check_;
     detail::Offers offers_;
+    detail::SteadyChoice steady_;
     std::vector<PlacementRequest> requests_;  // of the jobs of this round, and of more that there were
     Plan plan_;
 };

@@ -185,6 +185,8 @@ inline ReplayMetrics metrics_of(const ReplayResult& result, std::span<const Subm
     if (metrics.jobs == 0) return metrics;
     std::vector<double> rho = finish_time_fairness(result, submissions, shares);
     std::erase_if(rho, [](double value) { return std::isnan(value); });
+    // The order of the jobs must not show in the last digit of a sum.
+    std::sort(rho.begin(), rho.end());
     if (!rho.empty()) {
         const auto count = static_cast<double>(rho.size());
         for (const double value : rho) metrics.rho_mean += value / count;

@@ -5,12 +5,12 @@
 // truth (application.hpp) is the same under each; a modelling is a struct with these functions:
 //
 //     Predictor                                    what the policy expects of options (GoodputPredictor)
-//     begin(history, job)                          what is known before the first run
-//     refit(history, subject)                      what the measurements in the history say
+//     begin(job)                                   the history that the job shares with others; null: none
+//     add(job, history, gpu_type, sample)          takes in a measurement and refits; the history from then
+//                                                  on, as begin()
 //     best_plan(model, efficiency, shape, limits)  the batch plan that a running job changes to
 
-#include <string>
-#include <string_view>
+#include <cstddef>
 #include <variant>
 
 #include "goodput/fit/job_fit.hpp"
@@ -19,6 +19,7 @@
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/schedule/job_history.hpp"
+#include "goodput/schedule/job_kinds.hpp"
 
 namespace goodput {
 
@@ -40,35 +41,41 @@ struct ExactPlans {
 /// Seven parameters a GPU type, each type by itself.
 class SeparateModels : public ExactPlans {
 public:
-    /// Nothing is known before the first run.
-    static void begin(JobHistory&, const Job&) {}
+    /// Nothing is known before the first run, and nothing of others.
+    static JobHistory* begin(const Job&) { return nullptr; }
     /// Fits what changed.
     template <class = void>
-    void refit(JobHistory& history, std::string_view subject) {
-        history.refit(fitter_, subject);
+    JobHistory* add(const Job& job, JobHistory& history, std::size_t gpu_type,
+                    const ThroughputSample& sample) {
+        history.add(gpu_type, sample, job.name);
+        history.refit(fitter_, job.name);
+        return nullptr;
     }
 
 private:
     ThroughputFitter fitter_;
 };
 
-/// Refined models of all GPU types of a job together, from its declared rates on.
+/// Refined models of all GPU types of a kind of jobs together, from declared rates on.
 class RefinedModels : public ExactPlans {
 public:
-    /// Declared rates count as measurements.
+    /// What its kind has shown, and its declared rates as measurements.
     template <class = void>
-    void begin(JobHistory& history, const Job& job) {
-        history.begin(job);
-        refit(history, job.name);
+    JobHistory* begin(const Job& job) {
+        kinds_.meet(job);
+        kinds_.refit(job);
+        return &kinds_.of(job);
     }
     /// Fits what changed.
     template <class = void>
-    void refit(JobHistory& history, std::string_view subject) {
-        history.refit(fitter_, subject);
+    JobHistory* add(const Job& job, JobHistory&, std::size_t gpu_type, const ThroughputSample& sample) {
+        kinds_.add(job, gpu_type, sample);
+        kinds_.refit(job);
+        return &kinds_.of(job);
     }
 
 private:
-    JobFitter<> fitter_;
+    KindHistories kinds_;
 };
 
 }  // namespace goodput

@@ -86,10 +86,15 @@ public:
     /// Fills in the options that the policy sees.
     using Predictor = PublishedPredictor;
 
-    /// Nothing is known before the first run.
-    static void begin(JobHistory&, const Job&) {}
+    /// Nothing is known before the first run, and nothing of others.
+    static JobHistory* begin(const Job&) { return nullptr; }
     /// Fits what changed.
-    void refit(JobHistory& history, std::string_view subject) { history.refit(fitter_, subject); }
+    JobHistory* add(const Job& job, JobHistory& history, std::size_t gpu_type,
+                    const ThroughputSample& sample) {
+        history.add(gpu_type, sample, job.name);
+        history.refit(fitter_, job.name);
+        return nullptr;
+    }
     /// The goodput is that of the grid's plan, of which the plan may be cut down to the largest batch.
     [[nodiscard]] BestPlan best_plan(const TypeModel& model, const NoiseScaleEfficiency& efficiency,
                                      Shape shape, const BatchLimits& limits) {

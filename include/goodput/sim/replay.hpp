@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
 #include "goodput/sim/application.hpp"
@@ -156,6 +157,7 @@ ReplayResult replay(const Cluster& cluster, std::span<const Application> applica
     ReplayResult result;
     result.capacity.push_back({0, timeline.gpus()});
     detail::SegmentRecorder recorder(jobs.size());
+    JobSizes sizes;
     Snapshot snapshot;
     snapshot.cluster = cluster;
     std::vector<std::size_t> active;
@@ -219,8 +221,10 @@ ReplayResult replay(const Cluster& cluster, std::span<const Application> applica
             snapshot.jobs.push_back(jobs[index].view());
             snapshot.models.push_back(jobs[index].model());
         }
+        sizes.expect(snapshot);
         observe(now, std::as_const(snapshot), [&]() -> const Plan& {
             const Plan& plan = scheduler.plan(snapshot);
+            sizes.note(snapshot, plan);
             for (std::size_t i = 0; i < active.size(); ++i) {
                 const Decision& decision = plan.decisions[i];
                 jobs[active[i]].hold(decision.option.allotment, decision.placement, options.moves_restart);

@@ -42,7 +42,7 @@ public:
           modelling_(&modelling),
           rigid_(rigid),
           checkpoint_seconds_(checkpoint_seconds),
-          history_(application.types.size()) {
+          own_history_(application.types.size()) {
         job_.name = submission.name;
         job_.submitted_seconds = submission.time_seconds;
         job_.restart_cost_seconds = application.restart_cost_seconds;
@@ -60,7 +60,7 @@ public:
             limits.reference_rate = type.reference_rate;
             job_.types.push_back(limits);
         }
-        modelling.begin(history_, job_);
+        shared_history_ = modelling.begin(job_);
     }
 
     /// All of its work is done.
@@ -88,15 +88,18 @@ public:
     /// The line of the trace that it came from.
     [[nodiscard]] const Submission& submission() const { return *submission_; }
     /// What it has learned of its speed.
-    [[nodiscard]] const JobModel& model() const { return history_.model(); }
-    /// Its measurements and fits.
-    [[nodiscard]] const JobHistory& history() const { return history_; }
+    [[nodiscard]] const JobModel& model() const { return history().model(); }
+    /// Its measurements and fits, or those of its kind.
+    [[nodiscard]] const JobHistory& history() const {
+        return shared_history_ ? *shared_history_ : own_history_;
+    }
 
     /// The job as the policy sees it now.
     [[nodiscard]] const Job& view() {
         job_.restarts = restarts();
         job_.gradient = gradient_;
         job_.restarting = countdown_ > 0;
+        job_.done_examples = progress_ * job_.initial_batch;
         job_.remaining_examples = (application_->curve.total_progress() - progress_) * job_.initial_batch;
         return job_;
     }
@@ -226,9 +229,9 @@ private:
     }
 
     void measure(StepSeconds times) {
-        if (history_.has_measured(held_.gpu_type, held_.shape, plan_.atomic_batch)) return;
-        history_.add(held_.gpu_type, {held_.shape, plan_, times.step, times.sync}, job_.name);
-        modelling_->refit(history_, job_.name);
+        if (history().has_measured(held_.gpu_type, held_.shape, plan_.atomic_batch)) return;
+        shared_history_ =
+            modelling_->add(job_, own_history_, held_.gpu_type, {held_.shape, plan_, times.step, times.sync});
     }
 
     /// The batch plan of largest goodput by the job's own model, or the initial batch while it has none for
@@ -238,7 +241,7 @@ private:
         const BatchLimits limits{job_.initial_batch, application_->curve.max_batch(),
                                  on_type().min_atomic_batch, on_type().largest_batch(shape),
                                  job_.single_gpu_accumulates};
-        const TypeModel& model = history_.model().types[held_.gpu_type];
+        const TypeModel& model = history().model().types[held_.gpu_type];
         BestPlan best;
         if (!rigid_ && gradient_ && model.most_replicas > 0)
             best = modelling_->best_plan(
@@ -255,7 +258,8 @@ private:
     bool rigid_;
     double checkpoint_seconds_;
     Job job_;
-    JobHistory history_;
+    JobHistory own_history_;
+    JobHistory* shared_history_ = nullptr;  ///< instead of that; of the modelling
     Allotment held_;
     BatchPlan plan_;
     std::optional<GradientStatistics> gradient_;

@@ -21,6 +21,7 @@
 #include "goodput/model/job_model.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/concepts.hpp"
+#include "goodput/schedule/detail/shared_predictions.hpp"
 #include "goodput/schedule/open_nodes.hpp"
 #include "goodput/schedule/options.hpp"
 #include "goodput/schedule/snapshot.hpp"
@@ -84,6 +85,7 @@ public:
         options_.clear();
         first_.assign(1, 0);
         silent_.assign(jobs, 0);
+        if constexpr (DeclaresInputs<Predictor>) shared_.begin_round(jobs);
         for (std::size_t j = 0; j < jobs; ++j) {
             const auto failed = [&](std::string what) {
                 options_.resize(first_.back());
@@ -128,10 +130,25 @@ private:
                 insert_held(job, round.held_by(job), open.used_pools(), most, first_.back(), options_);
         }
         const std::span<Option> options = std::span<Option>(options_).subspan(first_.back());
-        if constexpr (GradientForecast<P>)
-            predict(job, model_of(snapshot, j), options, policy.expected_gradient(job));
+        const JobModel& model = model_of(snapshot, j);
+        if constexpr (GradientForecast<P>) {
+            const std::optional<GradientStatistics> gradient = policy.expected_gradient(job);
+            const auto ask = [&](std::span<Option> of) { predict(job, model, of, gradient); };
+            predict_all<Predictor>(job, model, gradient, options, ask);
+        } else {
+            const auto ask = [&](std::span<Option> of) { predict(job, model, of); };
+            predict_all<Predictor>(job, model, job.gradient, options, ask);
+        }
+    }
+
+    /// `ask(options)`, unless the answer is known.
+    template <OptionPredictor Predictor, class Ask>
+    void predict_all(const Job& job, const JobModel& model, const std::optional<GradientStatistics>& gradient,
+                     std::span<Option> options, Ask ask) {
+        if constexpr (DeclaresInputs<Predictor>)
+            shared_.predict<Predictor>(job, model, gradient, options, ask);
         else
-            predict(job, model_of(snapshot, j), options);
+            ask(options);
     }
 
     /// What the job holds, as far as the predictor has anything to say of it.
@@ -236,6 +253,7 @@ private:
     std::vector<char> failed_;           // by option
     std::vector<char> silent_;           // by job
     std::vector<Row> rows_;
+    SharedPredictions shared_;
 };
 
 }  // namespace goodput::detail

@@ -1,0 +1,206 @@
+#ifndef GOODPUT_SCHEDULE_JOB_KINDS_HPP
+#define GOODPUT_SCHEDULE_JOB_KINDS_HPP
+
+// What jobs of one kind learn from each other of their speed. People run the same program again and again, so
+// what one run has measured is what the next one should expect: jobs of one kind share one history
+// (JobHistory), and so one model. A job that turns out to be another program after all, because a step of its
+// takes a fourth longer or less than its kind says, leaves the kind and is remembered by itself from then on.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/core/sample.hpp"
+#include "goodput/fit/job_fit.hpp"
+#include "goodput/schedule/job_history.hpp"
+#include "goodput/schedule/kind_of.hpp"
+
+namespace goodput {
+
+/// The histories of all jobs, by kind. `Fitter`: JobFitter<> or ThroughputFitter.
+template <class Fitter = JobFitter<>>
+class BasicKindHistories {
+public:
+    /// Kinds that are remembered without a job that is there: as many programs as a large group of people
+    /// runs again and again.
+    static constexpr std::size_t most_kinds = 1024;
+    /// A measurement that the model says to this part, on a shape that was measured before, teaches nothing.
+    static constexpr double known_to = 0.02;
+    /// A step that takes so many times longer or less than its kind says is one of another program.
+    static constexpr double largest_deviation = 1.25;
+
+    /// Meets a job, new or not, and takes in the rates that it declares, whenever they come. A job whose
+    /// description changes is of another kind from then on, which starts with what the old one has shown.
+    void meet(const Job& job) {
+        const std::string key = kind_of(job);
+        touch(key_of_, job.name, keys_before_);
+        std::string& known = key_of_.try_emplace(job.name, key).first->second;
+        if (known != key && !is_alone(known)) {
+            touch(histories_, key, histories_before_);
+            if (!histories_.contains(key)) histories_[key] = histories_[known];
+            known = key;
+        }
+        if (const auto history = histories_.find(known);
+            history != histories_.end() && history->second.has_begun_with(job))
+            return;
+        touch(histories_, known, histories_before_);
+        histories_[known].begin(job);
+    }
+
+    /// Adds a measurement of a job that was met on a GPU type (std::invalid_argument for a bad one). One that
+    /// the kind's model says already is left out, so that models of kinds with many jobs are not fitted anew
+    /// without end.
+    void add(const Job& job, std::size_t gpu_type, const ThroughputSample& sample) {
+        const std::string subject = "job '" + job.name + "'";
+        validate(sample, subject);
+        JobHistory* history = &of(job);
+        if (contradicts(*history, gpu_type, sample)) history = &leave_kind(job);
+        if (is_known(*history, job, gpu_type, sample)) return;
+        touch(histories_, key_of_[job.name], histories_before_);
+        history->add(gpu_type, sample, subject);
+    }
+
+    /// Fits what changed in the history of a job's kind.
+    void refit(const Job& job) { of(job).refit(fitter_, "job '" + job.name + "'"); }
+
+    /// What is known of a job: the history of its kind, or its own.
+    [[nodiscard]] JobHistory& of(const Job& job) {
+        const auto known = key_of_.find(job.name);
+        if (known != key_of_.end()) return histories_[known->second];
+        return histories_[key_of_.emplace(job.name, kind_of(job)).first->second];
+    }
+
+    /// From now on everything is on trial, until the next call of this or of undo().
+    void begin_trial() {
+        end_trial();
+        on_trial_ = true;
+    }
+    /// Forgets what came since begin_trial(), as if it had not come.
+    void undo() {
+        for (auto& [name, key] : keys_before_) {
+            if (key)
+                key_of_[name] = std::move(*key);
+            else
+                key_of_.erase(name);
+        }
+        for (auto& [key, history] : histories_before_) {
+            if (history)
+                histories_[key] = std::move(*history);
+            else
+                histories_.erase(key);
+        }
+        end_trial();
+    }
+
+    /// Forgets all jobs but those for which keep(name) holds. What their kinds have shown stays, the
+    /// most_kinds of them that were needed last.
+    template <class Keep>
+    void forget_unless(Keep keep) {
+        std::erase_if(key_of_, [&](const auto& entry) { return !keep(entry.first); });
+        end_trial();
+        ++time_;
+        for (const auto& [name, key] : key_of_) last_needed_[key] = time_;
+        // What a job has shown that left its kind says nothing of others.
+        for (auto alone = histories_.lower_bound("job ");
+             alone != histories_.end() && is_alone(alone->first);) {
+            const auto needed = last_needed_.find(alone->first);
+            if (needed != last_needed_.end() && needed->second == time_) {
+                ++alone;
+                continue;
+            }
+            if (needed != last_needed_.end()) last_needed_.erase(needed);
+            alone = histories_.erase(alone);
+        }
+        if (histories_.size() <= most_kinds) return;
+        std::vector<std::pair<std::size_t, const std::string*>> by_need;
+        for (const auto& [key, history] : histories_)
+            if (last_needed_[key] != time_) by_need.emplace_back(last_needed_[key], &key);
+        std::sort(by_need.begin(), by_need.end(), [](const auto& a, const auto& b) {
+            return a.first != b.first ? a.first < b.first : *a.second < *b.second;
+        });
+        for (std::size_t i = 0; i < by_need.size() && histories_.size() > most_kinds; ++i) {
+            const std::string key = *by_need[i].second;
+            histories_.erase(key);
+            last_needed_.erase(key);
+        }
+    }
+
+private:
+    static bool differs(double seconds, double expected) {
+        return seconds > largest_deviation * expected || expected > largest_deviation * seconds;
+    }
+
+    static bool is_known(const JobHistory& history, const Job& job, std::size_t type,
+                         const ThroughputSample& sample) {
+        // A pipeline keeps the plan of its newest measurement.
+        if (type < job.types.size() && job.types[type].gpus_per_replica > 1) return false;
+        const JobModel& model = history.model();
+        if (type >= model.types.size() || !model.types[type].fitted) return false;
+        if (history.measured_batches(type, sample.shape) < 2) return false;
+        const BatchPlan one_step{sample.plan.atomic_batch, 0};
+        const auto says = [](double predicted, double seconds) {
+            return std::abs(predicted - seconds) <= known_to * seconds;
+        };
+        return says(model.types[type].iteration_seconds(sample.shape, one_step), sample.step_seconds) &&
+               says(model.types[type].compute_seconds(sample.plan.atomic_batch),
+                    sample.step_seconds - sample.sync_seconds);
+    }
+
+    static bool contradicts(const JobHistory& history, std::size_t type, const ThroughputSample& sample) {
+        const ThroughputSample* known = history.measured(type, sample.shape, sample.plan.atomic_batch);
+        return known && differs(sample.step_seconds, known->step_seconds);
+    }
+
+    void end_trial() {
+        on_trial_ = false;
+        keys_before_.clear();
+        histories_before_.clear();
+    }
+
+    /// Remembers an entry as it was before the trial, once.
+    template <class Value>
+    void touch(const std::map<std::string, Value>& all, const std::string& key,
+               std::map<std::string, std::optional<Value>>& before) const {
+        if (!on_trial_ || before.contains(key)) return;
+        const auto found = all.find(key);
+        before.emplace(key, found == all.end() ? std::nullopt : std::optional<Value>(found->second));
+    }
+
+    static bool is_alone(const std::string& key) { return key.starts_with("job "); }
+
+    /// The job's own history from now on, empty at first.
+    JobHistory& leave_kind(const Job& job) {
+        const std::string own = "job " + job.name;
+        if (key_of_[job.name] == own) return histories_[own];
+        touch(key_of_, job.name, keys_before_);
+        touch(histories_, own, histories_before_);
+        key_of_[job.name] = own;
+        JobHistory& history = histories_[own] = JobHistory(job.types.size());
+        history.begin(job);
+        return history;
+    }
+
+    std::map<std::string, std::string> key_of_;    // by job name
+    std::map<std::string, JobHistory> histories_;  // by key: a kind, or a job that left its kind
+    std::map<std::string, std::size_t> last_needed_;
+    std::size_t time_ = 0;
+    bool on_trial_ = false;
+    std::map<std::string, std::optional<std::string>> keys_before_;
+    std::map<std::string, std::optional<JobHistory>> histories_before_;
+    Fitter fitter_;
+};
+
+/// Histories by kind with refined models of all GPU types together: what our own policies rely on.
+using KindHistories = BasicKindHistories<>;
+
+}  // namespace goodput
+
+#endif

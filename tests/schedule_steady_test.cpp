@@ -1,0 +1,402 @@
+// A quiet round is quiet: among equals, those who run go on running.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/allot/allot.hpp"
+#include "goodput/policy/goodput_policy.hpp"
+#include "goodput/policy/queue.hpp"
+#include "goodput/schedule/scheduler.hpp"
+#include "support/random.hpp"
+#include "support/random_round.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace goodput;
+using support::apply;
+using support::check_plan;
+using support::Random;
+using support::RandomRound;
+
+namespace {
+
+/// Equal jobs in groups, whatever the time and whoever runs; some ties are broken by a millionth.
+struct Groups {
+    double seed = 0;
+
+    double value(const Round&, const Job& job, const Option& option) const {
+        const auto number = static_cast<double>(std::stoi(job.name.substr(job.name.find('-') + 1)));
+        const double group = 1 + std::fmod(number, 3);
+        return group * std::sqrt(option.allotment.shape.gpus) * (1 + seed * std::fmod(number * 0.618, 1));
+    }
+};
+
+/// How many jobs hold other GPUs after the plan than before: they start, stop, grow, shrink or move.
+std::size_t changed(const Snapshot& snapshot, const Plan& plan) {
+    std::size_t count = 0;
+    for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+        count += plan.decisions[j].placement != snapshot.jobs[j].placement ? 1 : 0;
+    return count;
+}
+
+Job equal_job(int number, const Cluster& cluster) {
+    Job job{.name = "job-" + std::to_string(number), .initial_batch = 64, .max_batch = 640};
+    job.restart_cost_seconds = 30;
+    job.types.assign(cluster.gpu_types.size(), {.max_atomic_batch = 64});
+    return job;
+}
+
+/// 72 GPUs of three types, and equal jobs that nothing is known of.
+Snapshot equal_jobs(int jobs) {
+    Snapshot snapshot{.time_seconds = 1000, .cluster = {{"T4", "RTX", "A100"}, {}}};
+    const auto add = [&](std::size_t type, int nodes, int gpus) {
+        for (int n = 0; n < nodes; ++n)
+            snapshot.cluster.nodes.push_back(
+                {"node-" + std::to_string(type) + "-" + std::to_string(n), type, gpus});
+    };
+    add(0, 6, 4);
+    add(1, 2, 8);
+    add(2, 4, 8);
+    for (int j = 0; j < jobs; ++j) snapshot.jobs.push_back(equal_job(j, snapshot.cluster));
+    return snapshot;
+}
+
+struct SmallKind {
+    int groups = 2;  ///< 1: equal jobs; 2: some are better, and not all can use all pools
+    int most_gpus = 1;
+    double seed = 0;
+};
+
+/// A small allotment problem with jobs of one option per pool and size, and what they hold: as much as fits.
+struct SmallProblem {
+    SmallProblem(Random& random, SmallKind kind) {
+        const int pools = random.integer(1, 3);
+        for (int p = 0; p < pools; ++p) problem.capacity.push_back(random.integer(1, 4));
+        std::vector<double> left = problem.capacity;
+        const int jobs = random.integer(1, 6);
+        for (int j = 0; j < jobs; ++j) {
+            const bool must = random.chance(0.1);
+            problem.add_job(false);
+            held.push_back(no_option);
+            std::vector<std::size_t> fitting;
+            const double worth = random.chance(0.7) || kind.groups == 1 ? 1 : 1.01;
+            for (int p = 0; p < pools; ++p)
+                for (int gpus = 1; gpus <= kind.most_gpus; ++gpus) {
+                    if (kind.groups > 1 && random.chance(0.3)) continue;
+                    const std::size_t k =
+                        problem.add_option(worth * gpus * (1 + kind.seed * random.unit()),
+                                           {Use{static_cast<std::uint32_t>(p), static_cast<double>(gpus)}});
+                    if (gpus <= left[static_cast<std::size_t>(p)]) fitting.push_back(k);
+                }
+            if (fitting.empty() || random.chance(0.3)) continue;
+            const std::size_t k =
+                fitting[static_cast<std::size_t>(random.integer(0, static_cast<int>(fitting.size()) - 1))];
+            const Use use = problem.uses(static_cast<std::size_t>(j), k).front();
+            left[use.resource] -= use.units;
+            held.back() = k;
+            if (must) pinned.push_back(static_cast<std::size_t>(j));
+        }
+        pin();
+    }
+
+    /// Who must run has what it holds as its only option.
+    void pin() {
+        AllotmentProblem whole = std::move(problem);
+        problem = {};
+        problem.capacity = whole.capacity;
+        for (std::size_t j = 0; j < whole.jobs(); ++j) {
+            const bool must = std::find(pinned.begin(), pinned.end(), j) != pinned.end();
+            problem.add_job(must);
+            for (std::size_t k = 0; k < whole.options_of(j); ++k)
+                if (!must || k == held[j]) problem.add_option(whole.value(j, k), whole.uses(j, k));
+            if (must) held[j] = 0;
+        }
+    }
+
+    /// Who holds the same in `choice` as before.
+    [[nodiscard]] int keepers(const std::vector<std::size_t>& choice) const {
+        int count = 0;
+        for (std::size_t j = 0; j < held.size(); ++j)
+            count += held[j] != no_option && choice[j] == held[j] ? 1 : 0;
+        return count;
+    }
+
+    [[nodiscard]] double value(const std::vector<std::size_t>& choice) const {
+        double sum = 0;
+        for (std::size_t j = 0; j < choice.size(); ++j)
+            if (choice[j] != no_option) sum += problem.value(j, choice[j]);
+        return sum;
+    }
+
+    [[nodiscard]] bool fits(const std::vector<std::size_t>& choice) const {
+        std::vector<double> left = problem.capacity;
+        for (std::size_t j = 0; j < choice.size(); ++j) {
+            if (choice[j] == no_option) {
+                if (problem.must(j)) return false;
+                continue;
+            }
+            const Use use = problem.uses(j, choice[j]).front();
+            if ((left[use.resource] -= use.units) < 0) return false;
+        }
+        return true;
+    }
+
+    /// Most keepers of all allotments that are worth at least this much.
+    [[nodiscard]] int most_keepers(double least) const {
+        std::vector<std::size_t> choice(held.size(), no_option);
+        int most = -1;
+        for (;;) {
+            if (fits(choice) && value(choice) >= least) most = std::max(most, keepers(choice));
+            std::size_t j = 0;
+            for (; j < choice.size(); ++j) {
+                choice[j] = choice[j] == no_option ? 0 : choice[j] + 1;
+                if (choice[j] < problem.options_of(j)) break;
+                choice[j] = no_option;
+            }
+            if (j == choice.size()) return most;
+        }
+    }
+
+    AllotmentProblem problem;
+    std::vector<std::size_t> held, pinned;
+};
+
+/// How many of so many small problems have more keepers in some best allotment than the step found.
+int missed(std::uint64_t seed, int problems, SmallKind kind) {
+    Random random(seed);
+    detail::SteadyChoice steady;
+    int count = 0, gained = 0;
+    for (int n = 0; n < problems; ++n) {
+        CAPTURE(n);
+        const SmallProblem small(random, kind);
+        const AllotResult before = allot(small.problem, {.gap = 0});
+        REQUIRE(before.status == AllotStatus::optimal);
+        AllotResult after = before;
+        steady.keep(small.problem, small.held, 0, after);
+        CHECK(small.fits(after.choice));
+        CHECK(after.objective == doctest::Approx(small.value(after.choice)));
+        CHECK(after.objective >= before.objective * (1 - 2.1e-6));
+        CHECK(after.objective <= after.bound);
+        CHECK(after.bound == doctest::Approx(before.bound).epsilon(1e-9));
+        CHECK(small.keepers(after.choice) >= small.keepers(before.choice));
+        gained += small.keepers(after.choice) > small.keepers(before.choice) ? 1 : 0;
+        count += small.keepers(after.choice) < small.most_keepers(before.objective * (1 - 1e-6)) ? 1 : 0;
+        const AllotResult once = after;
+        steady.keep(small.problem, small.held, 0, after);
+        CHECK(after.choice == once.choice);
+    }
+    CHECK(gained > problems / 10);
+    return count;
+}
+
+/// An allotment problem of jobs with given options (value, pool, GPUs), solved.
+struct Written {
+    explicit Written(std::vector<double> capacity) { problem.capacity = std::move(capacity); }
+    void job(std::size_t holds, std::vector<std::pair<double, Use>> options, bool must = false) {
+        problem.add_job(must);
+        for (const auto& [value, use] : options) problem.add_option(value, {use});
+        held.push_back(holds);
+    }
+    std::vector<std::size_t> kept(std::vector<std::size_t> given, double gap = 1e-4) {
+        AllotResult result;
+        result.choice = std::move(given);
+        for (std::size_t j = 0; j < problem.jobs(); ++j)
+            if (result.choice[j] != no_option) result.objective += problem.value(j, result.choice[j]);
+        result.bound = result.objective;
+        detail::SteadyChoice().keep(problem, held, gap, result);
+        return result.choice;
+    }
+    AllotmentProblem problem;
+    std::vector<std::size_t> held;
+};
+
+}  // namespace
+
+TEST_CASE("nothing but a minute has passed: nobody starts, stops or moves, whatever the policy") {
+    Random random(1);
+    const auto check = [](auto&& scheduler, Snapshot snapshot) {
+        apply(scheduler.plan(snapshot), snapshot);
+        for (int minute = 0; minute < 3; ++minute) {
+            snapshot.time_seconds += 60;
+            const Plan& plan = scheduler.plan(snapshot);
+            check_plan(snapshot, plan);
+            CHECK(changed(snapshot, plan) == 0);
+            CHECK(plan.move_cost_seconds == 0);
+        }
+    };
+    for (int round = 0; round < 400; ++round) {
+        CAPTURE(round);
+        Snapshot snapshot = RandomRound(random, {.packs = true}).snapshot;
+        check(Scheduler<Groups>(), snapshot);
+        check(Scheduler<Groups>({.seed = 1e-6}), snapshot);
+        check(Scheduler<Groups>({.seed = 1e-6}, {.gap = 0}), snapshot);
+        // Fifo does not count the GPUs of a job that keeps what it holds without getting on.
+        for (Job& job : snapshot.jobs) {
+            job.preemptible = true;
+            job.restarting = false;
+        }
+        check(Scheduler<Fifo>({.backfill = true}), snapshot);
+    }
+}
+
+TEST_CASE("where the gap is wide nobody moves but for something better") {
+    Random random(2);
+    int quiet = 0, rounds = 0;
+    for (int round = 0; round < 400; ++round) {
+        CAPTURE(round);
+        Snapshot snapshot = RandomRound(random, {.packs = true}).snapshot;
+        Scheduler<Groups> scheduler({}, {.gap = 0.02});
+        double before = 0;
+        for (int minute = 0; minute < 4; ++minute) {
+            const Plan& plan = scheduler.plan(snapshot);
+            if (minute > 0) {
+                CHECK((changed(snapshot, plan) == 0 || plan.objective > before));
+                quiet += changed(snapshot, plan) == 0 ? 1 : 0;
+                ++rounds;
+            }
+            before = plan.objective;
+            apply(plan, snapshot);
+        }
+    }
+    CHECK(quiet > 0.95 * rounds);
+}
+
+TEST_CASE("as many equal jobs as possible keep what they hold") {
+    CHECK(missed(1, 3000, {.groups = 1}) == 0);
+    CHECK(missed(2, 3000, {.groups = 1, .seed = 1e-7}) == 0);
+}
+
+TEST_CASE("where there are better ones, or jobs of several sizes, nearly as many as possible do") {
+    CHECK(missed(3, 3000, {}) < 60);  // some found only if others who wait start instead
+    CHECK(missed(4, 3000, {.most_gpus = 2}) < 400);
+}
+
+TEST_CASE("who runs goes on through pairs, cycles, and several small ones for one large one") {
+    const std::size_t x = no_option;
+    SUBCASE("a pair") {
+        Written pair({1});
+        pair.job(x, {{1, {0, 1}}});
+        pair.job(0, {{1, {0, 1}}});
+        CHECK(pair.kept({0, x}) == std::vector<std::size_t>{x, 0});
+    }
+    SUBCASE("a cycle over three pools, beside one that has to start") {
+        Written cycle({2, 1, 1});
+        for (const std::size_t pool : {0U, 1U, 2U}) cycle.job(pool, {{1, {0, 1}}, {1, {1, 1}}, {1, {2, 1}}});
+        cycle.job(x, {{1, {0, 1}}});
+        CHECK(cycle.kept({1, 2, 0, 0}) == std::vector<std::size_t>{0, 1, 2, 0});
+    }
+    SUBCASE("a chain that ends where somebody was to start") {
+        Written chain({1, 1});
+        chain.job(0, {{1, {0, 1}}});
+        chain.job(1, {{1, {0, 1}}, {1, {1, 1}}});
+        chain.job(x, {{1, {1, 1}}});
+        chain.job(x, {{1.01, {1, 1}}});
+        CHECK(chain.kept({x, 0, 0, x}) == std::vector<std::size_t>{0, 1, x, x});
+        // A better one at its end is not given up.
+        CHECK(chain.kept({x, 0, x, 0}) == std::vector<std::size_t>{x, 0, x, 0});
+    }
+    SUBCASE("a large one for small ones, and small ones for a large one") {
+        for (const bool large_runs : {true, false}) {
+            Written sizes({4});
+            sizes.job(large_runs ? 0 : x, {{4, {0, 4}}});
+            for (int small = 0; small < 4; ++small) sizes.job(large_runs ? x : 0, {{1, {0, 1}}});
+            const std::vector<std::size_t> large{0, x, x, x, x}, four{x, 0, 0, 0, 0};
+            CHECK(sizes.kept(large_runs ? four : large) == (large_runs ? large : four));
+        }
+    }
+    SUBCASE("the same beside changes that have to be") {
+        for (const bool large_runs : {true, false}) {
+            Written sizes({4, 1});
+            sizes.job(large_runs ? 0 : x, {{4, {0, 4}}});
+            for (int small = 0; small < 4; ++small) sizes.job(large_runs ? x : 0, {{1, {0, 1}}});
+            sizes.job(0, {{1, {1, 1}}});
+            sizes.job(x, {{2, {1, 1}}});
+            const std::vector<std::size_t> large{0, x, x, x, x, x, 0}, four{x, 0, 0, 0, 0, x, 0};
+            CHECK(sizes.kept(large_runs ? four : large) == (large_runs ? large : four));
+        }
+    }
+    SUBCASE("who must run does, and nobody keeps what is worth nothing") {
+        Written must({1, 1});
+        must.job(0, {{1, {0, 1}}});
+        must.job(x, {{1, {0, 1}}}, true);
+        must.job(0, {{0, {1, 1}}});
+        must.job(x, {{1, {1, 1}}});
+        CHECK(must.kept({x, 0, x, 0}) == std::vector<std::size_t>{x, 0, x, 0});
+    }
+    SUBCASE("a free GPU is given to whoever gains by it, however wide the gap") {
+        Written free({3, 1});
+        for (int j = 0; j < 4; ++j) free.job(j < 3 ? 0 : x, {{1000, {0, 1}}});
+        free.job(x, {{0.01, {1, 1}}});
+        CHECK(free.kept({x, 0, 0, 0, 0}, 0.1) == std::vector<std::size_t>{0, 0, 0, x, 0});
+    }
+    SUBCASE("what the gap would have left alone is left alone, if it is little for those concerned") {
+        Written gap({2});
+        gap.job(0, {{1, {0, 1}}});
+        gap.job(x, {{1.001, {0, 1}}});  // by less than half a hundredth
+        gap.job(0, {{1000, {0, 1}}});
+        CHECK(gap.kept({x, 0, 0}, 1e-4) == std::vector<std::size_t>{0, x, 0});
+        CHECK(gap.kept({x, 0, 0}, 1e-7) == std::vector<std::size_t>{x, 0, 0});
+    }
+}
+
+TEST_CASE("of 300 equal jobs on 72 GPUs the same 72 run on, round after round") {
+    const auto check = [](auto&& scheduler) {
+        Snapshot snapshot = equal_jobs(300);
+        for (int round = 0; round < 20; ++round) {
+            CAPTURE(round);
+            const Plan& plan = scheduler.plan(snapshot);
+            check_plan(snapshot, plan);
+            CHECK(changed(snapshot, plan) == (round == 0 ? 72 : 0));
+            apply(plan, snapshot);
+            snapshot.time_seconds += 60;
+        }
+    };
+    check(Scheduler<Sia>());
+    check(Scheduler<GoodputPolicy>());
+    check(Scheduler<Fifo>({.backfill = true}));
+    check(Scheduler<Groups>());
+}
+
+TEST_CASE("one job ends and another comes: one starts, nobody else changes") {
+    Snapshot snapshot = equal_jobs(300);
+    Scheduler<Sia> scheduler;
+    apply(scheduler.plan(snapshot), snapshot);
+    Random random(1);
+    for (int round = 0; round < 50; ++round) {
+        CAPTURE(round);
+        snapshot.time_seconds += 60;
+        std::size_t ends = 0;
+        for (int steps = random.integer(1, 72); steps > 0; ++ends)
+            steps -= snapshot.jobs[ends].placement.empty() ? 0 : 1;
+        const auto at = snapshot.jobs.begin() + static_cast<std::ptrdiff_t>(ends - 1);
+        REQUIRE(!at->placement.empty());
+        snapshot.jobs.erase(at);
+        snapshot.jobs.push_back(equal_job(300 + round, snapshot.cluster));
+        snapshot.jobs.back().submitted_seconds = snapshot.time_seconds;
+        // The newcomer comes first in the order that the solver deals options out in.
+        std::rotate(snapshot.jobs.begin(), snapshot.jobs.end() - 1, snapshot.jobs.end());
+        const Plan& plan = scheduler.plan(snapshot);
+        CHECK(changed(snapshot, plan) == 1);
+        apply(plan, snapshot);
+    }
+}
+
+TEST_CASE("a newcomer who is better by a hundredth takes the place of one who runs") {
+    struct BetterLast {
+        double value(const Round&, const Job& job, const Option&) const {
+            return job.name == "job-299" ? 1.01 : 1;
+        }
+    };
+    Snapshot snapshot = equal_jobs(299);
+    Scheduler<BetterLast> scheduler;
+    apply(scheduler.plan(snapshot), snapshot);
+    snapshot.jobs.push_back(equal_job(299, snapshot.cluster));
+    const Plan& plan = scheduler.plan(snapshot);
+    CHECK(plan.decisions.back().starts);
+    CHECK(changed(snapshot, plan) == 2);
+}

@@ -220,9 +220,10 @@ TEST_CASE("a quiet round is quiet: where nothing happens but a minute, nobody mo
             Program program = plan({"--policy", policy});
             Json jobs = Json::array();
             for (int i = 0; i < 300; ++i) {
-                jobs.push_back(job("job-" + std::to_string(i), i));
-                jobs[i]["gradient"] = nullptr;
-                if (rates) jobs[i]["batch"]["rate"] = {{"aws", 1000}, {"dgx", 5000}, {"rtx", 1700}};
+                Json asked = job("job-" + std::to_string(i), i);
+                asked["gradient"] = nullptr;
+                if (rates) asked["batch"]["rate"] = {{"aws", 1000}, {"dgx", 5000}, {"rtx", 1700}};
+                jobs.push_back(std::move(asked));
             }
             int changed = 0;
             for (int round = 0; round < 20; ++round) {

@@ -71,11 +71,6 @@ inline void read(std::string_view subject, std::string_view name, const std::str
 }
 
 template <class P, auto Member>
-void set_undeclared(P& policy, std::string_view subject, std::string_view name, const std::string& value) {
-    read(subject, name, value, policy.undeclared.*Member);
-}
-
-template <class P, auto Member>
 void set(P& policy, std::string_view subject, std::string_view name, const std::string& value) {
     read(subject, name, value, policy.*Member);
 }
@@ -110,7 +105,7 @@ P configured(P policy, std::string_view name, std::initializer_list<Setting<P>> 
 template <class Use>
 auto with_policy(std::string_view name, std::span<const std::string> settings, Use use) {
     using namespace goodput;
-    using cli::detail::configured, cli::detail::set, cli::detail::set_undeclared;
+    using cli::detail::configured, cli::detail::set;
     if (name == "sia")
         return use(configured<Sia>({}, name,
                                    {{"p", set<Sia, &Sia::fairness_power>},
@@ -118,31 +113,22 @@ auto with_policy(std::string_view name, std::span<const std::string> settings, U
                                     {"rounding", set<Sia, &Sia::rounding>},
                                     {"largest", set<Sia, &Sia::largest>}},
                                    settings));
-    if (name == "goodput")
-        return use(
-            configured<GoodputPolicy>({}, name,
-                                      {{"p", set<GoodputPolicy, &GoodputPolicy::fairness_power>},
-                                       {"order", set<GoodputPolicy, &GoodputPolicy::order_power>},
-                                       {"sharpness", set<GoodputPolicy, &GoodputPolicy::sharpness>},
-                                       {"patience", set<GoodputPolicy, &GoodputPolicy::patience>},
-                                       {"restart", set<GoodputPolicy, &GoodputPolicy::restart_weight>},
-                                       {"horizon", set<GoodputPolicy, &GoodputPolicy::horizon_seconds>},
-                                       {"usual", set<GoodputPolicy, &GoodputPolicy::usual_seconds>},
-                                       {"noise", set<GoodputPolicy, &GoodputPolicy::initial_noise>}},
-                                      settings));
-    if (name == "goodput-declared") {
-        using Declared = DeclaredGoodputPolicy;
-        return use(
-            configured<Declared>({}, name,
-                                 {{"p", set_undeclared<Declared, &GoodputPolicy::fairness_power>},
-                                  {"order", set_undeclared<Declared, &GoodputPolicy::order_power>},
-                                  {"sharpness", set_undeclared<Declared, &GoodputPolicy::sharpness>},
-                                  {"patience", set_undeclared<Declared, &GoodputPolicy::patience>},
-                                  {"restart", set_undeclared<Declared, &GoodputPolicy::restart_weight>},
-                                  {"horizon", set_undeclared<Declared, &GoodputPolicy::horizon_seconds>},
-                                  {"usual", set_undeclared<Declared, &GoodputPolicy::usual_seconds>},
-                                  {"noise", set_undeclared<Declared, &GoodputPolicy::initial_noise>}},
-                                 settings));
+    if (name == "goodput" || name == "goodput-declared") {
+        const auto ours = [&](const GoodputPolicy& policy) {
+            return configured<GoodputPolicy>(
+                policy, name,
+                {{"p", set<GoodputPolicy, &GoodputPolicy::fairness_power>},
+                 {"order", set<GoodputPolicy, &GoodputPolicy::order_power>},
+                 {"sharpness", set<GoodputPolicy, &GoodputPolicy::sharpness>},
+                 {"patience", set<GoodputPolicy, &GoodputPolicy::patience>},
+                 {"restart", set<GoodputPolicy, &GoodputPolicy::restart_weight>},
+                 {"horizon", set<GoodputPolicy, &GoodputPolicy::horizon_seconds>},
+                 {"usual", set<GoodputPolicy, &GoodputPolicy::usual_seconds>},
+                 {"noise", set<GoodputPolicy, &GoodputPolicy::initial_noise>}},
+                settings);
+        };
+        return name == "goodput" ? use(ours({}))
+                                 : use(DeclaredGoodputPolicy{ours(DeclaredGoodputPolicy{}.undeclared)});
     }
     if (name == "pollux")
         return use(configured<Pollux>(

@@ -42,6 +42,8 @@
 #include "goodput/policy/tiresias.hpp"
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/job_history.hpp"
+#include "goodput/schedule/job_kinds.hpp"
+#include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/published_models.hpp"

@@ -144,11 +144,18 @@ struct GoodputPolicy {
     /// The same, told whether the declared work counts.
     void value_round(const Round& round, std::span<const Row> rows, bool declared) const {
         detail::OutlastingCount outlasting;
-        for (const Row& row : rows) outlasting.add(counted_seconds(row, declared));
+        for (const Row& row : rows) {
+            const double left = expected_seconds(row.job, row.options, declared);
+            outlasting.add(counted(row.job, left));
+            // Until there are values, their place keeps what they are made from.
+            if (!row.values.empty()) row.values.front() = left;
+        }
         outlasting.finish(sharpness);
-        for (const Row& row : rows)
-            value_row(round, row, expected_seconds(row.job, row.options, declared),
-                      std::pow(1 + 2 * outlasting(counted_seconds(row, declared)), order_power));
+        for (const Row& row : rows) {
+            if (row.values.empty()) continue;
+            const double left = row.values.front();
+            value_row(round, row, left, std::pow(1 + 2 * outlasting(counted(row.job, left)), order_power));
+        }
     }
 
     /// Seconds that a job is expected to need still on its best option; infinite without one.
@@ -178,9 +185,9 @@ private:
     static constexpr double longest_seconds = 1e12;   // nobody waits for more
     static constexpr double least_seconds_left = 60;  // or a job that is nearly done would never move
 
-    [[nodiscard]] double counted_seconds(const Row& row, bool declared) const {
-        const double seconds = expected_seconds(row.job, row.options, declared);
-        return row.job.placement.empty() ? seconds : seconds / patience;
+    /// Of the seconds that a job is expected to need, those by which it is compared with others.
+    [[nodiscard]] double counted(const Job& job, double left) const {
+        return job.placement.empty() ? left : left / patience;
     }
 
     void value_row(const Round& round, const Row& row, double left, double weight) const {

@@ -12,7 +12,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,19 +39,22 @@ public:
     /// Meets a job, new or not, and takes in the rates that it declares, whenever they come. A job whose
     /// description changes is of another kind from then on, which starts with what the old one has shown.
     void meet(const Job& job) {
-        const std::string key = kind_of(job);
-        touch(key_of_, job.name, keys_before_);
-        std::string& known = key_of_.try_emplace(job.name, key).first->second;
-        if (known != key && !is_alone(known)) {
-            touch(histories_, key, histories_before_);
-            if (!histories_.contains(key)) histories_[key] = histories_[known];
-            known = key;
+        std::string key = kind_of(job);
+        const auto known = key_of_.find(job.name);
+        if (known != key_of_.end() && is_alone(known->second)) {
+            key = known->second;
+        } else if (known == key_of_.end() || known->second != key) {
+            touch(key_of_, job.name, keys_before_);
+            if (!histories_.contains(key)) {
+                touch(histories_, key, histories_before_);
+                if (known != key_of_.end()) histories_[key] = histories_[known->second];
+            }
+            key_of_[job.name] = key;
         }
-        if (const auto history = histories_.find(known);
-            history != histories_.end() && history->second.has_begun_with(job))
-            return;
-        touch(histories_, known, histories_before_);
-        histories_[known].begin(job);
+        JobHistory& history = histories_[key];
+        if (history.has_begun_with(job)) return;
+        touch(histories_, key, histories_before_);
+        history.begin(job);
     }
 
     /// Adds a measurement of a job that was met on a GPU type (std::invalid_argument for a bad one). One that

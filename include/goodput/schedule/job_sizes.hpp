@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -93,7 +94,8 @@ public:
         }
     }
 
-    /// A job was cancelled, or has failed for good: its size says nothing of others.
+    /// A job was cancelled, or has failed for good: its size says nothing of others. To be said before
+    /// expect().
     void end(std::string_view name) {
         std::erase_if(jobs_, [&](const Progress& job) { return job.name == name; });
     }
@@ -159,22 +161,20 @@ private:
 
     /// Leaves most_kinds of them, or as many as jobs that are there need.
     void forget_kinds() {
-        std::vector<std::size_t> met;
-        for (const Kind& kind : kinds_) met.push_back(kind.last_met);
-        const auto first_kept = met.end() - static_cast<std::ptrdiff_t>(most_kinds);
-        std::nth_element(met.begin(), first_kept, met.end());
-        const std::size_t since = std::min(*first_kept, rounds_);
-        const auto newer = static_cast<std::size_t>(
-            std::count_if(met.begin(), met.end(), [&](std::size_t round) { return round > since; }));
-        std::size_t room = since == rounds_ ? kinds_.size() : most_kinds - newer;
+        std::vector<std::size_t> newest(kinds_.size());
+        std::iota(newest.begin(), newest.end(), std::size_t{0});
+        const auto met_later = [&](std::size_t a, std::size_t b) {
+            return kinds_[a].last_met > kinds_[b].last_met;
+        };
+        std::stable_sort(newest.begin(), newest.end(), met_later);
+        std::size_t kept = most_kinds;
+        while (kept < newest.size() && kinds_[newest[kept]].last_met == rounds_) ++kept;
+        newest.resize(kept);
+        std::sort(newest.begin(), newest.end());
         std::vector<Kind> left;
         std::vector<std::size_t> moved_to(kinds_.size(), 0);
         index_of_kind_.clear();
-        for (std::size_t i = 0; i < kinds_.size(); ++i) {
-            // Of those met at the same time as the first one kept only as many as there is room for.
-            if (kinds_[i].last_met < since) continue;
-            if (kinds_[i].last_met == since && room == 0) continue;
-            if (kinds_[i].last_met == since) --room;
+        for (const std::size_t i : newest) {
             moved_to[i] = left.size();
             index_of_kind_.emplace(kinds_[i].name, left.size());
             left.push_back(std::move(kinds_[i]));

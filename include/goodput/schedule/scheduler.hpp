@@ -67,7 +67,7 @@ public:
         step(Step::value);
         allotted_ = solver_(problem_, options_);
         check_allotted();
-        steady_(snapshot, offers_, problem_, options_.gap, allotted_);
+        steady_.keep(problem_, held_, options_.gap, allotted_);
         step(Step::allot);
         take_over(snapshot);
         place(snapshot);
@@ -114,6 +114,7 @@ private:
     void pose(const Snapshot& snapshot) {
         problem_.clear();
         problem_.capacity.clear();
+        held_.assign(snapshot.jobs.size(), no_option);
         for (const Pool& pool : pools()) problem_.capacity.push_back(pool.gpus());
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             const bool must = open_.keeps(j);
@@ -126,7 +127,9 @@ private:
                 const Allotment& allotment = options[k].allotment;
                 // Options of one pool lie side by side.
                 if (k == 0 || !same_pool(allotment, options[k - 1].allotment)) pool = pool_of(allotment);
-                const int gpus = allotment == held ? open_.gpus_to_keep(j) : allotment.occupied_gpus();
+                const bool keeps = !held.empty() && allotment == held;
+                if (keeps) held_[j] = k;
+                const int gpus = keeps ? open_.gpus_to_keep(j) : allotment.occupied_gpus();
                 problem_.add_option(must || options[k].goodput > 0 ? values[k] : 0,
                                     {Use{pool, static_cast<double>(gpus)}});
             }
@@ -300,6 +303,7 @@ private:
     OpenNodes open_;
     detail::SnapshotCheck check_;
     detail::Offers offers_;
+    std::vector<std::size_t> held_;  // by job: the option that it holds
     detail::SteadyChoice steady_;
     std::vector<PlacementRequest> requests_;  // of the jobs of this round, and of more that there were
     Plan plan_;

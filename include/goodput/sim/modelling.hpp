@@ -38,13 +38,13 @@ struct ExactPlans {
     }
 };
 
-/// Seven parameters a GPU type, each type by itself.
-class SeparateModels : public ExactPlans {
+/// Jobs that know nothing before their first run, and nothing of others. `Fitter`: what fits a history.
+template <class Fitter>
+class EveryJobAlone {
 public:
-    /// Nothing is known before the first run, and nothing of others.
+    /// No history is shared.
     static JobHistory* begin(const Job&) { return nullptr; }
     /// Fits what changed.
-    template <class = void>
     JobHistory* add(const Job& job, JobHistory& history, std::size_t gpu_type,
                     const ThroughputSample& sample) {
         history.add(gpu_type, sample, job.name);
@@ -53,8 +53,11 @@ public:
     }
 
 private:
-    ThroughputFitter fitter_;
+    Fitter fitter_;
 };
+
+/// Seven parameters a GPU type, each type by itself.
+class SeparateModels : public ExactPlans, public EveryJobAlone<ThroughputFitter> {};
 
 /// Refined models of all GPU types of a kind of jobs together, from declared rates on.
 class RefinedModels : public ExactPlans {

@@ -23,7 +23,7 @@
 #include "goodput/model/job_model.hpp"
 #include "goodput/model/published_batch_grid.hpp"
 #include "goodput/model/valid_model.hpp"
-#include "goodput/schedule/job_history.hpp"
+#include "goodput/sim/modelling.hpp"
 
 namespace goodput {
 
@@ -81,20 +81,11 @@ private:
 };
 
 /// How jobs learn and choose batches in that simulator (see modelling.hpp).
-class PublishedModels {
+class PublishedModels : public EveryJobAlone<PublishedFitter> {
 public:
     /// Fills in the options that the policy sees.
     using Predictor = PublishedPredictor;
 
-    /// Nothing is known before the first run, and nothing of others.
-    static JobHistory* begin(const Job&) { return nullptr; }
-    /// Fits what changed.
-    JobHistory* add(const Job& job, JobHistory& history, std::size_t gpu_type,
-                    const ThroughputSample& sample) {
-        history.add(gpu_type, sample, job.name);
-        history.refit(fitter_, job.name);
-        return nullptr;
-    }
     /// The goodput is that of the grid's plan, of which the plan may be cut down to the largest batch.
     [[nodiscard]] BestPlan best_plan(const TypeModel& model, const NoiseScaleEfficiency& efficiency,
                                      Shape shape, const BatchLimits& limits) {
@@ -107,7 +98,6 @@ public:
     }
 
 private:
-    PublishedFitter fitter_;
     PublishedBatchGrid grid_;
 };
 

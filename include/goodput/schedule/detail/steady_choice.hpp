@@ -33,9 +33,6 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/core/placement.hpp"
-#include "goodput/schedule/detail/offers.hpp"
-#include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::detail {
 
@@ -47,30 +44,15 @@ public:
     /// More than this part of what any of the jobs concerned was given is never lost, however wide the gap.
     static constexpr double little = 0.005;
 
-    /// Changes `allotted`, the solver's answer to the problem made from the snapshot and its offers.
-    void operator()(const Snapshot& snapshot, const Offers& offers, const AllotmentProblem& problem,
-                    double gap, AllotResult& allotted) {
-        held_.assign(problem.jobs(), no_option);
-        for (std::size_t j = 0; j < problem.jobs(); ++j) {
-            const Allotment held = allotment_of(snapshot.jobs[j].placement, snapshot.cluster);
-            if (held.empty()) continue;
-            const std::span<const Option> options = offers.options_of(j);
-            const std::size_t given = allotted.choice[j];
-            for (std::size_t k = 0; k < options.size() && held_[j] == no_option; ++k)
-                if (options[k].allotment == held) held_[j] = k;
-            if (given != no_option && options[given].allotment == held) held_[j] = given;
-        }
-        keep(problem, held_, gap, allotted);
-    }
-
-    /// The same for jobs that hold these options of theirs (no_option: none). Changes choice and objective;
-    /// the bound only where it was below the new objective by rounding.
+    /// Changes choice and objective of `allotted`, the solver's answer to the problem, for jobs that hold
+    /// these options of theirs (no_option: none). The bound changes only where it was below the new objective
+    /// by rounding.
     void keep(const AllotmentProblem& problem, std::span<const std::size_t> held, double gap,
               AllotResult& allotted) {
         find_changes(problem, held, allotted.choice);
         if (changes_.empty()) return;
         find_loads(problem, allotted.choice);
-        find_kinds();
+        find_alike();
         const double objective = objective_of(problem, allotted.choice);
         if (!put_all_back(gap, allotted.bound, objective)) exchange_all(problem);
         bool any = false;
@@ -100,10 +82,10 @@ private:
     /// A changed job.
     struct Change {
         std::size_t job = 0;
-        Share given, held;   ///< what is held is worth keeping, or else nothing
-        bool waits = false;  ///< holds nothing that it could keep
-        bool back = false;   ///< is put back on what it holds
-        std::size_t kind = 0;
+        Share given, held;      ///< what is held is worth keeping, or else nothing
+        bool waits = false;     ///< holds nothing that it could keep
+        bool back = false;      ///< is put back on what it holds
+        std::size_t alike = 0;  ///< index of those that are alike
 
         [[nodiscard]] const Share& present() const { return back ? held : given; }
 
@@ -119,7 +101,7 @@ private:
         [[nodiscard]] double taken() const { return held.gpus - (given.pool == held.pool ? given.gpus : 0); }
     };
     /// Changes between the same GPUs of the same pools, the one that loses least first.
-    struct Kind {
+    struct Alike {
         std::size_t next = 0;  ///< all before it are put back
         std::size_t end = 0;
     };
@@ -160,25 +142,25 @@ private:
                 left_[share.pool] -= share.gpus;
     }
 
-    void find_kinds() {
+    void find_alike() {
         std::sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) {
             const auto first = a.same_pools_and_gpus(), second = b.same_pools_and_gpus();
             if (first != second) return first < second;
             return a.loss() != b.loss() ? a.loss() < b.loss() : a.job < b.job;
         });
-        kinds_.clear();
-        first_kind_.clear();
+        alike_.clear();
+        first_alike_.clear();
         for (std::size_t c = 0; c < changes_.size(); ++c) {
             Change& change = changes_[c];
             if (c == 0 || changes_[c - 1].same_pools_and_gpus() != change.same_pools_and_gpus()) {
                 const std::size_t pool = std::min(change.given.pool, left_.size());
-                while (first_kind_.size() <= pool) first_kind_.push_back(kinds_.size());
-                kinds_.push_back({c, c});
+                while (first_alike_.size() <= pool) first_alike_.push_back(alike_.size());
+                alike_.push_back({c, c});
             }
-            change.kind = kinds_.size() - 1;
-            kinds_.back().end = c + 1;
+            change.alike = alike_.size() - 1;
+            alike_.back().end = c + 1;
         }
-        while (first_kind_.size() <= left_.size()) first_kind_.push_back(kinds_.size());
+        while (first_alike_.size() <= left_.size()) first_alike_.push_back(alike_.size());
     }
 
     void put_back(std::size_t c) {
@@ -191,8 +173,8 @@ private:
         move(change.held, change.given);
         change.back = false;
         if (change.waits) change.held = {};
-        Kind& kind = kinds_[change.kind];
-        kind.next = std::min(kind.next, c);
+        Alike& alike = alike_[change.alike];
+        alike.next = std::min(alike.next, c);
     }
     void move(const Share& from, const Share& to) {
         if (from.pool != none) left_[from.pool] += from.gpus;
@@ -326,14 +308,14 @@ private:
             change.back = false;
             any = true;
         }
-        if (any) find_kinds();
+        if (any) find_alike();
     }
 
-    /// The first change of a kind that is not put back.
-    std::size_t head(Kind& kind) {
+    /// The first of changes that are alike that is not put back.
+    std::size_t head(Alike& alike) {
         ++looks_;
-        while (kind.next < kind.end && changes_[kind.next].back) ++kind.next;
-        return kind.next < kind.end ? kind.next : none;
+        while (alike.next < alike.end && changes_[alike.next].back) ++alike.next;
+        return alike.next < alike.end ? alike.next : none;
     }
 
     /// Who makes room in the pool for the least value a GPU that is wanted there. Of those who lose nothing,
@@ -343,8 +325,8 @@ private:
         std::size_t best = none;
         bool best_first = false;
         double least = std::numeric_limits<double>::infinity();
-        for (std::size_t k = first_kind_[pool]; k < first_kind_[pool + 1]; ++k) {
-            const std::size_t c = head(kinds_[k]);
+        for (std::size_t k = first_alike_[pool]; k < first_alike_[pool + 1]; ++k) {
+            const std::size_t c = head(alike_[k]);
             if (c == none || changes_[c].freed() <= 0) continue;
             const Change& change = changes_[c];
             const bool comes_first =
@@ -363,8 +345,8 @@ private:
     std::size_t most_gain() {
         std::size_t best = none;
         double most = 0;
-        for (Kind& kind : kinds_) {
-            const std::size_t c = head(kind);
+        for (Alike& alike : alike_) {
+            const std::size_t c = head(alike);
             if (c == none || changes_[c].loss() >= 0) continue;
             const Change& change = changes_[c];
             if (!has_room(change.held.pool, change.taken())) continue;
@@ -377,10 +359,9 @@ private:
         return best;
     }
 
-    std::vector<std::size_t> held_;                       // by job: option
-    std::vector<Change> changes_;                         // by kind
-    std::vector<Kind> kinds_;                             // by pool of what was given
-    std::vector<std::size_t> first_kind_;                 // by pool, and that of those who were given nothing
+    std::vector<Change> changes_;                         // those that are alike side by side
+    std::vector<Alike> alike_;                            // by pool of what was given
+    std::vector<std::size_t> first_alike_;                // by pool, and that of those who were given nothing
     std::vector<double> left_, left_before_, tolerance_;  // by pool
     std::vector<std::size_t> chain_;
     double gained_ = 0;  // by all that are put back

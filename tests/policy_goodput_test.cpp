@@ -101,20 +101,25 @@ double seconds_needed(const GoodputPolicy& policy, const Job& job, const std::ve
 std::vector<double> values_alone(const GoodputPolicy& policy, double now, const Job& job,
                                  const std::vector<Option>& options, bool declared) {
     const double best = best_of(options).goodput, cost = policy.restart_weight * job.restart_cost_seconds;
-    const double left = std::max(seconds_needed(policy, job, options, declared), 60.0);
-    const double held = 1 / (1 / (4 * left) + 1 / policy.horizon_seconds);
-    const double lost = cost / (cost + held), age = now - job.submitted_seconds;
+    const double left = std::max(seconds_needed(policy, job, options, declared), job.restart_cost_seconds);
+    const auto speed = [&](const Option& option) { return best > 0 ? option.goodput / best : 0; };
+    const auto lost = [&](double at_speed) {
+        return cost / (cost + 1 / (at_speed / left + 1 / policy.horizon_seconds));
+    };
+    const auto is_held = [&](const Option& option) {
+        return !job.placement.empty() && option.allotment == Allotment{1, 8, {1, job.placement.front().gpus}};
+    };
+    const double age = now - job.submitted_seconds;
     const double life_kept =
         age < job.restart_cost_seconds ? 1 : std::max(age - job.restarts * cost, 0.0) / (age + cost);
+    double runs = job.placement.empty() ? 1 : 1 + lost(0);
+    for (const Option& option : options)
+        if (is_held(option)) runs = 1 + lost(speed(option));
     std::vector<double> values;
     for (const Option& option : options) {
-        const double speed = best > 0 ? option.goodput / best : 0, p = policy.fairness_power;
-        if (job.placement.empty())
-            values.push_back(std::pow(speed * (1 - lost), p));
-        else if (option.allotment == Allotment{1, 8, {1, job.placement.front().gpus}})
-            values.push_back((1 + lost) * std::pow(speed, p));
-        else
-            values.push_back((1 + lost) * std::pow(speed * (1 - lost) * life_kept, p));
+        const double change = (1 - lost(speed(option))) * (job.placement.empty() ? 1 : life_kept);
+        const double kept = is_held(option) ? 1 : change;
+        values.push_back(runs * std::pow(speed(option) * kept, policy.fairness_power));
     }
     return values;
 }

@@ -7,6 +7,8 @@
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/sim/metrics.hpp"
+#include "goodput/sim/modelling.hpp"
+#include "goodput/sim/published_models.hpp"
 #include "goodput/sim/replay.hpp"
 #include "support/random.hpp"
 #include "support/replay_world.hpp"
@@ -96,6 +98,40 @@ TEST_CASE(
     const ReplayMetrics metrics = metrics_of(result);
     CHECK(metrics.average_hours == doctest::Approx((775 - 70) / 3600.0));
     CHECK(metrics.makespan_hours == metrics.average_hours);
+}
+
+TEST_CASE(
+    "a job that trains with more than its owner stated is planned with what it was seen to use, and no "
+    "more") {
+    support::Random random(9);
+    int beyond = 0;
+    for (int round = 0; round < 8; ++round) {
+        CAPTURE(round);
+        const World world(random, 20);
+        const auto each_round = [&]<class Modelling>(const auto& check) {
+            replay<Modelling>(
+                world.cluster, world.applications, world.submissions, Sia{}, {},
+                [&](double, const Snapshot& snapshot, auto make_plan) {
+                    for (const Job& job : snapshot.jobs) {
+                        const auto& of =
+                            *std::find_if(world.submissions.begin(), world.submissions.end(),
+                                          [&](const Submission& other) { return other.name == job.name; });
+                        const TrainingCurve& curve = world.applications[of.application].curve;
+                        check(job.max_batch, std::max(of.batch, curve.initial_batch()), curve.max_batch());
+                    }
+                    make_plan();
+                });
+        };
+        each_round.template operator()<RefinedModels>([&](int planned, int stated, int largest) {
+            REQUIRE(planned >= stated);
+            REQUIRE(planned <= std::max(stated, largest));
+            beyond += planned > stated;
+        });
+        // As Sia's public simulator has it.
+        each_round.template operator()<PublishedModels>(
+            [](int planned, int stated, int) { REQUIRE(planned == stated); });
+    }
+    CHECK(beyond > 10);
 }
 
 TEST_CASE("GPUs are given back by the end of a round, even if the last whole second of a job ends after it") {

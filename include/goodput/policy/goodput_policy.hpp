@@ -25,16 +25,18 @@
 // longer jobs run, the longer they go on, as in all traces that we know of.
 //
 // Who runs keeps running. A change costs its seconds and, others waiting for the GPUs, more than these:
-// cost = restart_weight * restart cost. What is held is held until the job ends, some four times what it
-// would take on its best option, or until the cluster has changed, after `horizon_seconds`:
+// cost = restart_weight * restart cost. What is held is held until the job ends, or until the cluster has
+// changed, after `horizon_seconds`:
 //
-//     lost = cost / (cost + held seconds)      1 / held seconds = 1 / (4 R) + 1 / horizon
+//     lost = cost / (cost + held seconds)      1 / held seconds = speed / R + 1 / horizon
 //     kept = 1 - lost                                          of the speed, for a start or a change
 //          * max(age - restarts * cost, 0) / (age + cost)      for a change: what was left of the job's life
 //                                                              if it had always been moved so often
 //
-// A job that runs and is set aside loses another start: hence the last factor of the value. So a job that
-// waits has to be worth more than one that runs by what both starts cost, and equal jobs do not take turns.
+// So a job that is nearly done does not move for the sake of its last seconds. One that waits and is nearly
+// done must not be worth nothing either: R counts as no less than a restart. A job that runs and is set aside
+// loses another start: hence the last factor of the value. So a job that waits has to be worth more than one
+// that runs by what both starts cost, and equal jobs do not take turns.
 //
 // No doubling rule: models know from the first round what every size is likely to give (refined models of the
 // job's kind), so a job starts with the size it is worth. A job of which nothing at all is known starts on
@@ -181,9 +183,7 @@ struct GoodputPolicy {
     }
 
 private:
-    static constexpr double usual_slowdown = 4;       // times that a job takes longer than on its best option
-    static constexpr double longest_seconds = 1e12;   // nobody waits for more
-    static constexpr double least_seconds_left = 60;  // or a job that is nearly done would never move
+    static constexpr double longest_seconds = 1e12;  // nobody waits for more
 
     /// Of the seconds that a job is expected to need, those by which it is compared with others.
     [[nodiscard]] double counted(const Job& job, double left) const {
@@ -194,22 +194,31 @@ private:
         const Job& job = row.job;
         const Option* best = best_option(row.options);
         const Allotment held = round.held_by(job);
-        const double cost = std::min(job.restart_cost_seconds * restart_weight, longest_seconds);
+        const double restart = job.restart_cost_seconds;
+        const double cost = std::min(restart * restart_weight, longest_seconds);
         const double age = round.age_of(job);
-        const double held_seconds =
-            1 / (1 / (usual_slowdown * std::max(left, least_seconds_left)) + 1 / horizon_seconds);
-        const double lost = cost / (cost + held_seconds);
-        double kept = 1 - lost;
+        const double seconds = std::max(left, restart);  // at full speed
+        const auto lost = [&](double speed) {
+            return cost > 0 ? cost / (cost + 1 / (speed / seconds + 1 / horizon_seconds)) : 0;
+        };
         // Before its first start could be over, a job has no life that a restart could shorten.
-        if (!held.empty() && age >= job.restart_cost_seconds)
-            kept *= std::max(age - job.restarts * cost, 0.0) /
-                    std::max(age + cost, std::numeric_limits<double>::min());
-        const double factor = weight * (held.empty() ? 1 : 1 + lost);
+        const double life = held.empty() || age < restart
+                                ? 1
+                                : std::max(age - job.restarts * cost, 0.0) /
+                                      std::max(age + cost, std::numeric_limits<double>::min());
+        const auto speed = [&](const Option& option) {
+            return option.goodput > 0 ? option.goodput / best->goodput : 0;
+        };
+        const auto stays = [&](const Option& option) { return !held.empty() && option.allotment == held; };
+        double factor = weight;
+        if (!held.empty()) {
+            const auto same = std::find_if(row.options.begin(), row.options.end(), stays);
+            factor *= 1 + lost(same == row.options.end() ? 0 : speed(*same));
+        }
         for (std::size_t k = 0; k < row.options.size(); ++k) {
             const Option& option = row.options[k];
-            const bool stays = !held.empty() && option.allotment == held;
-            const double speed = option.goodput > 0 ? option.goodput / best->goodput : 0;
-            row.values[k] = factor * std::pow(speed * (stays ? 1 : kept), fairness_power);
+            const double kept = stays(option) ? 1 : (1 - lost(speed(option))) * life;
+            row.values[k] = factor * std::pow(speed(option) * kept, fairness_power);
         }
     }
 };

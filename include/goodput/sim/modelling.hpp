@@ -9,7 +9,11 @@
 //     add(job, history, gpu_type, sample)          takes in a measurement and refits; the history from then
 //                                                  on, as begin()
 //     best_plan(model, efficiency, shape, limits)  the batch plan that a running job changes to
+//     max_batch(stated, used)                      the largest total batch that the policy may plan with, of
+//     a
+//                                                  job whose owner stated one and that has used another
 
+#include <algorithm>
 #include <cstddef>
 #include <variant>
 
@@ -36,6 +40,9 @@ struct ExactPlans {
             [&](const auto& throughput) { return best_batch_plan(throughput, efficiency, shape, limits); },
             model.throughput);
     }
+
+    /// A job that chooses its batch by itself goes beyond what its owner stated: what was seen counts.
+    [[nodiscard]] static int max_batch(int stated, int used) { return std::max(stated, used); }
 };
 
 /// Jobs that know nothing before their first run, and nothing of others. `Fitter`: what fits a history.

@@ -97,6 +97,9 @@ public:
         return best;
     }
 
+    /// What its owner stated, whatever the job uses.
+    [[nodiscard]] static int max_batch(int stated, int) { return stated; }
+
 private:
     PublishedBatchGrid grid_;
 };

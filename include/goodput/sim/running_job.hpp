@@ -250,6 +250,7 @@ private:
         plan_ = best.goodput > 0
                     ? best.plan
                     : detail::share_of(rigid_ ? job_.target_batch : job_.initial_batch, shape, limits);
+        job_.max_batch = modelling_->max_batch(job_.max_batch, static_cast<int>(plan_.total(shape.gpus)));
     }
 
     const Submission* submission_;

@@ -197,6 +197,14 @@ TEST_CASE(
         for (int j = 0; j < count; ++j) {
             jobs.push_back(random_job(random, "job-" + std::to_string(j)));
             options.push_back(random_options(random));
+            if (j > 0 && random.chance(0.3)) {
+                // Another run of the same, or of one that differs in a single thing.
+                jobs.back() = jobs[0];
+                options.back() = options[0];
+                if (random.chance(0.3)) jobs.back().restart_cost_seconds += 10;
+                if (random.chance(0.3)) options.back().front().goodput *= 0.5;
+                if (random.chance(0.3)) jobs.back().placement.clear();
+            }
             const double needed = seconds_needed(policy, jobs.back(), options.back(), declared);
             // Nobody is told from who needs a second at most.
             seconds.push_back(

@@ -9,9 +9,8 @@
 //     add(job, history, gpu_type, sample)          takes in a measurement and refits; the history from then
 //                                                  on, as begin()
 //     best_plan(model, efficiency, shape, limits)  the batch plan that a running job changes to
-//     max_batch(stated, used)                      the largest total batch that the policy may plan with, of
-//     a
-//                                                  job whose owner stated one and that has used another
+//     max_batch(stated, used)                      the largest total batch that the policy may plan with:
+//                                                  what the job's owner stated, what the job has used
 
 #include <algorithm>
 #include <cstddef>

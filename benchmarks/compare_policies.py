@@ -29,11 +29,10 @@ POLICIES = "sia,sia-refined,goodput,goodput-declared"
 WORKLOADS = "saturn/workload-1,saturn/workload-9,saturn/workload-10,philly/workload-1,newtrace/workload-1"
 
 
-def replay(arguments, policies, workload, load, seed):
+def replay(program, data, policies, workload, load, seed, *options):
     """What the program prints for one workload, load and seed: one result a policy."""
-    command = [arguments.program, "replay", "--workload", f"{arguments.data}/workloads/{workload}.csv",
-               "--profiles", f"{arguments.data}/profiles", "--policy", policies, "--load", str(load),
-               "--rates", arguments.rates, "--seed", str(seed), "--json"]
+    command = [program, "replay", "--workload", f"{data}/workloads/{workload}.csv", "--profiles", f"{data}/profiles",
+               "--policy", policies, "--load", str(load), "--seed", str(seed), "--json", *options]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode != 0:
         sys.exit(f"{' '.join(command)}: {run.stderr.strip()}")
@@ -49,7 +48,8 @@ def replay_all(arguments, policies, workloads, loads):
     begin = time.monotonic()
     with (concurrent.futures.ThreadPoolExecutor(arguments.processes) as pool,
           open(arguments.output or os.devnull, "w", encoding="utf-8") as output):
-        runs = [pool.submit(replay, arguments, ",".join(policies), *task) for task in tasks]
+        runs = [pool.submit(replay, arguments.program, arguments.data, ",".join(policies), *task,
+                            "--rates", arguments.rates) for task in tasks]
         for done, run in enumerate(concurrent.futures.as_completed(runs), 1):
             if run.exception():
                 pool.shutdown(cancel_futures=True)

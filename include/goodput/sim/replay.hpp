@@ -215,11 +215,12 @@ ReplayResult replay(const Cluster& cluster, std::span<const Application> applica
 
         ++result.rounds;
         snapshot.time_seconds = now;
-        snapshot.jobs.clear();
-        snapshot.models.clear();
-        for (const std::size_t index : active) {
-            snapshot.jobs.push_back(jobs[index].view());
-            snapshot.models.push_back(jobs[index].model());
+        // Assigned, not made anew, so that what the last round's jobs had reserved is used again.
+        snapshot.jobs.resize(active.size());
+        snapshot.models.resize(active.size());
+        for (std::size_t j = 0; j < active.size(); ++j) {
+            snapshot.jobs[j] = jobs[active[j]].view();
+            snapshot.models[j] = jobs[active[j]].model();
         }
         sizes.expect(snapshot);
         observe(now, std::as_const(snapshot), [&]() -> const Plan& {

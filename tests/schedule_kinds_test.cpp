@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -409,6 +410,35 @@ TEST_CASE("undone twice is undone once, and what is kept is not undone") {
     kinds.forget_unless([](const std::string&) { return true; });
     kinds.undo();
     CHECK(kinds.of(job).has_measured(0, {1, 4}, 64));
+}
+
+TEST_CASE("jobs that were only asked about, and fits, are forgotten with a trial, too") {
+    const Job one = run_of("bert", "one"), two = run_of("bert", "two"), moved = run_of("resnet", "two");
+    const auto learned = [&](bool asked, bool fitted) {
+        KindHistories kinds = met({one});
+        kinds.add(one, 0, measured({1, 1}, 64));
+        kinds.begin_trial();
+        if (asked) (void)kinds.of(two);
+        if (fitted) kinds.refit(one);
+        kinds.undo();
+        kinds.meet(moved);
+        kinds.add(one, 0, measured({1, 4}, 64));
+        return std::pair{known(kinds, one), known(kinds, moved)};
+    };
+    CHECK(learned(true, false) == learned(false, false));
+    CHECK(learned(false, true) == learned(false, false));
+}
+
+TEST_CASE("an initial batch that no job can have is refused, and its kind is as it was") {
+    KindHistories kinds;
+    Job bad = run_of("bert", "bad");
+    bad.initial_batch = std::numeric_limits<int>::max();
+    CHECK_THROWS_WITH_AS(kinds.meet(bad), "job 'bad': batch.initial is 2147483647, but must be at most 2^30",
+                         std::invalid_argument);
+    const Job good = run_of("bert", "good");
+    kinds.meet(good);
+    kinds.add(good, 0, measured({1, 1}, 64));
+    CHECK_NOTHROW(kinds.refit(good));
 }
 
 TEST_CASE("a bad measurement is refused and changes nothing") {

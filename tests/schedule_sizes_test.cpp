@@ -389,3 +389,38 @@ TEST_CASE("the gradient that one job of a kind measured first is usual for its k
     CHECK(later[1].usual_gradient->variance == 8);
     CHECK(!later[2].usual_gradient);
 }
+
+TEST_CASE("the order of the jobs does not say whose gradient is usual, nor do jobs that ask twice") {
+    for (const bool turned : {false, true}) {
+        JobSizes sizes;
+        std::vector<Job> jobs{job_of("vision", "a"), job_of("vision", "b"), job_of("vision", "c")};
+        jobs[1].gradient = GradientStatistics{2, 8};
+        jobs[2].gradient = GradientStatistics{3, 9};
+        if (turned) std::reverse(jobs.begin(), jobs.end());
+        for (int time = 0; time < 2; ++time)
+            for (const Job& job : looked_at(sizes, jobs, 60)) {
+                REQUIRE(job.usual_gradient);
+                CHECK(job.usual_gradient->squared_norm == 2);
+            }
+    }
+}
+
+TEST_CASE("of more jobs than are remembered, it does not matter in which order they were listed") {
+    std::vector<std::optional<double>> expected;
+    for (const bool turned : {false, true}) {
+        JobSizes sizes;
+        std::vector<Job> jobs;
+        for (std::size_t j = 0; j <= JobSizes::most_sizes; ++j) {
+            jobs.push_back(job_of("vision", "job-" + std::to_string(j)));
+            jobs.back().done_examples = j == 0 ? 1e6 : 10;
+        }
+        if (turned) std::reverse(jobs.begin(), jobs.end());
+        looked_at(sizes, jobs);
+        looked_at(sizes, {}, 60);
+        Job late = job_of("vision", "late");
+        late.done_examples = 100;
+        expected.push_back(looked_at(sizes, {late}, 120)[0].expected_examples);
+    }
+    REQUIRE(expected[0]);
+    CHECK(expected[0] == expected[1]);
+}

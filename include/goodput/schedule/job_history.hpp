@@ -92,6 +92,10 @@ public:
             if (job.types[t].reference_rate != types_[t].declared_rate) return false;
         return true;
     }
+    /// Whether there are measurements that no fit has seen.
+    [[nodiscard]] bool has_changed() const {
+        return std::any_of(types_.begin(), types_.end(), [](const OfType& type) { return type.changed; });
+    }
     /// Whether begin() was called.
     [[nodiscard]] bool begun() const { return reference_batch_ > 0; }
 
@@ -129,8 +133,7 @@ public:
     template <class Backend>
     void refit(JobFitter<Backend>& fitter, std::string_view subject) {
         tell_model();
-        if (std::none_of(types_.begin(), types_.end(), [](const OfType& type) { return type.changed; }))
-            return;
+        if (!has_changed()) return;
         fits_.resize(types_.size());
         fitter([&](std::size_t t) -> std::span<const ThroughputSample> { return types_[t].samples; },
                std::span<TypeFit>(fits_), subject, [&](std::size_t t) { return types_[t].changed; },

@@ -37,8 +37,12 @@ public:
     static constexpr double largest_deviation = 1.25;
 
     /// Meets a job, new or not, and takes in the rates that it declares, whenever they come. A job whose
-    /// description changes is of another kind from then on, which starts with what the old one has shown.
+    /// description changes is of another kind from then on, which starts with what the old one has shown. An
+    /// initial batch beyond 2^30 is refused (std::invalid_argument).
     void meet(const Job& job) {
+        // What a kind begins with is for all of its jobs: one that makes no sense would spoil them all.
+        if (job.initial_batch > 1 << 30)
+            bad_input("job '" + job.name + "'", "batch.initial", job.initial_batch, "at most 2^30");
         std::string key = kind_of(job);
         const auto known = key_of_.find(job.name);
         if (known != key_of_.end() && is_alone(known->second)) {
@@ -71,13 +75,21 @@ public:
     }
 
     /// Fits what changed in the history of a job's kind.
-    void refit(const Job& job) { of(job).refit(fitter_, "job '" + job.name + "'"); }
+    void refit(const Job& job) {
+        JobHistory& history = of(job);
+        if (history.has_changed()) touch(histories_, key_of_[job.name], histories_before_);
+        history.refit(fitter_, "job '" + job.name + "'");
+    }
 
     /// What is known of a job: the history of its kind, or its own.
     [[nodiscard]] JobHistory& of(const Job& job) {
         const auto known = key_of_.find(job.name);
         if (known != key_of_.end()) return histories_[known->second];
-        return histories_[key_of_.emplace(job.name, kind_of(job)).first->second];
+        const std::string key = kind_of(job);
+        touch(key_of_, job.name, keys_before_);
+        touch(histories_, key, histories_before_);
+        key_of_[job.name] = key;
+        return histories_[key];
     }
 
     /// From now on everything is on trial, until the next call of this or of undo().

@@ -70,15 +70,11 @@ public:
             if (*reported >= 0 && *reported <= most_examples) jobs_[j].done = *reported;
         }
         look_at_kinds();
+        for (std::size_t j = 0; j < jobs_.size(); ++j) see_gradient(kinds_[jobs_[j].kind], snapshot.jobs[j]);
         for (std::size_t j = 0; j < jobs_.size(); ++j) {
-            Kind& kind = kinds_[jobs_[j].kind];
-            Job& job = snapshot.jobs[j];
-            job.expected_examples = expected(kind, jobs_[j].done);
-            if (!kind.gradient && job.gradient && std::isfinite(job.gradient->squared_norm) &&
-                std::isfinite(job.gradient->variance) && job.gradient->squared_norm >= 0 &&
-                job.gradient->variance >= 0)
-                kind.gradient = job.gradient;
-            job.usual_gradient = kind.gradient;
+            const Kind& kind = kinds_[jobs_[j].kind];
+            snapshot.jobs[j].expected_examples = expected(kind, jobs_[j].done);
+            snapshot.jobs[j].usual_gradient = kind.gradient;
         }
     }
 
@@ -109,6 +105,8 @@ private:
         std::vector<double> sorted{};                  ///< the same, ascending
         std::vector<double> reached{};                 ///< by those that have not ended, ascending
         std::optional<GradientStatistics> gradient{};  ///< the first that one of them measured
+        std::string gradient_of{};                     ///< the name of that job
+        std::size_t gradient_round = 0;                ///< when it did
         std::optional<double> fresh{};                 ///< expected of one that has done nothing yet
         std::size_t last_met = 0;
     };
@@ -144,8 +142,13 @@ private:
                     matched.push_back(jobs_[known->second]);
                 }
             }
+            // They have ended at some time of the round that has passed: in the middle, as far as one can
+            // tell. By size, so that the order of the jobs does not say which of them is remembered.
+            std::vector<std::pair<double, std::size_t>> gone;  // size, kind
             for (std::size_t i = 0; i < jobs_.size(); ++i)
-                if (!there[i]) learn(jobs_[i], passed);
+                if (!there[i]) gone.emplace_back(jobs_[i].done - jobs_[i].rate * passed / 2, jobs_[i].kind);
+            std::sort(gone.begin(), gone.end());
+            for (const auto& [size, kind] : gone) learn(kinds_[kind], size);
             jobs_ = std::move(matched);
         }
         for (const Progress& job : jobs_) kinds_[job.kind].last_met = rounds_;
@@ -183,15 +186,24 @@ private:
         kinds_ = std::move(left);
     }
 
-    /// It has ended at some time of the round that has passed: in the middle, as far as one can tell.
-    void learn(const Progress& job, double passed) {
-        const double size = job.done - job.rate * passed / 2;
+    /// One more job of a kind has ended.
+    static void learn(Kind& kind, double size) {
         if (!(size > 0)) return;
-        Kind& kind = kinds_[job.kind];
         if (kind.sizes.size() == most_sizes) kind.sizes.erase(kind.sizes.begin());
         kind.sizes.push_back(size);
         kind.sorted = kind.sizes;
         std::sort(kind.sorted.begin(), kind.sorted.end());
+    }
+
+    /// The first one counts; of those of one round that of the job whose name comes first.
+    void see_gradient(Kind& kind, const Job& job) const {
+        if (!job.gradient) return;
+        if (kind.gradient && (kind.gradient_round != rounds_ || kind.gradient_of <= job.name)) return;
+        const auto [norm, variance] = *job.gradient;
+        if (!(std::isfinite(norm) && std::isfinite(variance) && norm >= 0 && variance >= 0)) return;
+        kind.gradient = job.gradient;
+        kind.gradient_of = job.name;
+        kind.gradient_round = rounds_;
     }
 
     void look_at_kinds() {

@@ -89,7 +89,14 @@ private:
         bool doomed = false;
         Decision decision{};
     };
-    using Answers = std::map<std::string, std::pair<std::optional<double>, std::uint64_t>>;
+    struct Answer {
+        std::optional<double> expected{};
+        std::uint64_t done = 0;  ///< its bits: it may be a report of NaN
+        std::optional<double> squared_norm{}, variance{};
+
+        friend bool operator==(const Answer&, const Answer&) = default;
+    };
+    using Answers = std::map<std::string, Answer>;
 
     static bool is_amount(double number) { return std::isfinite(number) && number >= 0; }
 
@@ -120,6 +127,7 @@ private:
         if (job->doomed || record.integer(0, 3) == 3)
             for (JobSizes* sizes : {&sizes_, &turned_, &innocent_}) sizes->end(name);
         std::erase_if(jobs_, [&](const Present& one) { return one.job.name == name; });
+        last_done_.erase(name);
     }
 
     void report(Bytes& record) {
@@ -165,8 +173,7 @@ private:
         return result;
     }
 
-    /// What is expected of every job and what it has done, the latter as it is: it may be a report of NaN.
-    /// Not the usual gradient: the first that is measured is, and of two at once the first of the list.
+    /// What is expected of every job, what it has done, and what gradient is usual for it.
     static Answers looked_at(JobSizes& sizes, Snapshot& snapshot) {
         const std::vector<Job> told = snapshot.jobs;
         sizes.expect(snapshot);
@@ -174,16 +181,18 @@ private:
         for (std::size_t j = 0; j < told.size(); ++j) {
             const Job& job = snapshot.jobs[j];
             const double done = job.done_examples.value();
-            answers[job.name] = {job.expected_examples, std::bit_cast<std::uint64_t>(done)};
+            Answer& answer = answers[job.name] = {job.expected_examples, std::bit_cast<std::uint64_t>(done)};
             if (job.expected_examples)
                 check(is_amount(*job.expected_examples), "an expectation is one", *job.expected_examples);
             if (told[j].done_examples)
-                check(std::bit_cast<std::uint64_t>(*told[j].done_examples) == answers[job.name].second,
+                check(std::bit_cast<std::uint64_t>(*told[j].done_examples) == answer.done,
                       "what a job reports stays");
             else
                 check(is_amount(done), "what is added up is a number", done);
-            if (job.usual_gradient)
-                check(accepted([&] { validate(*job.usual_gradient, job.name); }), "a usual gradient is one");
+            if (!job.usual_gradient) continue;
+            check(accepted([&] { validate(*job.usual_gradient, job.name); }), "a usual gradient is one");
+            answer.squared_norm = job.usual_gradient->squared_norm;
+            answer.variance = job.usual_gradient->variance;
         }
         return answers;
     }
@@ -203,8 +212,23 @@ private:
                       of_innocent = looked_at(innocent_, without.snapshot);
         // A list with two jobs of one name is no list of jobs; what is made of it may be anything.
         if (!twins_) check(otherwise == answers, "the order of the jobs says nothing");
+        for (std::size_t j = 0; j < jobs_.size() && !twins_; ++j) {
+            const auto last = last_done_.find(jobs_[j].job.name);
+            const double done = one.snapshot.jobs[j].done_examples.value();
+            if (last != last_done_.end() && !jobs_[j].job.done_examples)
+                check(done >= last->second, "without a report nothing is lost, whatever the clock says", done,
+                      last->second);
+            if (is_amount(done)) last_done_[jobs_[j].job.name] = done;
+        }
         const bool some_doomed = of_innocent.size() < answers.size();
-        if (!twins_ && !some_doomed) check(of_innocent == answers, "a cancelled job teaches nothing");
+        // Of sizes: what it has measured of its gradient remains true.
+        if (!twins_ && !some_doomed)
+            check(std::equal(answers.begin(), answers.end(), of_innocent.begin(), of_innocent.end(),
+                             [](const auto& a, const auto& b) {
+                                 return a.first == b.first && a.second.expected == b.second.expected &&
+                                        a.second.done == b.second.done;
+                             }),
+                  "a cancelled job teaches nothing");
         if (!refused) {
             sizes_.note(one.snapshot, one.plan);
             turned_.note(other.snapshot, other.plan);
@@ -212,6 +236,7 @@ private:
             for (Present& job : jobs_) job.decision.starts = false;
         } else if (record.flag()) {  // the round does not count, or it does all the same
             sizes_ = before;
+            last_done_.clear();
             turned_ = turned_before;
             innocent_ = innocent_before;
         }
@@ -219,6 +244,7 @@ private:
 
     JobSizes sizes_, turned_, innocent_;
     std::vector<Present> jobs_;
+    std::map<std::string, double> last_done_;  // where it is known
     double now_ = 0;
     std::size_t added_ = 0;
     bool twins_ = false;  ///< there were two jobs of one name

@@ -132,4 +132,25 @@ TEST_CASE("what no replay can make sense of is refused by name") {
     world.submissions[2].time_seconds = world.submissions[1].time_seconds;
     world.submissions[2].name = world.submissions[0].name;
     CHECK(why({}) == "job 'job-0': name is given twice, but must be a name of its own");
+    support::ReplayWorld other(random, 3);
+    Application& application = other.applications[0];
+    const auto refused = [&](const std::string& beginning) {
+        try {
+            replay(other.cluster, other.applications, other.submissions, Sia{});
+        } catch (const std::invalid_argument& error) {
+            return std::string(error.what())
+                .starts_with("application '" + application.name + "': " + beginning);
+        }
+        return false;
+    };
+    for (const double bad : {-1.0, -std::numeric_limits<double>::infinity(),
+                             std::numeric_limits<double>::infinity(), std::nan("")}) {
+        application.restart_seconds = bad;
+        CHECK(refused("restart is "));
+    }
+    application.restart_seconds = 30;
+    for (const double bad : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::nan("")}) {
+        application.slowdown = bad;
+        CHECK(refused("slowdown is "));
+    }
 }

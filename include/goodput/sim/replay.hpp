@@ -87,10 +87,14 @@ inline void validate_replay(const Cluster& cluster, std::span<const Application>
     if (std::isnan(options.last_second)) bad_input("replay", "last second", options.last_second, "a number");
     if (!(options.checkpoint_seconds > 0))
         bad_input("replay", "seconds from checkpoint to checkpoint", options.checkpoint_seconds, "above 0");
-    for (const Application& application : applications)
+    for (const Application& application : applications) {
+        const std::string subject = "application '" + application.name + "'";
         if (application.types.size() != cluster.gpu_types.size())
-            bad_input("application '" + application.name + "'", "GPU types", application.types.size(),
+            bad_input(subject, "GPU types", application.types.size(),
                       "as many as the cluster's, " + text_of(cluster.gpu_types.size()));
+        require_at_least(subject, "restart", application.restart_seconds, 0);
+        require_positive(subject, "slowdown", application.slowdown);
+    }
     double last = 0;
     std::vector<const std::string*> names;
     for (const Submission& submission : submissions) {

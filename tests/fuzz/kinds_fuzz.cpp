@@ -207,7 +207,6 @@ private:
 
     void begin_trial() {
         end_trial();
-        refit_all();  // a fit is not what is on trial
         kept_.begin_trial();
         on_trial_ = true;
         met_before_ = met_;

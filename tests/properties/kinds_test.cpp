@@ -118,8 +118,6 @@ void check_undone(Case& one, double odd) {
     for (int round = one.random.integer(1, 4); round > 0; --round) {
         const std::vector<Measurement> all = random_measurements(one.random, odd);
         const bool counts = one.random.chance(0.5);
-        for (const Measurement& known : met)  // a fit is not what is on trial
-            for (Histories* histories : {&tried, &never_tried}) histories->refit(known.job);
         tried.begin_trial();
         tell_all(tried, all);
         if (counts) {

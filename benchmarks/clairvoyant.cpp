@@ -29,7 +29,7 @@
 //                  the same pool that is left, else waits; a change costs a start. Jobs that hold less than
 //                  they want may also grow once there is room
 //
-// Allotments always pack (schedule/options.hpp), so the GPUs of each pool are all that limits them. Unlike in
+// Allotments always pack (schedule/makers.hpp), so the GPUs of each pool are all that limits them. Unlike in
 // a replay, epochs do not end on whole seconds.
 
 #include <algorithm>
@@ -54,7 +54,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/model/efficiency.hpp"
-#include "goodput/schedule/options.hpp"
+#include "goodput/schedule/makers.hpp"
 #include "goodput/sim/application.hpp"
 #include "scene.hpp"
 
@@ -168,7 +168,7 @@ Program program_of(const Application& application, std::span<const Pool> pools) 
         job, pools, [](std::size_t) { return most_gpus_per_job; }, options);
     Program program{application.restart_seconds, {}};
     for (const Option& option : options) {
-        const Allotment& held = option.allotment;
+        const PoolShare& held = option.configuration.first();
         std::vector<double> seconds = training_seconds(application, held.gpu_type, held.shape);
         if (!seconds.empty())
             program.choices.push_back({find_pool(pools, held.gpu_type, held.gpus_per_node),

@@ -84,7 +84,7 @@ public:
             job.done_examples.reset();
             if (decision.placement.empty()) continue;
             const Program& program = programs[program_of[j]];
-            const Allotment& held = decision.option.allotment;
+            const PoolShare& held = decision.option.configuration.first();
             const StepSeconds times =
                 step_of(program, gpu_types[held.gpu_type], held.shape, decision.option.plan.atomic_batch);
             histories.add(job, held.gpu_type, {held.shape, decision.option.plan, times.step, times.sync});

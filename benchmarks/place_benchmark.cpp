@@ -23,7 +23,7 @@ Cluster cluster_of(int nodes) {
     return cluster;
 }
 
-Allotment random_allotment(std::mt19937_64& random) {
+PoolShare random_part(std::mt19937_64& random) {
     // 1 to 32 GPUs, the smaller the more frequent.
     constexpr int sizes[] = {1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 4, 4, 4, 4, 8, 8, 8, 16, 32};
     const int gpus = sizes[random() % std::size(sizes)];
@@ -41,10 +41,10 @@ std::vector<PlacementRequest> requests_for(const Cluster& cluster, int jobs, int
     const auto churn = [&](int percent) {
         int used = 0;
         for (PlacementRequest& request : requests) {
-            if (static_cast<int>(random() % 100) < percent || request.allotment.empty())
-                request.allotment = random_allotment(random);
-            if (used + request.allotment.occupied_gpus() > capacity) request.allotment = {};
-            used += request.allotment.occupied_gpus();
+            if (static_cast<int>(random() % 100) < percent || request.part.empty())
+                request.part = random_part(random);
+            if (used + request.part.occupied_gpus() > capacity) request.part = {};
+            used += request.part.occupied_gpus();
             request.move_cost = 10 + static_cast<double>(random() % 3000) / 10;
         }
     };
@@ -104,14 +104,14 @@ void place_rush(benchmark::State& state) {
             if (random() % 4 == 0)
                 free += gpus;
             else
-                requests.push_back({.allotment = {0, 8, {1, gpus}},
+                requests.push_back({.part = {0, 8, {1, gpus}},
                                     .current = {{node, gpus}},
                                     .move_cost = 10 + static_cast<double>(random() % 3000) / 10});
         }
     if (any_size) free = free * 8 / 10;
     while (free >= 16) {
         const int gpus = random() % 3 == 0 ? 16 : random() % 2 == 0 ? 8 : any_size ? 5 : 4;
-        requests.push_back({.allotment = {0, 8, {gpus > 8 ? 2 : 1, gpus}}});
+        requests.push_back({.part = {0, 8, {gpus > 8 ? 2 : 1, gpus}}});
         free -= gpus;
     }
     LeastMovesPlacer placer;
@@ -187,7 +187,7 @@ void defragment(benchmark::State& state) {
     int total = 0;
     for (const int gpus : free) total += gpus;
     const int nodes = static_cast<int>(total / 8 * state.range(2) / 100);
-    const std::vector<Allotment> wishes{whole_nodes(0, 8, nodes)};
+    const std::vector<PoolShare> wishes{whole_nodes(0, 8, nodes)};
     Defragmenter defragmenter;
     DefragmentPlan plan;
     for (auto _ : state) {

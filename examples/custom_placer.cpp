@@ -17,10 +17,10 @@ struct FirstFree {
             result.placements[job] = std::move(placement);
         };
         for (std::size_t j = 0; j < requests.size(); ++j)
-            if (goodput::allotment_of(requests[j].current, cluster) == requests[j].allotment)
+            if (goodput::pool_share_of(requests[j].current, cluster) == requests[j].part)
                 give(j, requests[j].current);
         for (std::size_t j = 0; j < requests.size(); ++j) {
-            const goodput::Allotment& wanted = requests[j].allotment;
+            const goodput::PoolShare& wanted = requests[j].part;
             if (wanted.empty() || !result.placements[j].empty()) continue;
             const int on_each = wanted.shape.gpus / wanted.shape.nodes;
             goodput::Placement placement;

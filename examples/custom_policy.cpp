@@ -11,10 +11,10 @@ struct CheapExamples {
     std::vector<double> dollars_per_gpu_hour;  ///< by GPU type
 
     double value(const goodput::Round& round, const goodput::Job& job, const goodput::Option& option) const {
-        const goodput::Allotment& allotment = option.allotment;
-        const double dollars = dollars_per_gpu_hour[allotment.gpu_type] * allotment.occupied_gpus();
+        const goodput::PoolShare& gpus = option.configuration.first();
+        const double dollars = dollars_per_gpu_hour[gpus.gpu_type] * gpus.occupied_gpus();
         const double patience = 1 + round.age_of(job) / 3600;
-        const bool stays = allotment == round.held_by(job);
+        const bool stays = option.configuration.same_gpus(round.held_by(job));
         return patience * option.goodput / dollars * (stays ? 1 : 0.9);
     }
 };
@@ -35,13 +35,13 @@ int main() {
     bool honoured = true;  // those that have waited longest get the cheap GPUs
     for (std::size_t j = 0; j < now.jobs.size(); ++j) {
         const goodput::Decision& decision = plan.decisions[j];
-        honoured = honoured && decision.option.allotment.gpu_type == (j < 4 ? 0 : 1);
+        honoured = honoured && decision.option.configuration.first().gpu_type == (j < 4 ? 0 : 1);
         std::cout << now.jobs[j].name << ": ";
         if (decision.placement.empty())
             std::cout << "waits, " << decision.verdict.reason << "\n";
         else
-            std::cout << decision.option.allotment.shape.gpus << " GPUs of "
-                      << now.cluster.gpu_types[decision.option.allotment.gpu_type] << "\n";
+            std::cout << decision.option.configuration.gpus() << " GPUs of "
+                      << now.cluster.gpu_types[decision.option.configuration.first().gpu_type] << "\n";
     }
     return honoured ? 0 : 1;
 }

@@ -28,9 +28,10 @@ struct PredictStorageBound {
                     std::span<goodput::Option> options) const {
         const goodput::NoiseScaleEfficiency efficiency{1.0 * job.initial_batch, job.gradient.value()};
         for (goodput::Option& option : options) {
-            const std::size_t type = option.allotment.gpu_type;
-            const goodput::BestPlan best = goodput::best_batch_plan(
-                by_type[type], efficiency, option.allotment.shape, goodput::batch_limits(job, type));
+            const std::size_t type = option.configuration.first().gpu_type;
+            const goodput::BestPlan best =
+                goodput::best_batch_plan(by_type[type], efficiency, option.configuration.first().shape,
+                                         goodput::batch_limits(job, type));
             option.plan = best.plan;
             option.goodput = best.goodput;
             option.knowledge = goodput::Knowledge::measured;
@@ -51,7 +52,7 @@ int main() {
         const PredictStorageBound predictor{{{.most_examples_per_second = slow_storage ? 2000.0 : 1e9}}};
         const goodput::Plan plan = goodput::plan(now, goodput::Sia{}, {}, {}, {}, predictor);
         const goodput::Option& option = plan.decisions[0].option;
-        gpus[slow_storage] = option.allotment.shape.gpus;
+        gpus[slow_storage] = option.configuration.gpus();
         std::cout << (slow_storage ? "slow" : "fast") << " storage: " << gpus[slow_storage] << " GPUs, batch "
                   << option.plan.total(gpus[slow_storage]) << ", goodput " << option.goodput << "\n";
     }

@@ -34,7 +34,7 @@ int main() {
     std::vector<Option> options;
     for (std::size_t type = 0; type < types.size(); ++type)
         for (const int gpus : {1, 2, 4, 8})
-            options.push_back({.allotment = {type, 8, {1, gpus}}, .plan = {128, 0}});
+            options.push_back({.configuration = {type, 8, {1, gpus}}, .plan = {128, 0}});
     const ProfileRuns runs = choose_profile_runs(options, options, types, {.gpu_seconds = 600});
     std::cout << runs.report() << "\n";
     // [/profile]

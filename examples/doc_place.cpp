@@ -11,13 +11,13 @@ int main() {
     // [place]
     const Cluster cluster{{"A100"}, {{"a", 0, 8}, {"b", 0, 8}, {"c", 0, 8}, {"d", 0, 8}}};
     const auto on = [](std::size_t node, int gpus) { return Placement{{node, gpus}}; };
-    const auto block = [](int gpus) { return Allotment{0, 8, {1, gpus}}; };  // on one node
+    const auto block = [](int gpus) { return PoolShare{0, 8, {1, gpus}}; };  // on one node
     const std::vector<PlacementRequest> requests{
-        {.allotment = block(4), .current = on(0, 4), .move_cost = 60},
-        {.allotment = block(2), .current = on(1, 2), .move_cost = 30},
-        {.allotment = block(1), .current = on(2, 1), .move_cost = 20},
-        {.allotment = block(4), .current = on(3, 4), .move_cost = 90, .pinned = true},
-        {.allotment = {0, 8, {2, 16}}},  // starts, on two whole nodes
+        {.part = block(4), .current = on(0, 4), .move_cost = 60},
+        {.part = block(2), .current = on(1, 2), .move_cost = 30},
+        {.part = block(1), .current = on(2, 1), .move_cost = 20},
+        {.part = block(4), .current = on(3, 4), .move_cost = 90, .pinned = true},
+        {.part = {0, 8, {2, 16}}},  // starts, on two whole nodes
     };
     LeastMovesPlacer placer;
     const PlacementResult result = placer.place(cluster, requests);
@@ -42,7 +42,7 @@ int main() {
     const Topology racks{{{.name = "rack", .cost = 1, .domain_of = {0, 1, 0, 1}}}};  // by node
     TopologyPlacer<> close(racks);
     const PlacementResult together =
-        close.place(cluster, std::vector<PlacementRequest>{{.allotment = {0, 8, {2, 16}}}});
+        close.place(cluster, std::vector<PlacementRequest>{{.part = {0, 8, {2, 16}}}});
     std::cout << cluster.nodes[together.placements[0][0].node].name << " and "
               << cluster.nodes[together.placements[0][1].node].name << ", spread " << close.spread().cost
               << "\n";

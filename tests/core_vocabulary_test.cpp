@@ -152,17 +152,18 @@ TEST_CASE("a total batch size is replicas times local batch times steps, for the
     }
 }
 
-TEST_CASE("an allotment over several nodes occupies whole nodes, one within a node only its GPUs") {
+TEST_CASE("an configuration over several nodes occupies whole nodes, one within a node only its GPUs") {
     for (int gpus_per_node = 1; gpus_per_node <= 16; ++gpus_per_node) {
         for (int gpus = 1; gpus <= gpus_per_node; ++gpus)
-            CHECK(Allotment{0, gpus_per_node, {1, gpus}}.occupied_gpus() == gpus);
+            CHECK(Configuration{0, gpus_per_node, {1, gpus}}.occupied_gpus() == gpus);
         for (int nodes = 2; nodes <= 5; ++nodes)
             for (int gpus = nodes; gpus <= nodes * gpus_per_node; ++gpus)
-                CHECK(Allotment{0, gpus_per_node, {nodes, gpus}}.occupied_gpus() == nodes * gpus_per_node);
+                CHECK(Configuration{0, gpus_per_node, {nodes, gpus}}.occupied_gpus() ==
+                      nodes * gpus_per_node);
     }
-    CHECK(Allotment{}.empty());
-    CHECK(Allotment{}.occupied_gpus() == 0);
-    CHECK_FALSE(Allotment{0, 4, {1, 1}}.empty());
+    CHECK(Configuration{}.empty());
+    CHECK(Configuration{}.occupied_gpus() == 0);
+    CHECK_FALSE(Configuration{0, 4, {1, 1}}.empty());
 }
 
 TEST_CASE("pools partition the nodes, are alike inside, and stand in order of GPU type, then node size") {
@@ -198,14 +199,14 @@ TEST_CASE("pools partition the nodes, are alike inside, and stand in order of GP
     CHECK(pools_of(Cluster{}).empty());
 }
 
-TEST_CASE("a placement has an allotment where its nodes are of one pool, and none otherwise") {
+TEST_CASE("a placement has a configuration of one part for every pool of its nodes") {
     support::Random random(4);
     int described = 0;
     int mixed = 0;
     for (int i = 0; i < 4000; ++i) {
         const Cluster cluster = random_cluster(random);
         const Placement placement = random_placement(random, cluster);
-        const Allotment allotment = allotment_of(placement, cluster);
+        const Configuration configuration = configuration_of(placement, cluster);
         std::set<std::pair<std::size_t, int>> kinds;
         int gpus = 0;
         for (const NodeShare& share : placement) {
@@ -214,14 +215,20 @@ TEST_CASE("a placement has an allotment where its nodes are of one pool, and non
         }
         REQUIRE(shape_of(placement) == Shape{static_cast<int>(placement.size()), gpus});
         if (kinds.size() != 1) {
-            REQUIRE(allotment == Allotment{});
+            REQUIRE(pool_share_of(placement, cluster) == PoolShare{});
+            REQUIRE(configuration.parts().size() == kinds.size());
+            REQUIRE(configuration.gpus() == gpus);
+            REQUIRE(configuration.nodes() == static_cast<int>(placement.size()));
+            for (const PoolShare& part : configuration.parts())
+                REQUIRE(kinds.contains({part.gpu_type, part.gpus_per_node}));
             mixed += kinds.size() > 1;
             continue;
         }
         ++described;
-        REQUIRE(std::pair(allotment.gpu_type, allotment.gpus_per_node) == *kinds.begin());
-        REQUIRE(allotment.shape == shape_of(placement));
-        REQUIRE(allotment.occupied_gpus() >= gpus);
+        REQUIRE(std::pair(configuration.first().gpu_type, configuration.first().gpus_per_node) ==
+                *kinds.begin());
+        REQUIRE(configuration.first().shape == shape_of(placement));
+        REQUIRE(configuration.occupied_gpus() >= gpus);
     }
     CHECK(described > 100);
     CHECK(mixed > 100);

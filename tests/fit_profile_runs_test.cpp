@@ -79,10 +79,10 @@ struct RandomJob {
             if (t < types_measured)
                 for (const int batch : {8, 64}) known[t].push_back(measure(t, {1, 1}, {batch, 0}));
             for (const Shape shape : shapes) {
-                const Allotment allotment{t, gpus_per_node[t], shape};
-                for (const int batch : {8, 32, 64}) candidates.push_back({allotment, {batch, 0}});
-                for (const int batch : {12, 48}) options.push_back({allotment, {batch, 0}});
-                options.push_back({allotment, {24, 2}});
+                const Configuration configuration{t, gpus_per_node[t], shape};
+                for (const int batch : {8, 32, 64}) candidates.push_back({configuration, {batch, 0}});
+                for (const int batch : {12, 48}) options.push_back({configuration, {batch, 0}});
+                options.push_back({configuration, {24, 2}});
             }
         }
     }
@@ -137,17 +137,18 @@ struct RandomJob {
     }
 
     void run(const Option& option, SamplesByType& samples) {
-        const Allotment& at = option.allotment;
+        const PoolShare& at = option.configuration.first();
         samples[at.gpu_type].push_back(measure(at.gpu_type, at.shape, option.plan));
     }
 
     /// Mean square error of ln of the options' iteration times.
     [[nodiscard]] double error(std::span<const TypeFit> types) const {
         double sum = 0;
-        for (const auto& [allotment, plan, goodput, knowledge] : options) {
-            const std::size_t t = allotment.gpu_type;
-            sum += detail::square(std::log(types[t].fit.model.iteration_seconds(allotment.shape, plan) /
-                                           truth[t].iteration_seconds(allotment.shape, plan)));
+        for (const auto& [configuration, plan, goodput, knowledge] : options) {
+            const std::size_t t = configuration.first().gpu_type;
+            sum += detail::square(
+                std::log(types[t].fit.model.iteration_seconds(configuration.first().shape, plan) /
+                         truth[t].iteration_seconds(configuration.first().shape, plan)));
         }
         return sum / static_cast<double>(options.size());
     }
@@ -155,8 +156,9 @@ struct RandomJob {
 
 double mean_forecast_variance(std::span<const Option> options, std::span<const TypeFit> types) {
     double sum = 0;
-    for (const auto& [allotment, plan, goodput, knowledge] : options)
-        sum += Forecast(types[allotment.gpu_type].fit, allotment.shape, plan).reducible_variance();
+    for (const auto& [configuration, plan, goodput, knowledge] : options)
+        sum += Forecast(types[configuration.first().gpu_type].fit, configuration.first().shape, plan)
+                   .reducible_variance();
     return sum / static_cast<double>(options.size());
 }
 
@@ -164,9 +166,10 @@ double mean_forecast_variance(std::span<const Option> options, std::span<const T
 std::vector<double> costs_of(const RandomJob& job, std::span<const TypeFit> types) {
     const ProfileRunOptions settings;
     std::vector<double> costs;
-    for (const auto& [allotment, plan, goodput, knowledge] : job.candidates) {
-        const double iteration = types[allotment.gpu_type].fit.model.iteration_seconds(allotment.shape, plan);
-        costs.push_back(allotment.occupied_gpus() *
+    for (const auto& [configuration, plan, goodput, knowledge] : job.candidates) {
+        const double iteration = types[configuration.first().gpu_type].fit.model.iteration_seconds(
+            configuration.first().shape, plan);
+        costs.push_back(configuration.occupied_gpus() *
                         (settings.startup_seconds + settings.iterations * iteration));
     }
     return costs;
@@ -231,8 +234,8 @@ TEST_CASE("chosen runs teach more per GPU-second than random ones and than the s
                 random.add(job, shuffled(costs.size(), shuffle), costs, budget, 0.5);
             std::vector<std::size_t> order = shuffled(costs.size(), shuffle);
             std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-                return std::tuple(job.candidates[a].allotment.shape.gpus, costs[a], a) <
-                       std::tuple(job.candidates[b].allotment.shape.gpus, costs[b], b);
+                return std::tuple(job.candidates[a].configuration.gpus(), costs[a], a) <
+                       std::tuple(job.candidates[b].configuration.gpus(), costs[b], b);
             });
             smallest.add(job, order, costs, budget);
         }
@@ -261,8 +264,10 @@ TEST_CASE("runs on one GPU type make predictions for another better") {
     for (int j = 0; j < jobs; ++j) {
         RandomJob job(5000 + static_cast<std::uint64_t>(j));
         const std::vector<TypeFit> types = fit(job.known);
-        std::erase_if(job.candidates, [](const Option& option) { return option.allotment.gpu_type != 0; });
-        std::erase_if(job.options, [](const Option& option) { return option.allotment.gpu_type != 1; });
+        std::erase_if(job.candidates,
+                      [](const Option& option) { return option.configuration.first().gpu_type != 0; });
+        std::erase_if(job.options,
+                      [](const Option& option) { return option.configuration.first().gpu_type != 1; });
         const ProfileRuns plan = choose_profile_runs(job.candidates, job.options, types, {.tolerance = 0});
         before += job.error(types) / jobs;
         predicted_before += plan.before / jobs;
@@ -294,7 +299,7 @@ TEST_CASE("before any run a single GPU is as uncertain as its forecast says") {
         const ProfileRuns plan = choose_profile_runs({}, options, types);
         CHECK(plan.stop == ProfileStop::none_left);
         for (std::size_t k = 0; k < options.size(); ++k) {
-            const Forecast forecast(types[0].fit, options[k].allotment.shape, options[k].plan);
+            const Forecast forecast(types[0].fit, options[k].configuration.first().shape, options[k].plan);
             CHECK(detail::square(plan.deviations[k]) ==
                   doctest::Approx(forecast.reducible_variance()).epsilon(1e-6));
         }
@@ -510,7 +515,7 @@ TEST_CASE("the choice does not depend on the order of the lists") {
 TEST_CASE("for the regret only runs count that may change the decision") {
     const RandomJob job(7);
     const std::vector<TypeFit> types = fit(job.known);
-    const Allotment one{0, 4, {1, 2}}, two{1, 8, {1, 2}}, far{2, 8, {4, 32}};
+    const Configuration one{0, 4, {1, 2}}, two{1, 8, {1, 2}}, far{2, 8, {4, 32}};
     const std::vector<Option> candidates{{one, {8, 0}}, {two, {8, 0}}, {far, {8, 0}}};
     std::vector<Option> options{{one, {32, 0}, 100}, {two, {32, 0}, 99}, {far, {32, 0}, 1}};
     const ProfileRunOptions settings{.criterion = ProfileCriterion::regret, .worth = 1e5, .tolerance = 0};
@@ -536,19 +541,20 @@ TEST_CASE("runs chosen for the regret lose less goodput by wrong decisions than 
         RandomJob job(20000 + static_cast<std::uint64_t>(j));
         std::erase_if(job.options, [](const Option& option) { return option.plan.atomic_batch != 48; });
         const auto goodput_of = [&](const Option& option, const RefinedThroughput& model) {
-            const int gpus = option.allotment.shape.gpus;
+            const int gpus = option.configuration.gpus();
             const double total = static_cast<double>(option.plan.total(gpus));
             const double efficiency = (1000.0 + 64) / (1000 + total);
-            return total * efficiency / model.iteration_seconds(option.allotment.shape, option.plan);
+            return total * efficiency /
+                   model.iteration_seconds(option.configuration.first().shape, option.plan);
         };
         // A GPU costs half of what a single one of type 0 achieves.
         const double price = 0.5 * goodput_of({{0, 4, {1, 1}}, {48, 0}}, job.truth[0]);
         std::vector<double> prices;
-        for (const Option& option : job.options) prices.push_back(price * option.allotment.shape.gpus);
+        for (const Option& option : job.options) prices.push_back(price * option.configuration.gpus());
         const auto loss_of = [&](std::span<const TypeFit> types) {
             double best = -infinite, thought = -infinite, got = 0, scale = 0;
             for (std::size_t k = 0; k < job.options.size(); ++k) {
-                const std::size_t t = job.options[k].allotment.gpu_type;
+                const std::size_t t = job.options[k].configuration.first().gpu_type;
                 const double goodput = goodput_of(job.options[k], job.truth[t]), value = goodput - prices[k];
                 const double believed = goodput_of(job.options[k], types[t].fit.model) - prices[k];
                 if (value > best) {
@@ -564,7 +570,7 @@ TEST_CASE("runs chosen for the regret lose less goodput by wrong decisions than 
         };
         const std::vector<TypeFit> types = fit(job.known);
         for (Option& option : job.options)
-            option.goodput = goodput_of(option, types[option.allotment.gpu_type].fit.model);
+            option.goodput = goodput_of(option, types[option.configuration.first().gpu_type].fit.model);
         const auto after = [&](const std::vector<std::size_t>& order, double budget) {
             RandomJob copy = job;
             const std::vector<double> costs = costs_of(job, types);
@@ -606,16 +612,31 @@ TEST_CASE("bad input is refused") {
     CHECK(refused(candidates, {}, types));
     CHECK(refused(candidates, options, {}));
     CHECK(refused(candidates, options, std::vector<TypeFit>(3)));
+    const auto with_part = [](const Option& option, auto change) {
+        PoolShare part = option.configuration.first();
+        change(part);
+        return Configuration(part);
+    };
     const auto with = [&](auto change) {
         std::vector<Option> list = options;
         change(list[3]);
         return refused(candidates, list, types) && refused(list, options, types);
     };
-    CHECK(with([](Option& option) { option.allotment.gpu_type = 3; }));
-    CHECK(with([](Option& option) { option.allotment.gpus_per_node = 0; }));
-    CHECK(with([](Option& option) { option.allotment.shape = {}; }));
-    CHECK(with([](Option& option) { option.allotment.shape = {1, 5}; }));
-    CHECK(with([](Option& option) { option.allotment.shape = {2, 1}; }));
+    CHECK(with([&](Option& option) {
+        option.configuration = with_part(option, [](PoolShare& part) { part.gpu_type = 3; });
+    }));
+    CHECK(with([&](Option& option) {
+        option.configuration = with_part(option, [](PoolShare& part) { part.gpus_per_node = 0; });
+    }));
+    CHECK(with([&](Option& option) {
+        option.configuration = with_part(option, [](PoolShare& part) { part.shape = {}; });
+    }));
+    CHECK(with([&](Option& option) {
+        option.configuration = with_part(option, [](PoolShare& part) { part.shape = {1, 5}; });
+    }));
+    CHECK(with([&](Option& option) {
+        option.configuration = with_part(option, [](PoolShare& part) { part.shape = {2, 1}; });
+    }));
     CHECK(with([](Option& option) { option.plan = {}; }));
     CHECK(with([](Option& option) { option.plan.accumulation_steps = -1; }));
     CHECK(with([](Option& option) { option.goodput = std::nan(""); }));
@@ -691,11 +712,12 @@ TEST_SUITE("data") {
             // Error of ln of the steps after runs, root mean square by type.
             const auto error_after = [&](std::span<const std::size_t> runs) {
                 SamplesByType samples = known;
-                for (const std::size_t i : runs) samples[options[i].allotment.gpu_type].push_back(truth[i]);
+                for (const std::size_t i : runs)
+                    samples[options[i].configuration.first().gpu_type].push_back(truth[i]);
                 const std::vector<TypeFit> fits = fit(samples);
                 std::array<double, 3> squares{}, counts{};
                 for (std::size_t i = 0; i < options.size(); ++i) {
-                    const std::size_t t = options[i].allotment.gpu_type;
+                    const std::size_t t = options[i].configuration.first().gpu_type;
                     const double seconds = fits[t].fit.model.iteration_seconds(truth[i].shape, truth[i].plan);
                     squares[t] += detail::square(std::log(seconds / truth[i].step_seconds));
                     counts[t] += 1;

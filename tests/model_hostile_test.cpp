@@ -185,7 +185,7 @@ TEST_CASE("A model that nothing can be predicted from has no options, and those 
                     std::vector<Option> options = all_options();
                     if (gpus_per_replica == 2)
                         std::erase_if(options, [](const Option& option) {
-                            return option.allotment.shape.gpus % 2 != 0;
+                            return option.configuration.gpus() % 2 != 0;
                         });
                     predictor(job, model, options);
                     CHECK(sound(options));
@@ -209,7 +209,7 @@ TEST_CASE("Rates and statistics of any size leave goodputs that are numbers") {
         predictor(job, model, options);
         CHECK(sound(options));
         for (const Option& option : options)
-            if (option.allotment.gpu_type == 0) CHECK(option.goodput > 0);
+            if (option.configuration.first().gpu_type == 0) CHECK(option.goodput > 0);
     }
     for (const GradientStatistics bad : {GradientStatistics{not_a_number, 1}, GradientStatistics{1, infinite},
                                          GradientStatistics{-1, 1}, GradientStatistics{1, -1}}) {
@@ -274,9 +274,9 @@ TEST_CASE("The largest models that are accepted predict a number everywhere, and
         bool good = true;
         for (const Option& option : all_options())
             for (const BatchPlan plan : {BatchPlan{1, 0}, BatchPlan{1000, 3}, BatchPlan{1 << 30, 1 << 20}}) {
-                const double time = model.iteration_seconds(option.allotment.shape, plan);
+                const double time = model.iteration_seconds(option.configuration.first().shape, plan);
                 const double examples =
-                    1.0 * option.allotment.shape.gpus * plan.atomic_batch * (plan.accumulation_steps + 1.0);
+                    1.0 * option.configuration.gpus() * plan.atomic_batch * (plan.accumulation_steps + 1.0);
                 good = good && std::isfinite(time) && time > 0 && std::isfinite(examples / time);
             }
         CAPTURE(round);

@@ -32,7 +32,7 @@ Job elastic_job() {
 
 std::vector<Option> options_of(const std::vector<Shape>& shapes) {
     std::vector<Option> options;
-    for (const Shape shape : shapes) options.push_back({.allotment = {0, 8, shape}});
+    for (const Shape shape : shapes) options.push_back({.configuration = {0, 8, shape}});
     return options;
 }
 
@@ -58,11 +58,11 @@ TEST_CASE("a refined model speaks for itself: measured as far as replicas were, 
         predictor(job, {{model}}, options);
         for (const Option& option : options) {
             const BestPlan best = best_batch_plan(some_refined(), NoiseScaleEfficiency{32, *job.gradient},
-                                                  option.allotment.shape, batch_limits(job, 0));
+                                                  option.configuration.first().shape, batch_limits(job, 0));
             CHECK(option.plan == best.plan);
             CHECK(option.goodput == doctest::Approx(best.goodput));
             const bool measured =
-                most_replicas > 1 || (most_replicas == 1 && option.allotment.shape.gpus == 1);
+                most_replicas > 1 || (most_replicas == 1 && option.configuration.gpus() == 1);
             CHECK(option.knowledge == (measured ? Knowledge::measured : Knowledge::projected));
         }
     }
@@ -77,7 +77,7 @@ TEST_CASE("a pipeline keeps the plan that it runs; where that is too large a bat
     GoodputPredictor predictor;
     predictor(job, {{model}}, options);
     for (const Option& option : options) {
-        const int replicas = option.allotment.shape.gpus / 2;
+        const int replicas = option.configuration.gpus() / 2;
         const bool legal = running.total(replicas) <= job.max_batch;
         CHECK(option.plan == (legal ? running : BatchPlan{}));
         CHECK((option.goodput > 0) == legal);

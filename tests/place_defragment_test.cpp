@@ -25,7 +25,7 @@ using support::place::Random;
 struct Case {
     Cluster cluster;
     std::vector<PlacementRequest> requests;
-    std::vector<Allotment> wishes;
+    std::vector<PoolShare> wishes;
 };
 
 // Jobs of one node at random places; `sizes` lists the sizes that occur.
@@ -38,7 +38,7 @@ void add_jobs(Random& random, Case& c, const std::vector<int>& sizes, int jobs, 
         if (gpus > free[node]) continue;
         free[node] -= gpus;
         // An allotment that the plan has to ignore.
-        c.requests.push_back({.allotment = {0, c.cluster.nodes[node].gpus, {1, 1}},
+        c.requests.push_back({.part = {0, c.cluster.nodes[node].gpus, {1, 1}},
                               .current = {{node, gpus}},
                               .move_cost = static_cast<double>(random.chance(50) ? 1 + random.below(3)
                                                                                  : 10 + random.below(90)),
@@ -52,10 +52,10 @@ std::vector<Placement> running(const std::vector<PlacementRequest>& requests) {
     return placements;
 }
 
-bool wishes_fit(const Cluster& cluster, std::vector<int> free, const std::vector<Allotment>& wishes,
+bool wishes_fit(const Cluster& cluster, std::vector<int> free, const std::vector<PoolShare>& wishes,
                 std::size_t next = 0) {
     if (next == wishes.size()) return true;
-    const Allotment& wish = wishes[next];
+    const PoolShare& wish = wishes[next];
     std::vector<std::size_t> nodes;
     for (std::size_t h = 0; h < free.size(); ++h)
         if (cluster.nodes[h].gpu_type == wish.gpu_type && cluster.nodes[h].gpus == wish.gpus_per_node &&
@@ -199,7 +199,7 @@ void check_plan(const Case& c, const DefragmentPlan& plan) {
             REQUIRE(plan.unmet[unmet++].job == w);
             continue;
         }
-        REQUIRE(allotment_of(plan.room[w], c.cluster) == c.wishes[w]);
+        REQUIRE(pool_share_of(plan.room[w], c.cluster) == c.wishes[w]);
         now.push_back(plan.room[w]);
     }
     REQUIRE(plan.unmet.size() == unmet);
@@ -230,7 +230,7 @@ Case small_case(Random& random, const std::vector<int>& sizes, int node_size) {
         const int wishes = random.chance(70) ? 1 : 2;
         for (int w = 0; w < wishes; ++w) {
             c.wishes.push_back(random.chance(30) ? whole_nodes(0, node_size, 1 + random.below(2))
-                                                 : Allotment{0, node_size, {1, 1 + random.below(node_size)}});
+                                                 : PoolShare{0, node_size, {1, 1 + random.below(node_size)}});
             wished += c.wishes.back().occupied_gpus();
         }
         if (random.chance(5) || (wished <= total && !wishes_fit(c.cluster, free, c.wishes))) break;
@@ -409,11 +409,11 @@ TEST_CASE("input that makes no sense is refused") {
     Cluster cluster{{"a100"}, {}};
     add_nodes(cluster, 0, 8, 2);
     Defragmenter defragmenter;
-    const auto refused = [&](std::vector<PlacementRequest> requests, Allotment wish) {
-        CHECK_THROWS_AS(defragmenter.plan(cluster, requests, std::vector<Allotment>{wish}),
+    const auto refused = [&](std::vector<PlacementRequest> requests, PoolShare wish) {
+        CHECK_THROWS_AS(defragmenter.plan(cluster, requests, std::vector<PoolShare>{wish}),
                         std::invalid_argument);
     };
-    const Allotment two{0, 8, {1, 2}};
+    const PoolShare two{0, 8, {1, 2}};
     refused({}, {});
     refused({}, {0, 8, {1, 9}});
     refused({}, {1, 8, {1, 2}});

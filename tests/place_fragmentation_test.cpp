@@ -22,7 +22,7 @@ using namespace goodput;
 using support::place::add_nodes;
 using support::place::Random;
 
-Allotment random_allotment(Random& random, std::size_t type, int node, const std::vector<int>& sizes) {
+PoolShare random_part(Random& random, std::size_t type, int node, const std::vector<int>& sizes) {
     if (random.chance(15)) {
         const int nodes = 2 + random.below(2);
         return {type, node, {nodes, nodes * node - random.below(random.chance(50) ? 1 : node)}};
@@ -34,9 +34,9 @@ Allotment random_allotment(Random& random, std::size_t type, int node, const std
 void churn(Random& random, const Cluster& cluster, std::vector<PlacementRequest>& requests,
            const std::vector<int>& sizes, int percent) {
     for (PlacementRequest& request : requests) {
-        if (!request.allotment.empty() && !request.current.empty() && !random.chance(percent)) continue;
+        if (!request.part.empty() && !request.current.empty() && !random.chance(percent)) continue;
         const Node& node = cluster.nodes[random.engine() % cluster.nodes.size()];
-        request.allotment = random_allotment(random, node.gpu_type, node.gpus, sizes);
+        request.part = random_part(random, node.gpu_type, node.gpus, sizes);
         if (random.chance(30)) request = {};
         request.move_cost = random.below(100);
     }
@@ -69,7 +69,7 @@ std::pair<int, int> most_in_large_pieces(const Cluster& cluster,
             best = std::max(best, here);
             return;
         }
-        const Shape shape = requests[loose[next]].allotment.shape;
+        const Shape shape = requests[loose[next]].part.shape;
         for (std::size_t h = from; h < free.size(); ++h) {
             const int takes = shape.nodes > 1 ? cluster.nodes[h].gpus : shape.gpus;
             if (free[h] < takes) continue;
@@ -94,7 +94,7 @@ void against_brute_force(std::uint64_t seed, int node_size, const std::vector<in
         add_nodes(cluster, 0, node_size, 3 + random.below(3));
         std::vector<PlacementRequest> requests(static_cast<std::size_t>(4 + random.below(5)));
         // A pinned job of an odd size, so that nodes differ.
-        requests[0] = {.allotment = {0, node_size, {1, 3}}, .current = {{1, 3}}, .pinned = true};
+        requests[0] = {.part = {0, node_size, {1, 3}}, .current = {{1, 3}}, .pinned = true};
         for (int round = 0; round < 6; ++round) {
             CAPTURE(trial);
             CAPTURE(round);
@@ -166,10 +166,10 @@ TEST_CASE("node sizes of one GPU type are pools of their own: together they are 
             for (const Pool& pool : pools_of(cluster)) {
                 std::vector<PlacementRequest> own = requests;
                 for (PlacementRequest& request : own)
-                    if (request.allotment.gpus_per_node != pool.gpus_per_node) request.allotment = {};
+                    if (request.part.gpus_per_node != pool.gpus_per_node) request.part = {};
                 const PlacementResult alone = placer.place(cluster, own);
                 for (std::size_t j = 0; j < own.size(); ++j)
-                    if (!own[j].allotment.empty()) CHECK(alone.placements[j] == together.placements[j]);
+                    if (!own[j].part.empty()) CHECK(alone.placements[j] == together.placements[j]);
                 cost += alone.move_cost;
                 unplaced += alone.unplaced.size();
                 for (const std::size_t node : pool.nodes)
@@ -200,14 +200,14 @@ TEST_CASE(
             churn(random, cluster, requests, {3, 3, 6, 12}, 30);
             int left = 240;
             for (PlacementRequest& request : requests) {
-                if (request.allotment.occupied_gpus() > left) request.allotment = {};
-                left -= request.allotment.occupied_gpus();
+                if (request.part.occupied_gpus() > left) request.part = {};
+                left -= request.part.occupied_gpus();
             }
             const PlacementResult result = placer.place(cluster, requests);
             REQUIRE(result.unplaced.empty());
             REQUIRE(result.proven());
             for (std::size_t j = 0; j < requests.size(); ++j)
-                REQUIRE(shape_of(result.placements[j]) == requests[j].allotment.shape);
+                REQUIRE(shape_of(result.placements[j]) == requests[j].part.shape);
             REQUIRE(free_space(cluster, result.placements).gpus == left);
             moves += result.moved.empty() ? 0 : 1;
             for (std::size_t j = 0; j < requests.size(); ++j) requests[j].current = result.placements[j];
@@ -219,8 +219,7 @@ TEST_CASE(
 TEST_CASE("a gang of 13 over two nodes of 8 fills one and has both alone") {
     Cluster cluster{{"a100"}, {}};
     add_nodes(cluster, 0, 8, 3);
-    const std::vector<PlacementRequest> requests{{.allotment = {0, 8, {2, 13}}},
-                                                 {.allotment = {0, 8, {1, 3}}}};
+    const std::vector<PlacementRequest> requests{{.part = {0, 8, {2, 13}}}, {.part = {0, 8, {1, 3}}}};
     const PlacementResult result = LeastMovesPlacer{}.place(cluster, requests);
     CHECK(result.placements[0] == Placement{{0, 8}, {1, 5}});
     CHECK(result.placements[1] == Placement{{2, 3}});
@@ -254,8 +253,8 @@ TEST_CASE("drained nodes keep what runs on them and take nothing new") {
                 const bool on_drained =
                     std::any_of(request.current.begin(), request.current.end(),
                                 [&](const NodeShare& share) { return cluster.nodes[share.node].drained; });
-                if (!on_drained || request.allotment.empty() ||
-                    allotment_of(request.current, cluster) != request.allotment) {
+                if (!on_drained || request.part.empty() ||
+                    pool_share_of(request.current, cluster) != request.part) {
                     for (const NodeShare& share : result.placements[j])
                         REQUIRE(!cluster.nodes[share.node].drained);
                     others.push_back(request);
@@ -297,8 +296,7 @@ TEST_CASE("a job that fits only on drained nodes is impossible, and says so") {
     Cluster cluster{{"a100"}, {}};
     add_nodes(cluster, 0, 8, 2);
     cluster.nodes[1].drained = true;
-    const std::vector<PlacementRequest> requests{{.allotment = {0, 8, {2, 16}}},
-                                                 {.allotment = {0, 8, {1, 8}}}};
+    const std::vector<PlacementRequest> requests{{.part = {0, 8, {2, 16}}}, {.part = {0, 8, {1, 8}}}};
     const PlacementResult result = LeastMovesPlacer{}.place(cluster, requests);
     REQUIRE(result.unplaced.size() == 1);
     CHECK(result.unplaced[0].why.outcome == Outcome::impossible);

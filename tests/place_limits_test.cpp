@@ -29,20 +29,20 @@ void require_consistent(const Cluster& cluster, const std::vector<PlacementReque
     double cost = 0;
     for (std::size_t job = 0; job < requests.size(); ++job)
         if (!result.placements[job].empty())
-            REQUIRE(allotment_of(result.placements[job], cluster) == requests[job].allotment);
+            REQUIRE(pool_share_of(result.placements[job], cluster) == requests[job].part);
     for (const std::size_t job : result.moved) cost += requests[job].move_cost;
     REQUIRE(result.move_cost == doctest::Approx(cost));
     REQUIRE(result.move_cost_bound <= result.move_cost + 1e-9);
 }
 
 /// Would the job fit into what is free?
-bool fits_into(const Cluster& cluster, const std::vector<int>& free, const Allotment& allotment) {
+bool fits_into(const Cluster& cluster, const std::vector<int>& free, const PoolShare& part) {
     int nodes = 0;
     for (std::size_t node = 0; node < free.size(); ++node) {
         const bool whole = free[node] == cluster.nodes[node].gpus;
-        nodes += (allotment.shape.nodes > 1 ? whole : free[node] >= allotment.shape.gpus) ? 1 : 0;
+        nodes += (part.shape.nodes > 1 ? whole : free[node] >= part.shape.gpus) ? 1 : 0;
     }
-    return nodes >= allotment.shape.nodes;
+    return nodes >= part.shape.nodes;
 }
 
 }  // namespace
@@ -127,11 +127,11 @@ TEST_CASE("whoever is left out does not fit into what is left free, however litt
         for (int job = 2 * nodes + random.below(2 * nodes); job >= 0; --job) {
             PlacementRequest request;
             const int size = 2 + random.below(node_size - 2);
-            request.allotment = {0, node_size, {1, size}};
+            request.part = {0, node_size, {1, size}};
             request.move_cost = random.below(50);
             const auto node = static_cast<std::size_t>(random.below(nodes));
             if (random.chance(30)) {
-                request.allotment.shape = {2, 2 * node_size - random.below(node_size)};
+                request.part.shape = {2, 2 * node_size - random.below(node_size)};
             } else if (random.chance(50) && free[node] >= size) {
                 request.current = {{node, size}};
                 free[node] -= size;
@@ -143,7 +143,7 @@ TEST_CASE("whoever is left out does not fit into what is left free, however litt
             require_consistent(cluster, requests, result);
             const std::vector<int> rest = free_gpus(cluster, result.placements);
             for (const UnplacedJob& unplaced : result.unplaced)
-                REQUIRE(!fits_into(cluster, rest, requests[unplaced.job].allotment));
+                REQUIRE(!fits_into(cluster, rest, requests[unplaced.job].part));
             given_up += result.fewest_unplaced_proven ? 0 : 1;
             left_out += result.unplaced.size();
         }

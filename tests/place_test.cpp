@@ -39,7 +39,7 @@ struct BruteForce {
                 for (const NodeShare& s : q.current)
                     free[s.node] = q.current.size() > 1 ? 0 : std::max(free[s.node] - s.gpus, 0);
         for (std::size_t j = 0; j < n; ++j)
-            if (!stays_pinned(r.requests[j]) && !r.requests[j].allotment.empty()) order.push_back(j);
+            if (!stays_pinned(r.requests[j]) && !r.requests[j].part.empty()) order.push_back(j);
         // Those that run first, then by index: a job that is left out weighs on its place in this order.
         std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
             return !r.requests[a].current.empty() && r.requests[b].current.empty();
@@ -75,7 +75,7 @@ private:
         }
         const PlacementRequest& request = round.requests[order[next]];
         placed[next] = true;
-        choose(next, 0, request.allotment.shape.nodes, {}, cost, moves);
+        choose(next, 0, request.part.shape.nodes, {}, cost, moves);
         placed[next] = false;
         descend(next + 1, cost, moves);
     }
@@ -84,7 +84,7 @@ private:
                 std::int64_t cost, int moves) {
         const std::size_t job = order[next];
         const PlacementRequest& request = round.requests[job];
-        const bool whole = request.allotment.shape.nodes > 1;
+        const bool whole = request.part.shape.nodes > 1;
         if (nodes == 0) {
             bool same = holds[job] && chosen.size() == request.current.size();
             for (std::size_t i = 0; same && i < chosen.size(); ++i)
@@ -95,9 +95,8 @@ private:
         }
         for (std::size_t h = from; h < free.size(); ++h) {
             const Node& node = round.cluster.nodes[h];
-            if (node.gpu_type != request.allotment.gpu_type || node.gpus != request.allotment.gpus_per_node)
-                continue;
-            const int takes = whole ? node.gpus : request.allotment.shape.gpus;
+            if (node.gpu_type != request.part.gpu_type || node.gpus != request.part.gpus_per_node) continue;
+            const int takes = whole ? node.gpus : request.part.shape.gpus;
             if (free[h] < takes) continue;
             free[h] -= takes;
             chosen.push_back(h);
@@ -118,7 +117,7 @@ void check_against_brute_force(const Round& round, const PlacementResult& result
     std::vector<bool> left_out;
     std::vector<std::size_t> order;
     for (std::size_t j = 0; j < round.requests.size(); ++j)
-        if (!stays_pinned(round.requests[j]) && !round.requests[j].allotment.empty()) order.push_back(j);
+        if (!stays_pinned(round.requests[j]) && !round.requests[j].part.empty()) order.push_back(j);
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         return !round.requests[a].current.empty() && round.requests[b].current.empty();
     });
@@ -228,8 +227,8 @@ Round feasible_round(Random& random, int changed_percent) {
     Round round = random_round(random, cluster, jobs, true, changed_percent, 0, started);
     int left = 400;
     for (PlacementRequest& request : round.requests) {
-        if (request.allotment.occupied_gpus() > left) request.allotment = {};
-        left -= request.allotment.occupied_gpus();
+        if (request.part.occupied_gpus() > left) request.part = {};
+        left -= request.part.occupied_gpus();
     }
     return round;
 }
@@ -417,8 +416,8 @@ TEST_CASE("restarting jobs keep nodes that they are on") {
     add_nodes(cluster, 0, 8, 4);
     // Job 0 grows from node 2 to two nodes, job 1 shrinks from nodes 0 and 3 to one of them.
     std::vector<PlacementRequest> requests(2);
-    requests[0] = {.allotment = {0, 8, {2, 16}}, .current = {{2, 4}}};
-    requests[1] = {.allotment = {0, 8, {1, 8}}, .current = {{0, 8}, {3, 8}}};
+    requests[0] = {.part = {0, 8, {2, 16}}, .current = {{2, 4}}};
+    requests[1] = {.part = {0, 8, {1, 8}}, .current = {{0, 8}, {3, 8}}};
     const PlacementResult result = LeastMovesPlacer{}.place(cluster, requests);
     CHECK(std::ranges::count(result.placements[0], NodeShare{2, 8}) == 1);
     CHECK((result.placements[1] == Placement{{0, 8}} || result.placements[1] == Placement{{3, 8}}));
@@ -430,12 +429,12 @@ TEST_CASE("7 + 6 + 7 of 8 GPUs in use and a job of 4 to start: the cheapest jobs
     add_nodes(cluster, 0, 8, 3);
     std::vector<PlacementRequest> requests;
     const auto add = [&](std::size_t node, int gpus, double cost) {
-        requests.push_back({.allotment = {0, 8, {1, gpus}}, .current = {{node, gpus}}, .move_cost = cost});
+        requests.push_back({.part = {0, 8, {1, gpus}}, .current = {{node, gpus}}, .move_cost = cost});
     };
     add(0, 4, 900), add(0, 2, 60), add(0, 1, 60);
     add(1, 4, 900), add(1, 2, 45);
     add(2, 4, 900), add(2, 2, 30), add(2, 1, 20);
-    requests.push_back({.allotment = {0, 8, {1, 4}}});
+    requests.push_back({.part = {0, 8, {1, 4}}});
     const PlacementResult result = LeastMovesPlacer{}.place(cluster, requests);
     CHECK(result.unplaced.empty());
     CHECK(result.moved == std::vector<std::size_t>{6, 7});
@@ -447,11 +446,11 @@ TEST_CASE("jobs that cannot be placed say why") {
     Cluster cluster{{"a100", "rtx"}, {}};
     add_nodes(cluster, 0, 8, 2);
     std::vector<PlacementRequest> requests(5);
-    requests[0] = {.allotment = {0, 8, {1, 3}}, .current = {{0, 3}}, .pinned = true};
-    requests[1] = {.allotment = {0, 8, {1, 3}}, .current = {{1, 3}}, .pinned = true};
-    requests[2] = {.allotment = {0, 8, {1, 6}}};
-    requests[3] = {.allotment = {1, 4, {1, 2}}};
-    requests[4] = {.allotment = {0, 8, {3, 24}}};
+    requests[0] = {.part = {0, 8, {1, 3}}, .current = {{0, 3}}, .pinned = true};
+    requests[1] = {.part = {0, 8, {1, 3}}, .current = {{1, 3}}, .pinned = true};
+    requests[2] = {.part = {0, 8, {1, 6}}};
+    requests[3] = {.part = {1, 4, {1, 2}}};
+    requests[4] = {.part = {0, 8, {3, 24}}};
     const PlacementResult result = LeastMovesPlacer{}.place(cluster, requests);
     REQUIRE(result.unplaced.size() == 3);
     CHECK(result.unplaced[0].why.outcome == Outcome::waits);
@@ -471,25 +470,25 @@ TEST_CASE("input that makes no sense is refused") {
     const auto refused = [&](std::vector<PlacementRequest> requests) {
         CHECK_THROWS_AS(placer.place(cluster, requests), std::invalid_argument);
     };
-    const Allotment two{0, 8, {1, 2}};
-    refused({{.allotment = {0, 8, {1, 9}}}});
-    refused({{.allotment = {0, 8, {0, 2}}}});
-    refused({{.allotment = {0, 8, {3, 2}}}});
-    refused({{.allotment = {0, 8, {1, -1}}}});
-    refused({{.allotment = {0, 0, {1, 1}}}});
-    refused({{.allotment = {1, 8, {1, 2}}}});
-    refused({{.allotment = two, .current = {{2, 2}}}});
-    refused({{.allotment = two, .current = {{0, 9}}}});
-    refused({{.allotment = two, .current = {{0, 0}}}});
-    refused({{.allotment = two, .current = {{1, 1}, {0, 1}}}});
-    refused({{.allotment = two, .current = {{0, 5}}}, {.allotment = two, .current = {{0, 4}}}});
-    refused({{.allotment = two, .move_cost = -1}});
-    refused({{.allotment = two, .move_cost = std::numeric_limits<double>::quiet_NaN()}});
-    refused({{.allotment = two, .move_cost = std::numeric_limits<double>::infinity()}});
-    refused({{.allotment = two, .current = {{0, 4}}, .pinned = true}});
+    const PoolShare two{0, 8, {1, 2}};
+    refused({{.part = {0, 8, {1, 9}}}});
+    refused({{.part = {0, 8, {0, 2}}}});
+    refused({{.part = {0, 8, {3, 2}}}});
+    refused({{.part = {0, 8, {1, -1}}}});
+    refused({{.part = {0, 0, {1, 1}}}});
+    refused({{.part = {1, 8, {1, 2}}}});
+    refused({{.part = two, .current = {{2, 2}}}});
+    refused({{.part = two, .current = {{0, 9}}}});
+    refused({{.part = two, .current = {{0, 0}}}});
+    refused({{.part = two, .current = {{1, 1}, {0, 1}}}});
+    refused({{.part = two, .current = {{0, 5}}}, {.part = two, .current = {{0, 4}}}});
+    refused({{.part = two, .move_cost = -1}});
+    refused({{.part = two, .move_cost = std::numeric_limits<double>::quiet_NaN()}});
+    refused({{.part = two, .move_cost = std::numeric_limits<double>::infinity()}});
+    refused({{.part = two, .current = {{0, 4}}, .pinned = true}});
     // A pinned job that runs nowhere yet is like any other.
-    CHECK(placer.place(cluster, std::vector<PlacementRequest>{{.allotment = two, .pinned = true}})
-              .unplaced.empty());
+    CHECK(
+        placer.place(cluster, std::vector<PlacementRequest>{{.part = two, .pinned = true}}).unplaced.empty());
 }
 
 // A placer of one's own.

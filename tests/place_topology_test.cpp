@@ -37,18 +37,18 @@ struct Site {
 
 void churn(Random& random, std::vector<PlacementRequest>& requests, int percent, int most_nodes) {
     for (PlacementRequest& request : requests) {
-        if (!request.allotment.empty() && !request.current.empty() && !random.chance(percent)) continue;
-        request.allotment = {};
+        if (!request.part.empty() && !request.current.empty() && !random.chance(percent)) continue;
+        request.part = {};
         if (random.chance(20)) continue;
         const int nodes = 1 + random.below(most_nodes);
-        request.allotment = {0, 8, {nodes, nodes * 8 - (nodes > 1 && random.chance(20) ? 3 : 0)}};
-        if (random.chance(30)) request.allotment.shape = {1, 1 + random.below(4)};
+        request.part = {0, 8, {nodes, nodes * 8 - (nodes > 1 && random.chance(20) ? 3 : 0)}};
+        if (random.chance(30)) request.part.shape = {1, 1 + random.below(4)};
         request.move_cost = random.below(50);
     }
 }
 
 bool may_roam(const PlacementRequest& request, const PlacementResult& result, std::size_t job) {
-    const Allotment& a = request.allotment;
+    const PoolShare& a = request.part;
     return !result.placements[job].empty() && result.placements[job] != request.current &&
            a.occupied_gpus() == a.shape.nodes * a.gpus_per_node &&
            std::find(result.moved.begin(), result.moved.end(), job) == result.moved.end();
@@ -102,7 +102,7 @@ void check_same_but_nodes(const std::vector<PlacementRequest>& requests, const P
             REQUIRE(result.placements[j] == inner.placements[j]);
             continue;
         }
-        REQUIRE(allotment_of(result.placements[j], cluster) == requests[j].allotment);
+        REQUIRE(pool_share_of(result.placements[j], cluster) == requests[j].part);
         for (std::size_t i = 1; i < result.placements[j].size(); ++i)
             REQUIRE(result.placements[j][i - 1].node < result.placements[j][i].node);
     }
@@ -183,7 +183,7 @@ TEST_CASE("a gang goes into one rack if one has room, and into the fullest that 
     const Topology topology{
         {{"rack", 1, {0, 1, 2, 0, 1, 2, 0, 1, 0}}, {"zone", 10, {0, 0, 1, 0, 0, 1, 0, 0, 0}}}};
     TopologyPlacer<> placer(topology);
-    const auto gang = [](int nodes) { return PlacementRequest{.allotment = {0, 8, {nodes, nodes * 8}}}; };
+    const auto gang = [](int nodes) { return PlacementRequest{.part = {0, 8, {nodes, nodes * 8}}}; };
     PlacementResult result = placer.place(cluster, std::vector<PlacementRequest>{gang(2), gang(3)});
     CHECK(result.placements[0] == Placement{{2, 8}, {5, 8}});
     CHECK(result.placements[1] == Placement{{1, 8}, {4, 8}, {7, 8}});
@@ -208,7 +208,7 @@ TEST_CASE("a gang goes into one rack if one has room, and into the fullest that 
 TEST_CASE("without levels it is the inner placer; a topology that makes no sense is refused") {
     Cluster cluster{{"a100"}, {}};
     for (int n = 0; n < 3; ++n) cluster.nodes.push_back({"node" + std::to_string(n), 0, 8});
-    const std::vector<PlacementRequest> requests{{.allotment = {0, 8, {2, 16}}}};
+    const std::vector<PlacementRequest> requests{{.part = {0, 8, {2, 16}}}};
     TopologyPlacer<> placer;
     CHECK(placer.place(cluster, requests).placements ==
           LeastMovesPlacer{}.place(cluster, requests).placements);

@@ -93,7 +93,7 @@ double seconds_needed(const GoodputPolicy& policy, const Job& job, const std::ve
     // The longer jobs run, the longer they go on.
     const double usual = policy.usual_seconds;
     const double so_far = job.done_examples ? *job.done_examples / best.goodput
-                                            : job.attained_gpu_seconds / best.allotment.shape.gpus;
+                                            : job.attained_gpu_seconds / best.configuration.gpus();
     return so_far <= usual ? usual : usual * std::exp2(std::ceil(std::log2(so_far / usual)));
 }
 
@@ -107,7 +107,8 @@ std::vector<double> values_alone(const GoodputPolicy& policy, double now, const 
         return cost / (cost + 1 / (at_speed / left + 1 / policy.horizon_seconds));
     };
     const auto is_held = [&](const Option& option) {
-        return !job.placement.empty() && option.allotment == Allotment{1, 8, {1, job.placement.front().gpus}};
+        return !job.placement.empty() &&
+               option.configuration == Configuration{1, 8, {1, job.placement.front().gpus}};
     };
     const double age = now - job.submitted_seconds;
     const double life_kept =
@@ -284,7 +285,7 @@ TEST_CASE("a restart more makes every change worth less, and what the job holds 
         ++job.restarts;
         const std::vector<double> later = values_of(policy, cluster, now, {job}, {options}).front();
         for (std::size_t k = 0; k < options.size(); ++k) {
-            if (options[k].allotment == Allotment{1, 8, {1, 2}})
+            if (options[k].configuration == Configuration{1, 8, {1, 2}})
                 CHECK(later[k] == values[k]);
             else
                 CHECK(later[k] <= values[k]);
@@ -446,10 +447,10 @@ TEST_CASE("options are valued by the noise to come, and run with the batch for t
         return scheduler.plan(snapshot).decisions.front();
     };
     const Decision hopeful = decision_with({}), doubtful = decision_with({.initial_noise = 0});
-    REQUIRE(doubtful.option.allotment.shape.gpus > 0);
-    CHECK(hopeful.option.allotment.shape.gpus > doubtful.option.allotment.shape.gpus);
+    REQUIRE(doubtful.option.configuration.gpus() > 0);
+    CHECK(hopeful.option.configuration.gpus() > doubtful.option.configuration.gpus());
     // On the same GPUs both would do the same.
-    snapshot.jobs[0].min_gpus = snapshot.jobs[0].max_gpus = hopeful.option.allotment.shape.gpus;
+    snapshot.jobs[0].min_gpus = snapshot.jobs[0].max_gpus = hopeful.option.configuration.gpus();
     CHECK(decision_with({.initial_noise = 0}).option.plan == hopeful.option.plan);
     CHECK(decision_with({.initial_noise = 0}).option.goodput == hopeful.option.goodput);
     // Once it is measured, only that counts.

@@ -74,7 +74,7 @@ struct SmallCluster {
             problem.add_job(false);
             for (std::size_t k = 0; k < of_job.size(); ++k)
                 problem.add_option(values[problem.jobs() - 1][k],
-                                   {Use{0, static_cast<double>(of_job[k].allotment.shape.gpus)}});
+                                   {Use{0, static_cast<double>(of_job[k].configuration.gpus())}});
         }
         return Allotter<>{}(problem, {.gap = 0}).choice;
     }
@@ -94,10 +94,10 @@ struct SmallCluster {
         extend(0, gpus);
     }
     [[nodiscard]] int gpus_of(std::size_t j, std::size_t k) const {
-        return options[j][k].allotment.shape.gpus;
+        return options[j][k].configuration.gpus();
     }
     [[nodiscard]] bool holds(std::size_t j, std::size_t k) const {
-        return options[j][k].allotment == allotment_of(jobs[j].placement, cluster);
+        return options[j][k].configuration == configuration_of(jobs[j].placement, cluster);
     }
 };
 

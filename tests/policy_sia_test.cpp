@@ -83,7 +83,7 @@ TEST_CASE("values follow the published formulas, for either sign of the fairness
                 CHECK(values[k] == 0);
                 continue;
             }
-            const bool held = holds && options[k].allotment == Allotment{1, 8, {1, 2}};
+            const bool held = holds && options[k].configuration == Configuration{1, 8, {1, 2}};
             const double speedup = options[k].goodput / least * (holds && !held ? factor : 1);
             double weight = std::min(std::pow(speedup, policy.fairness_power), 3000.0);
             const double expected = policy.fairness_power < 0 ? policy.unserved_penalty - weight

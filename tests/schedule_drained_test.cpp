@@ -88,10 +88,10 @@ TEST_CASE("staying on drained nodes takes nothing from the others") {
                 all_drained &= instance.snapshot.cluster.nodes[share.node].drained;
                 any_drained |= instance.snapshot.cluster.nodes[share.node].drained;
             }
-            const Allotment held = allotment_of(job.placement, instance.snapshot.cluster);
+            const Configuration held = configuration_of(job.placement, instance.snapshot.cluster);
             const std::span<const Option> options = scheduler.options_of(j);
             for (std::size_t k = 0; k < options.size(); ++k)
-                if (all_drained && options[k].allotment == held &&
+                if (all_drained && options[k].configuration == held &&
                     scheduler.problem().uses(j, k).front().units == 0)
                     stays += scheduler.problem().value(j, k);
             in_part |= any_drained && !all_drained && job.keeps_what_it_holds();
@@ -115,8 +115,8 @@ TEST_CASE("an unchanged round moves nothing") {
         const Plan again = scheduler.plan(instance.snapshot);
         bool same = true;  // a node may have been left, and others may have waited for room
         for (std::size_t j = 0; j < instance.snapshot.jobs.size(); ++j)
-            same &= again.decisions[j].option.allotment ==
-                    allotment_of(instance.snapshot.jobs[j].placement, instance.snapshot.cluster);
+            same &= again.decisions[j].option.configuration ==
+                    configuration_of(instance.snapshot.jobs[j].placement, instance.snapshot.cluster);
         if (!same) continue;
         ++unchanged;
         CHECK(again.move_cost_seconds == 0);

@@ -33,10 +33,11 @@ public:
         for (std::size_t k = 0; k < scheduler.problem().options_of(job); ++k)
             values_.push_back(scheduler.problem().value(job, k));
     }
-    [[nodiscard]] std::size_t option(const Allotment& allotment) const {
+    [[nodiscard]] std::size_t option(const Configuration& configuration) const {
         const auto options = scheduler_.options_of(job_);
-        const auto found = std::find_if(options.begin(), options.end(),
-                                        [&](const Option& option) { return option.allotment == allotment; });
+        const auto found = std::find_if(options.begin(), options.end(), [&](const Option& option) {
+            return option.configuration == configuration;
+        });
         REQUIRE(found != options.end());
         return static_cast<std::size_t>(found - options.begin());
     }
@@ -84,7 +85,7 @@ template <class S>
 void act_on(const S& scheduler, const Snapshot& snapshot, std::size_t j, const Alternative& said, bool of_all,
             const AllotmentProblem& problem, Counts& counts) {
     const Wishes<S> now(scheduler, snapshot, j);
-    const std::size_t k = now.option(said.allotment);
+    const std::size_t k = now.option(said.configuration);
     const Use use = now.use(k);
     const double present = scheduler.allotted().prices[use.resource], tiny = 1e-9 * (1 + said.price);
     CHECK(said.value == problem.value(j, k));
@@ -140,7 +141,7 @@ void check_explanations(S& scheduler, const Snapshot& snapshot, Counts& counts) 
         ++counts.reasons[said.reason];
         CHECK(said.job == job.name);
         CHECK(said.outcome == decision.verdict.outcome);
-        CHECK(said.got == decision.option.allotment);
+        CHECK(said.got == decision.option.configuration);
         CHECK(text.find("nan") == std::string::npos);
         CHECK(text.find('\n') == std::string::npos);
         CHECK(text.starts_with(decision.verdict.outcome == Outcome::waits ? "waits: "
@@ -224,15 +225,16 @@ void check_explanations(S& scheduler, const Snapshot& snapshot, Counts& counts) 
         if (limit.by_policy()) {
             freed.models.resize(freed.jobs.size());
             freed.models[j].types.resize(snapshot.cluster.gpu_types.size());
-            freed.models[j].types[answer[j].got.gpu_type].most_replicas = limit.gpus;
+            freed.models[j].types[answer[j].got.first().gpu_type].most_replicas = limit.gpus;
         }
         for (const bool lifted : {false, true}) {
             scheduler.plan(lifted ? freed : snapshot);
             const auto options = scheduler.options_of(j);
             CHECK(lifted == std::any_of(options.begin(), options.end(), [&](const Option& option) {
-                      return option.allotment.gpu_type == answer[j].got.gpu_type &&
-                             option.allotment.gpus_per_node == answer[j].got.gpus_per_node &&
-                             option.allotment.shape.gpus == limit.gpus;
+                      return option.configuration.first().gpu_type == answer[j].got.first().gpu_type &&
+                             option.configuration.first().gpus_per_node ==
+                                 answer[j].got.first().gpus_per_node &&
+                             option.configuration.gpus() == limit.gpus;
                   }));
         }
     }

@@ -84,7 +84,8 @@ bool same(const Plan& a, const Plan& b) {
     return a.objective == b.objective && a.bound == b.bound &&
            std::equal(a.decisions.begin(), a.decisions.end(), b.decisions.begin(), b.decisions.end(),
                       [](const Decision& x, const Decision& y) {
-                          return x.option.allotment == y.option.allotment && x.placement == y.placement;
+                          return x.option.configuration == y.option.configuration &&
+                                 x.placement == y.placement;
                       });
 }
 
@@ -92,8 +93,8 @@ bool same(const Plan& a, const Plan& b) {
 Wrong some_options(std::size_t one_in) {
     return [one_in](const Job& job, const Option& option) -> std::optional<Flaw> {
         const std::size_t mixed = std::hash<std::string>()(job.name) * 31 +
-                                  static_cast<std::size_t>(option.allotment.shape.gpus) * 17 +
-                                  option.allotment.gpu_type * 7;
+                                  static_cast<std::size_t>(option.configuration.gpus()) * 17 +
+                                  option.configuration.first().gpu_type * 7;
         if (mixed % one_in != 0) return std::nullopt;
         return static_cast<Flaw>(mixed / one_in % 4);
     };
@@ -116,7 +117,7 @@ TEST_CASE(
         std::vector<std::size_t> with_fault(snapshot.jobs.size());
         for (const PlanFault& fault : plan.faults) {
             REQUIRE(fault.job);
-            CHECK(!fault.allotment.empty());
+            CHECK(!fault.configuration.empty());
             CHECK(!fault.what.empty());
             CHECK(fault.report(snapshot).find("'" + snapshot.jobs[*fault.job].name + "', ") !=
                   std::string::npos);
@@ -127,7 +128,8 @@ TEST_CASE(
             const Decision& decision = plan.decisions[j];
             if (scheduler.left_alone(j)) {
                 ++alone;
-                const bool could_keep = !allotment_of(snapshot.jobs[j].placement, snapshot.cluster).empty();
+                const bool could_keep =
+                    !configuration_of(snapshot.jobs[j].placement, snapshot.cluster).empty();
                 CHECK(decision.placement == (could_keep ? snapshot.jobs[j].placement : Placement{}));
             } else if (!decision.placement.empty() && !snapshot.jobs[j].keeps_what_it_holds()) {
                 CHECK(!wrong(snapshot.jobs[j], decision.option));
@@ -168,7 +170,7 @@ TEST_CASE(
         CHECK(explained[unlucky].report(snapshot.cluster).find("the policy failed for it") !=
               std::string::npos);
         const Job& job = snapshot.jobs[unlucky];
-        if (allotment_of(job.placement, snapshot.cluster).empty()) {
+        if (configuration_of(job.placement, snapshot.cluster).empty()) {
             CHECK(plan.decisions[unlucky].placement.empty());
             CHECK(plan.decisions[unlucky].verdict.outcome == Outcome::waits);
             CHECK(plan.decisions[unlucky].verdict.reason == "the policy failed for it");
@@ -210,7 +212,7 @@ TEST_CASE("a policy that fails for the whole round stops no job and starts none"
             const Placement& held = snapshot.jobs[j].placement;
             const bool offered = !scheduler.options_of(j).empty();
             CHECK(scheduler.left_alone(j) == offered);
-            const bool could_keep = offered && !allotment_of(held, snapshot.cluster).empty();
+            const bool could_keep = offered && !configuration_of(held, snapshot.cluster).empty();
             CHECK(plan.decisions[j].placement == (could_keep ? held : Placement{}));
             running += could_keep ? 1 : 0;
         }
@@ -277,7 +279,7 @@ TEST_CASE("limits, forecasts and predictors that fail are named, and cost their 
             const Job& job = snapshot.jobs[j];
             if (job.name.back() % 4 != 0) continue;
             CHECK(scheduler.left_alone(j));
-            const bool could_keep = !allotment_of(job.placement, snapshot.cluster).empty();
+            const bool could_keep = !configuration_of(job.placement, snapshot.cluster).empty();
             CHECK(plan.decisions[j].placement == (could_keep ? job.placement : Placement{}));
         }
         for (const PlanFault& fault : plan.faults) {

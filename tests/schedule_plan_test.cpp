@@ -48,8 +48,8 @@ TEST_CASE(
         const Plan again = scheduler.plan(instance.snapshot);
         CHECK(again.move_cost_seconds == 0);
         for (std::size_t j = 0; j < instance.snapshot.jobs.size(); ++j)
-            if (again.decisions[j].option.allotment ==
-                allotment_of(instance.snapshot.jobs[j].placement, instance.snapshot.cluster))
+            if (again.decisions[j].option.configuration ==
+                configuration_of(instance.snapshot.jobs[j].placement, instance.snapshot.cluster))
                 CHECK(again.decisions[j].placement == instance.snapshot.jobs[j].placement);
     }
 }
@@ -87,7 +87,7 @@ TEST_CASE(
             job, pools, [](std::size_t) { return 1000; }, options);
         std::map<int, std::vector<int>> sizes;
         for (const Option& option : options)
-            sizes[option.allotment.gpus_per_node].push_back(option.allotment.shape.gpus);
+            sizes[option.configuration.first().gpus_per_node].push_back(option.configuration.gpus());
         return sizes;
     };
     CHECK(shapes()[8] == std::vector<int>{1, 2, 4, 8, 16, 24});
@@ -120,14 +120,14 @@ TEST_CASE("a fixed number of GPUs is offered as it is, whatever else about the j
             std::vector<Option> options;
             append_options(
                 job, pools, [](std::size_t) { return 1000; }, options);
-            std::vector<Allotment> allotments;
+            std::vector<Configuration> allotments;
             for (const Option& option : options) {
-                allotments.push_back(option.allotment);
-                CHECK(option.allotment.shape.gpus == job.max_gpus);
+                allotments.push_back(option.configuration);
+                CHECK(option.configuration.gpus() == job.max_gpus);
             }
             return allotments;
         };
-        const std::vector<Allotment> rigid = offered(Adaptivity::none);
+        const std::vector<Configuration> rigid = offered(Adaptivity::none);
         CHECK(offered(Adaptivity::gpus) == rigid);
         CHECK(offered(Adaptivity::batch) == rigid);
     }
@@ -251,7 +251,7 @@ TEST_CASE("a scheduler with a topology gives the same allotment on closer nodes"
         CHECK(closer.move_cost_seconds == expected.move_cost_seconds);
         double before = 0, after = 0;
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
-            CHECK(closer.decisions[j].option.allotment == expected.decisions[j].option.allotment);
+            CHECK(closer.decisions[j].option.configuration == expected.decisions[j].option.configuration);
             before += spread_cost(topology, expected.decisions[j].placement);
             after += spread_cost(topology, closer.decisions[j].placement);
         }

@@ -86,8 +86,8 @@ void check_same(const A& shared, const B& each, std::size_t jobs) {
         const auto ours = shared.options_of(j), theirs = each.options_of(j);
         REQUIRE(ours.size() == theirs.size());
         for (std::size_t k = 0; k < ours.size(); ++k) {
-            const bool same = ours[k].allotment == theirs[k].allotment && ours[k].plan == theirs[k].plan &&
-                              ours[k].knowledge == theirs[k].knowledge &&
+            const bool same = ours[k].configuration == theirs[k].configuration &&
+                              ours[k].plan == theirs[k].plan && ours[k].knowledge == theirs[k].knowledge &&
                               bits(ours[k].goodput) == bits(theirs[k].goodput) &&
                               bits(shared.values_of(j)[k]) == bits(each.values_of(j)[k]);
             REQUIRE(same);

@@ -32,7 +32,7 @@ struct Groups {
     double value(const Round&, const Job& job, const Option& option) const {
         const auto number = static_cast<double>(std::stoi(job.name.substr(job.name.find('-') + 1)));
         const double group = 1 + std::fmod(number, 3);
-        return group * std::sqrt(option.allotment.shape.gpus) * (1 + seed * std::fmod(number * 0.618, 1));
+        return group * std::sqrt(option.configuration.gpus()) * (1 + seed * std::fmod(number * 0.618, 1));
     }
 };
 

@@ -34,7 +34,7 @@ bool equal(const ReplayResult& a, const ReplayResult& b) {
                x.failures == y.failures && x.done == y.done;
     };
     const auto same_segments = [](const Segment& x, const Segment& y) {
-        return x.job == y.job && x.allotment == y.allotment && x.begin_seconds == y.begin_seconds &&
+        return x.job == y.job && x.configuration == y.configuration && x.begin_seconds == y.begin_seconds &&
                x.end_seconds == y.end_seconds;
     };
     return std::equal(a.jobs.begin(), a.jobs.end(), b.jobs.begin(), b.jobs.end(), same_jobs) &&
@@ -148,7 +148,7 @@ void check_with_events(const World& world, P policy, const std::vector<Event>& e
         int held = 0, there_are = 0;
         for (const Segment& other : result.segments)
             if (other.begin_seconds <= at.begin_seconds && at.begin_seconds < other.end_seconds)
-                held += other.allotment.shape.gpus;
+                held += other.configuration.gpus();
         for (const Capacity& capacity : result.capacity)
             if (capacity.seconds <= at.begin_seconds) there_are = capacity.gpus;
         REQUIRE(held <= there_are);

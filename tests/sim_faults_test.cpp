@@ -40,8 +40,8 @@ struct UnreliableSia : Sia {
 void check_segments(const ReplayResult& result, int gpus) {
     std::vector<std::pair<double, int>> changes;
     for (const Segment& segment : result.segments) {
-        changes.emplace_back(segment.end_seconds, -segment.allotment.shape.gpus);
-        changes.emplace_back(segment.begin_seconds, segment.allotment.shape.gpus);
+        changes.emplace_back(segment.end_seconds, -segment.configuration.gpus());
+        changes.emplace_back(segment.begin_seconds, segment.configuration.gpus());
     }
     std::sort(changes.begin(), changes.end());
     int held = 0;
@@ -105,7 +105,7 @@ TEST_CASE("years without jobs pass at once, and change nothing but the time") {
     REQUIRE(then.segments.size() == now.segments.size());
     for (std::size_t s = 0; s < now.segments.size(); ++s) {
         CHECK(then.segments[s].job == now.segments[s].job);
-        CHECK(then.segments[s].allotment == now.segments[s].allotment);
+        CHECK(then.segments[s].configuration == now.segments[s].configuration);
         CHECK(then.segments[s].begin_seconds - later == doctest::Approx(now.segments[s].begin_seconds));
     }
     for (std::size_t j = 0; j < now.jobs.size(); ++j)

@@ -119,7 +119,7 @@ TEST_CASE("completion times, queueing, utilisation and counts of a hand-made out
     result.jobs[1].migrations = 3;
     result.jobs[2].failures = 1;
     result.jobs[2].gpu_seconds = 7200;
-    const Allotment two{0, 4, {1, 2}}, four{0, 4, {1, 4}};
+    const Configuration two{0, 4, {1, 2}}, four{0, 4, {1, 4}};
     result.segments = {{0, two, 700, 3700}, {1, two, 1300, 7300}, {2, four, 9100, 18100}};
     result.capacity = {{0, 4}, {9100, 8}, {20000, 1000}};
     const ReplayMetrics metrics = metrics_of(result);

@@ -95,8 +95,8 @@ TEST_CASE("before the first training every GPU counts 1, whatever the type") {
         if (random.chance(0.5)) known.job.gradient.reset();
         for (const Option& option : predicted(known)) {
             CHECK(option.knowledge == Knowledge::unknown);
-            if (option.goodput > 0) CHECK(option.goodput == option.allotment.shape.gpus);
-            if (option.allotment.shape.gpus == 1) CHECK(option.goodput == 1);
+            if (option.goodput > 0) CHECK(option.goodput == option.configuration.gpus());
+            if (option.configuration.gpus() == 1) CHECK(option.goodput == 1);
         }
     }
 }
@@ -110,10 +110,10 @@ TEST_CASE("a type trained on answers by its own model, any other by the first tr
         const std::size_t first = known.first_trained();
         if (first == 3) continue;
         for (const Option& option : predicted(known)) {
-            const std::size_t type = option.allotment.gpu_type;
+            const std::size_t type = option.configuration.first().gpu_type;
             const bool own = known.trained_on(type);
             const std::size_t by = own ? type : first;
-            const int gpus = option.allotment.shape.gpus, size = Known::sizes[by];
+            const int gpus = option.configuration.gpus(), size = Known::sizes[by];
             const BestPlan best =
                 grid.best_plan(std::get<PolluxThroughput>(known.model.types[by].throughput),
                                {static_cast<double>(known.job.initial_batch), *known.job.gradient},
@@ -159,7 +159,7 @@ TEST_CASE("pipelines, fixed batches and jobs without a gradient get the general 
         switch (random.integer(0, 2)) {
             case 0:
                 for (TypeLimits& limits : known.job.types) limits.gpus_per_replica = 2;
-                std::erase_if(known.options, [](const Option& o) { return o.allotment.shape.gpus == 1; });
+                std::erase_if(known.options, [](const Option& o) { return o.configuration.gpus() == 1; });
                 break;
             case 1:
                 known.job.adaptivity = random.chance(0.5) ? Adaptivity::gpus : Adaptivity::none;
@@ -243,11 +243,12 @@ TEST_CASE("whatever it is given, a running job keeps within what its GPUs hold, 
                 REQUIRE(job.plan() == BatchPlan{});
                 continue;
             }
-            const ApplicationOnType& on_type = application.types[job.held().gpu_type];
+            const ApplicationOnType& on_type = application.types[job.held().first().gpu_type];
             REQUIRE(job.plan().atomic_batch >= on_type.min_atomic_batch);
-            REQUIRE(job.plan().atomic_batch <= on_type.largest_batch(job.held().shape));
-            REQUIRE(job.plan().total(job.held().shape.gpus) <= application.curve.max_batch());
-            if (job.done() > before) REQUIRE(job.model().types[job.held().gpu_type].most_replicas > 0);
+            REQUIRE(job.plan().atomic_batch <= on_type.largest_batch(job.held().first().shape));
+            REQUIRE(job.plan().total(job.held().gpus()) <= application.curve.max_batch());
+            if (job.done() > before)
+                REQUIRE(job.model().types[job.held().first().gpu_type].most_replicas > 0);
         }
         CHECK(job.complete());
     }
@@ -316,8 +317,8 @@ TEST_SUITE("data") {
     /// Sia with the first of equal options preferred; notes what it thought of the first job's.
     struct FirstOfEqual {
         Sia sia{};
-        std::map<Allotment, double>* weights = nullptr;
-        std::map<Allotment, double>* goodputs = nullptr;
+        std::map<Configuration, double>* weights = nullptr;
+        std::map<Configuration, double>* goodputs = nullptr;
 
         void value_round(const Round& round, std::span<const Row> rows) const {
             value_rows(sia, round, rows);
@@ -325,8 +326,8 @@ TEST_SUITE("data") {
             goodputs->clear();
             for (std::size_t k = 0; k < rows.front().options.size(); ++k) {
                 const Option& option = rows.front().options[k];
-                (*weights)[option.allotment] = sia.unserved_penalty - rows.front().values[k];
-                (*goodputs)[option.allotment] = option.goodput;
+                (*weights)[option.configuration] = sia.unserved_penalty - rows.front().values[k];
+                (*goodputs)[option.configuration] = option.goodput;
             }
             for (const Row& row : rows)
                 for (std::size_t k = 0; k < row.values.size(); ++k)
@@ -387,7 +388,7 @@ TEST_SUITE("data") {
             for (int node = 0; node < nodes; ++node)
                 cluster.nodes.push_back({gpu_types[type] + std::to_string(node), type, gpus});
 
-        std::map<Allotment, double> weights, goodputs;
+        std::map<Configuration, double> weights, goodputs;
         PublishedModels models;
         RunningJob<PublishedModels> job(submissions[0], applications[0], models, false, 64);
         std::size_t row = 0;
@@ -414,9 +415,9 @@ TEST_SUITE("data") {
                 CHECK(snapshot.jobs[0].restarts == at.restarts);
 
                 const Decision& decision = make_plan().decisions[0];
-                const Allotment chosen = decision.option.allotment;
-                CHECK(chosen.gpu_type == at.type);
-                CHECK(chosen.shape == Shape{1, at.gpus});
+                const Configuration chosen = decision.option.configuration;
+                CHECK(chosen.first().gpu_type == at.type);
+                CHECK(chosen.first().shape == Shape{1, at.gpus});
                 CHECK(weights.at(chosen) == doctest::Approx(at.weight).epsilon(1e-9));
                 job.hold(chosen, decision.placement, false);
                 if (at.time != 480) return;
@@ -440,11 +441,11 @@ TEST_SUITE("data") {
                                      {1, 2, 9.21034, 0.39},
                                      {2, 1, 2.26694, 0.78},
                                      {2, 2, 3.02631, 0.68}}) {
-                    const Allotment allotment{of.type, of.type == 0 ? 4 : 8, {1, of.gpus}};
+                    const Configuration configuration{of.type, of.type == 0 ? 4 : 8, {1, of.gpus}};
                     CAPTURE(of.type);
                     CAPTURE(of.gpus);
-                    CHECK(goodputs.at(allotment) / unit == doctest::Approx(of.goodput).epsilon(1e-3));
-                    CHECK(weights.at(allotment) == doctest::Approx(of.weight).epsilon(1e-9));
+                    CHECK(goodputs.at(configuration) / unit == doctest::Approx(of.goodput).epsilon(1e-3));
+                    CHECK(weights.at(configuration) == doctest::Approx(of.weight).epsilon(1e-9));
                 }
             });
         CHECK(row == rows.size());

@@ -45,7 +45,7 @@ ReplayResult checked_replay(const World& world, P policy, const ReplayOptions& o
     std::vector<double> held(world.submissions.size());
     for (const Segment& segment : result.segments) {
         REQUIRE(segment.end_seconds > segment.begin_seconds);
-        held[segment.job] += segment.allotment.shape.gpus * (segment.end_seconds - segment.begin_seconds);
+        held[segment.job] += segment.configuration.gpus() * (segment.end_seconds - segment.begin_seconds);
     }
     for (std::size_t j = 0; j < result.jobs.size(); ++j) {
         const JobOutcome& job = result.jobs[j];
@@ -60,10 +60,10 @@ ReplayResult checked_replay(const World& world, P policy, const ReplayOptions& o
     for (const Segment& at : result.segments) {
         int gpus = 0;
         for (const Segment& other : result.segments)
-            if (other.allotment.gpu_type == at.allotment.gpu_type &&
+            if (other.configuration.first().gpu_type == at.configuration.first().gpu_type &&
                 other.begin_seconds <= at.begin_seconds && at.begin_seconds < other.end_seconds)
-                gpus += other.allotment.shape.gpus;
-        CHECK(gpus <= (at.allotment.gpu_type == 0 ? 12 : 24));
+                gpus += other.configuration.gpus();
+        CHECK(gpus <= (at.configuration.first().gpu_type == 0 ? 12 : 24));
     }
     return result;
 }
@@ -148,7 +148,7 @@ TEST_CASE("GPUs are given back by the end of a round, even if the last whole sec
         double held = 0;
         for (const Segment& segment : result.segments) {
             CHECK(segment.end_seconds <= result.end_seconds);
-            held += segment.allotment.shape.gpus * (segment.end_seconds - segment.begin_seconds);
+            held += segment.configuration.gpus() * (segment.end_seconds - segment.begin_seconds);
         }
         CHECK(held <= result.jobs[0].gpu_seconds + 1e-6);
     }

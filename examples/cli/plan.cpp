@@ -128,7 +128,7 @@ Json answer_for(const goodput::Job& job, const goodput::Decision& decision, cons
         answer["why"] = decision.verdict.reason;
         return answer;
     }
-    answer["gpu_type"] = cluster.gpu_types[decision.option.allotment.gpu_type];
+    answer["gpu_type"] = cluster.gpu_types[decision.option.configuration.first().gpu_type];
     Json nodes = Json::array();
     for (const goodput::NodeShare& share : decision.placement)
         nodes.push_back(Json::array({cluster.nodes[share.node].name, share.gpus}));
@@ -194,15 +194,15 @@ int serve_rounds(P policy, bool refined, bool explain, std::istream& in, std::os
             memory.give_models(round.snapshot);
             scheduler.placer().set_topology(std::move(round.topology));
             stopwatch.lap();
-            const goodput::Plan& plan = scheduler.plan(round.snapshot, [&](goodput::Step step) {
+            const goodput::Plan& plan = scheduler.plan(round.snapshot, [&](goodput::PlanStep step) {
                 switch (step) {
-                    case goodput::Step::value:
+                    case goodput::PlanStep::value:
                         milliseconds.value = stopwatch.lap();
                         break;
-                    case goodput::Step::allot:
+                    case goodput::PlanStep::allot:
                         milliseconds.allot = stopwatch.lap();
                         break;
-                    case goodput::Step::place:
+                    case goodput::PlanStep::place:
                         milliseconds.place = stopwatch.lap();
                         break;
                 }

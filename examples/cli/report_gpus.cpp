@@ -129,9 +129,10 @@ BlocksByJob packed(std::span<const goodput::Segment> segments, std::size_t gpu_t
     for (const goodput::Capacity& step : capacity)
         changes.push_back({step.seconds, Kind::capacity, 0, std::min(step.gpus, gpus)});
     for (const goodput::Segment& segment : segments) {
-        if (segment.allotment.gpu_type != gpu_type || !(segment.begin_seconds < segment.end_seconds))
+        if (segment.configuration.first().gpu_type != gpu_type ||
+            !(segment.begin_seconds < segment.end_seconds))
             continue;
-        changes.push_back({segment.begin_seconds, Kind::begin, segment.job, segment.allotment.shape.gpus});
+        changes.push_back({segment.begin_seconds, Kind::begin, segment.job, segment.configuration.gpus()});
         changes.push_back({segment.end_seconds, Kind::end, segment.job, 0});
     }
     std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {

@@ -71,7 +71,7 @@ private:
                               const goodput::Decision& decision) const {
         return decision.starts &&
                (moves_restart_ ||
-                decision.option.allotment != goodput::allotment_of(job.placement, snapshot.cluster));
+                decision.option.configuration != goodput::configuration_of(job.placement, snapshot.cluster));
     }
 
     void note_capacity(const goodput::Snapshot& snapshot) {

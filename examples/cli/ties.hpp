@@ -43,11 +43,11 @@ struct WithTiesBroken {
                 of_job = detail::mixed(of_job ^ static_cast<unsigned char>(letter));
             for (std::size_t k = 0; k < row.options.size(); ++k) {
                 if (!(row.values[k] > 0)) continue;
-                const goodput::Allotment& allotment = row.options[k].allotment;
-                std::uint64_t draw = detail::mixed(of_job ^ allotment.gpu_type);
-                draw = detail::mixed(draw ^ static_cast<std::uint64_t>(allotment.gpus_per_node));
-                draw = detail::mixed(draw ^ static_cast<std::uint64_t>(allotment.shape.nodes));
-                draw = detail::mixed(draw ^ static_cast<std::uint64_t>(allotment.shape.gpus));
+                const goodput::Configuration& configuration = row.options[k].configuration;
+                std::uint64_t draw = detail::mixed(of_job ^ configuration.first().gpu_type);
+                draw = detail::mixed(draw ^ static_cast<std::uint64_t>(configuration.first().gpus_per_node));
+                draw = detail::mixed(draw ^ static_cast<std::uint64_t>(configuration.first().shape.nodes));
+                draw = detail::mixed(draw ^ static_cast<std::uint64_t>(configuration.gpus()));
                 const double unit = static_cast<double>(draw >> 11) * 0x1.0p-53;
                 row.values[k] *= 1 + 1e-6 * (2 * unit - 1);
             }

@@ -93,7 +93,7 @@ void Planner::add_elastic(const State& state, const Job& job, goodput::Job reque
         request.placement = place(job.asks.nodes, by_node(job.asks));
         request.restarting = true;
     }
-    if (allotment_of(request.placement, snapshot_.cluster).empty()) request.placement.clear();
+    if (configuration_of(request.placement, snapshot_.cluster).empty()) request.placement.clear();
     occupy(request.placement);
     learn(job, request);
     request.gradient = training_[job.id].gradient;

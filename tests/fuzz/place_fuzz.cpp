@@ -55,7 +55,7 @@ public:
                 drop_node(record, site);
                 break;
             case 7:
-                if (site.wishes.size() < most_wishes) site.wishes.push_back(allotment(record, site));
+                if (site.wishes.size() < most_wishes) site.wishes.push_back(part(record, site));
                 break;
             case 8:
                 site.wishes.clear();
@@ -70,7 +70,7 @@ public:
                 break;
             case 11:
                 if (!site.requests.empty())
-                    site.requests[record.index(site.requests.size())].allotment = allotment(record, site);
+                    site.requests[record.index(site.requests.size())].part = part(record, site);
                 break;
             default:
                 add_request(record, site);
@@ -104,7 +104,7 @@ private:
                 level.domain_of.erase(level.domain_of.begin() + static_cast<std::ptrdiff_t>(gone));
     }
 
-    static Allotment allotment(fuzz::Bytes& record, const Site& site) {
+    static PoolShare part(fuzz::Bytes& record, const Site& site) {
         if (site.cluster.nodes.empty()) return {record.index(2), 8, {1, 1 + record.integer(0, 7)}};
         const Node& like = site.cluster.nodes[record.index(site.cluster.nodes.size())];
         const int size = std::clamp(like.gpus, 1, 64);
@@ -121,11 +121,11 @@ private:
     static void add_request(fuzz::Bytes& record, Site& site) {
         if (site.requests.size() == most_jobs) return;
         PlacementRequest request;
-        request.allotment = allotment(record, site);
+        request.part = part(record, site);
         request.move_cost = record.number(0, 100);
         const std::size_t state = record.index(8);
         if (state < 4) hold(record, site, request);
-        if (state == 1) request.allotment = allotment(record, site);
+        if (state == 1) request.part = part(record, site);
         request.pinned = state == 2 || state == 7;
         site.requests.push_back(std::move(request));
     }
@@ -138,7 +138,7 @@ private:
         for (const PlacementRequest& other : site.requests)
             for (const NodeShare& share : other.current)
                 if (!careless && share.node < free.size()) free[share.node] -= share.gpus;
-        const Allotment& a = request.allotment;
+        const PoolShare& a = request.part;
         if (a.shape.nodes < 1 || a.shape.nodes > 8) return;
         int left = a.shape.gpus;
         const std::size_t first = record.index(free.size());
@@ -194,7 +194,7 @@ void check_shapes(const Site& site, const PlacementResult& result) {
             ++jobs[placement[i].node];
             wide[placement[i].node] += placement.size() > 1;
         }
-        check(allotment_of(placement, site.cluster) == request.allotment, "every job has its shape");
+        check(pool_share_of(placement, site.cluster) == request.part, "every job has its shape");
     }
     for (std::size_t h = 0; h < nodes.size(); ++h) {
         check(used[h] <= nodes[h].gpus, "no node has more than its GPUs", used[h], nodes[h].gpus);
@@ -213,7 +213,7 @@ void check_result(const Site& site, const PlacementResult& result) {
     for (std::size_t j = 0; j < site.requests.size(); ++j) {
         const PlacementRequest& request = site.requests[j];
         const Placement& placement = result.placements[j];
-        if (placement.empty() && !request.allotment.empty()) {
+        if (placement.empty() && !request.part.empty()) {
             check(next < result.unplaced.size() && result.unplaced[next].job == j, "who is not placed");
             check(result.unplaced[next].why.outcome != Outcome::runs, "does not run");
             check(!result.unplaced[next].why.reason.empty(), "and is told why");
@@ -340,7 +340,7 @@ void check_defragment(const Site& site, const DefragmentPlan& plan) {
             check(!plan.unmet[unmet++].why.reason.empty(), "and why");
             continue;
         }
-        check(allotment_of(room, site.cluster) == site.wishes[w], "the room that was wished for");
+        check(pool_share_of(room, site.cluster) == site.wishes[w], "the room that was wished for");
         for (const NodeShare& share : room) {
             const int gpus = room.size() > 1 ? nodes[share.node].gpus : share.gpus;
             check(free[share.node] >= gpus, "is free in the end", free[share.node], gpus);

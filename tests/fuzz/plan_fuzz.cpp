@@ -56,8 +56,8 @@ void check_machines(const Snapshot& snapshot, const Plan& plan, std::size_t j, s
 }
 
 void check_batch(const Job& job, const Option& option) {
-    const TypeLimits& limits = job.types[option.allotment.gpu_type];
-    const int replicas = option.allotment.shape.gpus / limits.gpus_per_replica;
+    const TypeLimits& limits = job.types[option.configuration.first().gpu_type];
+    const int replicas = option.configuration.gpus() / limits.gpus_per_replica;
     const BatchPlan& batch = option.plan;
     check(batch.accumulation_steps >= 0, "steps", batch.accumulation_steps);
     check(batch.atomic_batch >= limits.min_atomic_batch && batch.atomic_batch <= limits.max_atomic_batch,
@@ -77,28 +77,30 @@ void check_batch(const Job& job, const Option& option) {
 void check_decision(const Snapshot& snapshot, const Plan& plan, std::size_t j, bool left_alone) {
     const Job& job = snapshot.jobs[j];
     const Decision& decision = plan.decisions[j];
-    const Allotment& allotment = decision.option.allotment;
+    const Configuration& configuration = decision.option.configuration;
     check(std::isfinite(decision.value), "a value is a number", decision.value);
-    const bool keeps =
-        job.keeps_what_it_holds() || (left_alone && !allotment_of(job.placement, snapshot.cluster).empty());
+    const bool keeps = job.keeps_what_it_holds() ||
+                       (left_alone && !configuration_of(job.placement, snapshot.cluster).empty());
     if (keeps) check(decision.placement == job.placement, "who keeps what it holds stays");
     if (decision.placement.empty()) {
-        check(allotment.empty() && !decision.starts, "nothing is nothing");
+        check(configuration.empty() && !decision.starts, "nothing is nothing");
         check(decision.verdict.outcome != Outcome::runs, "who has nothing does not run");
         check(!decision.verdict.reason.empty(), "and is told why");
         return;
     }
     check(decision.verdict.outcome == Outcome::runs && decision.verdict.reason.empty(), "who has GPUs runs");
-    check(allotment_of(decision.placement, snapshot.cluster) == allotment, "a placement of the allotment");
+    check(configuration_of(decision.placement, snapshot.cluster) == configuration,
+          "a placement of the allotment");
     check(decision.starts == (decision.placement != job.placement), "what starts");
     if (keeps) return;
-    const TypeLimits& limits = job.types[allotment.gpu_type];
-    check(allotment.shape.gpus >= job.min_gpus && allotment.shape.gpus <= job.max_gpus,
-          "GPUs within the job's limits", allotment.shape.gpus);
-    check(allotment.shape.gpus % limits.gpus_per_replica == 0, "whole replicas", allotment.shape.gpus);
-    check(allotment.shape.nodes <= limits.max_nodes, "nodes within the job's limit", allotment.shape.nodes);
+    const TypeLimits& limits = job.types[configuration.first().gpu_type];
+    check(configuration.gpus() >= job.min_gpus && configuration.gpus() <= job.max_gpus,
+          "GPUs within the job's limits", configuration.gpus());
+    check(configuration.gpus() % limits.gpus_per_replica == 0, "whole replicas", configuration.gpus());
+    check(configuration.first().shape.nodes <= limits.max_nodes, "nodes within the job's limit",
+          configuration.first().shape.nodes);
     if (job.adaptivity == Adaptivity::none)
-        check(allotment.shape.gpus == job.max_gpus, "the GPUs that it asked for", allotment.shape.gpus);
+        check(configuration.gpus() == job.max_gpus, "the GPUs that it asked for", configuration.gpus());
     check(std::isfinite(decision.option.goodput) && decision.option.goodput > 0, "who runs makes progress",
           decision.option.goodput);
     check_batch(job, decision.option);
@@ -150,7 +152,7 @@ void check_explanations(const AnyScheduler& scheduler, const Snapshot& snapshot,
     for (std::size_t j = 0; j < why.size(); ++j) {
         check(why[j].job == snapshot.jobs[j].name, "it is about this job");
         check(why[j].outcome == plan.decisions[j].verdict.outcome, "it says what the plan says");
-        check(why[j].got == plan.decisions[j].option.allotment, "and what the job got");
+        check(why[j].got == plan.decisions[j].option.configuration, "and what the job got");
         check(!why[j].report(snapshot.cluster).empty(), "in words");
         if (why[j].wanted)
             check(std::isfinite(why[j].wanted->price_needed) && why[j].wanted->gpus_short >= 0,
@@ -161,8 +163,9 @@ void check_explanations(const AnyScheduler& scheduler, const Snapshot& snapshot,
 bool same(const Plan& a, const Plan& b) {
     const auto same_decision = [](const Decision& one, const Decision& other) {
         return one.placement == other.placement && one.value == other.value &&
-               one.option.allotment == other.option.allotment && one.option.plan == other.option.plan &&
-               one.verdict.outcome == other.verdict.outcome && one.verdict.reason == other.verdict.reason;
+               one.option.configuration == other.option.configuration &&
+               one.option.plan == other.option.plan && one.verdict.outcome == other.verdict.outcome &&
+               one.verdict.reason == other.verdict.reason;
     };
     return a.objective == b.objective && a.bound == b.bound && a.status == b.status &&
            std::equal(a.decisions.begin(), a.decisions.end(), b.decisions.begin(), b.decisions.end(),

@@ -217,15 +217,15 @@ void check_segments(const Trace& trace, const ReplayResult& result) {
     std::vector<double> held(trace.submissions.size());
     for (const Segment& segment : result.segments) {
         check(segment.job < held.size(), "a segment of a job");
-        check(!segment.allotment.empty() && segment.begin_seconds <= segment.end_seconds, "a time with GPUs",
-              segment.begin_seconds, segment.end_seconds);
+        check(!segment.configuration.empty() && segment.begin_seconds <= segment.end_seconds,
+              "a time with GPUs", segment.begin_seconds, segment.end_seconds);
         check(segment.begin_seconds >= trace.submissions[segment.job].time_seconds, "not before it came",
               segment.begin_seconds, trace.submissions[segment.job].time_seconds);
-        held[segment.job] += segment.allotment.shape.gpus * (segment.end_seconds - segment.begin_seconds);
+        held[segment.job] += segment.configuration.gpus() * (segment.end_seconds - segment.begin_seconds);
         int gpus = 0;
         for (const Segment& other : result.segments)
             if (other.begin_seconds <= segment.begin_seconds && segment.begin_seconds < other.end_seconds) {
-                gpus += other.allotment.shape.gpus;
+                gpus += other.configuration.gpus();
                 check(other.job != segment.job || &other == &segment, "a job holds one thing at a time");
             }
         check(gpus <= capacity_at(result, segment.begin_seconds), "nobody holds more than there is", gpus,
@@ -251,7 +251,7 @@ bool same(const ReplayResult& a, const ReplayResult& b) {
                x.gpu_seconds == y.gpu_seconds && x.done == y.done && x.failures == y.failures;
     };
     const auto same_segment = [](const Segment& x, const Segment& y) {
-        return x.job == y.job && x.allotment == y.allotment && x.begin_seconds == y.begin_seconds &&
+        return x.job == y.job && x.configuration == y.configuration && x.begin_seconds == y.begin_seconds &&
                x.end_seconds == y.end_seconds;
     };
     return std::equal(a.jobs.begin(), a.jobs.end(), b.jobs.begin(), b.jobs.end(), same_job) &&

@@ -55,7 +55,7 @@ void require_same(const Plan& a, const Plan& b) {
     REQUIRE(a.decisions.size() == b.decisions.size());
     for (std::size_t j = 0; j < a.decisions.size(); ++j) {
         const Decision &first = a.decisions[j], &second = b.decisions[j];
-        REQUIRE(first.option.allotment == second.option.allotment);
+        REQUIRE(first.option.configuration == second.option.configuration);
         REQUIRE(first.option.plan == second.option.plan);
         REQUIRE(first.option.goodput == second.option.goodput);
         REQUIRE(first.value == second.value);
@@ -139,7 +139,7 @@ TEST_CASE("plans: where one is best, it is the same in any order and under any n
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             CAPTURE(j);
             const Decision &first = before->decisions[j], &second = after->decisions[other.job_to[j]];
-            REQUIRE(second.option.allotment == other.moved(first.option.allotment));
+            REQUIRE(second.option.configuration == other.moved(first.option.configuration));
             REQUIRE(second.option.plan == first.option.plan);
             REQUIRE(second.option.goodput == first.option.goodput);
             REQUIRE(second.value == first.value);
@@ -167,7 +167,8 @@ TEST_CASE(
                 rounding(scheduler) * other.factor);
         if (fixed)
             for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
-                REQUIRE(after->decisions[j].option.allotment == before->decisions[j].option.allotment);
+                REQUIRE(after->decisions[j].option.configuration ==
+                        before->decisions[j].option.configuration);
                 REQUIRE(after->decisions[j].placement == before->decisions[j].placement);
             }
         int exponent = 0;
@@ -217,11 +218,11 @@ TEST_CASE(
         if (!after) return;
         REQUIRE(after->objective >=
                 before->objective - before->decisions[leaves].value - rounding(scheduler));
-        if (!waited || !before->decisions[leaves].option.allotment.empty()) return;
+        if (!waited || !before->decisions[leaves].option.configuration.empty()) return;
         one.count("without a job that got nothing");
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
-            REQUIRE(after->decisions[j].option.allotment ==
-                    before->decisions[j + (j >= leaves ? 1 : 0)].option.allotment);
+            REQUIRE(after->decisions[j].option.configuration ==
+                    before->decisions[j + (j >= leaves ? 1 : 0)].option.configuration);
     });
 }
 

@@ -34,15 +34,15 @@ namespace properties {
 struct FixedValues {
     [[nodiscard]] double value(const goodput::Round& round, const goodput::Job& job,
                                const goodput::Option& option) const {
-        const goodput::Allotment& allotment = option.allotment;
+        const goodput::Configuration& configuration = option.configuration;
         std::uint64_t key = std::bit_cast<std::uint64_t>(job.submitted_seconds);
-        for (const char letter : round.cluster.gpu_types[allotment.gpu_type])
+        for (const char letter : round.cluster.gpu_types[configuration.first().gpu_type])
             key = mixed(key + static_cast<unsigned char>(letter));
-        key = mixed(key + static_cast<std::uint64_t>(allotment.gpus_per_node));
-        key = mixed(key + static_cast<std::uint64_t>(allotment.shape.nodes));
-        key = mixed(key + static_cast<std::uint64_t>(allotment.shape.gpus));
+        key = mixed(key + static_cast<std::uint64_t>(configuration.first().gpus_per_node));
+        key = mixed(key + static_cast<std::uint64_t>(configuration.first().shape.nodes));
+        key = mixed(key + static_cast<std::uint64_t>(configuration.gpus()));
         const double unit = static_cast<double>(key >> 11) * 0x1.0p-53;
-        return std::sqrt(allotment.shape.gpus) * (1.1 * unit - 0.1);  // some are worth less than nothing
+        return std::sqrt(configuration.gpus()) * (1.1 * unit - 0.1);  // some are worth less than nothing
     }
 
 private:
@@ -119,9 +119,10 @@ struct Relabelled {
         std::sort(placement.begin(), placement.end());
         return placement;
     }
-    [[nodiscard]] goodput::Allotment moved(goodput::Allotment allotment) const {
-        if (!allotment.empty()) allotment.gpu_type = type_to[allotment.gpu_type];
-        return allotment;
+    [[nodiscard]] goodput::Configuration moved(goodput::Configuration configuration) const {
+        std::vector<goodput::PoolShare> parts(configuration.parts().begin(), configuration.parts().end());
+        for (goodput::PoolShare& part : parts) part.gpu_type = type_to[part.gpu_type];
+        return goodput::Configuration(std::move(parts), configuration.host());
     }
 };
 

@@ -31,7 +31,7 @@ inline std::vector<bool> holders(const Round& round) {
     std::vector<bool> matches(n), holds(n);
     for (std::size_t j = 0; j < n; ++j) {
         const PlacementRequest& r = round.requests[j];
-        matches[j] = !r.current.empty() && allotment_of(r.current, round.cluster) == r.allotment;
+        matches[j] = !r.current.empty() && pool_share_of(r.current, round.cluster) == r.part;
     }
     const auto meet = [&](std::size_t a, std::size_t b) {
         for (const NodeShare& x : round.requests[a].current)
@@ -71,10 +71,10 @@ inline void check_valid(const Round& round, const PlacementResult& result) {
         const Placement& placement = result.placements[j];
         if (stays_pinned(request)) REQUIRE(placement == request.current);
         if (placement.empty()) {
-            if (!request.allotment.empty()) without.push_back(j);
+            if (!request.part.empty()) without.push_back(j);
             continue;
         }
-        REQUIRE(allotment_of(placement, round.cluster) == request.allotment);
+        REQUIRE(pool_share_of(placement, round.cluster) == request.part);
         REQUIRE(std::is_sorted(placement.begin(), placement.end()));
         for (std::size_t i = 0; i < placement.size(); ++i) {
             REQUIRE(placement[i].gpus >= 1);
@@ -119,18 +119,17 @@ inline std::vector<int> sizes_on(int node, bool chain) {
     return sizes;
 }
 
-inline Allotment random_allotment(Random& random, const Cluster& cluster, bool chain) {
+inline PoolShare random_part(Random& random, const Cluster& cluster, bool chain) {
     const Node& node = random.of(cluster.nodes);
-    Allotment allotment{node.gpu_type, node.gpus, {1, 0}};
+    PoolShare part{node.gpu_type, node.gpus, {1, 0}};
     if (random.chance(25)) {
-        allotment.shape.nodes = 2 + random.below(2);
-        allotment.shape.gpus = allotment.shape.nodes * node.gpus;
-        if (random.chance(30))
-            allotment.shape.gpus -= random.below(allotment.shape.gpus - allotment.shape.nodes + 1);
+        part.shape.nodes = 2 + random.below(2);
+        part.shape.gpus = part.shape.nodes * node.gpus;
+        if (random.chance(30)) part.shape.gpus -= random.below(part.shape.gpus - part.shape.nodes + 1);
     } else {
-        allotment.shape.gpus = random.of(sizes_on(node.gpus, chain));
+        part.shape.gpus = random.of(sizes_on(node.gpus, chain));
     }
-    return allotment;
+    return part;
 }
 
 /// Jobs that run somewhere, more or less packed, of which some have a new allotment, and new jobs.
@@ -142,19 +141,18 @@ inline Round random_round(Random& random, Cluster cluster, int jobs, bool chain,
     for (const Node& node : round.cluster.nodes) free.push_back(node.gpus);
     for (int j = 0; j < jobs; ++j) {
         PlacementRequest request;
-        request.allotment = random_allotment(random, round.cluster, chain);
+        request.part = random_part(random, round.cluster, chain);
         const int range = random.chance(50) ? 4 : 100;
         request.move_cost = random.chance(20) ? 0 : random.below(range) * 0.5;
         if (!random.chance(new_percent)) {
-            const Shape shape = request.allotment.shape;
+            const Shape shape = request.part.shape;
             const std::size_t start = random.engine() % count;
             int left = shape.gpus, nodes = shape.nodes;
             Placement current;
             for (std::size_t i = 0; i < count && nodes > 0; ++i) {
                 const std::size_t h = (start + i) % count;
                 const Node& node = round.cluster.nodes[h];
-                if (node.gpu_type != request.allotment.gpu_type ||
-                    node.gpus != request.allotment.gpus_per_node)
+                if (node.gpu_type != request.part.gpu_type || node.gpus != request.part.gpus_per_node)
                     continue;
                 const int share = std::min(node.gpus, left - (nodes - 1));
                 // Jobs over several nodes mostly have them alone, but not always.
@@ -168,14 +166,14 @@ inline Round random_round(Random& random, Cluster cluster, int jobs, bool chain,
                 std::sort(current.begin(), current.end());
                 for (const NodeShare& share : current) free[share.node] -= share.gpus;
                 request.current = current;
-                if (shape.nodes > 1 && shape.gpus % request.allotment.gpus_per_node == 0 && random.chance(90))
+                if (shape.nodes > 1 && shape.gpus % request.part.gpus_per_node == 0 && random.chance(90))
                     for (const NodeShare& share : current) free[share.node] = 0;
             }
         }
         request.pinned = random.chance(pinned_percent);
         if (!(request.pinned && !request.current.empty()) && random.chance(changed_percent)) {
-            request.allotment = random_allotment(random, round.cluster, chain);
-            if (random.chance(10)) request.allotment = {};
+            request.part = random_part(random, round.cluster, chain);
+            if (random.chance(10)) request.part = {};
         }
         round.requests.push_back(request);
     }

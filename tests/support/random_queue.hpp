@@ -58,7 +58,7 @@ struct RandomQueue {
     [[nodiscard]] bool keeps(std::size_t j) const {
         return runs(j) && (jobs[j].restarting || !jobs[j].preemptible);
     }
-    [[nodiscard]] int gpus_of(std::size_t j) const { return options[j].allotment.shape.gpus; }
+    [[nodiscard]] int gpus_of(std::size_t j) const { return options[j].configuration.gpus(); }
     [[nodiscard]] int served_gpus() const {
         int sum = 0;
         for (std::size_t j = 0; j < jobs.size(); ++j) sum += served(j) ? gpus_of(j) : 0;

@@ -147,18 +147,18 @@ void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan, Le
         const Decision& decision = plan.decisions[j];
         CAPTURE(job.name);
         if (decision.placement.empty()) {
-            CHECK(decision.option.allotment.empty());
+            CHECK(decision.option.configuration.empty());
             CHECK(decision.verdict.outcome != Outcome::runs);
             CHECK(!decision.verdict.reason.empty());
             continue;
         }
         objective += decision.value;
-        const Allotment& allotment = decision.option.allotment;
+        const Configuration& configuration = decision.option.configuration;
         CHECK(decision.verdict.outcome == Outcome::runs);
-        CHECK(allotment_of(decision.placement, snapshot.cluster) == allotment);
+        CHECK(configuration_of(decision.placement, snapshot.cluster) == configuration);
         CHECK(decision.starts == (decision.placement != job.placement));
         for (const NodeShare& share : decision.placement) {
-            const bool alone = allotment.shape.nodes > 1 && !left_alone(j);  // on its nodes
+            const bool alone = configuration.first().shape.nodes > 1 && !left_alone(j);  // on its nodes
             used[share.node] += alone ? snapshot.cluster.nodes[share.node].gpus : share.gpus;
             if (snapshot.cluster.nodes[share.node].drained) CHECK(decision.placement == job.placement);
         }
@@ -166,12 +166,12 @@ void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan, Le
             CHECK(decision.placement == job.placement);
             continue;
         }
-        const TypeLimits& limits = job.types[allotment.gpu_type];
-        CHECK(allotment.shape.gpus >= job.min_gpus);
-        CHECK(allotment.shape.gpus <= job.max_gpus);
-        CHECK(allotment.shape.gpus % limits.gpus_per_replica == 0);
-        if (job.adaptivity == Adaptivity::none) CHECK(allotment.shape.gpus == job.max_gpus);
-        const int replicas = allotment.shape.gpus / limits.gpus_per_replica;
+        const TypeLimits& limits = job.types[configuration.first().gpu_type];
+        CHECK(configuration.gpus() >= job.min_gpus);
+        CHECK(configuration.gpus() <= job.max_gpus);
+        CHECK(configuration.gpus() % limits.gpus_per_replica == 0);
+        if (job.adaptivity == Adaptivity::none) CHECK(configuration.gpus() == job.max_gpus);
+        const int replicas = configuration.gpus() / limits.gpus_per_replica;
         const BatchPlan& batch = decision.option.plan;
         CHECK(batch.atomic_batch >= limits.min_atomic_batch);
         CHECK(batch.atomic_batch <= limits.max_atomic_batch);

@@ -16,15 +16,19 @@ namespace goodput {
 
 /// One machine with GPUs of one type.
 struct Node {
-    std::string name{};        ///< its own among the cluster's nodes
-    std::size_t gpu_type = 0;  ///< index into Cluster::gpu_types
-    int gpus = 0;              ///< GPUs that may be used now, at least 1
-    bool drained = false;      ///< keeps what runs on it but takes nothing new
+    std::string name{};                 ///< its own among the cluster's nodes
+    std::size_t gpu_type = 0;           ///< index into Cluster::gpu_types
+    int gpus = 0;                       ///< GPUs that may be used now, at least 1
+    bool drained = false;               ///< keeps what runs on it but takes nothing new
+    double cores = 0;                   ///< CPU cores of the node; 0: not counted
+    double memory_gib = 0;              ///< host memory of the node; 0: not counted
+    double dollars_per_hour = 0;        ///< what the whole node costs
+    double interruptions_per_hour = 0;  ///< how often it is expected to be lost
 };
 
 /// The healthy nodes now. A node that is lost, or drained at once, is simply left out; one that is drained
 /// gently stays, marked as such, until its jobs have gone. It counts in its pool: whoever allots should offer
-/// what is open (schedule/open_nodes.hpp).
+/// what is open (schedule/detail/open_nodes.hpp).
 struct Cluster {
     std::vector<std::string> gpu_types{};  ///< names; everything else names a type by its index here
     std::vector<Node> nodes{};             ///< in any order; placements name a node by its index here
@@ -43,8 +47,8 @@ struct Pool {
 /// Most GPUs that a cluster may have in all: sums of GPUs are ints everywhere.
 inline constexpr int most_gpus_of_cluster = 1 << 30;
 
-/// Refuses unknown GPU types, nodes without GPUs and more than most_gpus_of_cluster in all
-/// (std::invalid_argument).
+/// Refuses unknown GPU types, nodes without GPUs, more than most_gpus_of_cluster in all, and cores, memory,
+/// prices and interruptions that are negative or not finite (std::invalid_argument).
 inline void validate_nodes(const Cluster& cluster) {
     int left = most_gpus_of_cluster;
     for (const Node& node : cluster.nodes) {
@@ -56,6 +60,10 @@ inline void validate_nodes(const Cluster& cluster) {
             bad_input(subject(), "gpus", node.gpus,
                       "at most " + text_of(left) + ": the nodes before it have all that a cluster may have");
         left -= node.gpus;
+        require_at_least(subject, "cores", node.cores, 0);
+        require_at_least(subject, "memory_gib", node.memory_gib, 0);
+        require_at_least(subject, "price_h", node.dollars_per_hour, 0);
+        require_at_least(subject, "interruptions_h", node.interruptions_per_hour, 0);
     }
 }
 

@@ -10,6 +10,7 @@
 
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
+#include "goodput/core/host.hpp"
 #include "goodput/core/placement.hpp"
 #include "goodput/core/sample.hpp"
 
@@ -66,6 +67,9 @@ struct Job {
     std::optional<double> expected_examples{};
     /// The gradient statistics that jobs like it begin with, as far as other jobs have shown (JobSizes).
     std::optional<GradientStatistics> usual_gradient{};
+    std::string team{};               ///< whose quota it counts in (TeamQuotas); empty: none
+    double weight = 1;                ///< factor on its values, above 0
+    std::optional<HostNeeds> host{};  ///< cores and memory beside its GPUs; none: its share of the node's
 
     /// A decision has to leave it where it is.
     [[nodiscard]] bool keeps_what_it_holds() const {
@@ -102,6 +106,9 @@ inline void validate(const Job& job, const Cluster& cluster) {
         require_between(of, "max_nodes", limits.max_nodes, 1, std::numeric_limits<int>::max());
         require_at_least(of, "reference rate", limits.reference_rate, 0);
     }
+    if (!(job.weight >= 1e-9 && job.weight <= 1e9))
+        bad_input(subject(), "weight", job.weight, "between 1e-9 and 1e9");
+    if (job.host) validate(*job.host, subject);
     if (job.gradient) validate(*job.gradient, subject);
     if (job.usual_gradient) validate(*job.usual_gradient, subject);
     if (job.remaining_examples) require_at_least(subject, "remaining_examples", *job.remaining_examples, 0);

@@ -5,7 +5,7 @@
 // policy's to say (policy/concepts.hpp).
 
 #include "goodput/core/batch.hpp"
-#include "goodput/core/shape.hpp"
+#include "goodput/core/configuration.hpp"
 
 namespace goodput {
 
@@ -16,11 +16,11 @@ enum class Knowledge {
     unknown     ///< no measurement of the job at all
 };
 
-/// One thing that a job could get: GPUs of a pool in a shape, with the best batch plan for it and what that
-/// is worth in useful examples a second.
+/// One thing that a job could get: a configuration, with the best batch plan for it and what that is worth in
+/// useful examples a second.
 struct Option {
-    Allotment allotment{};  ///< GPU type, node size and shape
-    BatchPlan plan{};       ///< of largest goodput there; {0, 0}: none respects the job's limits
+    Configuration configuration{};  ///< GPUs, by pool and shape
+    BatchPlan plan{};               ///< of largest goodput there; {0, 0}: none respects the job's limits
     double goodput = 0;  ///< examples/s at the initial batch size's efficiency; 1 per replica where unknown
     Knowledge knowledge = Knowledge::unknown;  ///< where the goodput comes from
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/shape.hpp"
 
 namespace goodput {
@@ -31,9 +32,9 @@ using Placement = std::vector<NodeShare>;
     return shape;
 }
 
-/// The allotment that a placement realises; its GPU type and node size are those of the first node. Empty for
-/// an empty placement, and for one over nodes of several GPU types or sizes, which no allotment describes.
-[[nodiscard]] inline Allotment allotment_of(const Placement& placement, const Cluster& cluster) {
+/// The GPUs of a pool that a placement holds. Empty for an empty placement, and for one over nodes of several
+/// GPU types or sizes.
+[[nodiscard]] inline PoolShare pool_share_of(const Placement& placement, const Cluster& cluster) {
     if (placement.empty()) return {};
     const Node& first = cluster.nodes[placement.front().node];
     for (const NodeShare& share : placement) {
@@ -41,6 +42,26 @@ using Placement = std::vector<NodeShare>;
         if (node.gpu_type != first.gpu_type || node.gpus != first.gpus) return {};
     }
     return {first.gpu_type, first.gpus, shape_of(placement)};
+}
+
+/// The configuration that a placement realises: one part for every pool that it has nodes of.
+[[nodiscard]] inline Configuration configuration_of(const Placement& placement, const Cluster& cluster) {
+    if (const PoolShare one = pool_share_of(placement, cluster); !one.empty() || placement.empty())
+        return one;
+    std::vector<PoolShare> parts;
+    for (const NodeShare& share : placement) {
+        const Node& node = cluster.nodes[share.node];
+        const PoolShare added{node.gpu_type, node.gpus, {1, share.gpus}};
+        const auto part = std::find_if(parts.begin(), parts.end(),
+                                       [&](const PoolShare& known) { return known.same_pool(added); });
+        if (part == parts.end()) {
+            parts.push_back(added);
+        } else {
+            ++part->shape.nodes;
+            part->shape.gpus += share.gpus;
+        }
+    }
+    return Configuration(std::move(parts));
 }
 
 }  // namespace goodput

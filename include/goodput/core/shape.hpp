@@ -2,7 +2,7 @@
 #define GOODPUT_CORE_SHAPE_HPP
 
 // How many GPUs, over how many nodes. A shape says nothing of which nodes (that is a Placement) and nothing
-// of the GPU type (that is an Allotment).
+// of the GPU type (that is a PoolShare).
 
 #include <compare>
 #include <cstddef>
@@ -18,10 +18,9 @@ struct Shape {
     friend constexpr auto operator<=>(const Shape&, const Shape&) = default;
 };
 
-/// GPUs of a pool (see Cluster) in a shape: what the allotment step gives to a job and the placement step
-/// lays out. The pool is named by its GPU type and node size, so that an allotment means the same in every
-/// round.
-struct Allotment {
+/// GPUs of a pool (see Cluster) in a shape: what a placement lays out on nodes. The pool is named by its GPU
+/// type and node size, so that it means the same in every round.
+struct PoolShare {
     std::size_t gpu_type = 0;  ///< index into Cluster::gpu_types
     int gpus_per_node = 0;     ///< size of the pool's nodes
     Shape shape{};             ///< {0, 0}: nothing
@@ -33,9 +32,13 @@ struct Allotment {
     [[nodiscard]] constexpr int occupied_gpus() const {
         return shape.nodes > 1 ? shape.nodes * gpus_per_node : shape.gpus;
     }
+    /// Whether both are of one pool.
+    [[nodiscard]] constexpr bool same_pool(const PoolShare& other) const {
+        return gpu_type == other.gpu_type && gpus_per_node == other.gpus_per_node;
+    }
 
     /// By GPU type, node size, shape.
-    friend constexpr auto operator<=>(const Allotment&, const Allotment&) = default;
+    friend constexpr auto operator<=>(const PoolShare&, const PoolShare&) = default;
 };
 
 }  // namespace goodput

@@ -154,17 +154,18 @@ template <class Real = double>
 namespace detail {
 
 inline void validate_configuration(const Option& option, std::size_t types, std::string_view list) {
-    const auto& [allotment, plan, goodput, knowledge] = option;
+    const PoolShare& part = option.configuration.first();
+    const BatchPlan& plan = option.plan;
     const std::string subject = "profile runs: " + std::string(list);
-    require_between(subject, "gpu_type", static_cast<long long>(allotment.gpu_type), 0,
+    require_between(subject, "gpu_type", static_cast<long long>(part.gpu_type), 0,
                     static_cast<long long>(types) - 1);
-    require_between(subject, "nodes", allotment.shape.nodes, 1, 1 << 20);
-    require_between(subject, "gpus_per_node", allotment.gpus_per_node, 1, 1 << 10);
-    require_between(subject, "gpus", allotment.shape.gpus, allotment.shape.nodes,
-                    static_cast<long long>(allotment.shape.nodes) * allotment.gpus_per_node);
+    require_between(subject, "nodes", part.shape.nodes, 1, 1 << 20);
+    require_between(subject, "gpus_per_node", part.gpus_per_node, 1, 1 << 10);
+    require_between(subject, "gpus", part.shape.gpus, part.shape.nodes,
+                    static_cast<long long>(part.shape.nodes) * part.gpus_per_node);
     require_between(subject, "atomic_batch", plan.atomic_batch, 1, 1 << 30);
     require_between(subject, "accumulation_steps", plan.accumulation_steps, 0, 1 << 20);
-    require_at_least(subject, "goodput", goodput, 0);
+    require_at_least(subject, "goodput", option.goodput, 0);
 }
 
 inline void validate(const ProfileRunOptions& settings, std::size_t options) {
@@ -248,7 +249,8 @@ void ProfileRunChooser<Real>::read_options(std::span<const Option> options,
         return options[i].goodput - (settings.prices.empty() ? 0 : settings.prices[i]);
     };
     const auto key = [&](std::size_t i) {
-        return std::tuple(options[i].allotment, options[i].plan, options[i].goodput, weight(i), value(i), i);
+        return std::tuple(options[i].configuration, options[i].plan, options[i].goodput, weight(i), value(i),
+                          i);
     };
     order_.resize(options.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -259,7 +261,8 @@ void ProfileRunChooser<Real>::read_options(std::span<const Option> options,
     double weights = 0;
     for (std::size_t k = 0; k < order_.size(); ++k) {
         const std::size_t i = order_[k];
-        posterior_.add_iteration(options[i].allotment.gpu_type, options[i].allotment.shape, options[i].plan);
+        const PoolShare& part = options[i].configuration.first();
+        posterior_.add_iteration(part.gpu_type, part.shape, options[i].plan);
         weights += weight(i);
         if (weight(i) > 0 && (design_.best == order_.size() || value(i) > value(order_[design_.best])))
             design_.best = k;
@@ -282,7 +285,7 @@ void ProfileRunChooser<Real>::read_candidates(std::span<const Option> candidates
                                               std::span<const TypeFit> types,
                                               const ProfileRunOptions& settings) {
     const auto key = [&](const Candidate& candidate) {
-        return std::tuple(candidates[candidate.index].allotment, candidates[candidate.index].plan,
+        return std::tuple(candidates[candidate.index].configuration, candidates[candidate.index].plan,
                           candidate.index);
     };
     candidates_.clear();
@@ -291,17 +294,17 @@ void ProfileRunChooser<Real>::read_candidates(std::span<const Option> candidates
               [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });
     auto rows = static_cast<Eigen::Index>(order_.size());
     for (Candidate& candidate : candidates_) {
-        const auto& [allotment, plan, goodput, knowledge] = candidates[candidate.index];
-        const RefinedFit& fit = types[allotment.gpu_type].fit;
-        const double iteration = fit.model.iteration_seconds(allotment.shape, plan);
+        const PoolShare& part = candidates[candidate.index].configuration.first();
+        const BatchPlan& plan = candidates[candidate.index].plan;
+        const RefinedFit& fit = types[part.gpu_type].fit;
+        const double iteration = fit.model.iteration_seconds(part.shape, plan);
         candidate.gpu_seconds =
-            allotment.occupied_gpus() * (settings.startup_seconds + settings.iterations * iteration);
+            part.occupied_gpus() * (settings.startup_seconds + settings.iterations * iteration);
         // On a single replica the step is all there is to measure.
-        candidate.measurement = {rows, allotment.shape.gpus > 1 ? 2 : 1, fit.step_deviation};
+        candidate.measurement = {rows, part.shape.gpus > 1 ? 2 : 1, fit.step_deviation};
         rows += candidate.measurement.rows;
-        if (candidate.measurement.rows == 2)
-            posterior_.add_compute(allotment.gpu_type, allotment.shape, plan);
-        posterior_.add_step(allotment.gpu_type, allotment.shape, plan);
+        if (candidate.measurement.rows == 2) posterior_.add_compute(part.gpu_type, part.shape, plan);
+        posterior_.add_step(part.gpu_type, part.shape, plan);
     }
 }
 

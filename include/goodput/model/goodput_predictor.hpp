@@ -63,8 +63,8 @@ public:
         gradient_ = gradient;
         for (std::size_t first = 0; first < options.size();) {
             std::size_t last = first;
-            while (last < options.size() &&
-                   options[last].allotment.gpu_type == options[first].allotment.gpu_type)
+            while (last < options.size() && options[last].configuration.first().gpu_type ==
+                                                options[first].configuration.first().gpu_type)
                 ++last;
             predict_type(job, model, options.subspan(first, last - first));
             first = last;
@@ -96,7 +96,7 @@ private:
     }
 
     void predict_type(const Job& job, const JobModel& model, std::span<Option> options) {
-        const std::size_t type = options.front().allotment.gpu_type;
+        const std::size_t type = options.front().configuration.first().gpu_type;
         if (type < model.types.size() && model.types[type].refined() && model.types[type].fitted) {
             predict_refined(job, model.types[type], options);
             return;
@@ -134,17 +134,18 @@ private:
     }
 
     static int replicas_of(const Job& job, const Option& option) {
-        return option.allotment.shape.gpus / job.types[option.allotment.gpu_type].gpus_per_replica;
+        return option.configuration.gpus() /
+               job.types[option.configuration.first().gpu_type].gpus_per_replica;
     }
     /// The shape that synchronises: replicas over at most as many nodes.
     static Shape replica_shape(const Job& job, const Option& option) {
         const int replicas = replicas_of(job, option);
-        return {std::min(option.allotment.shape.nodes, replicas), replicas};
+        return {std::min(option.configuration.first().shape.nodes, replicas), replicas};
     }
 
     void predict_with(const Job& job, const TypeModel& model, std::span<Option> options, double ratio,
                       Knowledge knowledge) {
-        const std::size_t type = options.front().allotment.gpu_type;
+        const std::size_t type = options.front().configuration.first().gpu_type;
         const BatchLimits limits = batch_limits(job, type);
         const NoiseScaleEfficiency efficiency{static_cast<double>(job.initial_batch),
                                               gradient_.value_or(GradientStatistics{})};
@@ -213,7 +214,7 @@ private:
         // Any model serves to ask whether a plan exists and which: its times are not used.
         const PolluxThroughput any{0, 1, 0, 0, 0, 0, 1};
         for (Option& option : options) {
-            const BatchLimits limits = batch_limits(job, option.allotment.gpu_type);
+            const BatchLimits limits = batch_limits(job, option.configuration.first().gpu_type);
             const Shape shape = replica_shape(job, option);
             const BestPlan plan =
                 fixed_batch_plan(any, FullEfficiency{}, shape, limits, fixed_total(job, shape, limits));

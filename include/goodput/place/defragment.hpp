@@ -57,11 +57,11 @@ public:
     /// holds. Pinned jobs stay, and so do those over several pools or sharing the nodes of a job over several
     /// nodes. Throws std::invalid_argument for an empty wish and for what LeastMovesPlacer refuses.
     DefragmentPlan plan(const Cluster& cluster, std::span<const PlacementRequest> requests,
-                        std::span<const Allotment> wishes);
+                        std::span<const PoolShare> wishes);
 
 private:
     void hold_all(std::span<const PlacementRequest> requests);
-    PlacementResult choose(std::span<const Allotment> wishes, DefragmentPlan& plan);
+    PlacementResult choose(std::span<const PoolShare> wishes, DefragmentPlan& plan);
     void order(const Pool& pool, std::size_t jobs, std::span<const int> free, PlacementResult& placed,
                DefragmentPlan& plan);
     detail::Blocks wished_blocks(const Pool& pool, std::size_t jobs);
@@ -69,7 +69,7 @@ private:
     bool repack(const Pool& pool, std::span<detail::PendingMove> pending, std::size_t chosen,
                 std::size_t node, PlacementResult& placed, std::span<const DefragmentMove> done);
     [[nodiscard]] bool is_in(const Pool& pool, std::size_t request) const {
-        const Allotment& a = requests_[request].allotment;
+        const PoolShare& a = requests_[request].part;
         return a.gpu_type == pool.gpu_type && a.gpus_per_node == pool.gpus_per_node;
     }
 
@@ -85,7 +85,7 @@ private:
 // ---------------------------------------------------------------------------------------------------------
 
 inline DefragmentPlan Defragmenter::plan(const Cluster& cluster, std::span<const PlacementRequest> requests,
-                                         std::span<const Allotment> wishes) {
+                                         std::span<const PoolShare> wishes) {
     for (std::size_t w = 0; w < wishes.size(); ++w)
         if (wishes[w].empty()) bad_input("wish " + text_of(w), "shape", "empty", "a shape with GPUs");
     std::vector<Placement> placements;
@@ -125,8 +125,8 @@ inline DefragmentPlan Defragmenter::plan(const Cluster& cluster, std::span<const
 inline void Defragmenter::hold_all(std::span<const PlacementRequest> requests) {
     requests_.assign(requests.begin(), requests.end());
     for (PlacementRequest& request : requests_) {
-        request.allotment = allotment_of(request.current, cluster_);
-        if (!request.allotment.empty() || request.current.empty()) continue;
+        request.part = pool_share_of(request.current, cluster_);
+        if (!request.part.empty() || request.current.empty()) continue;
         request.pinned = false;
         for (const NodeShare& share : request.current) cluster_.nodes[share.node].drained = true;
     }
@@ -135,7 +135,7 @@ inline void Defragmenter::hold_all(std::span<const PlacementRequest> requests) {
         all_hold = true;
         holders_.find(cluster_, requests_);
         for (std::size_t job = 0; job < requests_.size(); ++job) {
-            if (requests_[job].allotment.empty() || holders_.holds(job)) continue;
+            if (requests_[job].part.empty() || holders_.holds(job)) continue;
             requests_[job].pinned = true;
             all_hold = false;
         }
@@ -143,18 +143,18 @@ inline void Defragmenter::hold_all(std::span<const PlacementRequest> requests) {
 }
 
 // Places everything with as many of the wishes as can be; requests_ gets the wishes that are met.
-inline PlacementResult Defragmenter::choose(std::span<const Allotment> wishes, DefragmentPlan& plan) {
+inline PlacementResult Defragmenter::choose(std::span<const PoolShare> wishes, DefragmentPlan& plan) {
     const std::size_t jobs = requests_.size();
-    for (const Allotment& wish : wishes) requests_.push_back({.allotment = wish});
+    for (const PoolShare& wish : wishes) requests_.push_back({.part = wish});
     PlacementResult placed = placer_.place(cluster_, requests_);
     if (!placed.unplaced.empty()) {
         // One by one: together they could displace a running job.
-        for (std::size_t w = 0; w < wishes.size(); ++w) requests_[jobs + w].allotment = {};
+        for (std::size_t w = 0; w < wishes.size(); ++w) requests_[jobs + w].part = {};
         for (std::size_t w = 0; w < wishes.size(); ++w) {
-            requests_[jobs + w].allotment = wishes[w];
+            requests_[jobs + w].part = wishes[w];
             placed = placer_.place(cluster_, requests_);
             if (placed.unplaced.empty()) continue;
-            requests_[jobs + w].allotment = {};
+            requests_[jobs + w].part = {};
             plan.most_wishes_proven &= placed.fewest_unplaced_proven;
             plan.unmet.push_back({w, std::move(placed.unplaced.front().why)});
         }
@@ -203,7 +203,7 @@ inline detail::Blocks Defragmenter::wished_blocks(const Pool& pool, std::size_t 
     detail::Blocks blocks;
     std::vector<int> sizes;
     for (std::size_t r = jobs; r < requests_.size(); ++r) {
-        const Allotment& a = requests_[r].allotment;
+        const PoolShare& a = requests_[r].part;
         if (!is_in(pool, r)) continue;
         if (a.occupied_gpus() == a.shape.nodes * a.gpus_per_node)
             blocks.whole_nodes += a.shape.nodes;
@@ -224,7 +224,7 @@ inline detail::Blocks Defragmenter::wished_blocks(const Pool& pool, std::size_t 
 inline void Defragmenter::lay_out_wishes(std::span<const Placement> jobs, PlacementResult& placed) {
     for (std::size_t job = 0; job < jobs.size(); ++job) {
         requests_[job].current = jobs[job];
-        requests_[job].pinned = !requests_[job].allotment.empty();
+        requests_[job].pinned = !requests_[job].part.empty();
     }
     placed = placer_.place(cluster_, requests_);
 }

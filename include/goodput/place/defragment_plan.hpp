@@ -15,7 +15,7 @@
 namespace goodput {
 
 /// A wish for `count` wholly free nodes.
-[[nodiscard]] inline Allotment whole_nodes(std::size_t gpu_type, int gpus_per_node, int count) {
+[[nodiscard]] inline PoolShare whole_nodes(std::size_t gpu_type, int gpus_per_node, int count) {
     return {gpu_type, gpus_per_node, {count, count * gpus_per_node}};
 }
 

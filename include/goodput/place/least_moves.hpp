@@ -126,7 +126,7 @@ inline const PlacementResult& LeastMovesPlacer::place(const Cluster& cluster,
     PlacementResult& result = result_;
     result.start(requests.size());
     for (std::size_t job = 0; job < requests.size(); ++job) {
-        const Allotment& a = requests[job].allotment;
+        const PoolShare& a = requests[job].part;
         if (a.empty()) continue;
         const std::size_t pool = find_pool(pools_, a.gpu_type, a.gpus_per_node);
         if (pool < pools_.size()) {
@@ -160,7 +160,7 @@ inline void LeastMovesPlacer::read(const Cluster& cluster, std::span<const Place
     std::int64_t total = 0;
     for (std::size_t job = 0; job < requests.size(); ++job) {
         const PlacementRequest& request = requests[job];
-        const Allotment& a = request.allotment;
+        const PoolShare& a = request.part;
         if (a.shape.gpus < 0 || a.shape.nodes < 0)
             bad_input(subject(job), "shape", std::min(a.shape.gpus, a.shape.nodes), "at least 0");
         if (!a.empty()) {
@@ -188,7 +188,7 @@ inline void LeastMovesPlacer::read(const Cluster& cluster, std::span<const Place
             used_[share.node] += share.gpus;
         }
         if (!request.pinned || request.current.empty()) continue;
-        if (a.empty() || allotment_of(request.current, cluster) != a)
+        if (a.empty() || pool_share_of(request.current, cluster) != a)
             bad_input(subject(job), "allotment", "not what the pinned job holds", "what it holds");
     }
     // Weights order by cost first and count moves second, where that fits into 62 bits.
@@ -212,7 +212,7 @@ inline void LeastMovesPlacer::load_pool(std::size_t pool, PlacementResult& resul
     s.items.clear();
     for (const std::size_t job : jobs_of_pool_[pool]) {
         const PlacementRequest& request = s.requests[job];
-        const Shape shape = request.allotment.shape;
+        const Shape shape = request.part.shape;
         const bool wide = shape.nodes > 1;
         if (holders_.fixed(job)) {
             result.placements[job] = request.current;

@@ -126,7 +126,7 @@ void TopologyPlacer<Inner>::gather(const Cluster& cluster, const Pool& pool,
     alone_.clear();
     bool wide = false;
     for (std::size_t job = 0; job < requests.size(); ++job) {
-        const Allotment& a = requests[job].allotment;
+        const PoolShare& a = requests[job].part;
         const Placement& placement = result.placements[job];
         if (a.gpu_type != pool.gpu_type || a.gpus_per_node != pool.gpus_per_node || placement.empty())
             continue;

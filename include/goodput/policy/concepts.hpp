@@ -22,10 +22,12 @@
 #include <optional>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
+#include "goodput/core/use.hpp"
 #include "goodput/model/job_model.hpp"
 
 namespace goodput {
@@ -34,10 +36,15 @@ namespace goodput {
 struct Round {
     double time_seconds = 0;      ///< now, on the clock of Job::submitted_seconds
     const Cluster& cluster;       ///< the nodes now
-    std::span<const Pool> pools;  ///< of the open nodes, by GPU type, then node size
+    std::span<const Pool> pools;  ///< of the open nodes, by GPU type, then node size; some without nodes
+    /// What there is of everything that is limited: first the GPUs of every pool, then the rows of all other
+    /// limits, in the order that Use::resource counts.
+    std::span<const double> capacity{};
 
     /// What the job holds now; empty if it waits.
-    [[nodiscard]] Allotment held_by(const Job& job) const { return allotment_of(job.placement, cluster); }
+    [[nodiscard]] Configuration held_by(const Job& job) const {
+        return configuration_of(job.placement, cluster);
+    }
     /// Seconds since the job was submitted; 0 if the clock was put back before that.
     [[nodiscard]] double age_of(const Job& job) const {
         return std::clamp(time_seconds - job.submitted_seconds, 0.0, std::numeric_limits<double>::max());
@@ -49,6 +56,7 @@ struct Row {
     const Job& job;                   ///< whose options they are
     std::span<const Option> options;  ///< that it is offered; may be none
     std::span<double> values;         ///< as many; to be filled, finite
+    OptionUses uses{};                ///< what each option takes of Round::capacity
 };
 
 /// Values options one by one.
@@ -118,19 +126,64 @@ constexpr bool optional_functions_fit() {
     return true;
 }
 
-/// Lets a policy of any of the three forms fill all rows.
-template <Policy P>
-void value_rows(const P& policy, const Round& round, std::span<const Row> rows) {
+/// Policies with `static constexpr bool weights_count = false` give values that only say who is served, so
+/// that a factor on them would say nothing. The values of all others are multiplied by Job::weight.
+template <class P>
+inline constexpr bool counts_weights = !requires {
+    requires !P::weights_count;
+};
+
+/// A policy that says what another option would be worth to a job beside those that it has valued: what
+/// makers that answer at prices (schedule/makers.hpp) need of a policy that values a whole round.
+template <class P>
+concept ValuesBeside = requires(const P& policy, const Round& round, const Row& row, const Option& option) {
+    { policy.value_beside(round, row, option) } -> std::convertible_to<double>;
+};
+
+/// Lets a policy of any of the three forms fill all rows, and multiplies by the jobs' weights. Each call of
+/// the policy goes through `guard(row, option, call)`, where `row` and `option` are indices, or no_index
+/// where the call is about all of them.
+inline constexpr std::size_t no_index = std::numeric_limits<std::size_t>::max();
+template <Policy P, class Guard>
+void value_rows(const P& policy, const Round& round, std::span<const Row> rows, Guard guard) {
     if constexpr (RoundPolicy<P>) {
-        policy.value_round(round, rows);
+        guard(no_index, no_index, [&] { policy.value_round(round, rows); });
     } else {
-        for (const Row& row : rows) {
+        for (std::size_t r = 0; r < rows.size(); ++r) {
+            const Row& row = rows[r];
             if constexpr (RowPolicy<P>)
-                policy.value_row(round, row.job, row.options, row.values);
+                guard(r, no_index, [&] { policy.value_row(round, row.job, row.options, row.values); });
             else
                 for (std::size_t k = 0; k < row.options.size(); ++k)
-                    row.values[k] = policy.value(round, row.job, row.options[k]);
+                    guard(r, k, [&] { row.values[k] = policy.value(round, row.job, row.options[k]); });
         }
+    }
+    if constexpr (counts_weights<P>)
+        for (const Row& row : rows)
+            if (row.job.weight != 1)
+                for (double& value : row.values) value *= row.job.weight;
+}
+/// Lets a policy of any of the three forms fill all rows; what it throws passes through.
+template <Policy P>
+void value_rows(const P& policy, const Round& round, std::span<const Row> rows) {
+    value_rows(policy, round, rows, [](std::size_t, std::size_t, auto call) { call(); });
+}
+
+/// What another option is worth to a job beside those of the row, which have their values.
+template <Policy P>
+requires(!RoundPolicy<P> || ValuesBeside<P>) double value_beside(const P& policy, const Round& round,
+                                                                 const Row& row, const Option& option) {
+    const double weight = counts_weights<P> ? row.job.weight : 1;
+    if constexpr (ValuesBeside<P>) {
+        return weight * policy.value_beside(round, row, option);
+    } else if constexpr (RowPolicy<P>) {
+        std::vector<Option> options(row.options.begin(), row.options.end());
+        options.push_back(option);
+        std::vector<double> values(options.size());
+        policy.value_row(round, row.job, options, values);
+        return weight * values.back();
+    } else {
+        return weight * policy.value(round, row.job, option);
     }
 }
 

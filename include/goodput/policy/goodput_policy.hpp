@@ -180,7 +180,7 @@ struct GoodputPolicy {
         if (declared && job.remaining_examples) return *job.remaining_examples / best->goodput;
         if (job.expected_examples) return *job.expected_examples / best->goodput;
         const double so_far = job.done_examples ? *job.done_examples / best->goodput
-                                                : job.attained_gpu_seconds / best->allotment.shape.gpus;
+                                                : job.attained_gpu_seconds / best->configuration.gpus();
         double seconds = usual_seconds;
         while (seconds < std::min(so_far, longest_seconds)) seconds *= 2;
         return seconds;
@@ -220,7 +220,7 @@ private:
     void value_row(const Round& round, const Row& row, double left, double weight) const {
         const Job& job = row.job;
         const Option* best = best_option(row.options);
-        const Allotment held = round.held_by(job);
+        const Configuration held = round.held_by(job);
         const double restart = job.restart_cost_seconds;
         const double cost = std::min(restart * restart_weight, longest_seconds);
         const double age = round.age_of(job);
@@ -236,7 +236,9 @@ private:
         const auto speed = [&](const Option& option) {
             return option.goodput > 0 ? option.goodput / best->goodput : 0;
         };
-        const auto stays = [&](const Option& option) { return !held.empty() && option.allotment == held; };
+        const auto stays = [&](const Option& option) {
+            return !held.empty() && option.configuration.same_gpus(held);
+        };
         double factor = weight;
         if (!held.empty()) {
             const auto same = std::find_if(row.options.begin(), row.options.end(), stays);

@@ -24,6 +24,7 @@ namespace goodput {
 struct LeastAttainedService {
     /// Jobs run with the GPUs and batch size that their owners asked for.
     static constexpr bool rigid_jobs = true;
+    static constexpr bool weights_count = false;  ///< its values only say who is served
     /// How much less a job must have attained to overtake one that runs. A GPU-hour: several minutes of a job
     /// on one node, where a restart takes up to some minutes.
     double lead_gpu_seconds = 3600;

@@ -46,6 +46,8 @@ struct Optimus {
     /// Adds the cost of a restart to T of all options but the one held.
     bool counts_restarts = true;
 
+    static constexpr bool weights_count = false;  ///< who is admitted does not depend on them
+
     /// Refuses a remaining time that is none (std::invalid_argument).
     void validate() const { require_positive("policy optimus", "assumed", assumed_seconds); }
 
@@ -60,8 +62,8 @@ struct Optimus {
             return a.job.submitted_seconds < b.job.submitted_seconds;
         });
         // Where the smallest allotment exists in several pools, that with the most room.
-        const auto smallest = [](const Round&, const Row&, const Option& option, int room) {
-            return 1 / (option.allotment.occupied_gpus() + 1 / (1.0 + room));
+        const auto smallest = [](const Round&, const Row&, const Option& option, double room) {
+            return 1 / (option.configuration.occupied_gpus() + 1 / (1.0 + room));
         };
         detail::serve_in_order(round, rows, by_submission, true, smallest);
         double spread = 0;
@@ -108,11 +110,11 @@ private:
         }
         /// `option` has goodput.
         double operator()(const Option& option) const {
-            return work_ / option.goodput + (option.allotment == held_ ? 0 : restart_);
+            return work_ / option.goodput + (option.configuration.same_gpus(held_) ? 0 : restart_);
         }
 
     private:
-        Allotment held_;
+        Configuration held_;
         double work_ = 0;
         double restart_ = 0;
     };

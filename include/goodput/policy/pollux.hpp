@@ -79,7 +79,7 @@ struct Pollux {
                                            int gpus_per_node, int gpus) {
         Point below{0, 0}, above{std::numeric_limits<int>::max(), 0};
         for (const Option& option : options) {
-            const Allotment& there = option.allotment;
+            const PoolShare& there = option.configuration.first();
             if (option.goodput <= 0 || there.gpu_type != gpu_type || there.gpus_per_node != gpus_per_node)
                 continue;
             const Point point{there.shape.gpus, option.goodput};
@@ -99,16 +99,14 @@ private:
     };
 
     void value_row(const Round& round, const Row& row, int fair_share) const {
-        const Allotment held = round.held_by(row.job);
+        const Configuration held = round.held_by(row.job);
         const double factor = restart_factor(round, row.job);
         double fair = 0;
         for (std::size_t k = 0; k < row.options.size(); ++k) {
-            const Allotment& allotment = row.options[k].allotment;
-            const bool same_pool = k > 0 && allotment.gpu_type == row.options[k - 1].allotment.gpu_type &&
-                                   allotment.gpus_per_node == row.options[k - 1].allotment.gpus_per_node;
-            if (!same_pool)
-                fair = goodput_at(row.options, allotment.gpu_type, allotment.gpus_per_node, fair_share);
-            const bool stays = held.empty() || allotment == held;
+            const PoolShare& part = row.options[k].configuration.first();
+            if (k == 0 || !part.same_pool(row.options[k - 1].configuration.first()))
+                fair = goodput_at(row.options, part.gpu_type, part.gpus_per_node, fair_share);
+            const bool stays = held.empty() || row.options[k].configuration.same_gpus(held);
             row.values[k] = row.options[k].goodput > 0
                                 ? value_of(row.options[k].goodput / fair * (stays ? 1 : factor))
                                 : 0;

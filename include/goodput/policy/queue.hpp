@@ -19,40 +19,39 @@ namespace detail {
 
 /// What a job holds, before the largest goodput.
 struct LikesWhatItHolds {
-    double operator()(const Round& round, const Row& row, const Option& option, int) const {
-        const Allotment held = round.held_by(row.job);
-        return !held.empty() && option.allotment == held ? std::numeric_limits<double>::infinity()
-                                                         : option.goodput;
+    double operator()(const Round& round, const Row& row, const Option& option, double) const {
+        const Configuration held = round.held_by(row.job);
+        return !held.empty() && option.configuration.same_gpus(held) ? std::numeric_limits<double>::infinity()
+                                                                     : option.goodput;
     }
 };
 
-/// Values 1 for what each job takes in the given order of rows, else 0: of the options that fit what is left,
-/// that of the largest liking(round, row, option, GPUs left in its pool) above 0, the first of equals. Jobs
-/// that keep what they hold come before all others. Without backfilling the first job that finds nothing ends
-/// the round.
+/// Values 1 for what each job takes in the given order of rows, else 0: of the options that fit what is left
+/// of Round::capacity, that of the largest liking(round, row, option, units left of what it takes first)
+/// above 0, the first of equals. Jobs that keep what they hold come before all others. Without backfilling
+/// the first job that finds nothing ends the round.
 template <class Liking = LikesWhatItHolds>
 void serve_in_order(const Round& round, std::span<const Row> rows, std::span<const std::size_t> order,
                     bool backfill, Liking liking = {}) {
-    std::vector<int> left;
-    for (const Pool& pool : round.pools) left.push_back(pool.gpus());
-    const auto left_for = [&](const Allotment& allotment) -> int& {
-        return left[find_pool(round.pools, allotment.gpu_type, allotment.gpus_per_node)];
+    std::vector<double> left(round.capacity.begin(), round.capacity.end());
+    const auto fits = [&](const Use& use) {
+        return use.units <= left[use.resource] + 1e-9 * round.capacity[use.resource];
     };
     const auto serve = [&](const Row& row) {
         std::size_t chosen = row.options.size();
         double best = 0;
         for (std::size_t k = 0; k < row.options.size(); ++k) {
             const Option& option = row.options[k];
-            const int room = left_for(option.allotment);
-            if (option.goodput <= 0 || option.allotment.occupied_gpus() > room) continue;
-            const double liked = liking(round, row, option, room);
+            const std::span<const Use> uses = row.uses(k);
+            if (option.goodput <= 0 || !std::all_of(uses.begin(), uses.end(), fits)) continue;
+            const double liked = liking(round, row, option, uses.empty() ? 0 : left[uses.front().resource]);
             if (liked <= best) continue;
             best = liked;
             chosen = k;
         }
         if (chosen == row.options.size()) return row.options.empty();
         row.values[chosen] = 1;
-        left_for(row.options[chosen].allotment) -= row.options[chosen].allotment.occupied_gpus();
+        for (const Use& use : row.uses(chosen)) left[use.resource] -= use.units;
         return true;
     };
     for (const Row& row : rows) std::fill(row.values.begin(), row.values.end(), 0.0);
@@ -78,9 +77,10 @@ std::vector<std::size_t> ordered(std::span<const Row> rows, Less less) {
 
 /// First in, first out: running jobs keep what they hold, waiting ones follow in the order of submission.
 struct Fifo {
-    static constexpr bool rigid_jobs =
-        true;               ///< a replay runs jobs with the GPUs and batch size that their owners asked for
-    bool backfill = false;  ///< lets later jobs pass one that does not fit
+    /// A replay runs jobs with the GPUs and batch size that their owners asked for.
+    static constexpr bool rigid_jobs = true;
+    static constexpr bool weights_count = false;  ///< its values only say who is served
+    bool backfill = false;                        ///< lets later jobs pass one that does not fit
 
     /// Values that give the queue what it takes.
     void value_round(const Round& round, std::span<const Row> rows) const {
@@ -97,7 +97,8 @@ struct Fifo {
 struct ShortestRemainingTime {
     /// Jobs run with the GPUs and batch size that their owners asked for.
     static constexpr bool rigid_jobs = true;
-    bool backfill = true;  ///< lets later jobs pass one that does not fit
+    static constexpr bool weights_count = false;  ///< its values only say who is served
+    bool backfill = true;                         ///< lets later jobs pass one that does not fit
 
     /// Values that give the queue what it takes.
     void value_round(const Round& round, std::span<const Row> rows) const {

@@ -68,12 +68,12 @@ struct Sia {
         for (const Option& option : options)
             if (option.goodput > 0 && option.goodput < least) {
                 least = option.goodput;
-                unit = job.types[option.allotment.gpu_type].gpus_per_replica;
+                unit = job.types[option.configuration.first().gpu_type].gpus_per_replica;
             }
-        const Allotment held = round.held_by(job);
+        const Configuration held = round.held_by(job);
         const double factor = restart_factor(round, job);
         for (std::size_t k = 0; k < options.size(); ++k) {
-            const bool stays = held.empty() || options[k].allotment == held;
+            const bool stays = held.empty() || options[k].configuration.same_gpus(held);
             const double speedup = options[k].goodput / least * unit * (stays ? 1 : factor);
             values[k] = options[k].goodput > 0 ? value_of(speedup) : 0;
         }

@@ -33,6 +33,7 @@ namespace goodput {
 struct Tiresias {
     /// Jobs run with the GPUs and batch size that their owners asked for.
     static constexpr bool rigid_jobs = true;
+    static constexpr bool weights_count = false;  ///< its values only say who is served
     /// S_1 < S_2 < ..., in GPU-seconds; 16 GPU-hours as in the comparison published with Pollux. None: one
     /// queue.
     std::vector<double> thresholds_gpu_seconds{16 * 3600.0};

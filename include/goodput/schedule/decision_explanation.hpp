@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/error.hpp"
@@ -18,7 +19,7 @@ namespace goodput {
 
 /// Why a job has what a plan gives it.
 enum class DecisionReason {
-    best_offered,   ///< nothing that it is offered is worth more to it
+    best_offered,   ///< it got the option that is worth most to it
     priced_out,     ///< what it wanted costs more than what it got by more than it is worth more
     no_room,        ///< the prices are not against what it wanted, but the others leave too little
     within_gap,     ///< what it wanted would fit: the allotment is only proven to its gap, or not at all
@@ -26,20 +27,32 @@ enum class DecisionReason {
     not_placed,     ///< the allotment found no nodes
     worth_nothing,  ///< the policy values none of its options above 0
     no_batch_plan,  ///< no batch size respects its limits on any option
-    no_shape        ///< the open nodes have no shape that it may hold, or it can run nowhere
+    no_shape,       ///< the open nodes have no shape that it may hold, or it can run nowhere
+    beyond_limit    ///< each of its options takes more of a limit than there is
+};
+
+/// What is missing of a limit beside what the others take.
+struct LimitShortage {
+    std::string limit{};  ///< its name
+    std::string unit{};   ///< of the number
+    double units = 0;     ///< above 0
 };
 
 /// Something that a job did not get.
 struct Alternative {
-    Allotment allotment{};  ///< what it would have been
-    double value = 0;       ///< to the job, in units of the policy's values
-    double price = 0;       ///< of all GPUs that it takes
-    /// Price of one GPU of its pool below which the job would choose it, at most the present one.
+    Configuration configuration{};  ///< what it would have been
+    double value = 0;               ///< to the job, in units of the policy's values
+    double price = 0;               ///< of all GPUs that it takes
+    /// The limit that is most in its way by price; empty: the GPUs of its pool are.
+    std::string limit{};
+    /// Price of one unit of that limit, or else of one GPU of its pool, below which the job would choose it;
+    /// at most the present one.
     double price_needed = 0;
     /// Factor on its goodput with which the job would choose it, at least 1, rounded up to thousandths; none:
     /// not even 1000 would do, or the policy does not value jobs one by one.
     std::optional<double> goodput_needed{};
-    int gpus_short = 0;  ///< GPUs of its pool that are missing beside what the others hold
+    int gpus_short = 0;  ///< GPUs of its pools that are missing beside what the others hold
+    std::vector<LimitShortage> limits_short{};  ///< limits of which something is missing
 
     /// Prices are not what stood in the way.
     [[nodiscard]] bool worth_its_price() const { return value >= price - 1e-9 * (value + price); }
@@ -62,7 +75,7 @@ struct DecisionExplanation {
     std::string job{};                                     ///< its name
     DecisionReason reason = DecisionReason::best_offered;  ///< in one word
     Outcome outcome = Outcome::runs;                       ///< as in the plan
-    Allotment got{};                                       ///< empty: nothing
+    Configuration got{};                                   ///< empty: nothing
     double value = 0;                  ///< of what it got, in units of the policy's values
     double price = 0;                  ///< of what it got, all GPUs
     bool best_at_prices = false;       ///< nothing else has a larger value - price; nor has going without
@@ -75,8 +88,10 @@ struct DecisionExplanation {
     std::optional<Alternative> wanted{};
     /// A job that waits, priced out: nearest to its price. Chosen means better than going without.
     std::optional<Alternative> nearest{};
-    double gap = 0;        ///< what the whole allotment may be worth less than the best
-    std::string detail{};  ///< not_placed, worth_nothing, no_batch_plan, no_shape: the plan's own words
+    double gap = 0;  ///< what the whole allotment may be worth less than the best
+    /// not_placed, worth_nothing, no_batch_plan, no_shape, beyond_limit: the plan's own words. best_offered:
+    /// a limit that rules out a larger option, if one does.
+    std::string detail{};
 
     /// One line in plain words.
     [[nodiscard]] std::string report(const Cluster& cluster) const;
@@ -100,7 +115,7 @@ inline std::string ways_to(const Alternative& alternative, const std::string& ty
 }
 
 inline std::string proven_within(double gap) {
-    return "the allotment is proven to be within " + rounded_text_of(gap) + " of the best";
+    return "the configuration is proven to be within " + rounded_text_of(gap) + " of the best";
 }
 
 inline std::string text_of_limit(const SizeLimit& limit) {
@@ -113,17 +128,26 @@ inline std::string text_of_limit(const SizeLimit& limit) {
 }
 
 inline std::string room_needed(const Alternative& alternative, const std::string& type, double gap) {
-    if (alternative.gpus_short == 0) return "and there is room: " + proven_within(gap);
-    return "but the others leave too few: " + text_of(alternative.gpus_short) + " more " + type +
-           " would make room";
+    std::string missing =
+        alternative.gpus_short == 0 ? "" : text_of(alternative.gpus_short) + " more " + type;
+    for (const LimitShortage& shortage : alternative.limits_short)
+        missing += (missing.empty() ? "" : " and ") + rounded_text_of(shortage.units) + " more " +
+                   (shortage.unit.empty() ? "" : shortage.unit + " ") + "in " + shortage.limit;
+    if (missing.empty()) return "and there is room: " + proven_within(gap);
+    return "but the others leave too few: " + missing + " would make room";
 }
 
 }  // namespace detail
 
 inline std::string DecisionExplanation::report(const Cluster& cluster) const {
-    const auto type_of = [&](const Alternative& a) { return cluster.gpu_types[a.allotment.gpu_type]; };
+    const auto type_of = [&](const Alternative& a) {
+        return cluster.gpu_types[a.configuration.first().gpu_type];
+    };
+    const auto priced = [&](const Alternative& a) {
+        return a.limit.empty() ? type_of(a) : "unit of " + a.limit;
+    };
     const auto worth = [&](const Alternative& a) {
-        return describe(cluster, a.allotment) + " would be worth " + rounded_text_of(a.value) + " to it";
+        return describe(cluster, a.configuration) + " would be worth " + rounded_text_of(a.value) + " to it";
     };
     std::string text;
     if (outcome == Outcome::waits) text = "waits: ";
@@ -135,19 +159,20 @@ inline std::string DecisionExplanation::report(const Cluster& cluster) const {
     switch (reason) {
         case DecisionReason::best_offered:
             text += ": nothing that it is offered is worth more to it";
+            if (!detail.empty()) text += "; " + detail;
             if (limit)
                 text += "; " + text_of(limit->gpus) + " are not offered, as " + detail::text_of_limit(*limit);
             return text;
         case DecisionReason::priced_out:
-            text += next + worth(*wanted) + ", but cost" + (wanted->allotment.shape.gpus == 1 ? "s " : " ") +
+            text += next + worth(*wanted) + ", but cost" + (wanted->configuration.gpus() == 1 ? "s " : " ") +
                     rounded_text_of(wanted->price);
             if (!nearest)
-                return text + ": " + detail::ways_to(*wanted, type_of(*wanted)) + " it would choose that";
-            text += "; nearest is " + describe(cluster, nearest->allotment) + ", worth " +
+                return text + ": " + detail::ways_to(*wanted, priced(*wanted)) + " it would choose that";
+            text += "; nearest is " + describe(cluster, nearest->configuration) + ", worth " +
                     rounded_text_of(nearest->value) + " at a price of " + rounded_text_of(nearest->price);
             if (nearest->worth_its_price())
                 return text + ", " + detail::room_needed(*nearest, type_of(*nearest), gap);
-            return text + ": " + detail::ways_to(*nearest, type_of(*nearest)) +
+            return text + ": " + detail::ways_to(*nearest, priced(*nearest)) +
                    " it would rather run than wait";
         case DecisionReason::no_room:
             return text + next + worth(*wanted) + " at a price of " + rounded_text_of(wanted->price) + ", " +
@@ -163,6 +188,7 @@ inline std::string DecisionExplanation::report(const Cluster& cluster) const {
         case DecisionReason::worth_nothing:
         case DecisionReason::no_batch_plan:
         case DecisionReason::no_shape:
+        case DecisionReason::beyond_limit:
             break;
     }
     return text + detail;

@@ -3,20 +3,20 @@
 
 // Why every job has what the last plan gives it, and what would change that.
 //
-// With prices pi of the pools, option k of a job is worth v_k to it and costs pi_r(k) u_k, where u_k are the
-// GPUs that it takes of its pool r(k). allot/explain_job.hpp says which option w the job wanted most and
-// whether a price or the room stood in between; here are the numbers in units that a user can act on, all
-// else as it is:
+// With prices pi of the rows (GPU pools and limits), option k of a job is worth v_k to it, takes a_kr of row
+// r and costs pi . a_k. allot/explain_job.hpp says which option w the job wanted most, whether a price or the
+// room stood in between, and which row r is most in the way; here are the numbers in units that a user can
+// act on, all else as it is:
 //
-//  - the price a GPU of r(w) up to which no other option k of the job is better,
+//  - the price a unit of r up to which no other option k of the job is better,
 //
-//        min over k with less of r(w), and over going without, of (v_w - v_k + pi_r' u_k) / (u_w - u_k)
+//        min over k with less of r, and over going without, of
+//            (v_w - v_k - sum over the other rows s of pi_s (a_ws - a_ks)) / (a_wr - a_kr)
 //
-//    where the u_k counts, and r' is missing, in the pool of w itself, and u_k does not, in another one;
 //  - the factor on the goodput of w from which on it is the job's best option: by bisection, if the policy
 //    values jobs one by one (a policy that values the whole round may answer with other values for all);
-//  - the GPUs of r(w) that are missing beside what the others hold. With so many more, the best allotment is
-//    worth at least v_w - (what the job has now) more; who will get them is another question.
+//  - what is missing of each row that w takes beside what the others take. With so much more, the best
+//    allotment is worth at least v_w - (what the job has now) more; who will get it is another question.
 //
 // A job that waits also wants to know what is nearest: the option with the largest v_k over its price.
 // Prices are those of the relaxation: at them a job's best option is not always what it gets, because options
@@ -35,7 +35,7 @@
 #include "goodput/allot/explain_job.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/decision_explanation.hpp"
-#include "goodput/schedule/options.hpp"
+#include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
@@ -67,10 +67,10 @@ public:
         answer.job = job.name;
         answer.gap = std::max(scheduler_.allotted().gap(), 0.0);
         answer.outcome = decision.verdict.outcome;
-        answer.got = decision.option.allotment;
+        answer.got = decision.option.configuration;
         if (found.got != no_option && decision.placement.empty()) {
             answer.reason = DecisionReason::not_placed;
-            answer.detail = describe(snapshot_.cluster, scheduler_.options_of(j)[found.got].allotment) +
+            answer.detail = describe(snapshot_.cluster, scheduler_.options_of(j)[found.got].configuration) +
                             " found no nodes: " + decision.verdict.reason;
             return answer;
         }
@@ -89,14 +89,16 @@ public:
         switch (found.reason) {
             case JobReason::nothing_offered:
             case JobReason::too_large:
-                answer.reason = DecisionReason::no_shape;
+                answer.reason = found.reason == JobReason::too_large && scheduler_.limit_rows().size() > 0
+                                    ? DecisionReason::beyond_limit
+                                    : DecisionReason::no_shape;
                 answer.detail = decision.verdict.reason;
                 return answer;
             case JobReason::got_wanted:
                 if (found.got == no_option)
                     say_nothing_wanted(j, answer);
                 else
-                    answer.limit = size_limit(j, answer.got);
+                    say_what_limits_size(j, found, answer);
                 return answer;
             case JobReason::priced_out:
                 answer.reason = DecisionReason::priced_out;
@@ -108,15 +110,23 @@ public:
                 answer.reason = DecisionReason::within_gap;
                 break;
         }
-        answer.wanted = alternative(j, found.wanted, found.got, true);
+        answer.wanted = alternative(j, found.wanted, found.got, true, found.resource);
         if (found.got == no_option && answer.reason == DecisionReason::priced_out)
             if (const std::size_t k = nearest(j); k != found.wanted)
-                answer.nearest = alternative(j, k, found.got, false);
+                answer.nearest = alternative(j, k, found.got, false, dearest(j, k));
         return answer;
     }
 
 private:
-    [[nodiscard]] Use use(std::size_t j, std::size_t k) const { return problem_.uses(j, k).front(); }
+    [[nodiscard]] double units(std::size_t j, std::size_t k, std::size_t row) const {
+        return k == no_option ? 0 : units_of(problem_.uses(j, k), row);
+    }
+    [[nodiscard]] std::size_t pools() const { return scheduler_.pools().size(); }
+    /// The row that most of the price of an option is of; no_resource where it costs nothing.
+    [[nodiscard]] std::size_t dearest(std::size_t j, std::size_t k) const {
+        return largest_resource(prices_.size(),
+                                [&](std::size_t row) { return prices_[row] * units(j, k, row); });
+    }
     [[nodiscard]] double value(std::size_t j, std::size_t k) const {
         return k == no_option ? 0 : problem_.value(j, k);
     }
@@ -135,32 +145,45 @@ private:
         return best;
     }
 
-    [[nodiscard]] Alternative alternative(std::size_t j, std::size_t k, std::size_t got, bool of_all) const {
+    [[nodiscard]] Alternative alternative(std::size_t j, std::size_t k, std::size_t got, bool of_all,
+                                          std::size_t in_the_way) const {
         Alternative answer;
-        answer.allotment = scheduler_.options_of(j)[k].allotment;
+        answer.configuration = scheduler_.options_of(j)[k].configuration;
         answer.value = value(j, k);
         answer.price = price(j, k);
-        answer.price_needed = price_needed(j, k, of_all);
+        const std::span<const Use> uses = problem_.uses(j, k);
+        const std::size_t row = in_the_way != no_resource ? in_the_way
+                                : uses.empty()            ? std::size_t{0}
+                                                          : uses.front().resource;
+        if (row >= pools()) answer.limit = scheduler_.limit_rows()[row - pools()].name;
+        answer.price_needed = price_needed(j, k, row, of_all);
         answer.goodput_needed = goodput_needed(j, k, of_all);
-        const Use wanted = use(j, k);
-        double room = problem_.capacity[wanted.resource] - taken_[wanted.resource];
-        if (got != no_option && use(j, got).resource == wanted.resource) room += use(j, got).units;
-        answer.gpus_short = static_cast<int>(std::max(std::ceil(wanted.units - room - 1e-6), 0.0));
+        for (const Use& use : uses) {
+            const double room =
+                problem_.capacity[use.resource] - taken_[use.resource] + units(j, got, use.resource);
+            const double missing = use.units - room;
+            if (missing <= 1e-6 * std::max(1.0, use.units)) continue;
+            if (use.resource < pools()) {
+                answer.gpus_short += static_cast<int>(std::ceil(missing - 1e-6));
+            } else {
+                const LimitRow& limit = scheduler_.limit_rows()[use.resource - pools()];
+                answer.limits_short.push_back({limit.name, limit.unit, missing});
+            }
+        }
         return answer;
     }
 
-    [[nodiscard]] double price_needed(std::size_t j, std::size_t wanted, bool of_all) const {
-        const Use of = use(j, wanted);
-        if (of.units <= 0) return prices_[of.resource];
-        double needed = std::min(prices_[of.resource], value(j, wanted) / of.units);
-        if (!of_all) return needed;
-        for (std::size_t k = 0; k < problem_.options_of(j); ++k) {
-            const Use other = use(j, k);
-            const bool same = other.resource == of.resource;
-            const double units = of.units - (same ? other.units : 0);
-            // As many of the same and no more worth, or more of them: a lower price does not help it.
-            if (k == wanted || units <= 0) continue;
-            needed = std::min(needed, (value(j, wanted) - (same ? value(j, k) : reduced(j, k))) / units);
+    [[nodiscard]] double price_needed(std::size_t j, std::size_t wanted, std::size_t row, bool of_all) const {
+        const double units_wanted = units(j, wanted, row);
+        if (units_wanted <= 0) return prices_[row];
+        // Reduced values but for the row in question.
+        const auto besides = [&](std::size_t k) { return reduced(j, k) + prices_[row] * units(j, k, row); };
+        double needed = std::min(prices_[row], besides(wanted) / units_wanted);
+        for (std::size_t k = 0; of_all && k < problem_.options_of(j); ++k) {
+            const double more = units_wanted - units(j, k, row);
+            // As much of it and no more worth, or more of it: a lower price does not help it.
+            if (k == wanted || more <= 0) continue;
+            needed = std::min(needed, (besides(wanted) - besides(k)) / more);
         }
         return std::max(needed, 0.0);
     }
@@ -174,7 +197,8 @@ private:
             const std::span<const Option> options = scheduler_.options_of(j);
             std::vector<Option> changed(options.begin(), options.end());
             std::vector<double> values(options.size());
-            const std::vector<Row> rows{{snapshot_.jobs[j], changed, values}};
+            const std::vector<Row> rows{
+                {snapshot_.jobs[j], changed, values, OptionUses(problem_.uses(j), problem_.use_offsets(j))}};
             const auto chosen = [&](double factor) {
                 changed[wanted].goodput = options[wanted].goodput * factor;
                 if (!contained([&] {
@@ -217,24 +241,49 @@ private:
     }
 
     /// The smallest shape above what the job got in its pool, if only a limit kept it from being offered.
-    [[nodiscard]] std::optional<SizeLimit> size_limit(std::size_t j, const Allotment& got) const {
+    [[nodiscard]] std::optional<SizeLimit> size_limit(std::size_t j, const Configuration& got) const {
         for (const Option& option : scheduler_.options_of(j))
-            if (option.allotment.gpu_type == got.gpu_type &&
-                option.allotment.gpus_per_node == got.gpus_per_node &&
-                option.allotment.shape.gpus > got.shape.gpus)
+            if (option.configuration.first().same_pool(got.first()) &&
+                option.configuration.gpus() > got.gpus())
                 return std::nullopt;
         Job freed = snapshot_.jobs[j];
         if (freed.adaptivity == Adaptivity::none) return std::nullopt;
         freed.max_gpus = std::numeric_limits<int>::max();
-        const std::size_t pool = find_pool(scheduler_.pools(), got.gpu_type, got.gpus_per_node);
+        const std::size_t pool =
+            find_pool(scheduler_.pools(), got.first().gpu_type, got.first().gpus_per_node);
         int next = std::numeric_limits<int>::max();
         for_each_shape(freed, scheduler_.pools()[pool], [&](Shape shape) {
-            if (shape.gpus > got.shape.gpus) next = std::min(next, shape.gpus);
+            if (shape.gpus > got.gpus()) next = std::min(next, shape.gpus);
         });
         if (next == std::numeric_limits<int>::max()) return std::nullopt;
         SizeLimit limit{next, snapshot_.jobs[j].max_gpus, std::numeric_limits<int>::max()};
-        contained([&] { limit.most_by_policy = most_gpus(scheduler_.policy(), snapshot_, j, got.gpu_type); });
+        contained([&] {
+            std::vector<int> most;
+            find_most_gpus(scheduler_.policy(), snapshot_, j, most);
+            limit.most_by_policy = most[got.first().gpu_type];
+        });
         return limit.by_job() || limit.by_policy() ? std::optional(limit) : std::nullopt;
+    }
+
+    /// Why there was nothing larger: a limit that an option worth more exceeds alone, or else the sizes that
+    /// the job may have.
+    void say_what_limits_size(std::size_t j, const JobExplanation& found, DecisionExplanation& answer) const {
+        answer.limit = size_limit(j, answer.got);
+        std::size_t best = no_option;
+        for (std::size_t k = 0; found.options_too_large > 0 && k < problem_.options_of(j); ++k)
+            if (value(j, k) > value(j, best == no_option ? found.got : best) &&
+                !fits_alone(problem_.uses(j, k), problem_.capacity))
+                best = k;
+        if (best == no_option) return;
+        for (const Use& use : problem_.uses(j, best)) {
+            if (use.resource < pools() || use.units <= problem_.capacity[use.resource] * (1 + 1e-9)) continue;
+            const LimitRow& limit = scheduler_.limit_rows()[use.resource - pools()];
+            answer.detail = describe(snapshot_.cluster, scheduler_.options_of(j)[best].configuration) +
+                            " would take " + rounded_text_of(use.units) + " of " + limit.name +
+                            ", which is " + rounded_text_of(limit.capacity) +
+                            (limit.unit.empty() ? "" : " " + limit.unit);
+            return;
+        }
     }
 
     void say_nothing_wanted(std::size_t j, DecisionExplanation& answer) const {

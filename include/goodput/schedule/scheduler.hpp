@@ -1,30 +1,38 @@
 #ifndef GOODPUT_SCHEDULE_SCHEDULER_HPP
 #define GOODPUT_SCHEDULE_SCHEDULER_HPP
 
-// One call from a snapshot to a plan: options of every job, their goodput, their values under a policy, the
-// allotment, the placement.
+// One call from a snapshot to a plan. A round is a line of stations, each of which reads what the ones before
+// it have found:
+//
+//     what is open -> what is offered -> the rows -> what it is worth -> the allotment -> the nodes ->
+//     reasons
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
-#include "goodput/model/valid_model.hpp"
 #include "goodput/place/concepts.hpp"
 #include "goodput/place/least_moves.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/concepts.hpp"
+#include "goodput/schedule/detail/asked_options.hpp"
 #include "goodput/schedule/detail/offers.hpp"
+#include "goodput/schedule/detail/open_nodes.hpp"
+#include "goodput/schedule/detail/placing.hpp"
+#include "goodput/schedule/detail/reasons.hpp"
+#include "goodput/schedule/detail/rows.hpp"
 #include "goodput/schedule/detail/snapshot_check.hpp"
 #include "goodput/schedule/detail/steady_choice.hpp"
-#include "goodput/schedule/open_nodes.hpp"
-#include "goodput/schedule/options.hpp"
+#include "goodput/schedule/detail/worth.hpp"
+#include "goodput/schedule/limits.hpp"
+#include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput {
@@ -32,64 +40,95 @@ namespace goodput {
 /// Makes plans round after round. Keeps buffers and the last prices; nothing else carries over from one
 /// snapshot to the next.
 template <Policy P = Sia, Placer NodePlacer = LeastMovesPlacer, AllotmentSolver Solver = Allotter<>,
-          OptionPredictor Predictor = GoodputPredictor>
+          OptionPredictor Predictor = GoodputPredictor, class Pack = Limits<>,
+          OptionMaker Maker = ListedShapes>
 class Scheduler {
     static_assert(optional_functions_fit<P>());
     static_assert(ForecastPredictor<Predictor> || !GradientForecast<P>,
                   "ForecastPredictor: this policy has expected_gradient(job), so the predictor must also be "
                   "callable as predictor(job, model, options, gradient)");
+    static_assert(
+        !PricedOptionMaker<Maker> || !RoundPolicy<P> || ValuesBeside<P>,
+        "ValuesBeside: this maker answers at prices, so a policy that values whole rounds must have "
+        "double value_beside(round, row, option) const");
 
 public:
     /// A scheduler with a policy, a gap and deadline for the allotment, and parts of one's own.
     explicit Scheduler(P policy = P(), AllotOptions options = {}, NodePlacer placer = NodePlacer(),
-                       Solver solver = Solver(), Predictor predictor = Predictor())
+                       Solver solver = Solver(), Predictor predictor = Predictor(), Pack limits = Pack(),
+                       Maker maker = Maker())
         : policy_(std::move(policy)),
           options_(options),
           placer_(std::move(placer)),
           solver_(std::move(solver)),
-          predict_(std::move(predictor)) {
+          predict_(std::move(predictor)),
+          limits_(std::move(limits)),
+          maker_(std::move(maker)) {
         if constexpr (requires { policy_.validate(); }) policy_.validate();
+    }
+
+    /// This scheduler with limits (limits.hpp) instead of those that it had.
+    template <Limit... Ls>
+    [[nodiscard]] auto limited_by(Ls... limits) && {
+        return Scheduler<P, NodePlacer, Solver, Predictor, Limits<Ls...>, Maker>(
+            std::move(policy_), options_, std::move(placer_), std::move(solver_), std::move(predict_),
+            Limits<Ls...>(std::move(limits)...), std::move(maker_));
+    }
+    /// This scheduler with another maker of options (makers.hpp).
+    template <OptionMaker M>
+    [[nodiscard]] auto offering(M maker) && {
+        return Scheduler<P, NodePlacer, Solver, Predictor, Pack, M>(
+            std::move(policy_), options_, std::move(placer_), std::move(solver_), std::move(predict_),
+            std::move(limits_), std::move(maker));
     }
 
     /// The plan for a snapshot; valid until the next call. Refuses bad input (std::invalid_argument naming
     /// job, field and value): see validate(Cluster), validate(Job); also two jobs of one name, nodes given to
-    /// more jobs than they hold, models of more GPU types than the cluster's, a job that keeps what it holds
-    /// (not preemptible, or restarting) spread over several GPU types. What the policy or the predictor does
-    /// wrong costs the jobs concerned an option or the whole choice, but not the plan: Plan::faults.
-    /// `step(Step)` is called after each step.
+    /// more jobs than they hold, models of more GPU types than the cluster's. What the policy, the predictor,
+    /// the maker or a limit does wrong costs the jobs concerned an option or the whole choice, but not the
+    /// plan: Plan::faults. `step(PlanStep)` is called after each step.
     template <class AfterStep>
     const Plan& plan(const Snapshot& snapshot, AfterStep step) {
         check_(snapshot);
-        open_.find(snapshot.cluster, snapshot.jobs);
         plan_.faults.clear();
-        offers_.make(snapshot, round_of(snapshot), policy_, predict_, open_, plan_.faults);
-        pose(snapshot);
-        step(Step::value);
-        allotted_ = solver_(problem_, options_);
-        check_allotted();
-        steady_.keep(problem_, held_, options_.gap, allotted_);
-        step(Step::allot);
-        take_over(snapshot);
-        place(snapshot);
-        step(Step::place);
+        open_.find(snapshot.cluster, snapshot.jobs);
+        rows_.find_capacity(round_of(snapshot), open_, limits_);
+        offers_.make(snapshot, round_of(snapshot), open_, policy_, predict_, maker_, plan_.faults);
+        rows_.pose(snapshot, round_of(snapshot), open_, offers_, limits_, plan_.faults);
+        worth_.find(snapshot, round_of(snapshot), policy_, offers_, rows_, plan_.faults);
+        let_failed_jobs_keep(snapshot);
+        step(PlanStep::value);
+        allot(snapshot);
+        step(PlanStep::allot);
+        decide(snapshot);
+        placing_.find(snapshot, open_, placer_, plan_, [&](std::size_t job, const Verdict& why) {
+            Decision& decision = plan_.decisions[job];
+            plan_.objective -= decision.value;
+            give_nothing(decision);
+            decision.verdict = why;
+        });
+        count_limits();
+        step(PlanStep::place);
         return plan_;
     }
-    /// The same without being told of the steps.
+    /// The plan for a snapshot, without a call after each step.
     const Plan& plan(const Snapshot& snapshot) {
-        return plan(snapshot, [](Step) {});
+        return plan(snapshot, [](PlanStep) {});
     }
 
     /// The placer, for what it may be told between two plans (TopologyPlacer::set_topology).
     [[nodiscard]] NodePlacer& placer() { return placer_; }
+    /// The limits, to be replaced between two plans.
+    [[nodiscard]] Pack& limits() { return limits_; }
 
     /// The last plan, and what it was made from: the pools that prices and resources are of, without their
-    /// drained nodes; the allotment problem with its solution (not that of the plan for a job that found no
-    /// nodes).
+    /// drained nodes; the allotment problem, whose first rows are these pools and whose others are those of
+    /// the limits, with its solution (not that of the plan for a job that found no nodes).
     [[nodiscard]] const Plan& last_plan() const { return plan_; }
     /// See last_plan().
     [[nodiscard]] std::span<const Pool> pools() const { return open_.pools(); }
     /// See last_plan().
-    [[nodiscard]] const AllotmentProblem& problem() const { return problem_; }
+    [[nodiscard]] const AllotmentProblem& problem() const { return rows_.problem; }
     /// See last_plan().
     [[nodiscard]] const AllotResult& allotted() const { return allotted_; }
     /// The policy, with its settings.
@@ -97,62 +136,63 @@ public:
 
     /// The last plan's snapshot as the policy saw it.
     [[nodiscard]] Round round_of(const Snapshot& snapshot) const {
-        return {snapshot.time_seconds, snapshot.cluster, open_.used_pools()};
+        return {snapshot.time_seconds, snapshot.cluster, open_.pools(), rows_.problem.capacity};
     }
     /// The options and values that the last plan chose from, for the job of that index.
     [[nodiscard]] std::span<const Option> options_of(std::size_t job) const {
         return offers_.options_of(job);
     }
     /// As many as options_of(job); finite.
-    [[nodiscard]] std::span<const double> values_of(std::size_t job) const { return offers_.values_of(job); }
-    /// In the last plan the job of that index was left alone, because the policy or the predictor failed for
-    /// it.
+    [[nodiscard]] std::span<const double> values_of(std::size_t job) const { return problem().values(job); }
+    /// In the last plan the job of that index was left alone, because everything that was asked about it
+    /// failed.
     [[nodiscard]] bool left_alone(std::size_t job) const { return offers_.left_alone(job); }
+    /// What the rows of the limits were; Plan::limits says what came of them.
+    [[nodiscard]] std::span<const LimitRow> limit_rows() const { return rows_.limits(); }
 
 private:
-    /// The allotment problem: options without goodput are worth nothing, except what a job keeps.
-    void pose(const Snapshot& snapshot) {
-        problem_.clear();
-        problem_.capacity.clear();
-        held_.assign(snapshot.jobs.size(), no_option);
-        for (const Pool& pool : pools()) problem_.capacity.push_back(pool.gpus());
-        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
-            const bool must = open_.keeps(j);
-            const Allotment held = allotment_of(snapshot.jobs[j].placement, snapshot.cluster);
-            const std::span<const Option> options = options_of(j);
-            const std::span<const double> values = values_of(j);
-            problem_.add_job(must);
-            std::uint32_t pool = 0;
-            for (std::size_t k = 0; k < options.size(); ++k) {
-                const Allotment& allotment = options[k].allotment;
-                // Options of one pool lie side by side.
-                if (k == 0 || !same_pool(allotment, options[k - 1].allotment)) pool = pool_of(allotment);
-                const bool keeps = !held.empty() && allotment == held;
-                if (keeps) held_[j] = k;
-                const int gpus = keeps ? open_.gpus_to_keep(j) : allotment.occupied_gpus();
-                problem_.add_option(must || options[k].goodput > 0 ? values[k] : 0,
-                                    {Use{pool, static_cast<double>(gpus)}});
-            }
-        }
+    /// Who is left alone and holds something keeps it, and is offered nothing else.
+    void let_failed_jobs_keep(const Snapshot& snapshot) {
+        const Round round = round_of(snapshot);
+        std::vector<std::size_t> keeping;
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+            if (left_alone(j) && !open_.keeps(j) && !snapshot.jobs[j].placement.empty()) keeping.push_back(j);
+        if (keeping.empty()) return;
+        open_.keep(keeping, snapshot.cluster, snapshot.jobs);
+        offers_.offer_what_is_kept(snapshot, round, open_, predict_);
+        const AllotmentProblem valued = rows_.problem;
+        std::vector<PlanFault> known;  // limits are asked again, and say the same
+        rows_.pose(snapshot, round, open_, offers_, limits_, known);
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+            if (!left_alone(j)) std::ranges::copy(valued.values(j), rows_.problem.values(j).begin());
     }
 
-    static bool same_pool(const Allotment& a, const Allotment& b) {
-        return a.gpu_type == b.gpu_type && a.gpus_per_node == b.gpus_per_node;
-    }
-    [[nodiscard]] std::uint32_t pool_of(const Allotment& allotment) const {
-        return static_cast<std::uint32_t>(find_pool(pools(), allotment.gpu_type, allotment.gpus_per_node));
+    void allot(const Snapshot& snapshot) {
+        if constexpr (PricedOptionMaker<Maker>)
+            allotted_ = asked_.allot(snapshot, round_of(snapshot), open_, policy_, predict_, maker_, limits_,
+                                     offers_, rows_, solver_, options_, plan_.faults);
+        else
+            allotted_ = solver_(problem(), options_);
+        check_allotted();
+        // With other cores and memory beside the same GPUs a job runs on.
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+            if (rows_.held[j] != no_option && allotted_.choice[j] != no_option &&
+                options_of(j)[allotted_.choice[j]].configuration.same_gpus(
+                    options_of(j)[rows_.held[j]].configuration))
+                rows_.held[j] = allotted_.choice[j];
+        steady_.keep(problem(), rows_.held, options_.gap, allotted_);
     }
 
     /// Refuses what no solver may answer (std::invalid_argument). One that found no allotment in time,
     /// although there always is one, has all jobs wait that need not run.
     void check_allotted() {
-        const std::size_t jobs = problem_.jobs();
+        const std::size_t jobs = problem().jobs();
         if (allotted_.choice.size() != jobs)
             bad_input("solver", "number of choices", allotted_.choice.size(),
                       "that of jobs, " + text_of(jobs));
-        if (allotted_.prices.size() != pools().size())
+        if (allotted_.prices.size() != rows_.problem.capacity.size())
             bad_input("solver", "number of prices", allotted_.prices.size(),
-                      "that of capacities, " + text_of(pools().size()));
+                      "that of capacities, " + text_of(rows_.problem.capacity.size()));
         if (allotted_.status == AllotStatus::infeasible) {
             if (allotted_.stopped == StopReason::proven)
                 bad_input("snapshot", "placements of jobs that keep what they hold",
@@ -160,7 +200,7 @@ private:
             keep_only();
         }
         for (std::size_t j = 0; j < jobs; ++j)
-            if (allotted_.choice[j] != no_option && allotted_.choice[j] >= problem_.options_of(j))
+            if (allotted_.choice[j] != no_option && allotted_.choice[j] >= problem().options_of(j))
                 bad_input("solver", "choice of job " + text_of(j), allotted_.choice[j], "one of its options");
     }
 
@@ -168,18 +208,18 @@ private:
     void keep_only() {
         allotted_.status = AllotStatus::feasible;
         allotted_.objective = allotted_.bound = 0;
-        for (std::size_t j = 0; j < problem_.jobs(); ++j) {
-            const bool must = problem_.must(j);
-            const double kept = must ? problem_.value(j, 0) : 0;
+        for (std::size_t j = 0; j < problem().jobs(); ++j) {
+            const bool must = problem().must(j);
+            const double kept = must ? problem().value(j, 0) : 0;
             double best = kept;
-            for (const double value : problem_.values(j)) best = std::max(best, value);
+            for (const double value : problem().values(j)) best = std::max(best, value);
             allotted_.choice[j] = must ? 0 : no_option;
             allotted_.objective += kept;
             allotted_.bound += best;
         }
     }
 
-    void take_over(const Snapshot& snapshot) {
+    void decide(const Snapshot& snapshot) {
         plan_.objective = allotted_.objective;
         plan_.bound = allotted_.bound;
         plan_.status = allotted_.status;
@@ -197,7 +237,8 @@ private:
                 if constexpr (GradientForecast<P>)
                     detail::predict_one(snapshot, j, predict_, decision.option);
             } else {
-                decision.verdict.outcome = say_why_not(snapshot, j, decision.verdict.reason);
+                decision.verdict.outcome = detail::say_why_not(snapshot, j, offers_, rows_, pools(),
+                                                               allotted_.prices, decision.verdict.reason);
             }
         }
     }
@@ -212,100 +253,40 @@ private:
         decision.verdict.reason.clear();
     }
 
-    void place(const Snapshot& snapshot) {
-        const std::size_t jobs = snapshot.jobs.size();
-        if (requests_.size() < jobs) requests_.resize(jobs);
-        for (std::size_t j = 0; j < jobs; ++j) {
-            const Job& job = snapshot.jobs[j];
-            PlacementRequest& request = requests_[j];
-            request.allotment = plan_.decisions[j].option.allotment;
-            request.current = job.placement;
-            request.move_cost = std::min(job.restart_cost_seconds, longest_move_seconds);
-            request.pinned = open_.keeps(j);
+    /// How much of each limit the plan takes.
+    void count_limits() {
+        plan_.conflicts = rows_.conflicts;
+        plan_.limits.clear();
+        if (limit_rows().empty()) return;
+        for (std::size_t l = 0; l < limit_rows().size(); ++l) {
+            const LimitRow& row = limit_rows()[l];
+            plan_.limits.push_back(
+                {row.name, row.unit, row.capacity, 0, allotted_.prices[rows_.pools() + l]});
         }
-        const PlacementResult& placed =
-            placer_.place(snapshot.cluster, std::span<const PlacementRequest>(requests_.data(), jobs));
-        if (placed.placements.size() != jobs)
-            bad_input("placer", "number of placements", placed.placements.size(),
-                      "that of requests, " + text_of(jobs));
-        plan_.move_cost_seconds = placed.move_cost;
-        for (std::size_t j = 0; j < jobs; ++j) {
-            Decision& decision = plan_.decisions[j];
-            decision.placement = placed.placements[j];
-            decision.starts = !decision.placement.empty() && decision.placement != snapshot.jobs[j].placement;
-        }
-        for (const UnplacedJob& unplaced : placed.unplaced) {
-            Decision& decision = plan_.decisions[unplaced.job];
-            plan_.objective -= decision.value;
-            give_nothing(decision);
-            decision.verdict = unplaced.why;
+        for (std::size_t j = 0; j < plan_.decisions.size(); ++j) {
+            if (plan_.decisions[j].placement.empty()) continue;
+            for (const Use& use : problem().uses(j, allotted_.choice[j]))
+                if (use.resource >= rows_.pools())
+                    plan_.limits[use.resource - rows_.pools()].used += use.units;
         }
     }
-
-    /// Why a job gets nothing: the policy failed for it, or there is no option at all, or none worth its
-    /// price.
-    Outcome say_why_not(const Snapshot& snapshot, std::size_t j, std::string& reason) const {
-        const Job& job = snapshot.jobs[j];
-        const std::span<const Option> options = options_of(j);
-        if (left_alone(j)) {
-            reason = "the policy failed for it";
-            return Outcome::waits;
-        }
-        if (options.empty()) {
-            reason = why_no_option(job, snapshot.cluster, pools());
-            return Outcome::impossible;
-        }
-        std::size_t best = options.size();
-        double best_reduced = -std::numeric_limits<double>::infinity(), best_price = 0;
-        for (std::size_t k = 0; k < options.size(); ++k) {
-            if (options[k].goodput <= 0) continue;
-            const Use use = problem_.uses(j, k).front();
-            const double price = allotted_.prices[use.resource] * use.units;
-            if (values_of(j)[k] - price <= best_reduced) continue;
-            best_reduced = values_of(j)[k] - price;
-            best_price = price;
-            best = k;
-        }
-        if (best == options.size()) {
-            reason = "no batch plan respects its limits on any option";
-            // A model that cannot be predicted from (model/valid_model.hpp) has no plans either.
-            detail::contained(
-                [&] { validate(detail::model_of(snapshot, j), "it", snapshot.cluster.gpu_types); },
-                [&](const std::string& what) { reason = "no model: " + what; });
-            return Outcome::impossible;
-        }
-        const double value = values_of(j)[best];
-        if (value <= 0) {
-            reason = "the policy offers it nothing this round (";
-            append_description(reason, snapshot.cluster, options[best].allotment);
-            reason.append(" has value ").append(rounded_text_of(value)).append(")");
-        } else if (best_reduced <= 0) {
-            append_description(reason, snapshot.cluster, options[best].allotment);
-            reason.append(" would be worth ").append(rounded_text_of(value));
-            reason.append(" to it, but ").append(rounded_text_of(best_price)).append(" to others");
-        } else {
-            reason = "its best option, ";
-            append_description(reason, snapshot.cluster, options[best].allotment);
-            reason.append(", does not fit beside those of others in this round");
-        }
-        return Outcome::waits;
-    }
-
-    static constexpr double longest_move_seconds = 1e9;  // that placers take
 
     P policy_;
     AllotOptions options_;
     NodePlacer placer_;
     Solver solver_;
     Predictor predict_;
-    AllotmentProblem problem_;
-    AllotResult allotted_;
-    OpenNodes open_;
+    Pack limits_;
+    Maker maker_;
     detail::SnapshotCheck check_;
+    detail::OpenNodes open_;
     detail::Offers offers_;
-    std::vector<std::size_t> held_;  // by job: the option that it holds
+    detail::Rows rows_;
+    detail::Worth worth_;
+    detail::AskedOptions asked_;
+    AllotResult allotted_;
     detail::SteadyChoice steady_;
-    std::vector<PlacementRequest> requests_;  // of the jobs of this round, and of more that there were
+    detail::Placing placing_;
     Plan plan_;
 };
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "goodput/allot/result.hpp"
@@ -43,11 +44,33 @@ struct PoolPrice {
     double price = 0;          ///< at least 0
 };
 
-/// Something that the policy or the predictor of a plan did wrong: it threw, or answered with NaN or
-/// infinity.
+/// A row of the plan that is no GPU pool: a quota, a budget (schedule/limits.hpp).
+struct LimitUse {
+    std::string name{};   ///< in words: "the quota of team vision"
+    std::string unit{};   ///< of the numbers: "GPUs"
+    double capacity = 0;  ///< what there is
+    double used = 0;      ///< by all jobs together
+    double price = 0;     ///< what a unit is worth, as PoolPrice::price
+
+    /// One line: how much is used, and what one more would be worth.
+    [[nodiscard]] inline std::string report() const;
+};
+
+/// Jobs that keep what they hold take more of a row than there is. Nobody else gets anything of it.
+struct LimitConflict {
+    std::size_t limit = 0;            ///< index into Plan::limits
+    double kept = 0;                  ///< units that they take together
+    std::vector<std::size_t> jobs{};  ///< indices of those that take any, ascending
+
+    /// One line with the names of limit and jobs, and what would end it.
+    [[nodiscard]] inline std::string report(const LimitUse& limit_use, std::span<const Job> all_jobs) const;
+};
+
+/// Something that the policy, the predictor, the maker or a limit of a plan did wrong: it threw, or answered
+/// with NaN or infinity.
 struct PlanFault {
     std::optional<std::size_t> job{};  ///< index of the job that it was asked about; none: of all jobs
-    Allotment allotment{};             ///< the option that is left out for it; empty: every option of the job
+    Configuration configuration{};     ///< the option that is left out for it; empty: every option of the job
     std::string what{};                ///< the exception's text, or the number
 
     /// One line for a log.
@@ -59,6 +82,8 @@ struct Plan {
     std::vector<Decision> decisions{};          ///< by job
     std::vector<PlanFault> faults{};            ///< of the policy and the predictor; empty if all is well
     std::vector<PoolPrice> prices{};            ///< by pool, in the order of pools_of(cluster)
+    std::vector<LimitUse> limits{};             ///< by row of the limits
+    std::vector<LimitConflict> conflicts{};     ///< limits that are exceeded by what is kept; mostly none
     double objective = 0;                       ///< sum of the values of what is given
     double bound = 0;                           ///< no plan is worth more
     AllotStatus status = AllotStatus::optimal;  ///< what is proven of the allotment
@@ -74,31 +99,55 @@ struct Plan {
         return text_of(running) + " of " + text_of(decisions.size()) + " jobs run, " + text_of(starting) +
                " of them (re)start; value " + rounded_text_of(objective) + ", at most " +
                rounded_text_of(bound) + " possible" +
+               (conflicts.empty() ? ""
+                                  : "; " + text_of(conflicts.size()) + " limits exceeded by what is kept") +
                (faults.empty() ? "" : "; " + text_of(faults.size()) + " faults of the policy");
     }
 };
 
-/// Appends an allotment in words: "8 A100 on 1 node".
-inline void append_description(std::string& text, const Cluster& cluster, const Allotment& allotment) {
-    text.append(text_of(allotment.shape.gpus)).append(" ").append(cluster.gpu_types[allotment.gpu_type]);
-    text.append(" on ").append(text_of(allotment.shape.nodes));
-    text.append(allotment.shape.nodes == 1 ? " node" : " nodes");
+/// Appends a configuration in words: "8 A100 on 1 node".
+inline void append_description(std::string& text, const Cluster& cluster,
+                               const Configuration& configuration) {
+    bool first = true;
+    for (const PoolShare& part : configuration.parts()) {
+        if (!std::exchange(first, false)) text.append(" and ");
+        text.append(text_of(part.shape.gpus)).append(" ").append(cluster.gpu_types[part.gpu_type]);
+        text.append(" on ").append(text_of(part.shape.nodes));
+        text.append(part.shape.nodes == 1 ? " node" : " nodes");
+    }
 }
-/// An allotment in words.
-[[nodiscard]] inline std::string describe(const Cluster& cluster, const Allotment& allotment) {
+/// A configuration in words.
+[[nodiscard]] inline std::string describe(const Cluster& cluster, const Configuration& configuration) {
     std::string text;
-    append_description(text, cluster, allotment);
+    append_description(text, cluster, configuration);
     return text;
+}
+
+inline std::string LimitUse::report() const {
+    const std::string amount = rounded_text_of(capacity) + (unit.empty() ? "" : " " + unit);
+    const std::string level = name + ": " + rounded_text_of(used) + " of " + amount + " used";
+    return price > 0 ? level + "; one more would be worth " + rounded_text_of(price) : level;
+}
+
+inline std::string LimitConflict::report(const LimitUse& limit_use, std::span<const Job> all_jobs) const {
+    std::string names;
+    for (const std::size_t job : jobs) names += (names.empty() ? "'" : ", '") + all_jobs[job].name + "'";
+    const std::string unit = limit_use.unit.empty() ? "" : " " + limit_use.unit;
+    return limit_use.name + " is " + rounded_text_of(limit_use.capacity) + unit + ", but " +
+           (jobs.size() == 1 ? "job " : "jobs ") + names + (jobs.size() == 1 ? " keeps " : " keep ") +
+           rounded_text_of(kept) + unit + ": nobody else gets any until " +
+           rounded_text_of(kept - limit_use.capacity) + " are given back, or the limit is raised by as much";
 }
 
 inline std::string PlanFault::report(const Snapshot& snapshot) const {
     if (!job) return "all jobs: " + what;
     const std::string subject = "job '" + snapshot.jobs[*job].name + "'";
-    return subject + (allotment.empty() ? "" : ", " + describe(snapshot.cluster, allotment)) + ": " + what;
+    return subject + (configuration.empty() ? "" : ", " + describe(snapshot.cluster, configuration)) + ": " +
+           what;
 }
 
 /// The steps of a plan, for whoever times them.
-enum class Step { value, allot, place };
+enum class PlanStep { value, allot, place };
 
 }  // namespace goodput
 

@@ -30,7 +30,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/model/efficiency.hpp"
-#include "goodput/schedule/options.hpp"
+#include "goodput/schedule/makers.hpp"
 #include "goodput/sim/application.hpp"
 #include "goodput/sim/detail/share_of.hpp"
 
@@ -88,11 +88,11 @@ inline FairShare::FairShare(const Application& application, const Cluster& clust
     };
     std::vector<std::vector<Trial>> trials;  // by holding
     for (const Option& option : options) {
-        const Allotment& allotment = option.allotment;
-        const ApplicationOnType& type = application.types[allotment.gpu_type];
+        const PoolShare& part = option.configuration.first();
+        const ApplicationOnType& type = application.types[part.gpu_type];
         const BatchLimits limits{curve.initial_batch(), curve.max_batch(), type.min_atomic_batch,
-                                 std::min(type.largest_batch(allotment.shape), type.max_atomic_batch), true};
-        const double least = std::max(limits.initial_batch, allotment.shape.gpus * limits.min_atomic_batch);
+                                 std::min(type.largest_batch(part.shape), type.max_atomic_batch), true};
+        const double least = std::max(limits.initial_batch, part.shape.gpus * limits.min_atomic_batch);
         const double most = limits.max_batch;
         if (least > most) continue;
         std::vector<Trial>& of_option = trials.emplace_back();
@@ -100,15 +100,15 @@ inline FairShare::FairShare(const Application& application, const Cluster& clust
         for (int i = 0; i < candidates; ++i) {
             const double total = least * std::pow(most / least, i / (candidates - 1.0));
             const BatchPlan plan =
-                detail::share_of(static_cast<int>(std::floor(total + 1e-9)), allotment.shape, limits);
+                detail::share_of(static_cast<int>(std::floor(total + 1e-9)), part.shape, limits);
             if (plan == last) continue;
             last = plan;
-            const StepSeconds times = type.seconds(allotment.shape, plan.atomic_batch);
-            of_option.push_back({static_cast<double>(plan.total(allotment.shape.gpus)),
+            const StepSeconds times = type.seconds(part.shape, plan.atomic_batch);
+            of_option.push_back({static_cast<double>(plan.total(part.shape.gpus)),
                                  times.step + plan.accumulation_steps * (times.step - times.sync)});
         }
-        const std::size_t pool = find_pool(pools, allotment.gpu_type, allotment.gpus_per_node);
-        holdings_.push_back({allotment.occupied_gpus(), pools[pool].gpus()});
+        const std::size_t pool = find_pool(pools, part.gpu_type, part.gpus_per_node);
+        holdings_.push_back({part.occupied_gpus(), pools[pool].gpus()});
     }
 
     double before = 0;

@@ -137,7 +137,7 @@ inline ReplayMetrics metrics_of(const ReplayResult& result) {
     for (const Segment& segment : result.segments) {
         const double seconds = segment.end_seconds - segment.begin_seconds;
         waited -= seconds;
-        held += seconds * segment.allotment.shape.gpus;
+        held += seconds * segment.configuration.gpus();
     }
     const auto count = static_cast<double>(metrics.jobs);
     metrics.completed = hours.size();

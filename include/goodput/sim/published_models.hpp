@@ -53,15 +53,16 @@ public:
         }
         int source_node = 0;
         for (const Option& option : options)
-            if (option.allotment.gpu_type == source) source_node = option.allotment.gpus_per_node;
+            if (option.configuration.first().gpu_type == source)
+                source_node = option.configuration.first().gpus_per_node;
         for (Option& option : options) {
-            const std::size_t type = option.allotment.gpu_type;
+            const std::size_t type = option.configuration.first().gpu_type;
             const bool own = type < model.types.size() && model.types[type].most_replicas > 0;
-            const int gpus = option.allotment.shape.gpus;
+            const int gpus = option.configuration.gpus();
             // On the nodes of the source; on one's own where that has none left.
-            const int node = source_node > 0 ? source_node : option.allotment.gpus_per_node;
-            const Shape shape =
-                own ? option.allotment.shape : Shape{gpus / node + (gpus % node > 0 ? 1 : 0), gpus};
+            const int node = source_node > 0 ? source_node : option.configuration.first().gpus_per_node;
+            const Shape shape = own ? option.configuration.first().shape
+                                    : Shape{gpus / node + (gpus % node > 0 ? 1 : 0), gpus};
             const std::size_t by = own ? type : source;
             const BestPlan best =
                 grid_.best_plan(std::get<PolluxThroughput>(model.types[by].throughput),

@@ -127,14 +127,15 @@ inline std::vector<std::size_t> order_of(std::span<const Submission> submissions
 class SegmentRecorder {
 public:
     explicit SegmentRecorder(std::size_t jobs) : open_(jobs) {}
-    void set(std::size_t job, const Allotment& allotment, double now, std::vector<Segment>& segments) {
+    void set(std::size_t job, const Configuration& configuration, double now,
+             std::vector<Segment>& segments) {
         Segment& open = open_[job];
-        if (open.allotment == allotment) return;
-        if (!open.allotment.empty()) {
+        if (open.configuration == configuration) return;
+        if (!open.configuration.empty()) {
             open.end_seconds = now;
             segments.push_back(open);
         }
-        open = {job, allotment, now, now};
+        open = {job, configuration, now, now};
     }
 
 private:
@@ -232,8 +233,9 @@ ReplayResult replay(const Cluster& cluster, std::span<const Application> applica
             sizes.note(snapshot, plan);
             for (std::size_t i = 0; i < active.size(); ++i) {
                 const Decision& decision = plan.decisions[i];
-                jobs[active[i]].hold(decision.option.allotment, decision.placement, options.moves_restart);
-                recorder.set(active[i], decision.option.allotment, now, result.segments);
+                jobs[active[i]].hold(decision.option.configuration, decision.placement,
+                                     options.moves_restart);
+                recorder.set(active[i], decision.option.configuration, now, result.segments);
             }
             result.faults += plan.faults.size();
             if (result.first_fault.empty() && !plan.faults.empty())

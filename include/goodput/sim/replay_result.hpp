@@ -14,10 +14,10 @@ namespace goodput {
 
 /// GPUs that a job holds without change from `begin` to `end`.
 struct Segment {
-    std::size_t job = 0;       ///< index into the submissions
-    Allotment allotment{};     ///< what it holds
-    double begin_seconds = 0;  ///< from the start of the trace
-    double end_seconds = 0;    ///< after begin_seconds
+    std::size_t job = 0;            ///< index into the submissions
+    Configuration configuration{};  ///< what it holds
+    double begin_seconds = 0;       ///< from the start of the trace
+    double end_seconds = 0;         ///< after begin_seconds
 };
 
 /// How one job fared.

@@ -74,7 +74,7 @@ public:
     /// Times that it was thrown back to its last checkpoint.
     [[nodiscard]] int failures() const { return failures_; }
     /// What it holds; empty if it waits.
-    [[nodiscard]] const Allotment& held() const { return held_; }
+    [[nodiscard]] const Configuration& held() const { return held_; }
     /// GPU-seconds held so far.
     [[nodiscard]] double gpu_seconds() const { return job_.attained_gpu_seconds; }
     /// Where; empty if it waits.
@@ -107,16 +107,16 @@ public:
     /// Trains for `seconds` from `begin` on. The GPUs count as used for all of it, whatever happens within.
     void advance(double begin, double seconds) {
         if (held_.empty()) return;
-        job_.attained_gpu_seconds += held_.shape.gpus * seconds;
+        job_.attained_gpu_seconds += held_.gpus() * seconds;
         double now = begin, left = seconds;
         const double waiting = std::min(countdown_, left);
         countdown_ -= waiting;
         now += waiting;
         left -= waiting;
         while (left > 0 && !complete()) {
-            const auto total = static_cast<double>(plan_.total(held_.shape.gpus));
+            const auto total = static_cast<double>(plan_.total(held_.gpus()));
             const GradientStatistics gradient = application_->curve.gradient(total, epoch_);
-            const StepSeconds times = on_type().seconds(held_.shape, plan_.atomic_batch);
+            const StepSeconds times = on_type().seconds(held_.first().shape, plan_.atomic_batch);
             gradient_ = gradient;
             measure(times);
             const double efficiency =
@@ -144,15 +144,15 @@ public:
 
     /// Takes over what the plan gives; returns whether the job (re)starts. With `moves_restart` other nodes
     /// of the same shape are a restart, otherwise they cost nothing.
-    bool hold(const Allotment& allotment, const Placement& placement, bool moves_restart) {
+    bool hold(const Configuration& configuration, const Placement& placement, bool moves_restart) {
         const bool moved = moves_restart && placement != job_.placement;
-        const bool starts = !allotment.empty() && (allotment != held_ || moved);
+        const bool starts = !configuration.empty() && (configuration != held_ || moved);
         if (starts && (evicted_ || (!held_.empty() && !on_known_nodes(placement)))) ++migrations_;
         evicted_ = false;
-        if (starts || allotment.empty()) checkpoint();
-        held_ = allotment;
+        if (starts || configuration.empty()) checkpoint();
+        held_ = configuration;
         job_.placement = placement;
-        if (allotment.empty()) plan_ = {};
+        if (configuration.empty()) plan_ = {};
         if (starts) start();
         return starts;
     }
@@ -193,7 +193,9 @@ public:
     }
 
 private:
-    [[nodiscard]] const ApplicationOnType& on_type() const { return application_->types[held_.gpu_type]; }
+    [[nodiscard]] const ApplicationOnType& on_type() const {
+        return application_->types[held_.first().gpu_type];
+    }
 
     void start() {
         ++starts_;
@@ -229,19 +231,19 @@ private:
     }
 
     void measure(StepSeconds times) {
-        if (history().has_measured(held_.gpu_type, held_.shape, plan_.atomic_batch)) return;
-        shared_history_ =
-            modelling_->add(job_, own_history_, held_.gpu_type, {held_.shape, plan_, times.step, times.sync});
+        if (history().has_measured(held_.first().gpu_type, held_.first().shape, plan_.atomic_batch)) return;
+        shared_history_ = modelling_->add(job_, own_history_, held_.first().gpu_type,
+                                          {held_.first().shape, plan_, times.step, times.sync});
     }
 
     /// The batch plan of largest goodput by the job's own model, or the initial batch while it has none for
     /// this GPU type.
     void choose_batch() {
-        const Shape shape = held_.shape;
+        const Shape shape = held_.first().shape;
         const BatchLimits limits{job_.initial_batch, application_->curve.max_batch(),
                                  on_type().min_atomic_batch, on_type().largest_batch(shape),
                                  job_.single_gpu_accumulates};
-        const TypeModel& model = history().model().types[held_.gpu_type];
+        const TypeModel& model = history().model().types[held_.first().gpu_type];
         BestPlan best;
         if (!rigid_ && gradient_ && model.most_replicas > 0)
             best = modelling_->best_plan(
@@ -261,7 +263,7 @@ private:
     Job job_;
     JobHistory own_history_;
     JobHistory* shared_history_ = nullptr;  ///< instead of that; of the modelling
-    Allotment held_;
+    Configuration held_;
     BatchPlan plan_;
     std::optional<GradientStatistics> gradient_;
     std::optional<double> completion_;

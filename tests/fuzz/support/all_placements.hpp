@@ -22,7 +22,7 @@ using namespace goodput;
 struct Site {
     Cluster cluster{{"slow", "fast"}, {}};
     std::vector<PlacementRequest> requests;
-    std::vector<Allotment> wishes;
+    std::vector<PoolShare> wishes;
     Topology topology;
 };
 
@@ -47,7 +47,7 @@ inline std::vector<char> holders(const Site& site) {
     std::vector<char> matches, holds;
     for (const PlacementRequest& request : requests)
         matches.push_back(!request.current.empty() &&
-                          allotment_of(request.current, site.cluster) == request.allotment);
+                          pool_share_of(request.current, site.cluster) == request.part);
     holds = matches;
     for (std::size_t j = 0; j < requests.size(); ++j)
         for (std::size_t k = 0; k < requests.size() && !requests[j].pinned; ++k) {
@@ -75,7 +75,7 @@ public:
                 for (const NodeShare& share : request.current)
                     free_[share.node] =
                         request.current.size() > 1 ? 0 : std::max(free_[share.node] - share.gpus, 0);
-            else if (!request.allotment.empty())
+            else if (!request.part.empty())
                 jobs_.push_back(j);
         }
     }
@@ -87,7 +87,7 @@ public:
         for (const Node& node : site_.cluster.nodes)
             if (node.drained) return false;
         for (const PlacementRequest& request : site_.requests)
-            if (request.allotment.shape.nodes > 2) return false;
+            if (request.part.shape.nodes > 2) return false;
         return ways <= most_assignments;
     }
 
@@ -114,7 +114,7 @@ private:
 
     void take(std::size_t next, std::size_t h, std::size_t left_out, std::int64_t cost, bool same_jobs) {
         const PlacementRequest& request = site_.requests[jobs_[next]];
-        const Allotment& a = request.allotment;
+        const PoolShare& a = request.part;
         const auto fits = [&](std::size_t node, int gpus) {
             return site_.cluster.nodes[node].gpu_type == a.gpu_type &&
                    site_.cluster.nodes[node].gpus == a.gpus_per_node && free_[node] >= gpus;

@@ -37,8 +37,8 @@ inline void Holders::find(const Cluster& cluster, std::span<const PlacementReque
     wide_holders_.assign(cluster.nodes.size(), 0);
     for (std::size_t job = 0; job < requests.size(); ++job) {
         const PlacementRequest& request = requests[job];
-        if (request.current.empty() || request.allotment.empty()) continue;
-        if (allotment_of(request.current, cluster) != request.allotment) continue;
+        if (request.current.empty() || request.part.empty()) continue;
+        if (pool_share_of(request.current, cluster) != request.part) continue;
         state_[job] = request.pinned ? State::fixed : State::holds;
         for (const NodeShare& share : request.current) {
             ++holders_[share.node];

@@ -107,7 +107,7 @@ inline void Layout::whole_nodes(PoolState& s, Placements& placements) {
 // GPUs on whole nodes: the first are full, the last take the rest, but no node gets nothing.
 inline void Layout::spread(const PoolState& s, const PoolItem& item, Placement& placement) {
     std::sort(placement.begin(), placement.end());
-    int left = s.requests[item.job].allotment.shape.gpus;
+    int left = s.requests[item.job].part.shape.gpus;
     int nodes_left = item.nodes;
     for (NodeShare& share : placement) {
         share.gpus = std::min(s.pool->gpus_per_node, left - --nodes_left);

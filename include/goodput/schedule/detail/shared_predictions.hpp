@@ -141,7 +141,7 @@ private:
                 if (entry.hash == hash && entry.numbers == question.size() &&
                     entry.options == options.size() &&
                     std::equal(question.begin(), question.end(), numbers_.data() + entry.first_number) &&
-                    std::equal(options.begin(), options.end(), answer, same_allotment))
+                    std::equal(options.begin(), options.end(), answer, same_configuration))
                     return answer;
             }
             return nullptr;
@@ -167,7 +167,9 @@ private:
             std::size_t first_option = 0;
             std::size_t options = 0;
         };
-        static bool same_allotment(const Option& a, const Option& b) { return a.allotment == b.allotment; }
+        static bool same_configuration(const Option& a, const Option& b) {
+            return a.configuration == b.configuration;
+        }
         [[nodiscard]] std::size_t first_place(std::uint64_t hash) const {
             return hash & (places_.size() - 1);
         }

@@ -19,8 +19,9 @@
 //    exchanges of two and cycles of many; where jobs are of several sizes, or only a third job could fill a
 //    gap, it may miss some.
 //
-// Every option takes GPUs of one pool, as Scheduler poses it. Nobody is put back on what is worth nothing to
-// him, except who must run.
+// The pool of an option is the first resource that it takes. Where options take more (limits, several parts),
+// an exchange that would exceed any of that is undone: fewer are found. Nobody is put back on what is worth
+// nothing to him, except who must run.
 
 #include <algorithm>
 #include <cmath>
@@ -78,6 +79,7 @@ private:
         std::size_t pool = none;
         double gpus = 0;
         double value = 0;
+        std::span<const Use> more{};  ///< what it takes besides
     };
     /// A changed job.
     struct Change {
@@ -109,8 +111,10 @@ private:
 
     static Share share_of(const AllotmentProblem& problem, std::size_t job, std::size_t option) {
         if (option == no_option) return {};
-        const Use use = problem.uses(job, option).front();
-        return {option, use.resource, use.units, problem.value(job, option)};
+        const std::span<const Use> uses = problem.uses(job, option);
+        if (uses.empty()) return {option, none, 0, problem.value(job, option)};
+        return {option, uses.front().resource, uses.front().units, problem.value(job, option),
+                uses.subspan(1)};
     }
 
     static double objective_of(const AllotmentProblem& problem, std::span<const std::size_t> choice) {
@@ -137,9 +141,7 @@ private:
         left_.assign(problem.capacity.begin(), problem.capacity.end());
         tolerance_.clear();
         for (const double capacity : problem.capacity) tolerance_.push_back(capacity_tolerance(capacity));
-        for (std::size_t j = 0; j < problem.jobs(); ++j)
-            if (const Share share = share_of(problem, j, choice[j]); share.pool != none)
-                left_[share.pool] -= share.gpus;
+        for (std::size_t j = 0; j < problem.jobs(); ++j) take(share_of(problem, j, choice[j]), 1);
     }
 
     void find_alike() {
@@ -177,9 +179,13 @@ private:
         alike.next = std::min(alike.next, c);
     }
     void move(const Share& from, const Share& to) {
-        if (from.pool != none) left_[from.pool] += from.gpus;
-        if (to.pool != none) left_[to.pool] -= to.gpus;
+        take(from, -1);
+        take(to, 1);
         gained_ += to.value - from.value;
+    }
+    void take(const Share& share, double sign) {
+        if (share.pool != none) left_[share.pool] -= sign * share.gpus;
+        for (const Use& use : share.more) left_[use.resource] -= sign * use.units;
     }
 
     /// A pool that is exceeded.
@@ -190,6 +196,18 @@ private:
     }
     [[nodiscard]] bool has_room(std::size_t pool, double gpus) const {
         return pool == none || gpus <= left_[pool] + tolerance_[pool];
+    }
+    /// Whether there is room for what a change takes besides GPUs of its pool.
+    [[nodiscard]] bool has_room_besides(const Share& from, const Share& to) {
+        if (from.more.empty() && to.more.empty()) return true;
+        take(from, -1);
+        take(to, 1);
+        const bool room = std::all_of(to.more.begin(), to.more.end(), [&](const Use& use) {
+            return left_[use.resource] >= -tolerance_[use.resource];
+        });
+        take(to, -1);
+        take(from, 1);
+        return room;
     }
 
     /// Step 1. Those who are put back lose a small part of what one of them was given, or stay as they were.
@@ -221,7 +239,8 @@ private:
             any = false;
             for (std::size_t c = 0; c < changes_.size(); ++c) {
                 const Change& change = changes_[c];
-                if (!change.back || change.loses_nothing() || !has_room(change.given.pool, change.freed()))
+                if (!change.back || change.loses_nothing() || !has_room(change.given.pool, change.freed()) ||
+                    !has_room_besides(change.held, change.given))
                     continue;
                 change_again(c);
                 any = true;
@@ -284,6 +303,7 @@ private:
             for (std::size_t k = 0; k < problem.options_of(change.job); ++k) {
                 const Share option = share_of(problem, change.job, k);
                 const bool room = has_room(option.pool, option.gpus);
+                if (!has_room_besides({}, option)) continue;
                 if (option.value <= 0 || (fits && !room) || (!room && option.pool == change.given.pool))
                     continue;
                 if (fits == room && option.value <= share.value) continue;
@@ -349,7 +369,8 @@ private:
             const std::size_t c = head(alike);
             if (c == none || changes_[c].loss() >= 0) continue;
             const Change& change = changes_[c];
-            if (!has_room(change.held.pool, change.taken())) continue;
+            if (!has_room(change.held.pool, change.taken()) || !has_room_besides(change.given, change.held))
+                continue;
             const double gain = change.taken() > 0 ? -change.loss() / change.taken()
                                                    : std::numeric_limits<double>::infinity();
             if (gain <= most) continue;

@@ -1,14 +1,37 @@
-#ifndef GOODPUT_SCHEDULE_OPTIONS_HPP
-#define GOODPUT_SCHEDULE_OPTIONS_HPP
+#ifndef GOODPUT_SCHEDULE_MAKERS_HPP
+#define GOODPUT_SCHEDULE_MAKERS_HPP
 
-// Which allotments a job can be offered on a cluster. On one node: the node's size divided by 2 as long as it
-// is even, and 1 (8, 4, 2, 1; 6, 3, 1), because sizes that divide one another always pack; over several
+// What a job is offered. A maker of options is a struct with
+//
+//   void list(const Round& round, const Job& job, std::span<const int> most_gpus,
+//             std::vector<Option>& options)
+//
+// which appends configurations, on the open nodes of Round::pools, smallest first within a pool. The
+// predictor fills in the rest of each option, the policy values it. `most_gpus` says by GPU type how far the
+// policy lets the job grow this round.
+//
+// Where a full list would be too long, a maker lists some and answers at prices for the others:
+//
+//   double ask(const Round& round, const Job& job, std::span<const int> most_gpus, const AtPrices& at,
+//              double least, std::vector<Option>& options)
+//
+// appends options whose value less the price of all that they take is above `least`, with at.evaluate(option)
+// as the judge, and returns a number that this difference does not exceed for any option that it has neither
+// listed nor appended, now or in an earlier call of the round; infinity if it cannot tell. It may append all
+// that are above `least`, or the best one only. The Scheduler prices, asks, adds and prices again until
+// nobody offers more, and its bound then covers the options that were never listed
+// (detail/asked_options.hpp).
+//
+// The maker that is used by default, ListedShapes, offers on one node: the node's size divided by 2 as long
+// as it is even, and 1 (8, 4, 2, 1; 6, 3, 1), because sizes that divide one another always pack; over several
 // nodes: whole nodes only. So whatever fits the capacities can be placed (Sia, section 3.4). A job whose
 // number of GPUs is fixed (Adaptivity::none: max_gpus; any other with min_gpus == max_gpus) gets just that
 // number, on as few nodes as hold it: such a job may fit the capacities and yet find no nodes.
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <span>
 #include <string>
@@ -19,11 +42,37 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/core/shape.hpp"
+#include "goodput/policy/concepts.hpp"
 
 namespace goodput {
 
-/// Appends every allotment that the job may hold on the pools, smallest first within a pool; of those with
-/// more than `most_gpus(gpu_type)` GPUs only the smallest, if no other is left.
+/// What a maker is told of the prices of a round.
+struct AtPrices {
+    /// Lets the predictor fill in the option; answers its value less the price of all that it takes, or minus
+    /// infinity where predictor, policy or a limit fail for it.
+    std::function<double(Option&)> evaluate{};
+    /// The same difference for an option whose plan and goodput are what the maker supposes: for bounds. The
+    /// predictor is not asked.
+    std::function<double(const Option&)> suppose{};
+};
+
+/// Offers options.
+template <class M>
+concept OptionMaker = requires(M& maker, const Round& round, const Job& job, std::span<const int> most_gpus,
+                               std::vector<Option>& options) {
+    maker.list(round, job, most_gpus, options);
+};
+
+/// Offers options, and more of them at given prices.
+template <class M>
+concept PricedOptionMaker = OptionMaker<M> &&
+    requires(M& maker, const Round& round, const Job& job, std::span<const int> most_gpus, const AtPrices& at,
+             double least, std::vector<Option>& options) {
+    { maker.ask(round, job, most_gpus, at, least, options) } -> std::convertible_to<double>;
+};
+
+/// Appends every configuration that the job may hold on the pools, smallest first within a pool; of those
+/// with more than `most_gpus(gpu_type)` GPUs only the smallest, if no other is left.
 template <class MostGpus>
 void append_options(const Job& job, std::span<const Pool> pools, MostGpus most_gpus,
                     std::vector<Option>& options);
@@ -31,7 +80,7 @@ void append_options(const Job& job, std::span<const Pool> pools, MostGpus most_g
 /// Puts what the job holds in its place among its options, which begin at `first`, unless it is there: if it
 /// is a shape of the pools and no larger than most_gpus(gpu_type), or if there is no other option.
 template <class MostGpus>
-void insert_held(const Job& job, const Allotment& held, std::span<const Pool> pools, MostGpus most_gpus,
+void insert_held(const Job& job, const Configuration& held, std::span<const Pool> pools, MostGpus most_gpus,
                  std::size_t first, std::vector<Option>& options);
 
 /// Why append_options() finds nothing for a job on these pools, in one sentence: no GPU type that it can use,
@@ -95,19 +144,33 @@ void append_options(const Job& job, std::span<const Pool> pools, MostGpus most_g
 }
 
 template <class MostGpus>
-void insert_held(const Job& job, const Allotment& held, std::span<const Pool> pools, MostGpus most_gpus,
+void insert_held(const Job& job, const Configuration& held, std::span<const Pool> pools, MostGpus most_gpus,
                  std::size_t first, std::vector<Option>& options) {
-    const std::size_t pool = find_pool(pools, held.gpu_type, held.gpus_per_node);
-    if (held.empty() || pool == pools.size()) return;
-    if (options.size() > first && held.shape.gpus > most_gpus(held.gpu_type)) return;
+    const PoolShare& part = held.first();
+    const std::size_t pool = find_pool(pools, part.gpu_type, part.gpus_per_node);
+    if (held.empty() || !held.is_single() || pool == pools.size()) return;
+    if (options.size() > first && part.shape.gpus > most_gpus(part.gpu_type)) return;
     bool is_shape = false;
-    detail::for_each_shape(job, pools[pool], [&](Shape shape) { is_shape |= shape == held.shape; });
-    const auto place = std::lower_bound(
-        options.begin() + static_cast<std::ptrdiff_t>(first), options.end(), held,
-        [](const Option& option, const Allotment& allotment) { return option.allotment < allotment; });
-    if (!is_shape || (place != options.end() && place->allotment == held)) return;
+    detail::for_each_shape(job, pools[pool], [&](Shape shape) { is_shape |= shape == part.shape; });
+    const auto place = std::lower_bound(options.begin() + static_cast<std::ptrdiff_t>(first), options.end(),
+                                        held, [](const Option& option, const Configuration& configuration) {
+                                            return option.configuration < configuration;
+                                        });
+    if (!is_shape || (place != options.end() && place->configuration == held)) return;
     options.insert(place, {held, {}, 0, Knowledge::unknown});
 }
+
+/// The default maker: the shapes that always pack.
+struct ListedShapes {
+    /// Appends the job's shapes on all pools.
+    void list(const Round& round, const Job& job, std::span<const int> most_gpus,
+              std::vector<Option>& options) const {
+        append_options(
+            job, round.pools, [&](std::size_t type) { return most_gpus[type]; }, options);
+    }
+};
+
+static_assert(OptionMaker<ListedShapes>);
 
 namespace detail {
 

@@ -1,0 +1,114 @@
+#ifndef GOODPUT_CORE_CONFIGURATION_HPP
+#define GOODPUT_CORE_CONFIGURATION_HPP
+
+// What one job holds or could hold (Sia's word): one or several parts, each of them GPUs of a pool in a
+// shape, and the CPU cores and host memory that go with a GPU. Nearly every configuration has one part; such
+// a one needs no memory but its own.
+
+#include <algorithm>
+#include <compare>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/shape.hpp"
+
+namespace goodput {
+
+/// What goes with every GPU of a configuration on its node; 0: not counted.
+struct HostShare {
+    double cores_per_gpu = 0;       ///< CPU cores
+    double memory_gib_per_gpu = 0;  ///< host memory in GiB
+
+    /// Whether nothing is counted.
+    [[nodiscard]] constexpr bool empty() const { return cores_per_gpu == 0 && memory_gib_per_gpu == 0; }
+
+    /// By cores, then memory.
+    friend constexpr auto operator<=>(const HostShare&, const HostShare&) = default;
+};
+
+/// GPUs of one or several pools for one job. A value: copies are cheap and never change one another.
+class Configuration {
+public:
+    /// Nothing.
+    Configuration() = default;
+    /// GPUs of one pool.
+    Configuration(const PoolShare& part, HostShare host = {}) : first_(part), host_(host) {}
+    /// GPUs of the pool of that GPU type and node size.
+    Configuration(std::size_t gpu_type, int gpus_per_node, Shape shape)
+        : first_{gpu_type, gpus_per_node, shape} {}
+    /// GPUs of several pools. Parts without GPUs are left out, the others put in order; a pool may come once,
+    /// or more often where a job has several groups of nodes in it.
+    explicit Configuration(std::vector<PoolShare> parts, HostShare host = {}) : host_(host) {
+        std::erase_if(parts, [](const PoolShare& part) { return part.empty(); });
+        std::sort(parts.begin(), parts.end());
+        if (parts.empty()) return;
+        first_ = parts.front();
+        if (parts.size() > 1) parts_ = std::make_shared<const std::vector<PoolShare>>(std::move(parts));
+    }
+
+    /// Its parts, by GPU type, node size and shape; none where it gives nothing.
+    [[nodiscard]] std::span<const PoolShare> parts() const {
+        if (parts_) return *parts_;
+        return {&first_, first_.empty() ? std::size_t{0} : std::size_t{1}};
+    }
+    /// The first part: all of it, if it has one. An empty part where it gives nothing.
+    [[nodiscard]] const PoolShare& first() const { return first_; }
+    /// Whether its GPUs are of one pool and in one part, or there are none.
+    [[nodiscard]] bool is_single() const { return !parts_; }
+    /// What goes with every GPU.
+    [[nodiscard]] const HostShare& host() const { return host_; }
+
+    /// Whether it gives the job nothing.
+    [[nodiscard]] bool empty() const { return first_.empty(); }
+    /// GPUs of all parts.
+    [[nodiscard]] int gpus() const {
+        return sum([](const PoolShare& part) { return part.shape.gpus; });
+    }
+    /// Nodes of all parts.
+    [[nodiscard]] int nodes() const {
+        return sum([](const PoolShare& part) { return part.shape.nodes; });
+    }
+    /// GPUs that nobody else can use while this is held.
+    [[nodiscard]] int occupied_gpus() const {
+        return sum([](const PoolShare& part) { return part.occupied_gpus(); });
+    }
+    /// Whether both hold the same GPUs. What goes with a GPU may differ: that changes without a restart.
+    [[nodiscard]] bool same_gpus(const Configuration& other) const {
+        return first_ == other.first_ && (!(parts_ || other.parts_) || same_parts(other));
+    }
+
+    /// Same GPUs, and the same that goes with them.
+    friend bool operator==(const Configuration& a, const Configuration& b) {
+        return a.same_gpus(b) && a.host_ == b.host_;
+    }
+    /// By parts, then by what goes with a GPU.
+    friend std::partial_ordering operator<=>(const Configuration& a, const Configuration& b) {
+        const auto mine = a.parts(), theirs = b.parts();
+        const auto by_parts =
+            std::lexicographical_compare_three_way(mine.begin(), mine.end(), theirs.begin(), theirs.end());
+        return by_parts != 0 ? std::partial_ordering(by_parts) : a.host_ <=> b.host_;
+    }
+
+private:
+    template <class Count>
+    int sum(Count count) const {
+        if (!parts_) return count(first_);
+        int total = 0;
+        for (const PoolShare& part : *parts_) total += count(part);
+        return total;
+    }
+    [[nodiscard]] bool same_parts(const Configuration& other) const {
+        const auto mine = parts(), theirs = other.parts();
+        return std::equal(mine.begin(), mine.end(), theirs.begin(), theirs.end());
+    }
+
+    PoolShare first_{};
+    std::shared_ptr<const std::vector<PoolShare>> parts_{};  // none: first_ is all
+    HostShare host_{};
+};
+
+}  // namespace goodput
+
+#endif

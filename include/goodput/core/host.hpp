@@ -1,0 +1,105 @@
+#ifndef GOODPUT_CORE_HOST_HPP
+#define GOODPUT_CORE_HOST_HPP
+
+// CPU cores and host memory beside a GPU: how much of them a job may be given, and how fast it is with them
+// (Synergy's sensitivity profile).
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "goodput/core/configuration.hpp"
+#include "goodput/core/error.hpp"
+
+namespace goodput {
+
+/// A measured speed.
+struct HostSpeed {
+    double cores_per_gpu = 0;       ///< with so many CPU cores a GPU
+    double memory_gib_per_gpu = 0;  ///< and so much host memory
+    double factor = 1;              ///< on the throughput; at least 0
+};
+
+/// What a job may be given beside a GPU.
+struct HostNeeds {
+    HostShare least{};               ///< of each at least so much a GPU
+    HostShare most{};                ///< of each at most so much a GPU
+    std::vector<HostSpeed> speed{};  ///< in any order; none: the throughput does not depend on it
+
+    /// Factor on the throughput with this share, between the measured points: bilinear on the grid of their
+    /// cores and memories, at its edge beyond them. A grid point that was not measured takes the largest
+    /// factor of those that have no more of either: more never harms.
+    [[nodiscard]] double factor(const HostShare& share) const;
+};
+
+/// Refuses needs with numbers that are not finite, or with less at most than at least
+/// (std::invalid_argument).
+template <MessageSubject Subject>
+void validate(const HostNeeds& needs, const Subject& subject) {
+    require_at_least(subject, "host.cores_per_gpu (least)", needs.least.cores_per_gpu, 0);
+    require_at_least(subject, "host.cores_per_gpu (most)", needs.most.cores_per_gpu,
+                     needs.least.cores_per_gpu);
+    require_at_least(subject, "host.memory_gib_per_gpu (least)", needs.least.memory_gib_per_gpu, 0);
+    require_at_least(subject, "host.memory_gib_per_gpu (most)", needs.most.memory_gib_per_gpu,
+                     needs.least.memory_gib_per_gpu);
+    for (const HostSpeed& speed : needs.speed) {
+        require_at_least(subject, "host.speed (cores)", speed.cores_per_gpu, 0);
+        require_at_least(subject, "host.speed (memory_gib)", speed.memory_gib_per_gpu, 0);
+        require_at_least(subject, "host.speed (factor)", speed.factor, 0);
+    }
+}
+
+namespace detail {
+
+/// The measured coordinates on both sides of `at`, and how far it is from the lower to the upper one.
+struct Between {
+    double low = 0, high = 0, part = 0;
+
+    template <class Coordinate>
+    Between(const std::vector<HostSpeed>& points, Coordinate coordinate, double at) {
+        constexpr double far = std::numeric_limits<double>::infinity();
+        low = -far;
+        high = far;
+        for (const HostSpeed& point : points) {
+            const double here = coordinate(point);
+            if (here <= at) low = std::max(low, here);
+            if (here >= at) high = std::min(high, here);
+        }
+        if (low == -far) low = high;
+        if (high == far) high = low;
+        part = high > low ? (at - low) / (high - low) : 0;
+    }
+};
+
+/// The factor at a point of the grid.
+inline double factor_at(const std::vector<HostSpeed>& points, double cores, double memory) {
+    double with_no_more = -1, least = std::numeric_limits<double>::infinity();
+    for (const HostSpeed& point : points) {
+        least = std::min(least, point.factor);
+        if (point.cores_per_gpu == cores && point.memory_gib_per_gpu == memory) return point.factor;
+        if (point.cores_per_gpu <= cores && point.memory_gib_per_gpu <= memory)
+            with_no_more = std::max(with_no_more, point.factor);
+    }
+    return with_no_more >= 0 ? with_no_more : least;
+}
+
+}  // namespace detail
+
+inline double HostNeeds::factor(const HostShare& share) const {
+    if (speed.empty()) return 1;
+    const detail::Between cores(
+        speed, [](const HostSpeed& point) { return point.cores_per_gpu; }, share.cores_per_gpu);
+    const detail::Between memory(
+        speed, [](const HostSpeed& point) { return point.memory_gib_per_gpu; }, share.memory_gib_per_gpu);
+    const auto along_cores = [&](double gib) {
+        const double low = detail::factor_at(speed, cores.low, gib);
+        return low + cores.part * (detail::factor_at(speed, cores.high, gib) - low);
+    };
+    const double low = along_cores(memory.low);
+    return low + memory.part * (along_cores(memory.high) - low);
+}
+
+}  // namespace goodput
+
+#endif

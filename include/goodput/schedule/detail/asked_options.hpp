@@ -1,0 +1,188 @@
+#ifndef GOODPUT_SCHEDULE_DETAIL_ASKED_OPTIONS_HPP
+#define GOODPUT_SCHEDULE_DETAIL_ASKED_OPTIONS_HPP
+
+// Options that are asked for at prices, because there are too many to list (column generation).
+//
+// Let pi be any prices, r_j the largest value less price that any listed option of job j has (0 if it may go
+// without), and s_j the maker's bound on this difference for all that it has not listed. Then no allotment,
+// of listed options or not, is worth more than
+//
+//     L = pi . capacity + sum over j of max(r_j, s_j)
+//
+// and one that uses an option of job j that is not listed is worth no more than L - (max(r_j, s_j) - s_j).
+//
+// 1. Solve the linear relaxation of what is listed, ask everybody for options above r_j, add them, again
+//    until nobody offers any: then L is the bound of the relaxation over all options there are.
+// 2. Allot. Is that worth z, a better allotment can only use options within L - z of the best of their job.
+//    Ask for all of these, and allot again. What is then proven of what is listed holds for all options,
+//    except where a maker still keeps back something: then the bound is the one above.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/allot/allot.hpp"
+#include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/detail/offers.hpp"
+#include "goodput/schedule/detail/open_nodes.hpp"
+#include "goodput/schedule/detail/rows.hpp"
+#include "goodput/schedule/detail/worth.hpp"
+#include "goodput/schedule/makers.hpp"
+#include "goodput/schedule/snapshot.hpp"
+
+namespace goodput::detail {
+
+/// Asks a maker for more options and allots. Keeps its buffers.
+class AskedOptions {
+public:
+    /// Adds options to `offers` and `rows`; returns the solver's answer, with a bound on all options.
+    template <Policy P, OptionPredictor Predictor, PricedOptionMaker Maker, class Pack, class Solver>
+    AllotResult allot(const Snapshot& snapshot, const Round& round, const OpenNodes& open, const P& policy,
+                      Predictor& predict, Maker& maker, Pack& limits, Offers& offers, Rows& rows,
+                      Solver& solver, const AllotOptions& options, std::vector<PlanFault>& faults) {
+        added_.assign(snapshot.jobs.size(), {});
+        const auto ask = [&](std::span<const double> prices, double above_best) {
+            return ask_all(snapshot, round, open, policy, predict, maker, limits, offers, rows, prices,
+                           above_best, faults);
+        };
+        double bound = std::numeric_limits<double>::infinity();
+        for (int pass = 0; pass < most_passes; ++pass) {
+            const RelaxedAllotment relaxed = relax_.relax(rows.problem, options);
+            const Answer answer = ask(relaxed.prices, 0);
+            bound = std::min(bound, answer.bound);
+            const double enough = 0.1 * options.gap * std::max(1.0, std::abs(bound));
+            if (answer.added == 0 || bound - relaxed.objective <= enough) break;
+        }
+        AllotResult result = solver(rows.problem, options);
+        const Answer last = ask(result.prices, std::max(bound - result.objective, 0.0));
+        bound = std::min(bound, last.bound);
+        if (last.added > 0) result = solver(rows.problem, options);
+        // What is not listed is worth at most `unlisted`, what is listed at most what the solver has proven.
+        result.bound = std::max(result.objective, std::min(bound, std::max(result.bound, last.unlisted)));
+        if (result.status == AllotStatus::optimal &&
+            result.gap() > options.gap * std::max(1.0, std::abs(result.bound)))
+            result.status = AllotStatus::feasible;
+        if (std::any_of(added_.begin(), added_.end(), [](const auto& of_job) { return !of_job.empty(); }))
+            offers.append(added_);
+        return result;
+    }
+
+private:
+    static constexpr int most_passes = 100;
+
+    struct Answer {
+        double bound = 0;     ///< on all allotments
+        double unlisted = 0;  ///< on those that use an option which is still not listed
+        std::size_t added = 0;
+    };
+
+    /// Asks about all jobs for options that are at most `window` worse than the best of their job, or for any
+    /// that are better than it, where the window is 0.
+    template <Policy P, OptionPredictor Predictor, PricedOptionMaker Maker, class Pack>
+    Answer ask_all(const Snapshot& snapshot, const Round& round, const OpenNodes& open, const P& policy,
+                   Predictor& predict, Maker& maker, Pack& limits, const Offers& offers, Rows& rows,
+                   std::span<const double> prices, double window, std::vector<PlanFault>& faults) {
+        AllotmentProblem& problem = rows.problem;
+        Answer answer;
+        double least_distance = std::numeric_limits<double>::infinity();
+        for (std::size_t r = 0; r < prices.size(); ++r) answer.bound += prices[r] * problem.capacity[r];
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            double best = best_at(problem, j, prices);
+            if (problem.must(j) || offers.left_alone(j)) {
+                answer.bound += best;
+                continue;
+            }
+            const Job& job = snapshot.jobs[j];
+            find_most_gpus(policy, snapshot, j, most_gpus_);
+            limits.start_job(round, job);
+            // Values are those beside what was listed first, in the first pass and in the last.
+            Row row = Worth::row_of(snapshot, offers, problem, j);
+            row.values = row.values.first(row.options.size());
+            const auto less_price = [&](const Option& option, double value) {
+                for (const Use& use : rows.find_uses(round, open, limits, job, j, option, false, ignore))
+                    value -= prices[use.resource] * use.units;
+                return value;
+            };
+            const auto suppose = [&](const Option& option) {
+                return option.goodput > 0 ? less_price(option, value_beside(policy, round, row, option)) : 0;
+            };
+            const auto evaluate = [&](Option& option) {
+                predict_as_valued(policy, job, model_of(snapshot, j), predict, std::span<Option>(&option, 1));
+                count_host(job, option);
+                return suppose(option);
+            };
+            const double least = best - window - 1e-12 * std::abs(best);
+            offered_.clear();
+            double rest = std::numeric_limits<double>::infinity();
+            contained(
+                [&] {
+                    rest =
+                        maker.ask(round, job, std::span<const int>(most_gpus_), AtPrices{evaluate, suppose},
+                                  window > 0 ? least : best + 1e-9 * (1 + std::abs(best)), offered_);
+                },
+                [&](std::string what) {
+                    offered_.clear();
+                    faults.push_back({j, {}, "the maker " + std::move(what)});
+                    rest = 0;  // who fails offers nothing more
+                });
+            for (Option& option : offered_) {
+                const auto same = [&](const Option& listed) {
+                    return listed.configuration == option.configuration;
+                };
+                const auto listed = offers.options_of(j);
+                if (std::any_of(listed.begin(), listed.end(), same) ||
+                    std::any_of(added_[j].begin(), added_[j].end(), same) ||
+                    std::any_of(kept_.begin(), kept_.end(), same))
+                    continue;
+                double value = 0;
+                if (!contained([&] { value = value_beside(policy, round, row, option); }) ||
+                    !std::isfinite(value) || !std::isfinite(option.goodput) || option.goodput <= 0)
+                    continue;
+                values_.push_back(value);
+                kept_.push_back(option);
+            }
+            for (std::size_t k = 0; k < kept_.size(); ++k) {
+                const auto uses = rows.find_uses(round, open, limits, job, j, kept_[k], false, ignore);
+                double reduced = values_[k];
+                for (const Use& use : uses) reduced -= prices[use.resource] * use.units;
+                best = std::max(best, reduced);
+                problem.add_option(j, values_[k], uses);
+                added_[j].push_back(kept_[k]);
+                ++answer.added;
+            }
+            kept_.clear();
+            values_.clear();
+            const double top = std::max(best, rest);
+            answer.bound += top;
+            least_distance = std::min(least_distance, top - rest);
+        }
+        answer.unlisted = answer.bound - least_distance;
+        return answer;
+    }
+
+    static void ignore(const std::string&) {}
+    /// The largest value less price of a job's listed options, and of going without.
+    static double best_at(const AllotmentProblem& problem, std::size_t j, std::span<const double> prices) {
+        double best = problem.must(j) ? -std::numeric_limits<double>::infinity() : 0;
+        for (std::size_t k = 0; k < problem.options_of(j); ++k) {
+            double reduced = problem.value(j, k);
+            for (const Use& use : problem.uses(j, k)) reduced -= prices[use.resource] * use.units;
+            best = std::max(best, reduced);
+        }
+        return best;
+    }
+
+    Allotter<> relax_;
+    std::vector<std::vector<Option>> added_;  // by job
+    std::vector<Option> offered_, kept_;
+    std::vector<double> values_;
+    std::vector<int> most_gpus_;
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,156 @@
+#ifndef GOODPUT_SCHEDULE_DETAIL_OPEN_NODES_HPP
+#define GOODPUT_SCHEDULE_DETAIL_OPEN_NODES_HPP
+
+// First station of a round: what is open.
+//
+// Nobody new comes to a drained node, and what its jobs do not hold is lost: a pool offers the GPUs of its
+// open nodes only. But a job that keeps what it holds keeps it where it is (place/request.hpp), so that
+// keeping takes of each pool
+//
+//     the GPUs of the open nodes among those that the job holds
+//
+// which is 0 for a job on drained nodes alone, and every other configuration, smaller ones too, takes open
+// GPUs in full. Jobs that stay on drained nodes lie on open ones wholly or not at all, so that the shapes of
+// makers.hpp pack into the open nodes as if there were no drained ones: whatever fits can be placed.
+//
+// Where a job over several nodes does not have its nodes to itself, the placer may have to lay it out anew:
+// then keeping takes all that it occupies, like any other configuration.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/core/placement.hpp"
+#include "goodput/core/use.hpp"
+
+namespace goodput::detail {
+
+/// Appends what a configuration takes of the pools: the GPUs that it occupies.
+inline void append_occupied(const Configuration& configuration, std::span<const Pool> pools,
+                            std::vector<Use>& uses) {
+    for (const PoolShare& part : configuration.parts()) {
+        const auto pool = static_cast<std::uint32_t>(find_pool(pools, part.gpu_type, part.gpus_per_node));
+        const double gpus = part.occupied_gpus();
+        if (!uses.empty() && uses.back().resource == pool)
+            uses.back().units += gpus;
+        else
+            uses.push_back({pool, gpus});
+    }
+}
+
+/// The open nodes of a cluster, and what keeping takes of them. Keeps its buffers from call to call.
+class OpenNodes {
+public:
+    /// Answers for these jobs, valid and on nodes that are not overfilled. O(nodes + nodes held).
+    void find(const Cluster& cluster, std::span<const Job> jobs) {
+        keeps_.clear();
+        for (const Job& job : jobs) keeps_.push_back(job.keeps_what_it_holds());
+        find_pools(cluster, pools_);
+        used_pools_ = pools_;
+        pool_of_.resize(cluster.nodes.size());
+        for (std::size_t pool = 0; pool < pools_.size(); ++pool)
+            for (const std::size_t node : pools_[pool].nodes) pool_of_[node] = pool;
+        find_kept(cluster, jobs);
+        for (Pool& pool : pools_)
+            std::erase_if(pool.nodes, [&](std::size_t node) { return cluster.nodes[node].drained; });
+        for (Pool& pool : used_pools_)
+            std::erase_if(pool.nodes, [&](std::size_t node) {
+                return cluster.nodes[node].drained && holders_[node].jobs == 0;
+            });
+    }
+
+    /// These jobs keep what they hold, as if they said so themselves: finds anew what keeping takes, for the
+    /// cluster and jobs of the last find().
+    void keep(std::span<const std::size_t> which, const Cluster& cluster, std::span<const Job> jobs) {
+        for (const std::size_t job : which) keeps_[job] = 1;
+        find_kept(cluster, jobs);
+    }
+    /// The job of that index keeps what it holds this round.
+    [[nodiscard]] bool keeps(std::size_t job) const { return keeps_[job] != 0; }
+
+    /// In the order of pools_of(cluster), without drained nodes; some may be without nodes.
+    [[nodiscard]] std::span<const Pool> pools() const { return pools_; }
+    /// The same pools with those drained nodes that a job holds.
+    [[nodiscard]] std::span<const Pool> used_pools() const { return used_pools_; }
+
+    /// Of each pool, the GPUs of open nodes that the job of that index takes if it keeps what it holds.
+    [[nodiscard]] std::span<const Use> uses_to_keep(std::size_t job) const {
+        return std::span(kept_uses_)
+            .subspan(kept_[job].first_use, kept_[job + 1].first_use - kept_[job].first_use);
+    }
+    /// It holds something on a drained node that it may keep.
+    [[nodiscard]] bool may_stay_on_drained(std::size_t job) const { return kept_[job].on_drained; }
+
+private:
+    struct Holders {
+        int jobs = 0;
+        bool pinned_wide = false;  ///< one that keeps what it holds, over several nodes
+        int taken = 0;             ///< GPUs of those that keep what they hold, so far
+    };
+    struct Kept {
+        std::size_t first_use = 0;
+        bool on_drained = false;
+    };
+
+    void find_kept(const Cluster& cluster, std::span<const Job> jobs) {
+        holders_.assign(cluster.nodes.size(), {});
+        for (std::size_t j = 0; j < jobs.size(); ++j)
+            for (const NodeShare& share : jobs[j].placement) {
+                Holders& holders = holders_[share.node];
+                ++holders.jobs;
+                holders.pinned_wide |= keeps(j) && jobs[j].placement.size() > 1;
+            }
+        kept_.clear();
+        kept_uses_.clear();
+        for (std::size_t j = 0; j < jobs.size(); ++j) {
+            const std::size_t first = kept_uses_.size();
+            const bool on_drained = add_kept(cluster, jobs[j], keeps(j), first);
+            kept_.push_back({first, on_drained});
+        }
+        kept_.push_back({kept_uses_.size(), false});
+    }
+
+    /// Whether the job may stay on drained nodes.
+    bool add_kept(const Cluster& cluster, const Job& job, bool pinned, std::size_t first) {
+        const bool wide = job.placement.size() > 1;
+        bool stays = true, on_drained = false;
+        for (const NodeShare& share : job.placement) {
+            const Node& node = cluster.nodes[share.node];
+            Holders& holders = holders_[share.node];
+            on_drained |= node.drained;
+            stays &= wide ? holders.jobs == 1 : !holders.pinned_wide;
+            // Two that are pinned to one node take it once.
+            const int gpus =
+                node.drained ? 0 : std::min(wide ? node.gpus : share.gpus, node.gpus - holders.taken);
+            if (pinned) holders.taken += gpus;
+            add_use(first, pool_of_[share.node], gpus);
+        }
+        if (pinned || (on_drained && stays)) return on_drained;
+        kept_uses_.resize(first);
+        append_occupied(configuration_of(job.placement, cluster), pools_, kept_uses_);
+        return false;
+    }
+    void add_use(std::size_t first, std::size_t pool, int gpus) {
+        for (std::size_t u = first; u < kept_uses_.size(); ++u)
+            if (kept_uses_[u].resource == pool) {
+                kept_uses_[u].units += gpus;
+                return;
+            }
+        kept_uses_.push_back({static_cast<std::uint32_t>(pool), static_cast<double>(gpus)});
+    }
+
+    std::vector<Pool> pools_, used_pools_;
+    std::vector<std::size_t> pool_of_;  // by node
+    std::vector<Holders> holders_;      // by node
+    std::vector<Kept> kept_;            // by job, and one more
+    std::vector<Use> kept_uses_;        // of one job after the other
+    std::vector<char> keeps_;           // by job
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,99 @@
+#ifndef GOODPUT_SCHEDULE_DETAIL_PLACING_HPP
+#define GOODPUT_SCHEDULE_DETAIL_PLACING_HPP
+
+// Sixth station of a round: which nodes. A placer lays out one part of a configuration at a time. Where
+// configurations have several, each part is a request of its own, in the order of the jobs; a job whose parts
+// do not all find nodes gets none of them. The cost of a move counts for each part that moves.
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/placement.hpp"
+#include "goodput/place/concepts.hpp"
+#include "goodput/schedule/detail/open_nodes.hpp"
+#include "goodput/schedule/snapshot.hpp"
+
+namespace goodput::detail {
+
+/// Lays out the configurations of a plan. Keeps its buffers.
+class Placing {
+public:
+    /// Fills in placements of all decisions, and the cost of moves. `give_nothing(job, why)` is told of jobs
+    /// that found no nodes.
+    template <Placer NodePlacer, class GiveNothing>
+    void find(const Snapshot& snapshot, const OpenNodes& open, NodePlacer& placer, Plan& plan,
+              GiveNothing give_nothing) {
+        job_of_.clear();
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+            request(snapshot, j, plan.decisions[j].option.configuration, open.keeps(j));
+        const std::size_t requests = job_of_.size();
+        const PlacementResult& placed =
+            placer.place(snapshot.cluster, std::span<const PlacementRequest>(requests_.data(), requests));
+        if (placed.placements.size() != requests)
+            bad_input("placer", "number of placements", placed.placements.size(),
+                      "that of requests, " + text_of(requests));
+        plan.move_cost_seconds = placed.move_cost;
+        for (std::size_t r = 0; r < requests; ++r) {
+            Placement& placement = plan.decisions[job_of_[r]].placement;
+            if (r == 0 || job_of_[r] != job_of_[r - 1])
+                placement = placed.placements[r];
+            else
+                placement.insert(placement.end(), placed.placements[r].begin(), placed.placements[r].end());
+        }
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            Decision& decision = plan.decisions[j];
+            if (!decision.option.configuration.is_single())
+                std::sort(decision.placement.begin(), decision.placement.end());
+            decision.starts = !decision.placement.empty() && decision.placement != snapshot.jobs[j].placement;
+        }
+        std::size_t last = snapshot.jobs.size();
+        for (const UnplacedJob& unplaced : placed.unplaced) {
+            const std::size_t job = job_of_[unplaced.job];
+            if (std::exchange(last, job) != job) give_nothing(job, unplaced.why);
+        }
+    }
+
+private:
+    void request(const Snapshot& snapshot, std::size_t j, const Configuration& configuration, bool pinned) {
+        const Job& job = snapshot.jobs[j];
+        if (configuration.is_single()) {
+            PlacementRequest& request = next(job, pinned, j);
+            request.part = configuration.first();
+            request.current = job.placement;
+            return;
+        }
+        // Each part keeps what the job holds of its pool; of two parts of one pool the first.
+        Placement left = job.placement;
+        for (const PoolShare& part : configuration.parts()) {
+            PlacementRequest& request = next(job, pinned, j);
+            request.part = part;
+            request.current.clear();
+            std::erase_if(left, [&](const NodeShare& share) {
+                const Node& node = snapshot.cluster.nodes[share.node];
+                if (node.gpu_type != part.gpu_type || node.gpus != part.gpus_per_node) return false;
+                request.current.push_back(share);
+                return true;
+            });
+        }
+    }
+    PlacementRequest& next(const Job& job, bool pinned, std::size_t j) {
+        if (requests_.size() == job_of_.size()) requests_.emplace_back();
+        PlacementRequest& request = requests_[job_of_.size()];
+        request.move_cost = std::min(job.restart_cost_seconds, longest_move_seconds);
+        request.pinned = pinned;
+        job_of_.push_back(j);
+        return request;
+    }
+
+    static constexpr double longest_move_seconds = 1e9;  // that placers take
+    std::vector<PlacementRequest> requests_;             // of this round, and of larger ones before it
+    std::vector<std::size_t> job_of_;                    // by request
+};
+
+}  // namespace goodput::detail
+
+#endif

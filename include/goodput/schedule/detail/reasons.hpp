@@ -1,0 +1,93 @@
+#ifndef GOODPUT_SCHEDULE_DETAIL_REASONS_HPP
+#define GOODPUT_SCHEDULE_DETAIL_REASONS_HPP
+
+// Last station of a round: why a job gets nothing, in one sentence.
+
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <string>
+
+#include "goodput/model/valid_model.hpp"
+#include "goodput/schedule/detail/offers.hpp"
+#include "goodput/schedule/detail/rows.hpp"
+#include "goodput/schedule/makers.hpp"
+#include "goodput/schedule/snapshot.hpp"
+
+namespace goodput::detail {
+
+/// What an option costs at the prices.
+inline double price_at(std::span<const Use> uses, std::span<const double> prices) {
+    double price = 0;
+    for (const Use& use : uses) price += prices[use.resource] * use.units;
+    return price;
+}
+
+/// Who is paid: "to others", and the limits among them by name.
+inline void append_who_asks(std::string& reason, const Rows& rows, std::span<const Use> uses,
+                            std::span<const double> prices) {
+    for (const Use& use : uses) {
+        if (use.resource < rows.pools() || prices[use.resource] * use.units <= 0) continue;
+        const LimitRow& limit = rows.limits()[use.resource - rows.pools()];
+        reason.append(", ").append(rounded_text_of(prices[use.resource] * use.units));
+        reason.append(" of that for ").append(limit.name);
+    }
+}
+
+/// Why a job gets nothing: everything failed for it, or there is no option at all, or none worth its price.
+inline Outcome say_why_not(const Snapshot& snapshot, std::size_t j, const Offers& offers, const Rows& rows,
+                           std::span<const Pool> pools, std::span<const double> prices, std::string& reason) {
+    const std::span<const Option> options = offers.options_of(j);
+    if (offers.left_alone(j)) {
+        reason = "the policy failed for it";
+        return Outcome::waits;
+    }
+    if (options.empty()) {
+        reason = why_no_option(snapshot.jobs[j], snapshot.cluster, pools);
+        return Outcome::impossible;
+    }
+    std::size_t best = options.size();
+    double best_reduced = -std::numeric_limits<double>::infinity(), best_price = 0;
+    for (std::size_t k = 0; k < options.size(); ++k) {
+        if (options[k].goodput <= 0) continue;
+        const double price = price_at(rows.problem.uses(j, k), prices);
+        if (rows.problem.value(j, k) - price <= best_reduced) continue;
+        best_reduced = rows.problem.value(j, k) - price;
+        best_price = price;
+        best = k;
+    }
+    if (best == options.size()) {
+        reason = "no batch plan respects its limits on any option";
+        // A model that cannot be predicted from (model/valid_model.hpp) has no plans either.
+        contained([&] { validate(model_of(snapshot, j), "it", snapshot.cluster.gpu_types); },
+                  [&](const std::string& what) { reason = "no model: " + what; });
+        return Outcome::impossible;
+    }
+    const double value = rows.problem.value(j, best);
+    const std::string wanted = describe(snapshot.cluster, options[best].configuration);
+    if (value <= 0) {
+        reason = "the policy offers it nothing this round (" + wanted + " has value " +
+                 rounded_text_of(value) + ")";
+        return Outcome::waits;
+    }
+    for (const Use& use : rows.problem.uses(j, best)) {
+        const double capacity = rows.problem.capacity[use.resource];
+        if (use.resource < rows.pools() || use.units <= capacity * (1 + 1e-9)) continue;
+        const LimitRow& limit = rows.limits()[use.resource - rows.pools()];
+        reason = wanted + " would take " + rounded_text_of(use.units) + " of " + limit.name + ", which is " +
+                 rounded_text_of(capacity) + (limit.unit.empty() ? "" : " " + limit.unit);
+        return Outcome::waits;
+    }
+    if (best_reduced <= 0) {
+        reason = wanted + " would be worth " + rounded_text_of(value) + " to it, but " +
+                 rounded_text_of(best_price) + " to others";
+        append_who_asks(reason, rows, rows.problem.uses(j, best), prices);
+    } else {
+        reason = "its best option, " + wanted + ", does not fit beside those of others in this round";
+    }
+    return Outcome::waits;
+}
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,115 @@
+#ifndef GOODPUT_SCHEDULE_DETAIL_ROWS_HPP
+#define GOODPUT_SCHEDULE_DETAIL_ROWS_HPP
+
+// Third station of a round: the allotment problem, without values. Its first rows are the GPUs of the pools,
+// the others those of the limits.
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/allot/problem.hpp"
+#include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/detail/offers.hpp"
+#include "goodput/schedule/detail/open_nodes.hpp"
+#include "goodput/schedule/limits.hpp"
+#include "goodput/schedule/snapshot.hpp"
+
+namespace goodput::detail {
+
+/// The problem that is posed, and what is known of its rows and options. Keeps its buffers.
+class Rows {
+public:
+    /// Finds the capacities. Jobs that keep more than there is raise them in pose().
+    template <class Pack>
+    void find_capacity(const Round& round, const OpenNodes& open, Pack& limits) {
+        problem.clear();
+        problem.capacity.clear();
+        for (const Pool& pool : open.pools()) problem.capacity.push_back(pool.gpus());
+        pools_ = problem.capacity.size();
+        limits.rows(round, pools_, rows_);
+        for (const LimitRow& row : rows_.all()) problem.capacity.push_back(row.capacity);
+    }
+
+    /// Adds all jobs, with options of value 0.
+    template <class Pack>
+    void pose(const Snapshot& snapshot, const Round& round, const OpenNodes& open, const Offers& offers,
+              Pack& limits, std::vector<PlanFault>& faults) {
+        problem.clear();
+        held.assign(snapshot.jobs.size(), no_option);
+        forbidden.clear();
+        conflicts.clear();
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            const Job& job = snapshot.jobs[j];
+            const Configuration holds = round.held_by(job);
+            const std::span<const Option> options = offers.options_of(j);
+            problem.add_job(open.keeps(j));
+            limits.start_job(round, job);
+            for (std::size_t k = 0; k < options.size(); ++k) {
+                const bool keeps = !holds.empty() && options[k].configuration.same_gpus(holds);
+                if (keeps && held[j] == no_option) held[j] = k;
+                const auto failed = [&](std::string what) {
+                    forbidden.emplace_back(j, k);
+                    faults.push_back({j, options[k].configuration, "a limit " + std::move(what)});
+                };
+                find_uses(round, open, limits, job, j, options[k], keeps, failed);
+                problem.add_option(0, uses_);
+            }
+        }
+        if (!rows_.all().empty()) make_room_for_what_is_kept();
+    }
+
+    /// What an option takes; `failed(what)` is told of a limit that threw.
+    template <class Pack, class Failed>
+    std::span<const Use> find_uses(const Round& round, const OpenNodes& open, Pack& limits, const Job& job,
+                                   std::size_t j, const Option& option, bool keeps, Failed failed) {
+        uses_.clear();
+        if (keeps)
+            uses_.assign(open.uses_to_keep(j).begin(), open.uses_to_keep(j).end());
+        else
+            append_occupied(option.configuration, open.pools(), uses_);
+        if (rows_.all().empty()) return uses_;
+        const std::size_t of_pools = uses_.size();
+        if (!contained([&] { limits.uses(round, job, option, uses_); }, failed)) uses_.resize(of_pools);
+        return uses_;
+    }
+
+    /// Number of rows that are GPU pools.
+    [[nodiscard]] std::size_t pools() const { return pools_; }
+    /// The other rows, as they were added.
+    [[nodiscard]] std::span<const LimitRow> limits() const { return rows_.all(); }
+
+    AllotmentProblem problem;
+    std::vector<std::size_t> held;                               ///< by job: the option that it holds
+    std::vector<std::pair<std::size_t, std::size_t>> forbidden;  ///< job, option: a limit failed for it
+    std::vector<LimitConflict> conflicts;                        ///< rows of which more is kept than there is
+
+private:
+    void make_room_for_what_is_kept() {
+        kept_.assign(problem.capacity.size(), 0);
+        for (std::size_t j = 0; j < problem.jobs(); ++j)
+            if (problem.must(j))
+                for (const Use& use : problem.uses(j, 0)) kept_[use.resource] += use.units;
+        for (std::size_t r = pools_; r < problem.capacity.size(); ++r) {
+            if (kept_[r] <= problem.capacity[r] * (1 + 1e-9)) continue;
+            problem.capacity[r] = kept_[r];
+            LimitConflict& conflict = conflicts.emplace_back(LimitConflict{r - pools_, kept_[r], {}});
+            for (std::size_t j = 0; j < problem.jobs(); ++j) {
+                if (!problem.must(j)) continue;
+                for (const Use& use : problem.uses(j, 0))
+                    if (use.resource == r && use.units > 0) conflict.jobs.push_back(j);
+            }
+        }
+    }
+
+    std::size_t pools_ = 0;
+    LimitRows rows_;
+    std::vector<Use> uses_;
+    std::vector<double> kept_;  // by row: units of jobs that keep what they hold
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,100 @@
+#ifndef GOODPUT_SCHEDULE_DETAIL_WORTH_HPP
+#define GOODPUT_SCHEDULE_DETAIL_WORTH_HPP
+
+// Fourth station of a round: what every option is worth under the policy. Values are written where the
+// allotment problem keeps them.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/detail/offers.hpp"
+#include "goodput/schedule/detail/rows.hpp"
+#include "goodput/schedule/snapshot.hpp"
+
+namespace goodput::detail {
+
+/// Asks the policy. Keeps its buffers.
+class Worth {
+public:
+    /// Values all options of jobs that are not left alone. A job of whose options none has a value that
+    /// counts is left alone from now on. Options without goodput are worth nothing, except what must be kept.
+    template <Policy P>
+    void find(const Snapshot& snapshot, const Round& round, const P& policy, Offers& offers, Rows& rows,
+              std::vector<PlanFault>& faults) {
+        AllotmentProblem& problem = rows.problem;
+        rows_.clear();
+        job_of_.clear();
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            if (offers.left_alone(j)) continue;
+            rows_.push_back(row_of(snapshot, offers, problem, j));
+            job_of_.push_back(j);
+        }
+        failed_.assign(problem.options(), 0);
+        first_.assign(1, 0);
+        for (const Row& row : rows_) first_.push_back(first_.back() + row.options.size());
+        ask(round, policy, faults);
+        for (std::size_t r = 0; r < rows_.size(); ++r) judge(r, offers, problem, faults);
+        for (const auto& [job, option] : rows.forbidden) problem.set_value(job, option, 0);
+    }
+
+    /// A job's options with the places of their values.
+    static Row row_of(const Snapshot& snapshot, const Offers& offers, AllotmentProblem& problem,
+                      std::size_t j) {
+        const AllotmentProblem& read = problem;
+        return {snapshot.jobs[j], offers.options_of(j), problem.values(j),
+                OptionUses(read.uses(j), read.use_offsets(j))};
+    }
+
+private:
+    template <Policy P>
+    void ask(const Round& round, const P& policy, std::vector<PlanFault>& faults) {
+        const auto guard = [&](std::size_t row, std::size_t option, auto call) {
+            contained(call, [&](std::string what) {
+                if (row == no_index) {
+                    std::fill(failed_.begin(), failed_.end(), 1);
+                    faults.push_back({std::nullopt, {}, std::move(what)});
+                } else if (option == no_index) {
+                    for (std::size_t f = first_[row]; f < first_[row + 1]; ++f) failed_[f] = 1;
+                    faults.push_back({job_of_[row], {}, std::move(what)});
+                } else {
+                    failed_[first_[row] + option] = 1;
+                    faults.push_back(
+                        {job_of_[row], rows_[row].options[option].configuration, std::move(what)});
+                }
+            });
+        };
+        value_rows(policy, round, std::span<const Row>(rows_), guard);
+    }
+
+    void judge(std::size_t r, Offers& offers, const AllotmentProblem& problem,
+               std::vector<PlanFault>& faults) {
+        const Row& row = rows_[r];
+        std::size_t failures = 0;
+        for (std::size_t k = 0; k < row.options.size(); ++k) {
+            char& failed = failed_[first_[r] + k];
+            if (!failed && !std::isfinite(row.values[k])) {
+                failed = 1;
+                faults.push_back(
+                    {job_of_[r], row.options[k].configuration, "the value is " + text_of(row.values[k])});
+            }
+            failures += failed ? 1 : 0;
+            if (failed || (row.options[k].goodput <= 0 && !problem.must(job_of_[r]))) row.values[k] = 0;
+        }
+        if (failures > 0 && failures == row.options.size()) offers.leave_alone(job_of_[r]);
+    }
+
+    std::vector<Row> rows_;
+    std::vector<std::size_t> job_of_;  // by row
+    std::vector<std::size_t> first_;   // by row: its first option among all
+    std::vector<char> failed_;         // by option of the rows
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,142 @@
+#ifndef GOODPUT_SCHEDULE_LIMITS_HPP
+#define GOODPUT_SCHEDULE_LIMITS_HPP
+
+// What limits a plan besides the GPUs of each pool: a quota, a budget, licences. A limit is a struct with two
+// functions:
+//
+//   void rows(const Round& round, LimitRows& rows)              which rows it adds this round, and how large
+//   void uses(const Round& round, const Job& job,               what an option of a job takes of them
+//             const Option& option, LimitUses& uses)
+//
+// and, if it has to look something up for every job, void start_job(const Round& round, const Job& job),
+// which is called before the options of the job are asked about. A limit may keep buffers, but its answers
+// must not depend on them.
+//
+// Jobs that keep what they hold may take more of a row than there is. Nobody else gets anything of it then,
+// and the plan says so (Plan::conflicts). If rows() throws, there is no plan: the exception passes through.
+// If uses() throws, the option is left out and the plan names the fault (Plan::faults).
+//
+// A limit sees only the present round. What would hold over several rounds (GPU-hours a month) is a row whose
+// capacity the limit works out anew in rows().
+
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/core/option.hpp"
+#include "goodput/core/use.hpp"
+#include "goodput/policy/concepts.hpp"
+
+namespace goodput {
+
+/// One row of the allotment problem that is no GPU pool.
+struct LimitRow {
+    std::string name{};   ///< in words, for explanations: "the quota of team vision"
+    std::string unit{};   ///< of the capacity: "GPUs", "dollars an hour"
+    double capacity = 0;  ///< at least 0
+};
+
+/// Takes the rows of a limit, one after the other.
+class LimitRows {
+public:
+    /// Forgets all rows.
+    void clear() { rows_.clear(); }
+    /// Adds a row; a limit counts its own rows from 0. A capacity that is negative or not finite:
+    /// std::invalid_argument.
+    void add(std::string name, double capacity, std::string unit) {
+        require_at_least(name, "capacity", capacity, 0);
+        rows_.push_back({std::move(name), std::move(unit), capacity});
+    }
+    /// All rows of all limits.
+    [[nodiscard]] const std::vector<LimitRow>& all() const { return rows_; }
+
+private:
+    std::vector<LimitRow> rows_;
+};
+
+/// Takes what one option uses.
+class LimitUses {
+public:
+    /// Starts an option's uses of the rows [first, end) of the allotment problem, in `uses`.
+    LimitUses(std::vector<Use>& uses, std::size_t first, std::size_t end)
+        : uses_(uses), first_(first), end_(end) {}
+    /// Adds units of the row of that index within the limit. Units that are negative or not finite, and rows
+    /// that the limit does not have: std::invalid_argument.
+    void add(std::size_t row, double units) {
+        require_at_least("limit", "units", units, 0);
+        if (row >= end_ - first_)
+            bad_input("limit", "row", row, "below the number of its rows, " + text_of(end_ - first_));
+        if (units == 0) return;
+        const auto resource = static_cast<std::uint32_t>(first_ + row);
+        for (Use& use : uses_)
+            if (use.resource == resource) {
+                use.units += units;
+                return;
+            }
+        uses_.push_back({resource, units});
+    }
+
+private:
+    std::vector<Use>& uses_;
+    std::size_t first_, end_;
+};
+
+/// Adds rows to the problem and says what options take of them.
+template <class L>
+concept Limit = requires(L& limit, const Round& round, const Job& job, const Option& option, LimitRows& rows,
+                         LimitUses& uses) {
+    limit.rows(round, rows);
+    limit.uses(round, job, option, uses);
+};
+
+/// Several limits, in the order in which their rows come.
+template <Limit... Ls>
+class Limits {
+public:
+    /// The limits of these types, each as it is by default.
+    Limits() = default;
+    /// These limits.
+    explicit Limits(Ls... limits) requires(sizeof...(Ls) > 0) : limits_(std::move(limits)...) {}
+
+    /// Collects all rows, which follow `first` others in the problem.
+    void rows(const Round& round, std::size_t first, LimitRows& rows) {
+        rows.clear();
+        ends_.assign(1, first);
+        const auto ask = [&](auto& limit) {
+            limit.rows(round, rows);
+            ends_.push_back(first + rows.all().size());
+        };
+        std::apply([&](auto&... limit) { (ask(limit), ...); }, limits_);
+    }
+    /// Tells all limits which job the next options are of.
+    void start_job(const Round& round, const Job& job) {
+        const auto tell = [&](auto& limit) {
+            if constexpr (requires { limit.start_job(round, job); }) limit.start_job(round, job);
+        };
+        std::apply([&](auto&... limit) { (tell(limit), ...); }, limits_);
+    }
+    /// Appends what the option takes of all rows.
+    void uses(const Round& round, const Job& job, const Option& option, std::vector<Use>& uses) {
+        std::size_t at = 0;
+        const auto ask = [&](auto& limit) {
+            LimitUses of_limit(uses, ends_[at], ends_[at + 1]);
+            ++at;
+            limit.uses(round, job, option, of_limit);
+        };
+        std::apply([&](auto&... limit) { (ask(limit), ...); }, limits_);
+    }
+
+private:
+    std::tuple<Ls...> limits_;
+    std::vector<std::size_t> ends_;  // by limit: where its rows begin, and where the last one's end
+};
+
+}  // namespace goodput
+
+#endif

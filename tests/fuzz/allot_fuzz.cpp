@@ -150,7 +150,8 @@ bool units_are_plain(const AllotmentProblem& problem) {
     const auto plain = [](double units) { return units == std::floor(units) && units < 1e6; };
     bool all = true;
     for (const double units : problem.capacity) all = all && plain(units * 1024);
-    for (const Use& use : problem.uses()) all = all && plain(use.units * 1024);
+    for (std::size_t job = 0; job < problem.jobs(); ++job)
+        for (const Use& use : problem.uses(job)) all = all && plain(use.units * 1024);
     return all;
 }
 
@@ -163,9 +164,10 @@ bool amounts_are_alike(const AllotmentProblem& problem) {
         high = std::max(high, std::abs(amount));
     };
     for (const double units : problem.capacity) look(units, least, most);
-    for (const Use& use : problem.uses()) look(use.units, least, most);
-    for (std::size_t job = 0; job < problem.jobs(); ++job)
+    for (std::size_t job = 0; job < problem.jobs(); ++job) {
+        for (const Use& use : problem.uses(job)) look(use.units, least, most);
         for (const double value : problem.values(job)) look(value, least_value, most_value);
+    }
     return most <= 1e9 * least && most_value <= 1e12 * least_value;
 }
 

@@ -153,8 +153,8 @@ private:
         if (allotted_.prices.size() != pools().size())
             bad_input("solver", "number of prices", allotted_.prices.size(),
                       "that of capacities, " + text_of(pools().size()));
-        if (allotted_.status == AllotStatus::infeasible) {
-            if (allotted_.stopped == StopReason::proven)
+        if (!found_allotment(allotted_.status)) {
+            if (allotted_.status == AllotStatus::infeasible && allotted_.stopped == StopReason::proven)
                 bad_input("snapshot", "placements of jobs that keep what they hold",
                           std::string_view("more GPUs than there are"), "within the cluster");
             keep_only();

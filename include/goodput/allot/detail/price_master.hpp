@@ -1,22 +1,25 @@
 #ifndef GOODPUT_ALLOT_DETAIL_PRICE_MASTER_HPP
 #define GOODPUT_ALLOT_DETAIL_PRICE_MASTER_HPP
 
-// The small linear program between two evaluations of all options. Every evaluation at some prices yields one
-// choice of an option for each job ("column") with total value V_i and total usage U_i. Over the columns seen
-// so far
+// The small linear program between two evaluations of all options. The groups of jobs are dealt to blocks.
+// Every evaluation at some prices yields for each block one choice of an option for each of its jobs
+// ("column") with total value V_i and total usage U_i. Over the columns seen so far
 //
 //     max  sum_i V_i x_i - sum_r ceiling_r e_r
-//     s.t. sum_i U_ir x_i + s_r - e_r = C_r  (price_r),   sum_i x_i = 1  (constant),   x, s, e >= 0
+//     s.t. sum_i U_ir x_i + s_r - e_r = C_r  (price_r),   sum_i x_i = 1 over each block's columns (constant),
+//          x, s, e >= 0
 //
 // whose multipliers are the prices at which the columns' upper envelope is least, with 0 <= price <= ceiling.
-// The primal simplex method with an explicit inverse: resources + 1 rows, a column added at a time, always
-// restarted from the last basis, so that a handful of pivots follows each evaluation. Every pivot leaves a
-// mixture that a later one only improves, so that it may stop at any: late, or after as much work as a cold
-// start with a hundred resources takes (some 100 pivots for each of 1,000 columns).
+//
+// The primal simplex method with an explicit inverse: a row for each resource and each block, always
+// restarted from the last basis, so that few pivots follow each evaluation. Every pivot leaves a mixture that
+// a later one only improves, so that it may stop at any: late, or after as much work as a cold start with a
+// hundred resources takes (some 100 pivots for each of 1,000 columns).
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <utility>
@@ -28,53 +31,68 @@ namespace goodput::detail {
 
 class PriceMaster {
 public:
-    /// Begins anew with a first column.
-    void reset(std::span<const double> capacity, std::span<const double> ceiling, double value,
-               std::span<const double> usage) {
+    /// Begins anew. Next every block gets its first column, in order, and then begin() is called.
+    void reset(std::span<const double> capacity, std::span<const double> ceiling, std::size_t blocks) {
         resources_ = capacity.size();
-        rows_ = resources_ + 1;
+        rows_ = resources_ + blocks;
         unit_.clear();
         right_.clear();
         for (const double units : capacity) {
             unit_.push_back(units > 0 ? std::ldexp(1.0, std::ilogb(units)) : 1);
             right_.push_back(units / unit_.back());
         }
-        right_.push_back(1);
+        right_.resize(rows_, 1);
         move_ceilings(ceiling);
-        values_.clear();
-        usage_.clear();
-        share_.clear();
+        columns_.clear();
+        entries_.clear();
         work_ = 0;
-        add_column(value, usage);
-        basis_.assign(rows_, Variable{Kind::column, 0});
+    }
+    /// The first mixture: every block has its first column.
+    void begin() {
+        basis_.assign(rows_, Variable{});
         inverse_.assign(rows_ * rows_, 0);
+        in_use_.assign(resources_, 0);
+        for (std::size_t i = 0; i < columns(); ++i)
+            for (const Entry& entry : entries_of(i))
+                in_use_[entry.resource] += entry.units / columns_[i].share;
         for (std::size_t r = 0; r < resources_; ++r) {
-            const double used = usage_[r] / share_[0];
-            const bool exceeds = used > right_[r];
+            const bool exceeds = in_use_[r] > right_[r];
             basis_[r] = {exceeds ? Kind::excess : Kind::slack, r};
-            const double sign = exceeds ? -1 : 1;
-            at(r, r) = sign;
-            at(r, resources_) = -sign * used;
+            at(r, r) = exceeds ? -1 : 1;
         }
-        at(resources_, resources_) = 1 / share_[0];
+        for (std::size_t i = 0; i < columns(); ++i) {
+            const std::size_t row = resources_ + i;
+            basis_[row] = {Kind::column, i};
+            at(row, row) = 1 / columns_[i].share;
+            for (const Entry& entry : entries_of(i))
+                at(entry.resource, row) =
+                    -at(entry.resource, entry.resource) * entry.units / columns_[i].share;
+        }
         update_solution();
     }
-
-    void reserve(std::size_t columns, std::size_t resources) {
-        values_.reserve(columns);
-        share_.reserve(columns);
-        usage_.reserve(columns * resources);
+    void reserve(std::size_t columns, std::size_t entries) {
+        columns_.reserve(columns);
+        entries_.reserve(entries);
     }
-
-    void add_column(double value, std::span<const double> usage) {
+    /// False where the block has this column already.
+    bool add_column(std::size_t block, double value, std::span<const double> usage) {
         double most = 0;
         for (std::size_t r = 0; r < resources_; ++r) most = std::max(most, usage[r] / unit_[r]);
         const double share = most > far_beyond ? std::ldexp(1.0, -std::ilogb(most)) : 1;
-        values_.push_back(value * share);
-        share_.push_back(share);
-        for (std::size_t r = 0; r < resources_; ++r) usage_.push_back(usage[r] / unit_[r] * share);
+        const std::size_t first = entries_.size();
+        for (std::size_t r = 0; r < resources_; ++r)
+            if (usage[r] != 0)
+                entries_.push_back({static_cast<std::uint32_t>(r), usage[r] / unit_[r] * share});
+        const Column column{value * share, share, block, first, entries_.size()};
+        for (std::size_t i = 0; i < columns(); ++i)
+            if (columns_[i].block == block && columns_[i].value == column.value &&
+                std::ranges::equal(entries_of(i), std::span(entries_).subspan(first))) {
+                entries_.resize(first);
+                return false;
+            }
+        columns_.push_back(column);
+        return true;
     }
-
     /// The basis stays feasible, because only the objective changes.
     void move_ceilings(std::span<const double> ceiling) {
         ceiling_.resize(resources_);
@@ -86,7 +104,7 @@ public:
         double best = -std::numeric_limits<double>::infinity();
         std::size_t idle = 0;  // pivots since the objective last rose
         bool anew = false;     // the inverse, in this call
-        const std::size_t work_of_pivot = rows_ * (columns() + 3 * rows_);
+        const std::size_t work_of_pivot = entries_.size() + 2 * columns() + 3 * rows_ * rows_;
         for (std::size_t pivot = 0; pivot < 200 * rows_ + 1000; ++pivot) {
             if (exhausted() || clock.late(work_of_pivot)) break;
             work_ += work_of_pivot;
@@ -126,7 +144,7 @@ public:
         for (std::size_t row = 0; row < rows_; ++row) sum += multipliers_[row] * right_[row];
         return sum;
     }
-    [[nodiscard]] std::size_t columns() const { return values_.size(); }
+    [[nodiscard]] std::size_t columns() const { return columns_.size(); }
 
     /// Whether no capacity is exceeded in the optimal mixture.
     [[nodiscard]] bool feasible() const {
@@ -136,12 +154,12 @@ public:
         return true;
     }
 
-    /// Calls visit(column, weight) for the columns of the optimal mixture; the weights sum to 1.
+    /// Calls visit(column, weight) for the columns of the optimal mixture; the weights of a block sum to 1.
     template <class Visit>
     void for_each_weight(Visit visit) const {
         for (std::size_t row = 0; row < rows_; ++row)
             if (basis_[row].kind == Kind::column && solution_[row] > 0)
-                visit(basis_[row].index, solution_[row] * share_[basis_[row].index]);
+                visit(basis_[row].index, solution_[row] * columns_[basis_[row].index].share);
     }
 
     /// Calls visit(column) for the columns of the basis.
@@ -158,12 +176,25 @@ private:
         std::size_t index = 0;
     };
 
+    struct Column {
+        double value, share;
+        std::size_t block, first, end;  // of its entries
+    };
+    struct Entry {
+        std::uint32_t resource;
+        double units;
+        bool operator==(const Entry&) const = default;
+    };
+    [[nodiscard]] std::span<const Entry> entries_of(std::size_t column) const {
+        return {entries_.data() + columns_[column].first, entries_.data() + columns_[column].end};
+    }
+
     double& at(std::size_t row, std::size_t column) { return inverse_[row * rows_ + column]; }
 
     [[nodiscard]] double cost(Variable variable) const {
         switch (variable.kind) {
             case Kind::column:
-                return values_[variable.index];
+                return columns_[variable.index].value;
             case Kind::excess:
                 return -ceiling_[variable.index];
             case Kind::slack:
@@ -207,12 +238,12 @@ private:
             largest = reduced;
             best = {kind, index};
         };
-        const double constant = multipliers_[resources_];
-        for (std::size_t i = 0; i < values_.size(); ++i) {
-            const double own = constant * share_[i];
-            double reduced = values_[i] - own, scale = std::abs(values_[i]) + std::abs(own);
-            for (std::size_t r = 0; r < resources_; ++r) {
-                const double paid = multipliers_[r] * usage_[i * resources_ + r];
+        for (std::size_t i = 0; i < columns(); ++i) {
+            const Column& column = columns_[i];
+            const double own = multipliers_[resources_ + column.block] * column.share;
+            double reduced = column.value - own, scale = std::abs(column.value) + std::abs(own);
+            for (const Entry& entry : entries_of(i)) {
+                const double paid = multipliers_[entry.resource] * entry.units;
                 reduced -= paid;
                 scale += std::abs(paid);
             }
@@ -232,9 +263,10 @@ private:
         direction_.assign(rows_, 0);
         for (std::size_t row = 0; row < rows_; ++row) {
             if (entering.kind == Kind::column) {
-                for (std::size_t r = 0; r < resources_; ++r)
-                    direction_[row] += at(row, r) * usage_[entering.index * resources_ + r];
-                direction_[row] += at(row, resources_) * share_[entering.index];
+                for (const Entry& entry : entries_of(entering.index))
+                    direction_[row] += at(row, entry.resource) * entry.units;
+                const Column& column = columns_[entering.index];
+                direction_[row] += at(row, resources_ + column.block) * column.share;
             } else {
                 direction_[row] =
                     entering.kind == Kind::slack ? at(row, entering.index) : -at(row, entering.index);
@@ -276,9 +308,10 @@ private:
         for (std::size_t column = 0; column < rows_; ++column) {
             const Variable variable = basis_[column];
             if (variable.kind == Kind::column) {
-                for (std::size_t r = 0; r < resources_; ++r)
-                    cell(r, column) = usage_[variable.index * resources_ + r];
-                cell(resources_, column) = share_[variable.index];
+                for (const Entry& entry : entries_of(variable.index))
+                    cell(entry.resource, column) = entry.units;
+                const Column& its = columns_[variable.index];
+                cell(resources_ + its.block, column) = its.share;
             } else {
                 cell(variable.index, column) = variable.kind == Kind::slack ? 1 : -1;
             }
@@ -326,8 +359,9 @@ private:
     // By resource: a power of two near its capacity, in which the program counts, so that what it takes for
     // rounding does not depend on the caller's units.
     std::vector<double> unit_;
-    std::vector<double> right_, ceiling_, prices_;
-    std::vector<double> values_, usage_, share_;  // by column
+    std::vector<double> right_, ceiling_, prices_, in_use_;
+    std::vector<Column> columns_;
+    std::vector<Entry> entries_;  // by column
     std::vector<Variable> basis_;
     std::vector<double> inverse_, multipliers_, solution_, direction_, elimination_;
 };

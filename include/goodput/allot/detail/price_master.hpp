@@ -104,6 +104,7 @@ public:
         double best = -std::numeric_limits<double>::infinity();
         std::size_t idle = 0;  // pivots since the objective last rose
         bool anew = false;     // the inverse, in this call
+        bool renewed = false;  // and since the last pivot
         const std::size_t work_of_pivot = entries_.size() + 2 * columns() + 3 * rows_ * rows_;
         for (std::size_t pivot = 0; pivot < 200 * rows_ + 1000; ++pivot) {
             if (exhausted() || clock.late(work_of_pivot)) break;
@@ -119,10 +120,14 @@ public:
                 idle = 0;
                 continue;
             }
-            const Variable entering = best_entering(idle > 4 * rows_);
+            if (residual() > 1e-9 && !std::exchange(renewed, true) && renew(clock)) continue;
+            renewed = false;
+            // Bland's rule, the first variable on both sides, goes in no circle.
+            const bool first = idle > 4 * rows_;
+            const Variable entering = best_entering(first);
             if (entering.kind == Kind::nothing) break;
             direction_of(entering);
-            const std::size_t leaving = ratio_test();
+            const std::size_t leaving = ratio_test(first);
             if (leaving == rows_) break;  // cannot happen: the convexity row bounds every column
             pivot_on(leaving, entering);
         }
@@ -223,8 +228,7 @@ private:
                 solution_[row] += at(row, column) * right_[column];
     }
 
-    /// Largest reduced cost, or after many pivots that gain nothing the first positive one (Bland's rule,
-    /// which cannot cycle).
+    /// Largest reduced cost, or by Bland's rule the first positive one.
     [[nodiscard]] Variable best_entering(bool first) const {
         Variable best;
         double largest = 0;
@@ -274,20 +278,47 @@ private:
         }
     }
 
-    [[nodiscard]] std::size_t ratio_test() const {
+    /// Which row leaves. Of those whose ratios are equal but for rounding, the one of the largest pivot, for
+    /// the inverse's sake; or by Bland's rule the first variable.
+    [[nodiscard]] std::size_t ratio_test(bool first) const {
+        constexpr double least_pivot = 1e-11, rounding = 1e-12;
+        double least = std::numeric_limits<double>::infinity();
+        for (std::size_t row = 0; row < rows_; ++row)
+            if (direction_[row] > least_pivot)
+                least = std::min(least, (std::max(solution_[row], 0.0) + rounding) / direction_[row]);
         std::size_t leaving = rows_;
-        double least = std::numeric_limits<double>::infinity(), pivot = 0;
         for (std::size_t row = 0; row < rows_; ++row) {
-            if (direction_[row] <= 1e-11) continue;
-            const double ratio = std::max(solution_[row], 0.0) / direction_[row];
-            // Among equal ratios the largest pivot, for the inverse's sake.
-            if (ratio < least || (ratio == least && direction_[row] > pivot)) {
-                least = ratio;
-                pivot = direction_[row];
+            if (direction_[row] <= least_pivot || solution_[row] > least * direction_[row]) continue;
+            if (leaving == rows_ ||
+                (first ? rank(basis_[row]) < rank(basis_[leaving]) : direction_[row] > direction_[leaving]))
                 leaving = row;
-            }
         }
         return leaving;
+    }
+    /// The order of the variables in Bland's rule, which is that of best_entering().
+    [[nodiscard]] std::size_t rank(Variable variable) const {
+        return variable.kind == Kind::column  ? variable.index
+               : variable.kind == Kind::slack ? columns() + 2 * variable.index
+                                              : columns() + 2 * variable.index + 1;
+    }
+
+    /// By how much the solution misses the right side: what rounding has made of the inverse.
+    [[nodiscard]] double residual() {
+        residual_.assign(right_.begin(), right_.end());
+        for (std::size_t row = 0; row < rows_; ++row) {
+            const Variable variable = basis_[row];
+            if (variable.kind == Kind::column) {
+                for (const Entry& entry : entries_of(variable.index))
+                    residual_[entry.resource] -= solution_[row] * entry.units;
+                const Column& column = columns_[variable.index];
+                residual_[resources_ + column.block] -= solution_[row] * column.share;
+            } else {
+                residual_[variable.index] -= variable.kind == Kind::slack ? solution_[row] : -solution_[row];
+            }
+        }
+        double most = 0;
+        for (const double missed : residual_) most = std::max(most, std::abs(missed));
+        return most;
     }
 
     /// Takes the rounding of many pivots out of the inverse, if there is the time.
@@ -363,7 +394,7 @@ private:
     std::vector<Column> columns_;
     std::vector<Entry> entries_;  // by column
     std::vector<Variable> basis_;
-    std::vector<double> inverse_, multipliers_, solution_, direction_, elimination_;
+    std::vector<double> inverse_, multipliers_, solution_, direction_, residual_, elimination_;
 };
 
 }  // namespace goodput::detail

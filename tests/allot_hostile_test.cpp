@@ -58,7 +58,12 @@ void check_certificate(const AllotmentProblem& problem, const AllotResult& resul
     REQUIRE(result.choice.size() == problem.jobs());
     REQUIRE(result.prices.size() == problem.capacity.size());
     for (const double price : result.prices) REQUIRE((std::isfinite(price) && price >= 0));
-    if (result.status == AllotStatus::infeasible) return;
+    if (!found_allotment(result.status)) {
+        REQUIRE((result.status == AllotStatus::infeasible) == (result.stopped == StopReason::proven));
+        REQUIRE(result.choice == std::vector<std::size_t>(problem.jobs(), no_option));
+        REQUIRE(result.objective == 0);
+        return;
+    }
     std::vector<long double> used(problem.capacity.size(), 0);
     long double value = 0;
     for (std::size_t job = 0; job < problem.jobs(); ++job) {
@@ -181,12 +186,12 @@ TEST_CASE("hostile numbers, no time or hardly any work: the certificate holds") 
         if (random.chance(0.3)) options.memory_states = static_cast<std::size_t>(random.integer(0, 40));
         const AllotResult& result = allotter(problem, options);
         const long double strict = Exhaustive(0)(problem);
-        if (result.status == AllotStatus::infeasible) {
-            if (result.stopped == StopReason::proven) REQUIRE(std::isinf(strict));
-            continue;
-        }
         check_certificate(problem, result);
         REQUIRE(result.nodes <= options.most_states);
+        if (result.status == AllotStatus::infeasible) {
+            REQUIRE(std::isinf(strict));
+            continue;
+        }
         const long double rounding = 1e-12L * static_cast<long double>(support::scale_of(problem));
         if (!std::isinf(strict)) REQUIRE(static_cast<long double>(result.bound) >= strict - rounding);
     }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
+#include "goodput/allot/explain_job.hpp"
 #include "support/allot_oracle.hpp"
 #include "support/allot_random.hpp"
 #include "support/random.hpp"
@@ -234,6 +235,111 @@ TEST_CASE("out of time or memory: still feasible, with an honest bound and the r
     CHECK(none.bound >= small.objective);
     CHECK(!std::isnan(support::value_of(problem, none.choice)));
     CHECK(late.report().find("deadline") != std::string::npos);
+}
+
+namespace {
+
+/// Jobs that must run, each on one of `agents` resources, with units and values as unlike as can be. One
+/// allotment fits, and takes all that there is; `value` is its worth.
+AllotmentProblem tight_problem(Random& random, int agents, int jobs, double& value) {
+    AllotmentProblem problem;
+    problem.capacity.assign(static_cast<std::size_t>(agents), 0);
+    value = 0;
+    for (int job = 0; job < jobs; ++job) {
+        const int planted = random.integer(0, agents - 1), least = random.integer(200, 999);
+        problem.add_job(true);
+        for (int agent = 0; agent < agents; ++agent) {
+            const double units = least + (agent == planted ? random.integer(0, 9) : random.integer(0, 300)),
+                         worth = random.integer(-50, -10);
+            problem.add_option(worth, {{static_cast<std::uint32_t>(agent), units}});
+            if (agent != planted) continue;
+            problem.capacity[static_cast<std::size_t>(agent)] += units;
+            value += worth;
+        }
+    }
+    return problem;
+}
+
+}  // namespace
+
+TEST_CASE("what is feasible is never said to be infeasible, however soon the search is cut off") {
+    Random random(5100);
+    int unknown = 0, found = 0;
+    for (int round = 0; round < 300; ++round) {
+        CAPTURE(round);
+        double planted = 0;
+        const AllotmentProblem problem =
+            tight_problem(random, random.integer(2, 7), random.integer(5, 60), planted);
+        AllotOptions options{.gap = 0};
+        switch (random.integer(0, 2)) {
+            case 0:
+                options.most_states = static_cast<std::size_t>(random.integer(0, 20'000));
+                break;
+            case 1:
+                options.memory_states = static_cast<std::size_t>(random.integer(0, 2'000));
+                break;
+            default:
+                options.deadline = std::chrono::microseconds(random.integer(0, 500));
+        }
+        const AllotResult result = allot(problem, options);
+        REQUIRE(result.status != AllotStatus::infeasible);
+        REQUIRE(result.bound >= planted);
+        if (result.status == AllotStatus::unknown) {
+            ++unknown;
+            REQUIRE(result.stopped != StopReason::proven);
+            REQUIRE(result.objective == 0);
+            REQUIRE(result.choice == std::vector<std::size_t>(problem.jobs(), no_option));
+            REQUIRE(result.report().starts_with("unknown ("));
+            REQUIRE_THROWS_AS((void)explain_job(problem, result, 0), std::invalid_argument);
+        } else {
+            ++found;
+            REQUIRE(std::abs(support::value_of(problem, result.choice) - result.objective) <= 1e-9);
+        }
+        const RelaxedAllotment relaxed = Allotter<>{}.relax(problem, options);
+        REQUIRE(relaxed.status != AllotStatus::infeasible);
+        REQUIRE(relaxed.bound >= planted - 1e-9);
+    }
+    CHECK(unknown > 10);
+    CHECK(found > 30);
+}
+
+TEST_CASE("jobs that must run and hardly fit are served where their values show the way") {
+    // Class b of the generalised assignment problems of the literature, with somewhat smaller capacities.
+    constexpr int agents = 5, jobs = 100;
+    int served = 0;
+    for (int round = 0; round < 12; ++round) {
+        Random random(static_cast<std::uint32_t>(5200 + round));
+        AllotmentProblem problem;
+        std::vector<double> cheapest(agents, 0);  // units of the jobs that cost least there
+        for (int job = 0; job < jobs; ++job) {
+            problem.add_job(true);
+            std::size_t best = 0;
+            for (std::uint32_t agent = 0; agent < agents; ++agent) {
+                problem.add_option(random.integer(-50, -10),
+                                   {{agent, static_cast<double>(random.integer(5, 25))}});
+                if (problem.value(problem.jobs() - 1, agent) > problem.value(problem.jobs() - 1, best))
+                    best = agent;
+            }
+            cheapest[best] += problem.uses(problem.jobs() - 1, best)[0].units;
+        }
+        const double most = *std::ranges::max_element(cheapest);
+        problem.capacity.assign(agents, std::floor(0.66 * (9.0 * jobs / agents + 0.4 * most)));
+        served += found_allotment(allot(problem, {.gap = 1e-2}).status) ? 1 : 0;
+    }
+    CHECK(served == 12);
+}
+
+TEST_CASE("a rule that stops at any gap does not make jobs infeasible that fit") {
+    struct AnyGap {
+        double operator()(double, double, double) const { return 1e9; }
+    };
+    Random random(5300);
+    Allotter<FineGrainedFirst, NearbyPrices, RoundedRelaxation, AnyGap> allotter;
+    for (int round = 0; round < 200; ++round) {
+        double planted = 0;
+        const AllotmentProblem problem = tight_problem(random, 3, 12, planted);
+        REQUIRE(found_allotment(allotter(problem).status));
+    }
 }
 
 TEST_CASE("bad numbers are refused with job, option, field and value") {

@@ -1,6 +1,8 @@
 // `goodput allot`, driven through pipes.
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -95,12 +97,57 @@ TEST_CASE("an answer has the fields of the format, in their order") {
         R"({"options":[{"value":0.9,"use":[[0,3]]}],"must":false},{"options":[]}]})"));
     std::vector<std::string> names;
     for (const auto& [name, value] : answer.items()) names.push_back(name);
-    CHECK(names == std::vector<std::string>{"choice", "objective", "bound", "status", "prices",
+    CHECK(names == std::vector<std::string>{"choice", "objective", "bound", "status", "stopped", "prices",
                                             "milliseconds", "nodes"});
     CHECK(answer["choice"] == Json::parse("[1,0,null]"));
     CHECK(answer["objective"] == 1.4);
     CHECK(answer["status"] == "optimal");
+    CHECK(answer["stopped"] == "proven");
     CHECK(program.finish().status == 0);
+}
+
+TEST_CASE("a search that is cut off says why, and does not call infeasible what is not proven so") {
+    // Jobs that must run and leave next to nothing over where each takes the least that it can.
+    support::Random random(3);
+    Json problem;
+    problem["capacity"] = Json::array();
+    problem["jobs"] = Json::array();
+    int needed = 0;
+    for (int j = 0; j < 40; ++j) {
+        int least = 1000;
+        Json options = Json::array();
+        for (int r = 0; r < 4; ++r) {
+            const int units = random.integer(100, 999);
+            least = std::min(least, units);
+            options.push_back({{"value", random.integer(-50, -10)}, {"use", {{r, units}}}});
+        }
+        needed += least;
+        problem["jobs"].push_back({{"options", options}, {"must", true}});
+    }
+    for (int r = 0; r < 4; ++r) problem["capacity"].push_back(needed / 4 + 120);
+    Program program = allot();
+    for (const char* limit : {"most_states", "memory_states", "deadline_ms"}) {
+        CAPTURE(limit);
+        Json limited = problem;
+        limited[limit] = 0;
+        const Json answer = Json::parse(program.ask(limited.dump()));
+        CHECK(answer["status"] == "unknown");
+        CHECK(answer["stopped"] == std::map<std::string, std::string>{{"most_states", "states"},
+                                                                      {"memory_states", "memory"},
+                                                                      {"deadline_ms", "deadline"}}[limit]);
+        CHECK(answer["objective"] == 0);
+        CHECK(answer["bound"].get<double>() < 0);
+        CHECK(!answer.contains("conflict"));
+        for (const Json& choice : answer["choice"]) CHECK(choice.is_null());
+        limited["jobs"] = {{{"options", {{{"value", 1}, {"use", {{0, 1e9}}}}}}, {"must", true}}};
+        const Json impossible = Json::parse(program.ask(limited.dump()));
+        CHECK(impossible["status"] == "infeasible");
+        CHECK(impossible["stopped"] == "proven");
+    }
+    Json wrong = problem;
+    wrong["most_states"] = -1;
+    CHECK(Json::parse(program.ask(wrong.dump())).contains("error"));
+    CHECK(program.finish().status == 1);
 }
 
 TEST_CASE("every answer keeps the constraints, and warm and cold agree to the gap") {

@@ -55,6 +55,10 @@ goodput::AllotOptions read(const Field& line, goodput::AllotmentProblem& problem
         const double milliseconds = std::min(deadline.number_at_least(0), longest_ms);
         options.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(milliseconds * 1e6));
     }
+    for (auto [name, limit] :
+         {std::pair("most_states", &options.most_states), std::pair("memory_states", &options.memory_states)})
+        if (const Field given = line[name]; given.given())
+            *limit = static_cast<std::size_t>(given.integer(0, std::numeric_limits<std::int64_t>::max()));
     return options;
 }
 
@@ -67,6 +71,7 @@ Json answer(Json choice, const Result& result, double milliseconds, std::size_t 
     answer["objective"] = infeasible ? 0.0 : result.objective;
     answer["bound"] = infeasible ? 0.0 : result.bound;
     answer["status"] = name_of(result.status);
+    answer["stopped"] = name_of(result.stopped);
     answer["prices"] = infeasible ? std::vector<double>(result.prices.size(), 0.0) : result.prices;
     answer["milliseconds"] = milliseconds;
     answer["nodes"] = nodes;
@@ -169,7 +174,7 @@ Json solve(goodput::Allotter<>& allotter, const goodput::AllotmentProblem& probl
     Json json = answer(std::move(choice), result, milliseconds, result.nodes);
     if (result.status == goodput::AllotStatus::infeasible)
         json["conflict"] = conflict_in(problem, options, milliseconds);
-    else if (explain)
+    else if (explain && result.status != goodput::AllotStatus::unknown)
         json["explanations"] = to_json(goodput::explain(problem, result, options.deadline));
     return json;
 }
@@ -180,8 +185,10 @@ Json relax(goodput::Allotter<>& allotter, const goodput::AllotmentProblem& probl
     goodput::RelaxedAllotment relaxed = allotter.relax(problem, options);
     const double milliseconds = stopwatch.milliseconds();
     if (relaxed.status == goodput::AllotStatus::optimal &&
-        relaxed.bound - relaxed.objective > 1e-9 * std::max(1.0, std::abs(relaxed.bound)))
-        relaxed.status = goodput::AllotStatus::feasible;  // cut off by the deadline
+        relaxed.bound - relaxed.objective > 1e-9 * std::max(1.0, std::abs(relaxed.bound))) {
+        relaxed.status = goodput::AllotStatus::feasible;  // stopped by rounding
+        relaxed.stopped = goodput::StopReason::states;
+    }
     Json choice = Json::array();
     for (const std::vector<goodput::Fraction>& parts : relaxed.choice) {
         Json split = Json::array();

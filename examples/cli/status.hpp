@@ -12,9 +12,25 @@ namespace cli {
         case goodput::AllotStatus::feasible:
             return "feasible";
         case goodput::AllotStatus::infeasible:
+            return "infeasible";
+        case goodput::AllotStatus::unknown:
             break;
     }
-    return "infeasible";
+    return "unknown";
+}
+
+[[nodiscard]] inline const char* name_of(goodput::StopReason reason) {
+    switch (reason) {
+        case goodput::StopReason::proven:
+            return "proven";
+        case goodput::StopReason::deadline:
+            return "deadline";
+        case goodput::StopReason::memory:
+            return "memory";
+        case goodput::StopReason::states:
+            break;
+    }
+    return "states";
 }
 
 }  // namespace cli

@@ -150,7 +150,8 @@ bool units_are_plain(const AllotmentProblem& problem) {
     const auto plain = [](double units) { return units == std::floor(units) && units < 1e6; };
     bool all = true;
     for (const double units : problem.capacity) all = all && plain(units * 1024);
-    for (const Use& use : problem.uses()) all = all && plain(use.units * 1024);
+    for (std::size_t job = 0; job < problem.jobs(); ++job)
+        for (const Use& use : problem.uses(job)) all = all && plain(use.units * 1024);
     return all;
 }
 
@@ -163,9 +164,10 @@ bool amounts_are_alike(const AllotmentProblem& problem) {
         high = std::max(high, std::abs(amount));
     };
     for (const double units : problem.capacity) look(units, least, most);
-    for (const Use& use : problem.uses()) look(use.units, least, most);
-    for (std::size_t job = 0; job < problem.jobs(); ++job)
+    for (std::size_t job = 0; job < problem.jobs(); ++job) {
+        for (const Use& use : problem.uses(job)) look(use.units, least, most);
         for (const double value : problem.values(job)) look(value, least_value, most_value);
+    }
     return most <= 1e9 * least && most_value <= 1e12 * least_value;
 }
 
@@ -182,7 +184,7 @@ void check_relaxation(const AllotmentProblem& problem, const RelaxedAllotment& r
     check(relaxed.stopped != StopReason::deadline, "there was no deadline");
     check((relaxed.status == AllotStatus::feasible) <= (relaxed.stopped != StopReason::proven),
           "what is not cut off is solved");
-    if (relaxed.status == AllotStatus::infeasible) return;
+    if (!found_allotment(relaxed.status)) return;
     std::vector<double> taken(problem.capacity.size());
     double value = 0;
     for (std::size_t job = 0; job < problem.jobs(); ++job) {
@@ -284,7 +286,7 @@ void check_answer(const AllotmentProblem& problem, const AllotOptions& options, 
     check_prices(result.prices, problem.capacity.size());
     check(result.choice.size() == problem.jobs(), "a choice for each job");
     check(result.stopped != StopReason::deadline, "there was no deadline");
-    const bool feasible = result.status != AllotStatus::infeasible;
+    const bool feasible = found_allotment(result.status);
     if (feasible) {
         const double value = support::value_of(problem, result.choice);
         check(std::abs(value - result.objective) <= rounding(scale), "the choice is allowed and worth that",
@@ -297,7 +299,10 @@ void check_answer(const AllotmentProblem& problem, const AllotOptions& options, 
         check_explanation(problem, result, tolerance);
     } else {
         for (const std::size_t choice : result.choice)
-            check(choice == no_option, "infeasible: nobody has anything");
+            check(choice == no_option, "no allotment: nobody has anything");
+        check(result.objective == 0, "no allotment: worth nothing");
+        check((result.status == AllotStatus::infeasible) == (result.stopped == StopReason::proven),
+              "infeasible is proven, unknown is not");
     }
     const bool countable = combinations(problem) <= most_combinations && units_are_plain(problem);
     bool possible = feasible;
@@ -310,8 +315,10 @@ void check_answer(const AllotmentProblem& problem, const AllotOptions& options, 
                   best);
         }
         if (!possible) check(!feasible, "what is impossible is infeasible");
-        if (possible && result.stopped == StopReason::proven)
-            check(feasible, "what is possible is not proven infeasible");
+        if (possible) {
+            check(result.status != AllotStatus::infeasible, "what is possible is not infeasible");
+            check(result.bound >= best - tolerance, "the bound holds though none was found", result.bound);
+        }
     }
     check_conflict(problem, options, countable, possible);
 }
@@ -332,13 +339,13 @@ void ask(const Question& question, Allotter<>& kept) {
     from_scratch.warm_start = false;
     check(same(cold, kept(problem, from_scratch)), "what came before does not matter without a warm start");
     const double tolerance = rounding(support::scale_of(problem));
-    if (warm.status != AllotStatus::infeasible && cold.status != AllotStatus::infeasible)
+    if (found_allotment(warm.status) && found_allotment(cold.status))
         check(warm.objective <= cold.bound + tolerance && cold.objective <= warm.bound + tolerance,
               "each bound holds for the other", warm.objective, cold.bound);
 
     // Whoever searches for longer finds nothing above a bound.
     const AllotResult exact = allot(problem, {.gap = 0, .most_states = 1 << 14, .memory_states = 4096});
-    if (warm.status != AllotStatus::infeasible && exact.status != AllotStatus::infeasible) {
+    if (found_allotment(warm.status) && found_allotment(exact.status)) {
         check(exact.objective <= warm.bound + tolerance, "nothing is above the bound", exact.objective,
               warm.bound);
         check(warm.objective <= exact.bound + tolerance, "nor above that one", warm.objective, exact.bound);
@@ -349,11 +356,12 @@ void ask(const Question& question, Allotter<>& kept) {
 
     const RelaxedAllotment relaxed = kept.relax(problem, question.options);
     check_relaxation(problem, relaxed, tolerance);
-    if (cold.status == AllotStatus::infeasible) return;
+    if (!found_allotment(cold.status)) return;
     if (relaxed.stopped == StopReason::proven && amounts_are_alike(problem))
         check(relaxed.status == AllotStatus::optimal, "what is possible in whole is possible in parts");
-    check(relaxed.status == AllotStatus::infeasible || relaxed.bound >= cold.objective - tolerance,
-          "the relaxation is no less", relaxed.bound, cold.objective);
+    check(relaxed.status != AllotStatus::infeasible, "what is possible in whole is not infeasible in parts");
+    check(relaxed.bound >= cold.objective - tolerance, "the relaxation is no less", relaxed.bound,
+          cold.objective);
 }
 
 }  // namespace

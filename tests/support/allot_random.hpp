@@ -239,6 +239,78 @@ inline goodput::AllotmentProblem hard_problem(Random& random, int jobs) {
     return problem;
 }
 
+/// What a cluster with limits poses: `gpus` / 10 jobs of `gpus` / 250 teams. Every option of a job takes GPUs
+/// of one of six pools, as many of its team's quota, dollars an hour of a budget, and where its team has one
+/// GPUs of a quota of that type. Values rise less and less with GPUs, and differ by job, type and size. The
+/// pools, the budget and about half of the quotas bind.
+inline goodput::AllotmentProblem limits_problem(Random& random, int gpus) {
+    constexpr std::uint32_t pools = 6;
+    constexpr int per_node = 8;
+    const auto teams = static_cast<std::uint32_t>(std::max(gpus / 250, 1));
+    goodput::AllotmentProblem problem;
+    // Pools, and what a GPU of each is: dollars an hour and speed, which go together, but not closely.
+    double shares[pools], dollars[pools], speed[pools], sum = 0, cost = 0;
+    for (double& share : shares) sum += share = random.between(0.5, 2);
+    for (std::uint32_t pool = 0; pool < pools; ++pool) {
+        problem.capacity.push_back(per_node * std::round(gpus * shares[pool] / sum / per_node));
+        speed[pool] = std::pow(2, random.between(0, 3));
+        dollars[pool] = std::round(100 * 0.5 * speed[pool] * random.between(0.7, 1.4)) / 100;
+        cost += dollars[pool] * problem.capacity[pool];
+    }
+    struct Job {
+        std::uint32_t team;
+        int most;
+        double weight, half;
+    };
+    std::vector<Job> jobs;
+    std::vector<double> demand(teams, 0);  // of a team, about
+    sum = 0;
+    for (int job = 0; job < gpus / 10; ++job) {
+        // Some teams are ten times as large as others.
+        const auto team = static_cast<std::uint32_t>(teams * std::pow(random.unit(), 1.7));
+        jobs.push_back(
+            {team, 1 << random.integer(0, 8), random.between(0.05, 1), std::pow(2, random.between(1, 7))});
+        const double wish = std::sqrt(jobs.back().most * jobs.back().weight);
+        demand[team] += wish;
+        sum += wish;
+    }
+    for (const double wish : demand)
+        problem.capacity.push_back(std::ceil(gpus * wish / sum * random.between(0.6, 1.4)));
+    std::vector<std::uint32_t> type_quota(std::size_t{teams} * pools, 0);  // its row, 0: none
+    for (std::uint32_t team = 0; team < teams; ++team) {
+        if (!random.chance(0.3)) continue;
+        const auto pool = static_cast<std::uint32_t>(random.integer(0, pools - 1));
+        type_quota[std::size_t{team} * pools + pool] = static_cast<std::uint32_t>(problem.capacity.size());
+        problem.capacity.push_back(std::ceil(problem.capacity[pools + team] * problem.capacity[pool] / gpus *
+                                             random.between(0.4, 1.2)));
+    }
+    const auto budget = static_cast<std::uint32_t>(problem.capacity.size());
+    problem.capacity.push_back(std::round(cost * random.between(0.75, 0.95)));
+
+    std::vector<goodput::Use> uses;
+    for (const auto& [team, most, weight, half] : jobs) {
+        problem.add_job();
+        const double likes_speed = random.between(0.3, 1.2);
+        double best = 0, fastest[pools];
+        for (std::uint32_t pool = 0; pool < pools; ++pool) {
+            fastest[pool] = std::pow(speed[pool], likes_speed) * random.between(0.8, 1.25);
+            best = std::max(best, fastest[pool]);
+        }
+        for (std::uint32_t pool = 0; pool < pools; ++pool) {
+            if (random.chance(0.1)) continue;  // its memory is too small
+            for (int n = 1; n <= most; n = n < per_node ? 2 * n : n + per_node) {
+                const double goodput = fastest[pool] / best * n / (n + half) * (most + half) / most;
+                uses.assign({{pool, static_cast<double>(n)}, {pools + team, static_cast<double>(n)}});
+                if (const std::uint32_t row = type_quota[std::size_t{team} * pools + pool]; row != 0)
+                    uses.push_back({row, static_cast<double>(n)});
+                uses.push_back({budget, n * dollars[pool]});
+                problem.add_option(weight * std::sqrt(goodput), uses);
+            }
+        }
+    }
+    return problem;
+}
+
 }  // namespace support
 
 #endif

@@ -34,8 +34,8 @@ struct RelaxedAllotment {
     std::vector<std::vector<Fraction>> choice{};  ///< by job; fractions of a job sum to at most 1
     double objective = 0;                         ///< value of the mixture
     double bound = 0;  ///< equal to the objective but for rounding, unless a deadline cut it off
-    /// feasible: cut off, see stopped; infeasible: jobs that must run do not fit even in parts, or none was
-    /// found in which they do before it was cut off.
+    /// feasible: cut off, see stopped; infeasible: jobs that must run do not fit even in parts; unknown: no
+    /// mixture in which they do was found before it was cut off.
     AllotStatus status = AllotStatus::optimal;
     /// deadline; or states: as much work on the prices as is ever done (it takes some hundred resources).
     StopReason stopped = StopReason::proven;
@@ -69,10 +69,10 @@ public:
                                   const AllotOptions& options = {}) {
         detail::Clock clock(options.deadline);
         begin(problem, options, clock, false);
-        if (!possible_ || !find_incumbent(options, clock)) return infeasible();
-        AllotOptions rest = options;
-        rest.most_states -= std::min(rest.most_states, result_.nodes);  // serving jobs that must run
-        const detail::SearchOutcome outcome = search(compact_, relaxation_, rest, clock);
+        if (!possible_) result_.status = AllotStatus::infeasible;
+        if (!possible_ || !find_incumbent(options, clock)) return result_;
+        const detail::SearchOutcome outcome =
+            search(compact_, relaxation_, what_is_left_of(options), clock, false);
         result_.bound = outcome.bound;
         result_.stopped = outcome.stopped;
         return finish(options);
@@ -96,12 +96,19 @@ public:
                 relaxed.stopped = clock.late() ? StopReason::deadline : StopReason::states;
         }
         if (!possible_ || !relaxation_.feasible()) {
+            // A bound below all that options could be worth proves that there is no mixture.
+            const bool none = !possible_ || relaxed.bound < -compact_.magnitude - compact_.rounding();
             // Nothing for anybody is a mixture, if that is allowed: no other was found in time, or in numbers
             // whose prices are beyond what can be counted.
             const bool none_must = possible_ && std::ranges::find(compact_.must, 1) == compact_.must.end();
-            relaxed.status = none_must ? AllotStatus::feasible : AllotStatus::infeasible;
-            if (none_must && relaxed.stopped == StopReason::proven) relaxed.stopped = StopReason::states;
-            if (relaxed.stopped == StopReason::proven) relaxed.bound = 0;
+            relaxed.status = none        ? AllotStatus::infeasible
+                             : none_must ? AllotStatus::feasible
+                                         : AllotStatus::unknown;
+            if (none)
+                relaxed.stopped = StopReason::proven;
+            else if (relaxed.stopped == StopReason::proven)
+                relaxed.stopped = StopReason::states;
+            if (none) relaxed.bound = 0;
             return relaxed;
         }
         if (relaxed.stopped != StopReason::proven) relaxed.status = AllotStatus::feasible;
@@ -132,11 +139,22 @@ private:
         result_.passes = possible_ ? relaxation_.passes() : 0;
     }
 
+    /// The stopping rule of the caller, or none: the search goes on until all is proven.
+    struct StopOrProve {
+        const Stopping& rule;
+        bool prove;
+        double operator()(double objective, double bound, double gap) const {
+            return prove ? 0 : rule(objective, bound, gap);
+        }
+    };
+
+    /// Improves incumbent_. `prove`: whatever gap is allowed.
     detail::SearchOutcome search(const detail::CompactProblem& problem, const detail::Relaxation& relaxation,
-                                 const AllotOptions& options, detail::Clock& clock) {
+                                 const AllotOptions& options, detail::Clock& clock, bool prove) {
+        const StopOrProve stopping{stopping_, prove};
         const auto run = [&](auto& search) {
             const detail::SearchOutcome outcome =
-                search.run(problem, relaxation, incumbent_, options, clock, branching_, bounding_, stopping_);
+                search.run(problem, relaxation, incumbent_, options, clock, branching_, bounding_, stopping);
             result_.nodes += outcome.nodes;
             return outcome;
         };
@@ -144,6 +162,13 @@ private:
             if (problem.resources() > narrow) return run(wide_search_);
         }
         return run(narrow_search_);
+    }
+
+    /// The options with the states that have not been looked at yet.
+    [[nodiscard]] AllotOptions what_is_left_of(const AllotOptions& options) const {
+        AllotOptions rest = options;
+        rest.most_states -= std::min(rest.most_states, result_.nodes);
+        return rest;
     }
 
     bool first_allotment(const detail::CompactProblem& problem, const detail::Relaxation& relaxation,
@@ -154,24 +179,49 @@ private:
             return heuristic_(problem, relaxation, incumbent_);
     }
 
-    /// A first allotment that serves every job that must run; false if there is none.
+    /// A first allotment that serves every job that must run. If there is none, or none was found: false,
+    /// and what is known is in result_.
     bool find_incumbent(const AllotOptions& options, detail::Clock& clock) {
-        if (first_allotment(compact_, relaxation_, clock)) return true;
+        if (first_allotment(compact_, relaxation_, clock) || find_near_relaxation(options, clock))
+            return true;
         // Which jobs fit together is a problem of the same kind: every option of a job that must run is
         // worth 1.
         const double wanted = ask_for_service();
         service_relaxation_.solve(service_, false, clock);
         first_allotment(service_, service_relaxation_, clock);
-        AllotOptions exact = options;
-        exact.gap = 0;
-        result_.stopped = search(service_, service_relaxation_, exact, clock).stopped;
-        if (incumbent_.value < wanted - 0.5) return false;
+        const detail::SearchOutcome outcome =
+            search(service_, service_relaxation_, what_is_left_of(options), clock, true);
+        if (incumbent_.value < wanted - 0.5) {
+            const bool proven = outcome.bound < wanted - 0.5;
+            result_.status = proven ? AllotStatus::infeasible : AllotStatus::unknown;
+            result_.stopped = proven ? StopReason::proven : outcome.stopped;
+            result_.bound = proven ? 0 : relaxation_.bound();
+            return false;
+        }
         served_.clear(compact_);
         for (std::size_t copy = 0; copy < compact_.job.size(); ++copy)
             served_.set(compact_, copy, service_.original[incumbent_.choice[copy]]);
         served_.recount(compact_);
         std::swap(incumbent_, served_);
         return true;
+    }
+
+    /// Searches as if an allotment were known that is worth a little less than the bound. Where all jobs that
+    /// must run fit, but hardly, that is quicker than to ask for their service alone, because their values
+    /// say which of many choices to look at.
+    bool find_near_relaxation(const AllotOptions& options, detail::Clock& clock) {
+        if (!relaxation_.feasible()) return false;
+        for (const double below : {0.01, 0.1}) {
+            const double pretended = relaxation_.bound() - below * compact_.magnitude;
+            incumbent_.clear(compact_);
+            incumbent_.value = pretended;
+            AllotOptions part = what_is_left_of(options);
+            part.most_states = std::min(part.most_states, options.most_states / 8);
+            part.gap = std::min(part.gap, below / 8);
+            search(compact_, relaxation_, part, clock, false);
+            if (incumbent_.value > pretended) return true;
+        }
+        return false;
     }
 
     /// Fills service_: the jobs that must run may get nothing or be worth 1, the others get nothing;
@@ -207,11 +257,6 @@ private:
         service_.magnitude = wanted;
         service_.granularity = 1;
         return wanted;
-    }
-
-    const AllotResult& infeasible() {
-        result_.status = AllotStatus::infeasible;
-        return result_;
     }
 
     const AllotResult& finish(const AllotOptions& options) {
@@ -262,9 +307,9 @@ private:
     detail::Relaxation relaxation_, service_relaxation_;
     detail::Incumbent incumbent_, served_;
     detail::CoreSearch<(Resources == any_resources || Resources <= narrow) ? narrow : Resources, Branching,
-                       Bounding, Stopping>
+                       Bounding, StopOrProve>
         narrow_search_;
-    detail::CoreSearch<detail::dynamic_width, Branching, Bounding, Stopping> wide_search_;
+    detail::CoreSearch<detail::dynamic_width, Branching, Bounding, StopOrProve> wide_search_;
     bool possible_ = true;
     AllotResult result_;
 };

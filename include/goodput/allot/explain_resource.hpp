@@ -180,7 +180,7 @@ private:
             trial_.add_option(0, {{static_cast<std::uint32_t>(resource_), present_ - capacity}});
         }
         const auto relaxed = solver.relax(trial_, {.deadline = clock_.left()});
-        if (clock_.late() || relaxed.status == AllotStatus::infeasible) return std::nullopt;
+        if (clock_.late() || !found_allotment(relaxed.status)) return std::nullopt;
         return Point{capacity, relaxed.objective, relaxed.prices[resource_]};
     }
 

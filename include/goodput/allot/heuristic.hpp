@@ -148,18 +148,22 @@ public:
     bool operator()(const detail::CompactProblem& problem, const detail::Relaxation& relaxation,
                     detail::Incumbent& incumbent, detail::Clock& clock) {
         incumbent = relaxation.rounded();
+        weight_.clear();
+        for (std::size_t r = 0; r < problem.resources(); ++r)
+            weight_.push_back(relaxation.prices()[r] + 1e-3 * problem.magnitude / (problem.capacity[r] + 1e-9));
         if (!repair(problem, incumbent, clock)) return surest_first_(problem, relaxation, incumbent, clock);
         detail::improve(problem, incumbent, clock);
         return true;
     }
 
 private:
-    static double overload(const detail::CompactProblem& problem, std::size_t r, double left) {
-        return left < -problem.tolerance[r] ? -left : 0;
+    double overload(const detail::CompactProblem& problem, std::size_t r, double left) const {
+        return left < -problem.tolerance[r] ? -left * weight_[r] : 0;
     }
+    std::vector<double> weight_;
 
     /// Lets copies step down until every capacity holds; false if none can, or it takes too long.
-    static bool repair(const detail::CompactProblem& problem, detail::Incumbent& incumbent,
+    bool repair(const detail::CompactProblem& problem, detail::Incumbent& incumbent,
                        detail::Clock& clock) {
         // Every step looks at all options.
         const std::size_t most_steps =
@@ -192,16 +196,16 @@ private:
         return true;
     }
 
-    static bool uses_overloaded(const detail::CompactProblem& problem, const detail::Incumbent& incumbent,
-                                std::uint32_t option) {
+    bool uses_overloaded(const detail::CompactProblem& problem, const detail::Incumbent& incumbent,
+                                std::uint32_t option) const {
         for (const Use& use : problem.uses_of(option))
             if (overload(problem, use.resource, incumbent.left[use.resource]) > 0) return true;
         return false;
     }
 
     /// Units by which the overloads shrink when `now` is replaced by `option`.
-    static double relief_of(const detail::CompactProblem& problem, const detail::Incumbent& incumbent,
-                            std::uint32_t now, std::uint32_t option) {
+    double relief_of(const detail::CompactProblem& problem, const detail::Incumbent& incumbent,
+                            std::uint32_t now, std::uint32_t option) const {
         const std::span<const Use> back = problem.uses_of(now), taken = problem.uses_of(option);
         double relief = 0;
         for (std::size_t i = 0, j = 0; i < back.size() || j < taken.size();) {

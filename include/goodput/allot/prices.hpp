@@ -22,6 +22,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "goodput/allot/detail/clock.hpp"
@@ -49,7 +50,7 @@ public:
         drawn_ = 0;
         best_bound_ = std::numeric_limits<double>::infinity();
         trial_.assign(resources, 0);
-        usage_.assign(resources, 0);
+        deal_to_blocks(problem);
         set_ceilings(problem);
         if (!warm) start_.clear();
         if (start_.empty()) guess(problem);
@@ -57,14 +58,14 @@ public:
         points_.clear();
         points_.reserve(usual_passes * resources);
         choices_.reserve(usual_passes * problem.groups());
-        master_.reserve(usual_passes, resources);
+        master_.reserve(usual_passes * blocks_, usual_passes * resources);
+        column_of_.clear();
         for (std::size_t at = 0; passes_ == 0 || at < start_.size(); at += resources) {
             for (std::size_t r = 0; r < resources; ++r) trial_[r] = std::min(start_[at + r], ceiling_[r]);
             if (!evaluate(problem, clock)) break;
-            if (passes_ == 1)
-                master_.reset(problem.capacity, ceiling_, column_value_, usage_);
-            else
-                master_.add_column(column_value_, usage_);
+            if (passes_ == 1) master_.reset(problem.capacity, ceiling_, blocks_);
+            add_columns();
+            if (passes_ == 1) master_.begin();
         }
         const std::size_t most_passes = std::max(usual_passes, most_choices / (problem.groups() + 1));
         while (passes_ < most_passes && !master_.exhausted() && !clock.late()) {
@@ -81,14 +82,17 @@ public:
                 break;
             }
             if (!evaluate(problem, clock)) break;
-            master_.add_column(column_value_, usage_);
+            add_columns();
         }
         master_.polish(clock);
         start_.assign(best_prices_.begin(), best_prices_.end());
-        master_.for_each_basic_column([&](std::size_t column) {
-            const auto point = points_.begin() + static_cast<std::ptrdiff_t>(column * resources);
+        basic_.assign(passes_, 0);
+        master_.for_each_basic_column([&](std::size_t column) { basic_[column_of_[column].pass] = 1; });
+        for (std::size_t pass = 0; pass < passes_; ++pass) {
+            if (basic_[pass] == 0) continue;
+            const auto point = points_.begin() + static_cast<std::ptrdiff_t>(pass * resources);
             start_.insert(start_.end(), point, point + static_cast<std::ptrdiff_t>(resources));
-        });
+        }
     }
 
     [[nodiscard]] const std::vector<double>& prices() const { return best_prices_; }
@@ -104,9 +108,10 @@ public:
     void mixture(const CompactProblem& problem, std::vector<double>& copies) const {
         copies.assign(problem.value.size(), 0);
         master_.for_each_weight([&](std::size_t column, double weight) {
-            const std::uint32_t* choice = choices_.data() + column * problem.groups();
+            const auto [pass, block] = column_of_[column];
+            const std::uint32_t* choice = choices_.data() + pass * problem.groups();
             for (std::size_t group = 0; group < problem.groups(); ++group)
-                copies[choice[group]] += weight * problem.copies(group);
+                if (block_of_[group] == block) copies[choice[group]] += weight * problem.copies(group);
         });
     }
 
@@ -116,8 +121,8 @@ private:
     bool evaluate(const CompactProblem& problem, Clock& clock) {
         ++passes_;
         points_.insert(points_.end(), trial_.begin(), trial_.end());
-        std::fill(usage_.begin(), usage_.end(), 0.0);
-        column_value_ = 0;
+        usage_.assign(blocks_ * problem.resources(), 0);
+        value_.assign(blocks_, 0);
         double reduced_sum = 0;
         for (std::size_t group = 0; group < problem.groups(); ++group) {
             if (clock.late(problem.first_use[problem.end_hull[group]] -
@@ -149,8 +154,9 @@ private:
             choices_.push_back(chosen);
             const double copies = problem.copies(group);
             reduced_sum += copies * best;
-            column_value_ += copies * problem.value[chosen];
-            for (const Use& use : problem.uses_of(chosen)) usage_[use.resource] += copies * use.units;
+            value_[block_of_[group]] += copies * problem.value[chosen];
+            double* const usage = usage_.data() + block_of_[group] * problem.resources();
+            for (const Use& use : problem.uses_of(chosen)) usage[use.resource] += copies * use.units;
         }
         double bound = reduced_sum;
         for (std::size_t r = 0; r < problem.resources(); ++r) bound += trial_[r] * problem.capacity[r];
@@ -188,7 +194,7 @@ private:
         for (std::size_t r = 0; r < trial_.size(); ++r)
             trial_[r] = std::clamp(master_.prices()[r], 0.0, ceiling_[r]);
         if (!evaluate(problem, clock)) return true;
-        master_.add_column(column_value_, usage_);
+        add_columns();
         if (trial_bound_ - below > problem.rounding()) return false;
         best_prices_.assign(trial_.begin(), trial_.end());
         best_bound_ = trial_bound_;  // regrets at these prices are measured from it
@@ -215,6 +221,48 @@ private:
                 ceiling_[r] = std::min(ceiling_[r], far_above * everything / problem.capacity[r]);
     }
 
+    /// Where resources are many, most are shared by few jobs (a quota by those of a team). The jobs that
+    /// share the same rarest resource are a block, whose choices mix apart from those of the others: so there
+    /// are many more mixtures of as many passes, and far fewer passes are needed.
+    void deal_to_blocks(const CompactProblem& problem) {
+        const std::size_t resources = problem.resources();
+        blocks_ = 1;
+        block_of_.assign(problem.groups(), 0);
+        if (resources <= most_resources_in_one_block) return;
+        groups_of_.assign(resources, 0);
+        constexpr std::uint32_t unseen = none;
+        rarest_.assign(resources, unseen);  // first the last group that used it
+        for (std::uint32_t group = 0; group < problem.groups(); ++group)
+            for (const Use& use : uses_of_group(problem, group))
+                if (std::exchange(rarest_[use.resource], group) != group) ++groups_of_[use.resource];
+        rarest_.assign(resources, unseen);  // then the block
+        blocks_ = 0;
+        for (std::uint32_t group = 0; group < problem.groups(); ++group) {
+            std::size_t rare = resources;
+            for (const Use& use : uses_of_group(problem, group))
+                if (rare == resources || groups_of_[use.resource] < groups_of_[rare] ||
+                    (groups_of_[use.resource] == groups_of_[rare] && use.resource < rare))
+                    rare = use.resource;
+            if (rare == resources) continue;  // in the first block
+            if (rarest_[rare] == unseen) rarest_[rare] = static_cast<std::uint32_t>(blocks_++ % most_blocks);
+            block_of_[group] = rarest_[rare];
+        }
+        blocks_ = std::clamp<std::size_t>(blocks_, 1, most_blocks);
+    }
+    static std::span<const Use> uses_of_group(const CompactProblem& problem, std::uint32_t group) {
+        return {problem.uses.data() + problem.first_use[problem.first[group]],
+                problem.uses.data() + problem.first_use[problem.end_hull[group]]};
+    }
+
+    /// What the last pass found becomes columns of the master.
+    void add_columns() {
+        const std::size_t resources = trial_.size();
+        for (std::size_t block = 0; block < blocks_; ++block)
+            if (master_.add_column(block, value_[block],
+                                   std::span(usage_).subspan(block * resources, resources)))
+                column_of_.push_back({passes_ - 1, block});
+    }
+
     /// Prices at which the capacities together cost a third of what the jobs could be worth at most.
     void guess(const CompactProblem& problem) {
         const double share = problem.magnitude / (3 * static_cast<double>(problem.resources()));
@@ -233,6 +281,7 @@ private:
 
     static constexpr double far_above = 0x1p30;
     static constexpr std::size_t usual_passes = 64;
+    static constexpr std::size_t most_resources_in_one_block = 8, most_blocks = 64;
     /// Most numbers of choices_, unless the usual passes take more.
     static constexpr std::size_t most_choices = std::size_t{1} << 26;
 
@@ -245,8 +294,16 @@ private:
     std::vector<double> points_;          // by column and resource: the prices that gave it
     std::vector<double> start_;           // points to begin the next search with
     std::vector<std::uint32_t> choices_;  // by column and group
-    double column_value_ = 0, trial_bound_ = 0, best_bound_ = 0;
+    double trial_bound_ = 0, best_bound_ = 0;
     std::size_t passes_ = 0, settled_ = 0;
+    std::size_t blocks_ = 1;
+    std::vector<std::uint32_t> block_of_, groups_of_, rarest_;  // by group; by resource
+    std::vector<double> value_;                                 // of the last pass, by block
+    struct Origin {
+        std::size_t pass, block;
+    };
+    std::vector<Origin> column_of_;    // by column of the master
+    std::vector<std::uint8_t> basic_;  // by pass: whether one of its columns is
 };
 
 }  // namespace goodput::detail

@@ -11,6 +11,7 @@
 // This is the multiple-choice multidimensional knapsack problem. Resources may be GPUs of a type, CPU cores,
 // memory, or a tenant's quota: the solver does not know.
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -22,14 +23,9 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
+#include "goodput/core/use.hpp"
 
 namespace goodput {
-
-/// So many units of one resource.
-struct Use {
-    std::uint32_t resource = 0;  ///< index into the problem's capacities
-    double units = 0;            ///< at least 0, in the unit of the capacity
-};
 
 /// No option: the job gets nothing.
 inline constexpr std::size_t no_option = std::numeric_limits<std::size_t>::max();
@@ -42,7 +38,8 @@ inline constexpr double largest_number = 1e150;
 template <class V>
 concept AllotmentValue = std::floating_point<V> ||(std::integral<V> && !std::same_as<V, bool>);
 
-/// A problem in flat memory, filled job by job; clear() keeps the memory for the next round.
+/// A problem in flat memory; clear() keeps the memory for the next round. Options may be added to any job at
+/// any time: the order says nothing. It is quickest to fill it job by job, which leaves no gaps in memory.
 template <AllotmentValue Value>
 class BasicAllotmentProblem {
 public:
@@ -53,70 +50,103 @@ public:
 
     /// Forgets all jobs, keeps capacities and memory.
     void clear() {
-        first_option_.assign(1, 0);
-        must_.clear();
+        jobs_.clear();
         value_.clear();
-        first_use_.assign(1, 0);
+        offset_.clear();
         uses_.clear();
+        options_ = use_count_ = 0;
     }
 
     /// Starts a job without options and returns its index. `must`: one of its options has to be chosen.
     std::size_t add_job(bool must = false) {
-        first_option_.push_back(first_option_.back());
-        must_.push_back(must ? 1 : 0);
-        return must_.size() - 1;
+        jobs_.push_back({value_.size(), 0, 1, uses_.size(), 0, 0, must});
+        value_.push_back(Value{});
+        offset_.push_back(0);
+        return jobs_.size() - 1;
     }
 
+    /// Adds an option to a job and returns its index within that job. Spans that values() and uses() gave end
+    /// here, and `uses` must not be one of them. Constant time on average. An unknown job:
+    /// std::invalid_argument.
+    std::size_t add_option(std::size_t job, Value value, std::span<const Use> uses) {
+        require_job(job);
+        Job& its = jobs_[job];
+        make_room(its.options + 2, its.first, its.room, value_, offset_);
+        make_room(its.uses + uses.size(), its.first_use, its.use_room, uses_);
+        std::ranges::copy(uses, uses_.begin() + static_cast<std::ptrdiff_t>(its.first_use + its.uses));
+        its.uses += uses.size();
+        value_[its.first + its.options++] = value;
+        offset_[its.first + its.options] = its.uses;
+        ++options_;
+        use_count_ += uses.size();
+        return its.options - 1;
+    }
+    /// Adds an option with its uses written out to a job.
+    std::size_t add_option(std::size_t job, Value value, std::initializer_list<Use> uses) {
+        return add_option(job, value, std::span<const Use>(uses.begin(), uses.size()));
+    }
     /// Adds an option to the job started last and returns its index within that job. Before any add_job():
     /// std::invalid_argument.
     std::size_t add_option(Value value, std::span<const Use> uses) {
-        if (must_.empty())
+        if (jobs_.empty())
             bad_input("allotment problem", "number of jobs", jobs(), "at least 1 when an option is added");
-        value_.push_back(value);
-        uses_.insert(uses_.end(), uses.begin(), uses.end());
-        first_use_.push_back(uses_.size());
-        return first_option_.back()++ - first_option_[first_option_.size() - 2];
+        return add_option(jobs() - 1, value, uses);
     }
-    /// The same with the uses written out.
+    /// Adds an option with its uses written out to the job started last.
     std::size_t add_option(Value value, std::initializer_list<Use> uses) {
         return add_option(value, std::span<const Use>(uses.begin(), uses.size()));
     }
 
-    /// Number of jobs.
-    [[nodiscard]] std::size_t jobs() const { return must_.size(); }
-    /// Number of options of all jobs.
-    [[nodiscard]] std::size_t options() const { return value_.size(); }
-    /// Number of options of a job.
-    [[nodiscard]] std::size_t options_of(std::size_t job) const {
-        return first_option_[job + 1] - first_option_[job];
+    /// Changes what an option is worth. An unknown job or option: std::invalid_argument.
+    void set_value(std::size_t job, std::size_t option, Value value) {
+        require_job(job);
+        if (option >= options_of(job))
+            bad_input("allotment problem", "option", option,
+                      "below the number of options of job " + text_of(job) + ", " + text_of(options_of(job)));
+        value_[jobs_[job].first + option] = value;
     }
+    /// Changes whether one of the job's options has to be chosen. An unknown job: std::invalid_argument.
+    void set_must(std::size_t job, bool must) {
+        require_job(job);
+        jobs_[job].must = must;
+    }
+
+    /// Number of jobs.
+    [[nodiscard]] std::size_t jobs() const { return jobs_.size(); }
+    /// Number of options of all jobs.
+    [[nodiscard]] std::size_t options() const { return options_; }
+    /// Number of uses of all options of all jobs.
+    [[nodiscard]] std::size_t use_count() const { return use_count_; }
+    /// Number of options of a job.
+    [[nodiscard]] std::size_t options_of(std::size_t job) const { return jobs_[job].options; }
     /// Whether one of the job's options has to be chosen.
-    [[nodiscard]] bool must(std::size_t job) const { return must_[job] != 0; }
+    [[nodiscard]] bool must(std::size_t job) const { return jobs_[job].must; }
     /// What an option is worth.
     [[nodiscard]] Value value(std::size_t job, std::size_t option) const {
-        return value_[first_option_[job] + option];
+        return value_[jobs_[job].first + option];
     }
     /// What an option takes of each resource, as it was added.
     [[nodiscard]] std::span<const Use> uses(std::size_t job, std::size_t option) const {
-        const std::size_t index = first_option_[job] + option;
-        return {uses_.data() + first_use_[index], uses_.data() + first_use_[index + 1]};
+        const Job& its = jobs_[job];
+        const std::size_t begin = offset_[its.first + option], end = offset_[its.first + option + 1];
+        return {uses_.data() + its.first_use + begin, end - begin};
     }
 
-    /// All options of a job one after the other: their values, their uses, and for every option (and one
-    /// more at the end) where its uses begin, counted from the beginning of all uses.
+    /// What all options of a job are worth, one after the other.
     [[nodiscard]] std::span<const Value> values(std::size_t job) const {
-        return std::span(value_).subspan(first_option_[job], options_of(job));
+        return {value_.data() + jobs_[job].first, jobs_[job].options};
+    }
+    /// What all options of a job are worth, to be changed in place.
+    [[nodiscard]] std::span<Value> values(std::size_t job) {
+        return {value_.data() + jobs_[job].first, jobs_[job].options};
     }
     /// The uses of all options of a job, one option after the other.
     [[nodiscard]] std::span<const Use> uses(std::size_t job) const {
-        return {uses_.data() + first_use_[first_option_[job]],
-                uses_.data() + first_use_[first_option_[job + 1]]};
+        return {uses_.data() + jobs_[job].first_use, jobs_[job].uses};
     }
-    /// The uses of all options of all jobs.
-    [[nodiscard]] std::span<const Use> uses() const { return uses_; }
-    /// Where in uses() the uses of each option of a job begin, and where the last one's end.
+    /// Where in uses(job) the uses of each option begin, and where those of the last one end.
     [[nodiscard]] std::span<const std::size_t> use_offsets(std::size_t job) const {
-        return std::span(first_use_).subspan(first_option_[job], options_of(job) + 1);
+        return {offset_.data() + jobs_[job].first, jobs_[job].options + 1};
     }
 
     /// Refuses values that are not finite or beyond largest_number, capacities and units that are negative or
@@ -166,11 +196,45 @@ private:
         }
     }
 
-    std::vector<std::size_t> first_option_{0};
-    std::vector<std::uint8_t> must_;
+    /// A job has a place in value_ and offset_, for one option less than its size, and one in uses_.
+    struct Job {
+        std::size_t first, options, room;
+        std::size_t first_use, uses, use_room;
+        bool must;
+    };
+
+    void require_job(std::size_t job) const {
+        if (job >= jobs())
+            bad_input("allotment problem", "job", job, "below the number of jobs, " + text_of(jobs()));
+    }
+
+    /// Brings a place of equal extent in all `arrays` to at least `wanted` elements. The last one grows where
+    /// it is. Any other moves to the end and doubles: an element moves a constant number of times on average.
+    template <class... Arrays>
+    static void make_room(std::size_t wanted, std::size_t& first, std::size_t& room, Arrays&... arrays) {
+        if (wanted <= room) return;
+        const std::size_t end = std::max({arrays.size()...});
+        const std::size_t from = first;
+        if (from + room < end) {
+            first = end;
+            wanted = std::max(wanted, 2 * room);
+        }
+        const auto place = [&](auto& array) {
+            array.resize(first + wanted);
+            if (first != from)
+                std::copy_n(array.begin() + static_cast<std::ptrdiff_t>(from), room,
+                            array.begin() + static_cast<std::ptrdiff_t>(first));
+        };
+        (place(arrays), ...);
+        room = wanted;
+    }
+
+    std::vector<Job> jobs_;
     std::vector<Value> value_;
-    std::vector<std::size_t> first_use_{0};
+    std::vector<std::size_t>
+        offset_;  ///< of an option: where its uses begin, from the beginning of its job's
     std::vector<Use> uses_;
+    std::size_t options_ = 0, use_count_ = 0;
 };
 
 /// The problem as nearly everybody has it: values in floating point.

@@ -39,11 +39,17 @@ struct AllotOptions {
 
 /// What is proven of an allotment.
 enum class AllotStatus {
-    optimal,    ///< proven to the gap asked for
-    feasible,   ///< respects all constraints; see bound for how far from the best it can be at most
-    infeasible  ///< the jobs that must run do not fit together (proven, unless stopped says otherwise);
-                ///< choice holds nothing
+    optimal,     ///< proven to the gap asked for
+    feasible,    ///< respects all constraints; see bound for how far from the best it can be at most
+    infeasible,  ///< the jobs that must run do not fit together, which is proven; choice holds nothing
+    unknown      ///< no allotment was found before the search was cut off (see stopped), and nothing is
+                 ///< proven but the bound; choice holds nothing, the objective is 0
 };
+
+/// Whether there is an allotment that keeps all constraints.
+[[nodiscard]] constexpr bool found_allotment(AllotStatus status) {
+    return status == AllotStatus::optimal || status == AllotStatus::feasible;
+}
 
 /// Why a search ended.
 enum class StopReason {
@@ -72,7 +78,7 @@ struct AllotResult {
 
     /// One line for a log.
     [[nodiscard]] std::string report() const {
-        static constexpr const char* statuses[] = {"optimal", "feasible", "infeasible"};
+        static constexpr const char* statuses[] = {"optimal", "feasible", "infeasible", "unknown"};
         static constexpr const char* stops[] = {"proven", "deadline reached", "memory limit reached",
                                                 "state limit reached"};
         return std::string(statuses[static_cast<int>(status)]) + " (" + stops[static_cast<int>(stopped)] +

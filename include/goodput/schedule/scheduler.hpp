@@ -193,8 +193,8 @@ private:
         if (allotted_.prices.size() != rows_.problem.capacity.size())
             bad_input("solver", "number of prices", allotted_.prices.size(),
                       "that of capacities, " + text_of(rows_.problem.capacity.size()));
-        if (allotted_.status == AllotStatus::infeasible) {
-            if (allotted_.stopped == StopReason::proven)
+        if (!found_allotment(allotted_.status)) {
+            if (allotted_.status == AllotStatus::infeasible)
                 bad_input("snapshot", "placements of jobs that keep what they hold",
                           std::string_view("more GPUs than there are"), "within the cluster");
             keep_only();

@@ -51,7 +51,7 @@ public:
         compact.single.clear();
         compact.magnitude = 0;
         if (!group_jobs(problem, false)) group_jobs(problem, true);
-        compact.reserve(problem.options() + representative_.size(), problem.uses().size());
+        compact.reserve(problem.options() + representative_.size(), problem.use_count());
         bool possible = true;
         for (std::size_t group = 0; group < representative_.size(); ++group) {
             const std::size_t job = representative_[group];
@@ -153,13 +153,10 @@ private:
         const auto same_use = [](const Use& x, const Use& y) {
             return x.resource == y.resource && x.units == y.units;
         };
-        const auto offsets_a = problem.use_offsets(a), offsets_b = problem.use_offsets(b);
-        const std::size_t shift = offsets_b.front() - offsets_a.front();
         return problem.must(a) == problem.must(b) &&
                std::ranges::equal(problem.values(a), problem.values(b)) &&
                std::ranges::equal(problem.uses(a), problem.uses(b), same_use) &&
-               std::ranges::equal(offsets_a, offsets_b,
-                                  [shift](std::size_t x, std::size_t y) { return x + shift == y; });
+               std::ranges::equal(problem.use_offsets(a), problem.use_offsets(b));
     }
 
     void lay_out_copies(CompactProblem& compact) {
@@ -189,7 +186,7 @@ private:
         std::uint32_t floor_option = none;
         const auto values = problem.values(job);
         const auto offsets = problem.use_offsets(job);
-        const Use* uses = problem.uses(job).data() - offsets.front();
+        const std::span<const Use> uses = problem.uses(job);
         candidates_.resize(values.size());
         std::size_t count = 0;
         for (std::size_t k = 0; k < values.size(); ++k) {

@@ -1,22 +1,25 @@
 #ifndef GOODPUT_ALLOT_DETAIL_PRICE_MASTER_HPP
 #define GOODPUT_ALLOT_DETAIL_PRICE_MASTER_HPP
 
-// The small linear program between two evaluations of all options. Every evaluation at some prices yields one
-// choice of an option for each job ("column") with total value V_i and total usage U_i. Over the columns seen
-// so far
+// The small linear program between two evaluations of all options. The groups of jobs are dealt to blocks.
+// Every evaluation at some prices yields for each block one choice of an option for each of its jobs
+// ("column") with total value V_i and total usage U_i. Over the columns seen so far
 //
 //     max  sum_i V_i x_i - sum_r ceiling_r e_r
-//     s.t. sum_i U_ir x_i + s_r - e_r = C_r  (price_r),   sum_i x_i = 1  (constant),   x, s, e >= 0
+//     s.t. sum_i U_ir x_i + s_r - e_r = C_r  (price_r),   sum_i x_i = 1 over each block's columns (constant),
+//          x, s, e >= 0
 //
 // whose multipliers are the prices at which the columns' upper envelope is least, with 0 <= price <= ceiling.
-// The primal simplex method with an explicit inverse: resources + 1 rows, a column added at a time, always
-// restarted from the last basis, so that a handful of pivots follows each evaluation. Every pivot leaves a
-// mixture that a later one only improves, so that it may stop at any: late, or after as much work as a cold
-// start with a hundred resources takes (some 100 pivots for each of 1,000 columns).
+//
+// The primal simplex method with an explicit inverse: a row for each resource and each block, always
+// restarted from the last basis, so that few pivots follow each evaluation. Every pivot leaves a mixture that
+// a later one only improves, so that it may stop at any: late, or after as much work as a cold start with a
+// hundred resources takes (some 100 pivots for each of 1,000 columns).
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <utility>
@@ -28,53 +31,68 @@ namespace goodput::detail {
 
 class PriceMaster {
 public:
-    /// Begins anew with a first column.
-    void reset(std::span<const double> capacity, std::span<const double> ceiling, double value,
-               std::span<const double> usage) {
+    /// Begins anew. Next every block gets its first column, in order, and then begin() is called.
+    void reset(std::span<const double> capacity, std::span<const double> ceiling, std::size_t blocks) {
         resources_ = capacity.size();
-        rows_ = resources_ + 1;
+        rows_ = resources_ + blocks;
         unit_.clear();
         right_.clear();
         for (const double units : capacity) {
             unit_.push_back(units > 0 ? std::ldexp(1.0, std::ilogb(units)) : 1);
             right_.push_back(units / unit_.back());
         }
-        right_.push_back(1);
+        right_.resize(rows_, 1);
         move_ceilings(ceiling);
-        values_.clear();
-        usage_.clear();
-        share_.clear();
+        columns_.clear();
+        entries_.clear();
         work_ = 0;
-        add_column(value, usage);
-        basis_.assign(rows_, Variable{Kind::column, 0});
+    }
+    /// The first mixture: every block has its first column.
+    void begin() {
+        basis_.assign(rows_, Variable{});
         inverse_.assign(rows_ * rows_, 0);
+        in_use_.assign(resources_, 0);
+        for (std::size_t i = 0; i < columns(); ++i)
+            for (const Entry& entry : entries_of(i))
+                in_use_[entry.resource] += entry.units / columns_[i].share;
         for (std::size_t r = 0; r < resources_; ++r) {
-            const double used = usage_[r] / share_[0];
-            const bool exceeds = used > right_[r];
+            const bool exceeds = in_use_[r] > right_[r];
             basis_[r] = {exceeds ? Kind::excess : Kind::slack, r};
-            const double sign = exceeds ? -1 : 1;
-            at(r, r) = sign;
-            at(r, resources_) = -sign * used;
+            at(r, r) = exceeds ? -1 : 1;
         }
-        at(resources_, resources_) = 1 / share_[0];
+        for (std::size_t i = 0; i < columns(); ++i) {
+            const std::size_t row = resources_ + i;
+            basis_[row] = {Kind::column, i};
+            at(row, row) = 1 / columns_[i].share;
+            for (const Entry& entry : entries_of(i))
+                at(entry.resource, row) =
+                    -at(entry.resource, entry.resource) * entry.units / columns_[i].share;
+        }
         update_solution();
     }
-
-    void reserve(std::size_t columns, std::size_t resources) {
-        values_.reserve(columns);
-        share_.reserve(columns);
-        usage_.reserve(columns * resources);
+    void reserve(std::size_t columns, std::size_t entries) {
+        columns_.reserve(columns);
+        entries_.reserve(entries);
     }
-
-    void add_column(double value, std::span<const double> usage) {
+    /// False where the block has this column already.
+    bool add_column(std::size_t block, double value, std::span<const double> usage) {
         double most = 0;
         for (std::size_t r = 0; r < resources_; ++r) most = std::max(most, usage[r] / unit_[r]);
         const double share = most > far_beyond ? std::ldexp(1.0, -std::ilogb(most)) : 1;
-        values_.push_back(value * share);
-        share_.push_back(share);
-        for (std::size_t r = 0; r < resources_; ++r) usage_.push_back(usage[r] / unit_[r] * share);
+        const std::size_t first = entries_.size();
+        for (std::size_t r = 0; r < resources_; ++r)
+            if (usage[r] != 0)
+                entries_.push_back({static_cast<std::uint32_t>(r), usage[r] / unit_[r] * share});
+        const Column column{value * share, share, block, first, entries_.size()};
+        for (std::size_t i = 0; i < columns(); ++i)
+            if (columns_[i].block == block && columns_[i].value == column.value &&
+                std::ranges::equal(entries_of(i), std::span(entries_).subspan(first))) {
+                entries_.resize(first);
+                return false;
+            }
+        columns_.push_back(column);
+        return true;
     }
-
     /// The basis stays feasible, because only the objective changes.
     void move_ceilings(std::span<const double> ceiling) {
         ceiling_.resize(resources_);
@@ -86,7 +104,8 @@ public:
         double best = -std::numeric_limits<double>::infinity();
         std::size_t idle = 0;  // pivots since the objective last rose
         bool anew = false;     // the inverse, in this call
-        const std::size_t work_of_pivot = rows_ * (columns() + 3 * rows_);
+        bool renewed = false;  // and since the last pivot
+        const std::size_t work_of_pivot = entries_.size() + 2 * columns() + 3 * rows_ * rows_;
         for (std::size_t pivot = 0; pivot < 200 * rows_ + 1000; ++pivot) {
             if (exhausted() || clock.late(work_of_pivot)) break;
             work_ += work_of_pivot;
@@ -101,10 +120,14 @@ public:
                 idle = 0;
                 continue;
             }
-            const Variable entering = best_entering(idle > 4 * rows_);
+            if (residual() > 1e-9 && !std::exchange(renewed, true) && renew(clock)) continue;
+            renewed = false;
+            // Bland's rule, the first variable on both sides, goes in no circle.
+            const bool first = idle > 4 * rows_;
+            const Variable entering = best_entering(first);
             if (entering.kind == Kind::nothing) break;
             direction_of(entering);
-            const std::size_t leaving = ratio_test();
+            const std::size_t leaving = ratio_test(first);
             if (leaving == rows_) break;  // cannot happen: the convexity row bounds every column
             pivot_on(leaving, entering);
         }
@@ -126,7 +149,7 @@ public:
         for (std::size_t row = 0; row < rows_; ++row) sum += multipliers_[row] * right_[row];
         return sum;
     }
-    [[nodiscard]] std::size_t columns() const { return values_.size(); }
+    [[nodiscard]] std::size_t columns() const { return columns_.size(); }
 
     /// Whether no capacity is exceeded in the optimal mixture.
     [[nodiscard]] bool feasible() const {
@@ -136,12 +159,12 @@ public:
         return true;
     }
 
-    /// Calls visit(column, weight) for the columns of the optimal mixture; the weights sum to 1.
+    /// Calls visit(column, weight) for the columns of the optimal mixture; the weights of a block sum to 1.
     template <class Visit>
     void for_each_weight(Visit visit) const {
         for (std::size_t row = 0; row < rows_; ++row)
             if (basis_[row].kind == Kind::column && solution_[row] > 0)
-                visit(basis_[row].index, solution_[row] * share_[basis_[row].index]);
+                visit(basis_[row].index, solution_[row] * columns_[basis_[row].index].share);
     }
 
     /// Calls visit(column) for the columns of the basis.
@@ -158,12 +181,25 @@ private:
         std::size_t index = 0;
     };
 
+    struct Column {
+        double value, share;
+        std::size_t block, first, end;  // of its entries
+    };
+    struct Entry {
+        std::uint32_t resource;
+        double units;
+        bool operator==(const Entry&) const = default;
+    };
+    [[nodiscard]] std::span<const Entry> entries_of(std::size_t column) const {
+        return {entries_.data() + columns_[column].first, entries_.data() + columns_[column].end};
+    }
+
     double& at(std::size_t row, std::size_t column) { return inverse_[row * rows_ + column]; }
 
     [[nodiscard]] double cost(Variable variable) const {
         switch (variable.kind) {
             case Kind::column:
-                return values_[variable.index];
+                return columns_[variable.index].value;
             case Kind::excess:
                 return -ceiling_[variable.index];
             case Kind::slack:
@@ -192,8 +228,7 @@ private:
                 solution_[row] += at(row, column) * right_[column];
     }
 
-    /// Largest reduced cost, or after many pivots that gain nothing the first positive one (Bland's rule,
-    /// which cannot cycle).
+    /// Largest reduced cost, or by Bland's rule the first positive one.
     [[nodiscard]] Variable best_entering(bool first) const {
         Variable best;
         double largest = 0;
@@ -207,12 +242,12 @@ private:
             largest = reduced;
             best = {kind, index};
         };
-        const double constant = multipliers_[resources_];
-        for (std::size_t i = 0; i < values_.size(); ++i) {
-            const double own = constant * share_[i];
-            double reduced = values_[i] - own, scale = std::abs(values_[i]) + std::abs(own);
-            for (std::size_t r = 0; r < resources_; ++r) {
-                const double paid = multipliers_[r] * usage_[i * resources_ + r];
+        for (std::size_t i = 0; i < columns(); ++i) {
+            const Column& column = columns_[i];
+            const double own = multipliers_[resources_ + column.block] * column.share;
+            double reduced = column.value - own, scale = std::abs(column.value) + std::abs(own);
+            for (const Entry& entry : entries_of(i)) {
+                const double paid = multipliers_[entry.resource] * entry.units;
                 reduced -= paid;
                 scale += std::abs(paid);
             }
@@ -232,9 +267,10 @@ private:
         direction_.assign(rows_, 0);
         for (std::size_t row = 0; row < rows_; ++row) {
             if (entering.kind == Kind::column) {
-                for (std::size_t r = 0; r < resources_; ++r)
-                    direction_[row] += at(row, r) * usage_[entering.index * resources_ + r];
-                direction_[row] += at(row, resources_) * share_[entering.index];
+                for (const Entry& entry : entries_of(entering.index))
+                    direction_[row] += at(row, entry.resource) * entry.units;
+                const Column& column = columns_[entering.index];
+                direction_[row] += at(row, resources_ + column.block) * column.share;
             } else {
                 direction_[row] =
                     entering.kind == Kind::slack ? at(row, entering.index) : -at(row, entering.index);
@@ -242,20 +278,47 @@ private:
         }
     }
 
-    [[nodiscard]] std::size_t ratio_test() const {
+    /// Which row leaves. Of those whose ratios are equal but for rounding, the one of the largest pivot, for
+    /// the inverse's sake; or by Bland's rule the first variable.
+    [[nodiscard]] std::size_t ratio_test(bool first) const {
+        constexpr double least_pivot = 1e-11, rounding = 1e-12;
+        double least = std::numeric_limits<double>::infinity();
+        for (std::size_t row = 0; row < rows_; ++row)
+            if (direction_[row] > least_pivot)
+                least = std::min(least, (std::max(solution_[row], 0.0) + rounding) / direction_[row]);
         std::size_t leaving = rows_;
-        double least = std::numeric_limits<double>::infinity(), pivot = 0;
         for (std::size_t row = 0; row < rows_; ++row) {
-            if (direction_[row] <= 1e-11) continue;
-            const double ratio = std::max(solution_[row], 0.0) / direction_[row];
-            // Among equal ratios the largest pivot, for the inverse's sake.
-            if (ratio < least || (ratio == least && direction_[row] > pivot)) {
-                least = ratio;
-                pivot = direction_[row];
+            if (direction_[row] <= least_pivot || solution_[row] > least * direction_[row]) continue;
+            if (leaving == rows_ ||
+                (first ? rank(basis_[row]) < rank(basis_[leaving]) : direction_[row] > direction_[leaving]))
                 leaving = row;
-            }
         }
         return leaving;
+    }
+    /// The order of the variables in Bland's rule, which is that of best_entering().
+    [[nodiscard]] std::size_t rank(Variable variable) const {
+        return variable.kind == Kind::column  ? variable.index
+               : variable.kind == Kind::slack ? columns() + 2 * variable.index
+                                              : columns() + 2 * variable.index + 1;
+    }
+
+    /// By how much the solution misses the right side: what rounding has made of the inverse.
+    [[nodiscard]] double residual() {
+        residual_.assign(right_.begin(), right_.end());
+        for (std::size_t row = 0; row < rows_; ++row) {
+            const Variable variable = basis_[row];
+            if (variable.kind == Kind::column) {
+                for (const Entry& entry : entries_of(variable.index))
+                    residual_[entry.resource] -= solution_[row] * entry.units;
+                const Column& column = columns_[variable.index];
+                residual_[resources_ + column.block] -= solution_[row] * column.share;
+            } else {
+                residual_[variable.index] -= variable.kind == Kind::slack ? solution_[row] : -solution_[row];
+            }
+        }
+        double most = 0;
+        for (const double missed : residual_) most = std::max(most, std::abs(missed));
+        return most;
     }
 
     /// Takes the rounding of many pivots out of the inverse, if there is the time.
@@ -276,9 +339,10 @@ private:
         for (std::size_t column = 0; column < rows_; ++column) {
             const Variable variable = basis_[column];
             if (variable.kind == Kind::column) {
-                for (std::size_t r = 0; r < resources_; ++r)
-                    cell(r, column) = usage_[variable.index * resources_ + r];
-                cell(resources_, column) = share_[variable.index];
+                for (const Entry& entry : entries_of(variable.index))
+                    cell(entry.resource, column) = entry.units;
+                const Column& its = columns_[variable.index];
+                cell(resources_ + its.block, column) = its.share;
             } else {
                 cell(variable.index, column) = variable.kind == Kind::slack ? 1 : -1;
             }
@@ -326,10 +390,11 @@ private:
     // By resource: a power of two near its capacity, in which the program counts, so that what it takes for
     // rounding does not depend on the caller's units.
     std::vector<double> unit_;
-    std::vector<double> right_, ceiling_, prices_;
-    std::vector<double> values_, usage_, share_;  // by column
+    std::vector<double> right_, ceiling_, prices_, in_use_;
+    std::vector<Column> columns_;
+    std::vector<Entry> entries_;  // by column
     std::vector<Variable> basis_;
-    std::vector<double> inverse_, multipliers_, solution_, direction_, elimination_;
+    std::vector<double> inverse_, multipliers_, solution_, direction_, residual_, elimination_;
 };
 
 }  // namespace goodput::detail

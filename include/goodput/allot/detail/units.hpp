@@ -55,10 +55,12 @@ inline bool fits_alone(std::span<const Use> uses, std::span<const double> capaci
     return fits_beside(uses, {}, capacity, ignored);
 }
 
-/// Refuses a result that is not this problem's, and one that is infeasible.
+/// Refuses a result that is not this problem's, and one without an allotment.
 inline void require_result_of(const AllotmentProblem& problem, const AllotResult& result) {
     if (result.status == AllotStatus::infeasible)
         bad_input("explanation", "status", "infeasible", "optimal or feasible; see conflict_of()");
+    if (result.status == AllotStatus::unknown)
+        bad_input("explanation", "status", "unknown", "optimal or feasible");
     if (result.choice.size() != problem.jobs())
         bad_input("explanation", "number of choices", result.choice.size(),
                   "the number of jobs, " + text_of(problem.jobs()));

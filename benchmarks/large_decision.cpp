@@ -171,7 +171,7 @@ int main(int argc, char** argv) {
         sizes.expect(snapshot);
         const double known = benchmarks::cpu_milliseconds();
         std::array<double, 3> done{};
-        const Plan& plan = scheduler.plan(snapshot, [&](Step step) {
+        const Plan& plan = scheduler.plan(snapshot, [&](PlanStep step) {
             done[static_cast<std::size_t>(step)] = benchmarks::cpu_milliseconds();
         });
         const double end = benchmarks::cpu_milliseconds();

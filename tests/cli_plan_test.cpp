@@ -486,7 +486,6 @@ TEST_CASE("a line that cannot be used says why, changes nothing, and the next is
         {with("placement", {{"nodes", Json::array({"aws-0"})}}), {who, "placement.nodes[0]", "pair"}},
         {with("placement", Json::array({"aws-0"})), {who, "placement", "object"}},
         {crowded, {"job 'other'", "aws-0"}},
-        {mixed, {who, "several GPU types"}},
         {with("samples", 1), {who, "samples", "1", "array"}},
         {with_sample("step_s", 0), {who, "step_s", "0"}},
         {with_sample("sync_s", 1e9), {who, "sync_s", "1e+09"}},

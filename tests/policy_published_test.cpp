@@ -13,6 +13,7 @@
 #include "goodput/allot/allot.hpp"
 #include "goodput/policy/optimus.hpp"
 #include "goodput/policy/pollux.hpp"
+#include "support/pool_uses.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
@@ -62,8 +63,12 @@ struct SmallCluster {
         values.clear();
         for (const auto& of_job : options) values.emplace_back(of_job.size());
         std::vector<Row> rows;
-        for (std::size_t j = 0; j < jobs.size(); ++j) rows.push_back({jobs[j], options[j], values[j]});
-        value_rows(policy, Round{time_seconds, cluster, pools}, std::span<const Row>(rows));
+        std::vector<support::PoolUses> uses;
+        for (const auto& of_job : options) uses.emplace_back(pools, of_job);
+        for (std::size_t j = 0; j < jobs.size(); ++j)
+            rows.push_back({jobs[j], options[j], values[j], uses[j].view()});
+        const std::vector<double> capacity = support::capacity_of(pools);
+        value_rows(policy, Round{time_seconds, cluster, pools, capacity}, std::span<const Row>(rows));
     }
 
     /// What the allotment step makes of the values, by job.

@@ -8,6 +8,7 @@
 #include "goodput/policy/las.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/tiresias.hpp"
+#include "support/pool_uses.hpp"
 #include "support/random.hpp"
 #include "support/random_queue.hpp"
 
@@ -153,15 +154,17 @@ TEST_CASE("a lead makes two equal jobs take turns less often") {
     const Cluster cluster{{"gpu"}, {{"node", 0, 8}}};
     const std::vector<Pool> pools = pools_of(cluster);
     const std::vector<Option> options{{{0, 8, {1, 8}}, {1, 0}, 1, Knowledge::measured}};
+    const std::vector<double> capacity = support::capacity_of(pools);
+    const support::PoolUses uses(pools, options);
     const auto turns = [&](double lead) {
         std::vector<Job> jobs{{.name = "a"}, {.name = "b", .submitted_seconds = 1}};
         std::vector<double> values(2);
         int changes = 0;
         for (int round = 0; round < 60; ++round) {
-            const std::vector<Row> rows{{jobs[0], options, std::span<double>(values).first(1)},
-                                        {jobs[1], options, std::span<double>(values).last(1)}};
-            value_rows(LeastAttainedService{.lead_gpu_seconds = lead}, Round{60.0 * round, cluster, pools},
-                       std::span<const Row>(rows));
+            const std::vector<Row> rows{{jobs[0], options, std::span<double>(values).first(1), uses.view()},
+                                        {jobs[1], options, std::span<double>(values).last(1), uses.view()}};
+            value_rows(LeastAttainedService{.lead_gpu_seconds = lead},
+                       Round{60.0 * round, cluster, pools, capacity}, std::span<const Row>(rows));
             REQUIRE(values[0] + values[1] == 1);
             for (std::size_t j = 0; j < 2; ++j) {
                 changes += values[j] > 0 && jobs[j].placement.empty() ? 1 : 0;

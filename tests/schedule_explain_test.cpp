@@ -189,6 +189,9 @@ void check_explanations(S& scheduler, const Snapshot& snapshot, Counts& counts) 
                 CHECK(decision.placement == job.placement);
                 CHECK((said.restarting ? job.restarting : !job.preemptible));
                 break;
+            case DecisionReason::beyond_limit:
+                FAIL("there are no limits");
+                break;
             case DecisionReason::not_placed:
                 CHECK(decision.placement.empty());
                 CHECK(text.find(decision.verdict.reason) != std::string::npos);

@@ -19,6 +19,7 @@ namespace cli {
 template <bool Rigid, bool ByJob = false>
 struct AnyPolicy {
     static constexpr bool rigid_jobs = Rigid;
+    static constexpr bool weights_count = false;  ///< the policy inside has counted them
 
     std::function<void(const goodput::Round&, std::span<const goodput::Row>)> values{};
     std::function<int(const goodput::Job&, const goodput::JobModel&, std::size_t)> limit{};  ///< empty: none

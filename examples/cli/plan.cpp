@@ -9,11 +9,14 @@
 
 #include "any_policy.hpp"
 #include "goodput/place/topology_placer.hpp"
+#include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
+#include "goodput/schedule/host_shares.hpp"
 #include "goodput/schedule/job_history.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/scheduler.hpp"
+#include "goodput/schedule/team_quotas.hpp"
 #include "json_lines.hpp"
 #include "policies.hpp"
 #include "round.hpp"
@@ -119,6 +122,24 @@ const char* text_of_knowledge(goodput::Knowledge knowledge) {
     return "unknown";
 }
 
+/// Cores and memory of each node of the job, where they are counted: by what goes with a GPU, or else by the
+/// job's share of the node.
+void add_host(Json& answer, const goodput::Decision& decision, const goodput::Cluster& cluster) {
+    const goodput::HostShare& share = decision.option.configuration.host();
+    const auto add = [&](const char* name, double goodput::Node::*amount, double per_gpu) {
+        Json list = Json::array();
+        bool counted = false;
+        for (const goodput::NodeShare& part : decision.placement) {
+            const goodput::Node& node = cluster.nodes[part.node];
+            counted |= node.*amount > 0;
+            list.push_back(part.gpus * (share.empty() ? node.*amount / node.gpus : per_gpu));
+        }
+        if (counted) answer[name] = std::move(list);
+    };
+    add("cores", &goodput::Node::cores, share.cores_per_gpu);
+    add("memory_gib", &goodput::Node::memory_gib, share.memory_gib_per_gpu);
+}
+
 Json answer_for(const goodput::Job& job, const goodput::Decision& decision, const goodput::Cluster& cluster) {
     Json answer;
     answer["name"] = job.name;
@@ -133,6 +154,7 @@ Json answer_for(const goodput::Job& job, const goodput::Decision& decision, cons
     for (const goodput::NodeShare& share : decision.placement)
         nodes.push_back(Json::array({cluster.nodes[share.node].name, share.gpus}));
     answer["nodes"] = std::move(nodes);
+    add_host(answer, decision, cluster);
     answer["local_batch"] = decision.option.plan.atomic_batch;
     answer["accumulation"] = decision.option.plan.accumulation_steps;
     answer["goodput"] = decision.option.goodput;
@@ -159,6 +181,24 @@ Json answer_of(const goodput::Snapshot& snapshot, const goodput::Plan& plan,
     answer["bound"] = plan.bound;
     answer["status"] = name_of(plan.status);
     answer["prices"] = std::move(prices);
+    if (!plan.limits.empty()) {
+        Json& limits = answer["limits"] = Json::array();
+        for (const goodput::LimitUse& limit : plan.limits)
+            limits.push_back({{"name", limit.name},
+                              {"capacity", limit.capacity},
+                              {"used", limit.used},
+                              {"price", limit.price},
+                              {"unit", limit.unit}});
+    }
+    for (const goodput::LimitConflict& conflict : plan.conflicts) {
+        Json names = Json::array();
+        for (const std::size_t job : conflict.jobs) names.push_back(snapshot.jobs[job].name);
+        const goodput::LimitUse& limit = plan.limits[conflict.limit];
+        answer["conflicts"].push_back({{"limit", limit.name},
+                                       {"jobs", std::move(names)},
+                                       {"kept", conflict.kept},
+                                       {"why", conflict.report(limit, snapshot.jobs)}});
+    }
     if (!plan.faults.empty()) {
         Json& faults = answer["faults"] = Json::array();
         for (const goodput::PlanFault& fault : plan.faults) faults.push_back(fault.report(snapshot));
@@ -181,7 +221,10 @@ void add_explanations(const S& scheduler, const goodput::Snapshot& snapshot, Jso
 
 template <class P>
 int serve_rounds(P policy, bool refined, bool explain, std::istream& in, std::ostream& out) {
-    goodput::Scheduler<P, goodput::TopologyPlacer<>> scheduler(std::move(policy));
+    using Limits = goodput::Limits<goodput::TeamQuotas, goodput::Budget, goodput::HostCapacity>;
+    auto scheduler = goodput::Scheduler<P, goodput::TopologyPlacer<>>(std::move(policy))
+                         .limited_by(goodput::TeamQuotas(), goodput::Budget(), goodput::HostCapacity())
+                         .offering(goodput::HostShares<>());
     Memory memory(refined);
     return serve_lines(in, out, [&](const Json& document) {
         Round round = read_round(document, memory.gpu_types());
@@ -193,6 +236,8 @@ int serve_rounds(P policy, bool refined, bool explain, std::istream& in, std::os
             milliseconds.fit = stopwatch.lap();
             memory.give_models(round.snapshot);
             scheduler.placer().set_topology(std::move(round.topology));
+            scheduler.limits() = Limits(goodput::TeamQuotas(std::move(round.teams)),
+                                        goodput::Budget(round.budget_h), goodput::HostCapacity());
             stopwatch.lap();
             const goodput::Plan& plan = scheduler.plan(round.snapshot, [&](goodput::PlanStep step) {
                 switch (step) {
@@ -208,7 +253,11 @@ int serve_rounds(P policy, bool refined, bool explain, std::istream& in, std::os
                 }
             });
             Json answer = answer_of(round.snapshot, plan, milliseconds);
-            if (explain) add_explanations(scheduler, round.snapshot, answer["plan"]);
+            if (explain) {
+                add_explanations(scheduler, round.snapshot, answer["plan"]);
+                for (std::size_t l = 0; l < plan.limits.size(); ++l)
+                    answer["limits"][l]["why"] = plan.limits[l].report();
+            }
             memory.keep(round.snapshot, plan);
             return answer;
         } catch (...) {

@@ -29,6 +29,10 @@ public:
         make_topology();
         free_.reserve(cluster().nodes.size());
         for (const goodput::Node& node : cluster().nodes) free_.push_back(node.gpus);
+        if (const Field teams = line["teams"]; teams.given())
+            for (const auto& [name, team] : teams.fields()) read_team(name, team);
+        if (const Field budget = line["budget_h"]; budget.given())
+            round_.budget_h = budget.number_at_least(0);
         line["jobs"].for_each([&](const Field& job) { read_job(job); });
         if (const Field cancelled = line["cancelled"]; cancelled.given())
             cancelled.for_each([&](const Field& name) { round_.cancelled.push_back(name.text()); });
@@ -68,7 +72,12 @@ private:
         const std::string type = about["gpu_type"].text();
         const int gpus = about["gpus"].count(1, most_gpus);
         const Field drained = about["drained"];
-        cluster().nodes.push_back({name, type_of(type), gpus, drained.given() && drained.boolean()});
+        goodput::Node node{name, type_of(type), gpus, drained.given() && drained.boolean()};
+        read_amount(about["cores"], node.cores);
+        read_amount(about["memory_gib"], node.memory_gib);
+        read_amount(about["price_h"], node.dollars_per_hour);
+        read_amount(about["interruptions_h"], node.interruptions_per_hour);
+        cluster().nodes.push_back(std::move(node));
         const auto name_of = [&](const Field& where) { return where.given() ? where.text() : std::string(); };
         where_.emplace_back(name_of(about["zone"]), name_of(about["rack"]));
     }
@@ -98,8 +107,8 @@ private:
 
         job.submitted_seconds = about["submitted_s"].number();
         if (const Field restarts = about["restarts"]; restarts.given()) job.restarts = restarts.count();
-        read_seconds(about["restart_cost_s"], job.restart_cost_seconds);
-        read_seconds(about["attained_gpu_s"], job.attained_gpu_seconds);
+        read_amount(about["restart_cost_s"], job.restart_cost_seconds);
+        read_amount(about["attained_gpu_s"], job.attained_gpu_seconds);
         const Field gpus = about["gpus"];
         gpus.require_size(2, "a pair [fewest, most]");
         job.min_gpus = gpus[std::size_t{0}].count(1, most_gpus);
@@ -117,6 +126,11 @@ private:
         if (const Field done = about["done_examples"]; done.given())
             job.done_examples = done.number_at_least(0);
         if (const Field kind = about["kind"]; kind.given()) job.kind = kind.text();
+        if (const Field team = about["team"]; team.given()) job.team = team.text();
+        if (const Field weight = about["weight"]; weight.given()) job.weight = weight.number_at_least(1e-4);
+        if (const auto of_team = weights_.find(job.team); of_team != weights_.end())
+            job.weight *= of_team->second;
+        if (const Field host = about["host"]; host.given()) job.host = read_host(host);
         if (const Field preemptible = about["preemptible"]; preemptible.given())
             job.preemptible = preemptible.boolean();
         if (const Field restarting = about["restarting"]; restarting.given())
@@ -133,8 +147,45 @@ private:
         round_.snapshot.jobs.push_back(std::move(job));
     }
 
-    static void read_seconds(const Field& field, double& seconds) {
-        if (field.given()) seconds = field.number_at_least(0);
+    static void read_amount(const Field& field, double& amount) {
+        if (field.given()) amount = field.number_at_least(0);
+    }
+
+    void read_team(const std::string& name, const Field& field) {
+        const std::string subject = "team '" + name + "'";
+        if (name.empty()) field.refuse("of a team with a name");
+        const Field about = field.about(subject);
+        goodput::TeamQuota quota{.team = name};
+        if (const Field gpus = about["gpus"]; gpus.given()) quota.gpus = gpus.number_at_least(0);
+        if (const Field types = about["gpus_by_type"]; types.given())
+            for (const auto& [type, gpus] : types.fields()) {
+                quota.of_type.resize(std::max(quota.of_type.size(), type_of(type) + 1));
+                quota.of_type[type_of(type)] = gpus.number_at_least(0);
+            }
+        if (const Field budget = about["budget_h"]; budget.given())
+            quota.dollars_per_hour = budget.number_at_least(0);
+        if (const Field weight = about["weight"]; weight.given())
+            weights_[name] = weight.number_at_least(1e-4);
+        round_.teams.push_back(std::move(quota));
+    }
+
+    static goodput::HostNeeds read_host(const Field& host) {
+        goodput::HostNeeds needs;
+        const auto range = [](const Field& pair, double& least, double& most) {
+            if (!pair.given()) return;
+            pair.require_size(2, "a pair [least, most]");
+            least = pair[std::size_t{0}].number_at_least(0);
+            most = pair[1].number_at_least(least);
+        };
+        range(host["cores_per_gpu"], needs.least.cores_per_gpu, needs.most.cores_per_gpu);
+        range(host["memory_gib_per_gpu"], needs.least.memory_gib_per_gpu, needs.most.memory_gib_per_gpu);
+        if (const Field speed = host["speed"]; speed.given())
+            speed.for_each([&](const Field& point) {
+                point.require_size(3, "three numbers [cores, memory_gib, factor]");
+                needs.speed.push_back({point[std::size_t{0}].number_at_least(0), point[1].number_at_least(0),
+                                       point[2].number_at_least(0)});
+            });
+        return needs;
     }
 
     static void read_adaptivity(const Field& about, goodput::Job& job) {
@@ -207,7 +258,8 @@ private:
     std::map<std::string, std::size_t> nodes_;
     std::vector<std::pair<std::string, std::string>> where_;  ///< by node: zone and rack, "" where not given
     std::set<std::string> jobs_;
-    std::vector<int> free_;  ///< by node: GPUs that no job placed so far holds
+    std::map<std::string, double> weights_;  ///< by team
+    std::vector<int> free_;                  ///< by node: GPUs that no job placed so far holds
 };
 
 }  // namespace

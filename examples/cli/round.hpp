@@ -4,11 +4,13 @@
 // A line of `goodput plan`, read and checked.
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "goodput/place/topology.hpp"
 #include "goodput/schedule/snapshot.hpp"
+#include "goodput/schedule/team_quotas.hpp"
 #include "json_fields.hpp"
 
 namespace cli {
@@ -24,6 +26,8 @@ struct Round {
     std::vector<std::vector<NewSample>> samples{};  ///< by job
     std::vector<std::string> cancelled{};           ///< jobs that are gone without having ended
     goodput::Topology topology{};                   ///< racks and zones, where nodes name several
+    std::vector<goodput::TeamQuota> teams{};        ///< by name
+    std::optional<double> budget_h{};               ///< dollars an hour of everybody together
 };
 
 /// Reads a round. `gpu_types`: the names met so far, whose order stays as it is; new ones follow, in the

@@ -175,7 +175,7 @@ requires(!RoundPolicy<P> || ValuesBeside<P>) double value_beside(const P& policy
                                                                  const Row& row, const Option& option) {
     const double weight = counts_weights<P> ? row.job.weight : 1;
     if constexpr (ValuesBeside<P>) {
-        return weight * policy.value_beside(round, row, option);
+        return policy.value_beside(round, row, option);  // in the unit of the row's values, weight included
     } else if constexpr (RowPolicy<P>) {
         std::vector<Option> options(row.options.begin(), row.options.end());
         options.push_back(option);

@@ -31,7 +31,8 @@
 //     lost = cost / (cost + held seconds)      1 / held seconds = speed / R + 1 / horizon
 //     kept = 1 - lost                                          of the speed, for a start or a change
 //          * max(age - restarts * cost, 0) / (age + cost)      for a change: what was left of the job's life
-//                                                              if it had always been moved so often
+//                                                              if it had always been moved so often (this
+//                                                              factor is 1 while age < the cost of a restart)
 //
 // So a job that is nearly done does not move for the sake of its last seconds. One that waits and is nearly
 // done must not be worth nothing either: R counts as no less than a restart. A job that runs and is set aside
@@ -144,7 +145,7 @@ struct GoodputPolicy {
     /// Values of all jobs' options, at least 0; 0 without goodput.
     void value_round(const Round& round, std::span<const Row> rows) const { value_round(round, rows, false); }
 
-    /// The same, told whether the declared work counts.
+    /// Values of all jobs' options; `declared`: the declared work counts.
     void value_round(const Round& round, std::span<const Row> rows, bool declared) const {
         detail::OutlastingCount outlasting;
         for (const Row& row : rows) {
@@ -170,6 +171,18 @@ struct GoodputPolicy {
             value_row(round, row, left, std::pow(1 + 2 * outlasting(counted(row.job, left)), order_power));
             if (alike) *alike = {&row, left};
         }
+    }
+
+    /// What another option is worth beside those of the row, in the unit of their values: by its speed
+    /// relative to theirs, also where it is faster than all of them. 0 where none of theirs is worth
+    /// anything.
+    [[nodiscard]] double value_beside(const Round& round, const Row& row, const Option& option,
+                                      bool declared = false) const {
+        const Speeds speeds(*this, round, row, expected_seconds(row.job, row.options, declared));
+        for (std::size_t k = 0; k < row.options.size(); ++k)
+            if (const double known = speeds(row.options[k]); known > 0 && row.values[k] > 0)
+                return row.values[k] * std::pow(speeds(option) / known, fairness_power);
+        return 0;
     }
 
     /// Seconds that a job is expected to need still on its best option; infinite without one.
@@ -217,38 +230,56 @@ private:
         return job.placement.empty() ? left : left / patience;
     }
 
+    /// What the values of one job's options are made from.
+    class Speeds {
+    public:
+        Speeds(const GoodputPolicy& policy, const Round& round, const Row& row, double left)
+            : held_(round.held_by(row.job)),
+              best_goodput_(best_option(row.options) ? best_option(row.options)->goodput : 1),
+              cost_(std::min(row.job.restart_cost_seconds * policy.restart_weight, longest_seconds)),
+              seconds_(std::max(left, row.job.restart_cost_seconds)),
+              horizon_(policy.horizon_seconds) {
+            const double age = round.age_of(row.job);
+            // Before its first start could be over, a job has no life that a restart could shorten.
+            if (!held_.empty() && age >= row.job.restart_cost_seconds)
+                life_ = std::max(age - row.job.restarts * cost_, 0.0) /
+                        std::max(age + cost_, std::numeric_limits<double>::min());
+        }
+        /// speed * kept.
+        [[nodiscard]] double operator()(const Option& option) const {
+            return speed(option) * (stays(option) ? 1 : (1 - lost(speed(option))) * life_);
+        }
+        /// 1 + lost, of a job that runs.
+        [[nodiscard]] double start_saved(std::span<const Option> options) const {
+            if (held_.empty()) return 1;
+            const auto same = std::find_if(options.begin(), options.end(),
+                                           [&](const Option& option) { return stays(option); });
+            return 1 + lost(same == options.end() ? 0 : speed(*same));
+        }
+
+    private:
+        [[nodiscard]] double speed(const Option& option) const {
+            return option.goodput > 0 ? option.goodput / best_goodput_ : 0;
+        }
+        [[nodiscard]] bool stays(const Option& option) const {
+            return !held_.empty() && option.configuration.same_gpus(held_);
+        }
+        [[nodiscard]] double lost(double speed) const {
+            return cost_ > 0 ? cost_ / (cost_ + 1 / (speed / seconds_ + 1 / horizon_)) : 0;
+        }
+
+        Configuration held_;
+        double best_goodput_, cost_;
+        double seconds_;  // that are left at full speed
+        double horizon_;
+        double life_ = 1;
+    };
+
     void value_row(const Round& round, const Row& row, double left, double weight) const {
-        const Job& job = row.job;
-        const Option* best = best_option(row.options);
-        const Configuration held = round.held_by(job);
-        const double restart = job.restart_cost_seconds;
-        const double cost = std::min(restart * restart_weight, longest_seconds);
-        const double age = round.age_of(job);
-        const double seconds = std::max(left, restart);  // at full speed
-        const auto lost = [&](double speed) {
-            return cost > 0 ? cost / (cost + 1 / (speed / seconds + 1 / horizon_seconds)) : 0;
-        };
-        // Before its first start could be over, a job has no life that a restart could shorten.
-        const double life = held.empty() || age < restart
-                                ? 1
-                                : std::max(age - job.restarts * cost, 0.0) /
-                                      std::max(age + cost, std::numeric_limits<double>::min());
-        const auto speed = [&](const Option& option) {
-            return option.goodput > 0 ? option.goodput / best->goodput : 0;
-        };
-        const auto stays = [&](const Option& option) {
-            return !held.empty() && option.configuration.same_gpus(held);
-        };
-        double factor = weight;
-        if (!held.empty()) {
-            const auto same = std::find_if(row.options.begin(), row.options.end(), stays);
-            factor *= 1 + lost(same == row.options.end() ? 0 : speed(*same));
-        }
-        for (std::size_t k = 0; k < row.options.size(); ++k) {
-            const Option& option = row.options[k];
-            const double kept = stays(option) ? 1 : (1 - lost(speed(option))) * life;
-            row.values[k] = factor * std::pow(speed(option) * kept, fairness_power);
-        }
+        const Speeds speeds(*this, round, row, left);
+        const double factor = weight * speeds.start_saved(row.options);
+        for (std::size_t k = 0; k < row.options.size(); ++k)
+            row.values[k] = factor * std::pow(speeds(row.options[k]), fairness_power);
     }
 };
 
@@ -268,6 +299,10 @@ struct DeclaredGoodputPolicy {
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
         return undeclared.most_gpus(job, model, gpu_type);
     }
+    /// As GoodputPolicy's.
+    [[nodiscard]] double value_beside(const Round& round, const Row& row, const Option& option) const {
+        return undeclared.value_beside(round, row, option, true);
+    }
     /// Values of all jobs' options, weighed by who has least left to do.
     void value_round(const Round& round, std::span<const Row> rows) const {
         undeclared.value_round(round, rows, true);
@@ -275,6 +310,7 @@ struct DeclaredGoodputPolicy {
 };
 
 static_assert(RoundPolicy<GoodputPolicy> && GradientForecast<GoodputPolicy> && GrowthLimit<GoodputPolicy>);
+static_assert(ValuesBeside<GoodputPolicy> && ValuesBeside<DeclaredGoodputPolicy>);
 static_assert(RoundPolicy<DeclaredGoodputPolicy> && GradientForecast<DeclaredGoodputPolicy>);
 
 }  // namespace goodput

@@ -43,15 +43,15 @@ struct Alternative {
     Configuration configuration{};  ///< what it would have been
     double value = 0;               ///< to the job, in units of the policy's values
     double price = 0;               ///< of all GPUs that it takes
-    /// The limit that is most in its way by price; empty: the GPUs of its pool are.
-    std::string limit{};
-    /// Price of one unit of that limit, or else of one GPU of its pool, below which the job would choose it;
+    /// Price of one GPU of its pool, or of one unit of `limit`, below which the job would choose it;
     /// at most the present one.
     double price_needed = 0;
     /// Factor on its goodput with which the job would choose it, at least 1, rounded up to thousandths; none:
     /// not even 1000 would do, or the policy does not value jobs one by one.
     std::optional<double> goodput_needed{};
     int gpus_short = 0;  ///< GPUs of its pools that are missing beside what the others hold
+    /// The limit that is most in its way by price; empty: the GPUs of its pool are.
+    std::string limit{};
     std::vector<LimitShortage> limits_short{};  ///< limits of which something is missing
 
     /// Prices are not what stood in the way.

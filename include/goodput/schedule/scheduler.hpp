@@ -194,7 +194,7 @@ private:
             bad_input("solver", "number of prices", allotted_.prices.size(),
                       "that of capacities, " + text_of(rows_.problem.capacity.size()));
         if (!found_allotment(allotted_.status)) {
-            if (allotted_.status == AllotStatus::infeasible)
+            if (allotted_.status == AllotStatus::infeasible && allotted_.stopped == StopReason::proven)
                 bad_input("snapshot", "placements of jobs that keep what they hold",
                           std::string_view("more GPUs than there are"), "within the cluster");
             keep_only();

@@ -29,17 +29,22 @@
 
 namespace goodput::detail {
 
+/// Adds units of a pool to the uses from index `first` on.
+inline void add_use(std::vector<Use>& uses, std::size_t first, std::size_t pool, double gpus) {
+    for (std::size_t u = first; u < uses.size(); ++u)
+        if (uses[u].resource == pool) {
+            uses[u].units += gpus;
+            return;
+        }
+    uses.push_back({static_cast<std::uint32_t>(pool), gpus});
+}
+
 /// Appends what a configuration takes of the pools: the GPUs that it occupies.
 inline void append_occupied(const Configuration& configuration, std::span<const Pool> pools,
                             std::vector<Use>& uses) {
-    for (const PoolShare& part : configuration.parts()) {
-        const auto pool = static_cast<std::uint32_t>(find_pool(pools, part.gpu_type, part.gpus_per_node));
-        const double gpus = part.occupied_gpus();
-        if (!uses.empty() && uses.back().resource == pool)
-            uses.back().units += gpus;
-        else
-            uses.push_back({pool, gpus});
-    }
+    const std::size_t first = uses.size();
+    for (const PoolShare& part : configuration.parts())
+        add_use(uses, first, find_pool(pools, part.gpu_type, part.gpus_per_node), part.occupied_gpus());
 }
 
 /// The open nodes of a cluster, and what keeping takes of them. Keeps its buffers from call to call.
@@ -127,22 +132,13 @@ private:
             const int gpus =
                 node.drained ? 0 : std::min(wide ? node.gpus : share.gpus, node.gpus - holders.taken);
             if (pinned) holders.taken += gpus;
-            add_use(first, pool_of_[share.node], gpus);
+            add_use(kept_uses_, first, pool_of_[share.node], gpus);
         }
         if (pinned || (on_drained && stays)) return on_drained;
         kept_uses_.resize(first);
         append_occupied(configuration_of(job.placement, cluster), pools_, kept_uses_);
         return false;
     }
-    void add_use(std::size_t first, std::size_t pool, int gpus) {
-        for (std::size_t u = first; u < kept_uses_.size(); ++u)
-            if (kept_uses_[u].resource == pool) {
-                kept_uses_[u].units += gpus;
-                return;
-            }
-        kept_uses_.push_back({static_cast<std::uint32_t>(pool), static_cast<double>(gpus)});
-    }
-
     std::vector<Pool> pools_, used_pools_;
     std::vector<std::size_t> pool_of_;  // by node
     std::vector<Holders> holders_;      // by node

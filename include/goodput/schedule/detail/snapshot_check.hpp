@@ -58,10 +58,6 @@ private:
                           "at most the " + text_of(node.gpus - held) + " GPUs that jobs before it leave");
             held += share.gpus;
         }
-        if (job.keeps_what_it_holds() && configuration_of(job.placement, cluster).empty())
-            bad_input("job '" + job.name + "'", "placement",
-                      std::string_view("over nodes of several GPU types or sizes"),
-                      "over nodes of one kind, as the job keeps it");
     }
 
     std::vector<const std::string*> names_;

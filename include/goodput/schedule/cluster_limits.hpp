@@ -1,0 +1,174 @@
+#ifndef GOODPUT_SCHEDULE_CLUSTER_LIMITS_HPP
+#define GOODPUT_SCHEDULE_CLUSTER_LIMITS_HPP
+
+// Limits on what all jobs together take: dollars, watts, licences, CPU cores and host memory.
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/core/configuration.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/core/option.hpp"
+#include "goodput/schedule/limits.hpp"
+
+namespace goodput {
+
+namespace detail {
+
+/// By pool of the round, the mean of a node's `amount` a GPU, over all its nodes, drained ones too.
+inline std::vector<double> mean_per_gpu(const Round& round, double Node::*amount) {
+    std::vector<double> sum(round.pools.size(), 0), gpus(round.pools.size(), 0);
+    for (const Node& node : round.cluster.nodes) {
+        const std::size_t pool = find_pool(round.pools, node.gpu_type, node.gpus);
+        sum[pool] += node.*amount;
+        gpus[pool] += node.gpus;
+    }
+    for (std::size_t pool = 0; pool < sum.size(); ++pool)
+        if (gpus[pool] > 0) sum[pool] /= gpus[pool];
+    return sum;
+}
+
+/// What a configuration takes where each GPU that it occupies takes so much, by pool.
+inline double total_of(const Configuration& configuration, const Round& round,
+                       std::span<const double> per_gpu) {
+    double total = 0;
+    for (const PoolShare& part : configuration.parts())
+        total += part.occupied_gpus() * per_gpu[find_pool(round.pools, part.gpu_type, part.gpus_per_node)];
+    return total;
+}
+
+}  // namespace detail
+
+/// Dollars an hour of everybody together, by Node::dollars_per_hour. A configuration costs its share of the
+/// nodes of its pools, at their mean price.
+class Budget {
+public:
+    /// At most so many dollars an hour; none: no limit.
+    explicit Budget(std::optional<double> dollars_per_hour = {}) : most_(dollars_per_hour) {}
+
+    /// One row, or none.
+    void rows(const Round& round, LimitRows& rows) {
+        if (!most_) return;
+        rows.add("the budget", *most_, "dollars an hour");
+        per_gpu_ = detail::mean_per_gpu(round, &Node::dollars_per_hour);
+    }
+    /// Dollars an hour of the GPUs that the option occupies.
+    void uses(const Round& round, const Job&, const Option& option, LimitUses& uses) const {
+        if (most_) uses.add(0, detail::total_of(option.configuration, round, per_gpu_));
+    }
+
+private:
+    std::optional<double> most_;
+    std::vector<double> per_gpu_;  // by pool
+};
+
+/// Watts of all GPUs in use.
+class PowerCap {
+public:
+    /// At most so many watts; each GPU of a type takes so many, by index into Cluster::gpu_types.
+    PowerCap(double most_watts, std::vector<double> watts_per_gpu)
+        : most_(most_watts), watts_(std::move(watts_per_gpu)) {}
+
+    /// One row. Watts for another number of GPU types than the cluster's get std::invalid_argument.
+    void rows(const Round& round, LimitRows& rows) const {
+        if (watts_.size() != round.cluster.gpu_types.size())
+            bad_input("power cap", "GPU types with watts", watts_.size(),
+                      text_of(round.cluster.gpu_types.size()) + ", one for each GPU type of the cluster");
+        rows.add("the power cap", most_, "watts");
+    }
+    /// Watts of the GPUs that the option holds.
+    void uses(const Round&, const Job&, const Option& option, LimitUses& uses) const {
+        for (const PoolShare& part : option.configuration.parts())
+            uses.add(0, part.shape.gpus * watts_[part.gpu_type]);
+    }
+
+private:
+    double most_;
+    std::vector<double> watts_;
+};
+
+/// Licences of one name: every running job of some kinds takes one.
+class Licences {
+public:
+    /// So many licences for the jobs of these kinds (Job::kind).
+    Licences(std::string name, int licences, std::vector<std::string> kinds)
+        : name_(std::move(name)), licences_(licences), kinds_(std::move(kinds)) {}
+
+    /// One row.
+    void rows(const Round&, LimitRows& rows) const {
+        rows.add("the licences of " + name_, licences_, "licences");
+    }
+    /// One licence, whatever the option.
+    void uses(const Round&, const Job& job, const Option&, LimitUses& uses) const {
+        for (const std::string& kind : kinds_)
+            if (job.kind == kind) uses.add(0, 1);
+    }
+
+private:
+    std::string name_;
+    int licences_;
+    std::vector<std::string> kinds_;
+};
+
+/// CPU cores and host memory of every pool that counts them, as sums over its nodes. A configuration that
+/// does not say what goes with its GPUs takes their share of the node's. Sums do not say that each node has
+/// enough; with everybody at that share they do.
+class HostCapacity {
+public:
+    /// One row for the cores and one for the memory of each pool whose nodes have them.
+    void rows(const Round& round, LimitRows& rows) {
+        of_pool_.assign(round.pools.size(), {});
+        std::size_t count = 0;
+        for (std::size_t pool = 0; pool < round.pools.size(); ++pool) {
+            const Pool& of = round.pools[pool];
+            OfPool& mine = of_pool_[pool];
+            HostShare sum;
+            for (const std::size_t index : of.nodes) {
+                const Node& node = round.cluster.nodes[index];
+                sum.cores_per_gpu += node.cores;
+                sum.memory_gib_per_gpu += node.memory_gib;
+            }
+            if (of.nodes.empty()) continue;
+            const std::string where = round.cluster.gpu_types[of.gpu_type] + " nodes of " +
+                                      text_of(of.gpus_per_node) + (of.gpus_per_node == 1 ? " GPU" : " GPUs");
+            if (sum.cores_per_gpu > 0) {
+                mine.cores_row = count++;
+                mine.usual.cores_per_gpu = sum.cores_per_gpu / of.gpus();
+                rows.add("the CPU cores of " + where, sum.cores_per_gpu, "cores");
+            }
+            if (sum.memory_gib_per_gpu > 0) {
+                mine.memory_row = count++;
+                mine.usual.memory_gib_per_gpu = sum.memory_gib_per_gpu / of.gpus();
+                rows.add("the memory of " + where, sum.memory_gib_per_gpu, "GiB");
+            }
+        }
+    }
+    /// Cores and memory that go with the option's GPUs.
+    void uses(const Round& round, const Job&, const Option& option, LimitUses& uses) const {
+        for (const PoolShare& part : option.configuration.parts()) {
+            const OfPool& of = of_pool_[find_pool(round.pools, part.gpu_type, part.gpus_per_node)];
+            const HostShare& said = option.configuration.host();
+            const HostShare& share = said.empty() ? of.usual : said;
+            if (of.cores_row) uses.add(*of.cores_row, part.shape.gpus * share.cores_per_gpu);
+            if (of.memory_row) uses.add(*of.memory_row, part.shape.gpus * share.memory_gib_per_gpu);
+        }
+    }
+
+private:
+    struct OfPool {
+        std::optional<std::size_t> cores_row{}, memory_row{};
+        HostShare usual{};  ///< of a GPU that says nothing
+    };
+    std::vector<OfPool> of_pool_;
+};
+
+static_assert(Limit<Budget> && Limit<PowerCap> && Limit<Licences> && Limit<HostCapacity>);
+
+}  // namespace goodput
+
+#endif

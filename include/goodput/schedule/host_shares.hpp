@@ -1,0 +1,100 @@
+#ifndef GOODPUT_SCHEDULE_HOST_SHARES_HPP
+#define GOODPUT_SCHEDULE_HOST_SHARES_HPP
+
+// Variants of what another maker offers: the same GPUs with more or less CPU cores and host memory.
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/host.hpp"
+#include "goodput/schedule/makers.hpp"
+
+namespace goodput {
+
+/// Offers what `Inner` offers, to jobs with Job::host in several variants: their share of the node, and each
+/// measured point that lies within the job's limits and that the node can give; of these only variants that
+/// are faster than every one that takes no more. Nodes that count no cores and no memory offer none.
+template <OptionMaker Inner = ListedShapes>
+class HostShares {
+public:
+    /// Variants of what this maker offers.
+    explicit HostShares(Inner inner = {}) : inner_(std::move(inner)) {}
+
+    /// Appends variants side by side, by host share.
+    void list(const Round& round, const Job& job, std::span<const int> most_gpus,
+              std::vector<Option>& options) {
+        const std::size_t first = options.size();
+        inner_.list(round, job, most_gpus, options);
+        if (!job.host) return;
+        plain_.assign(options.begin() + static_cast<std::ptrdiff_t>(first), options.end());
+        options.resize(first);
+        for (const Option& option : plain_) {
+            if (option.configuration.is_single())
+                find_variants(round, *job.host, option.configuration.first());
+            else
+                variants_.clear();
+            if (variants_.empty()) options.push_back(option);
+            for (const HostShare& share : variants_) {
+                options.push_back(option);
+                options.back().configuration = Configuration(option.configuration.first(), share);
+            }
+        }
+    }
+
+private:
+    void find_variants(const Round& round, const HostNeeds& needs, const PoolShare& part) {
+        variants_.clear();
+        const Pool& pool = round.pools[find_pool(round.pools, part.gpu_type, part.gpus_per_node)];
+        if (pool.nodes.empty()) return;
+        // What every node of the pool has.
+        HostShare node{round.cluster.nodes[pool.nodes.front()].cores,
+                       round.cluster.nodes[pool.nodes.front()].memory_gib};
+        for (const std::size_t index : pool.nodes) {
+            node.cores_per_gpu = std::min(node.cores_per_gpu, round.cluster.nodes[index].cores);
+            node.memory_gib_per_gpu =
+                std::min(node.memory_gib_per_gpu, round.cluster.nodes[index].memory_gib);
+        }
+        if (node.empty()) return;
+        const int gpus_on_node = (part.shape.gpus + part.shape.nodes - 1) / part.shape.nodes;
+        const auto offer = [&](HostShare share) {
+            share.cores_per_gpu =
+                node.cores_per_gpu == 0
+                    ? 0
+                    : std::clamp(share.cores_per_gpu, needs.least.cores_per_gpu, needs.most.cores_per_gpu);
+            share.memory_gib_per_gpu =
+                node.memory_gib_per_gpu == 0
+                    ? 0
+                    : std::clamp(share.memory_gib_per_gpu, needs.least.memory_gib_per_gpu,
+                                 needs.most.memory_gib_per_gpu);
+            if (share.cores_per_gpu * gpus_on_node > node.cores_per_gpu * (1 + 1e-9) ||
+                share.memory_gib_per_gpu * gpus_on_node > node.memory_gib_per_gpu * (1 + 1e-9))
+                return;
+            variants_.push_back(share);
+        };
+        offer({node.cores_per_gpu / part.gpus_per_node, node.memory_gib_per_gpu / part.gpus_per_node});
+        offer(needs.least);
+        for (const HostSpeed& speed : needs.speed) offer({speed.cores_per_gpu, speed.memory_gib_per_gpu});
+        std::sort(variants_.begin(), variants_.end());
+        variants_.erase(std::unique(variants_.begin(), variants_.end()), variants_.end());
+        std::erase_if(variants_, [&, all = variants_](const HostShare& share) {
+            return std::any_of(all.begin(), all.end(), [&](const HostShare& other) {
+                return other != share && other.cores_per_gpu <= share.cores_per_gpu &&
+                       other.memory_gib_per_gpu <= share.memory_gib_per_gpu &&
+                       needs.factor(other) >= needs.factor(share);
+            });
+        });
+    }
+
+    Inner inner_;
+    std::vector<Option> plain_;
+    std::vector<HostShare> variants_;
+};
+
+static_assert(OptionMaker<HostShares<>>);
+
+}  // namespace goodput
+
+#endif

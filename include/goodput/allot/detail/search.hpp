@@ -1,5 +1,5 @@
-#ifndef GOODPUT_ALLOT_SEARCH_HPP
-#define GOODPUT_ALLOT_SEARCH_HPP
+#ifndef GOODPUT_ALLOT_DETAIL_SEARCH_HPP
+#define GOODPUT_ALLOT_DETAIL_SEARCH_HPP
 
 // The exact search. At prices pi let the regret of an option be how much its reduced value lies below the
 // job's best. Then
@@ -35,9 +35,9 @@
 #include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/core.hpp"
+#include "goodput/allot/detail/incumbent.hpp"
+#include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/states.hpp"
-#include "goodput/allot/incumbent.hpp"
-#include "goodput/allot/relaxation.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/allot/rules.hpp"
 
@@ -49,13 +49,13 @@ struct SearchOutcome {
     std::size_t nodes = 0;
 };
 
-template <std::size_t Width, BranchingRule Branching, BoundingRule Bounding, StoppingRule Stopping>
+template <std::size_t Width, BranchingRule Branching, StoppingRule Stopping>
 class CoreSearch {
 public:
     /// Improves `incumbent` until it is proven within the gap.
     SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
                       const AllotOptions& options, Clock& clock, const Branching& branching,
-                      const Bounding& bounding, const Stopping& stopping) {
+                      const Stopping& stopping) {
         SearchOutcome outcome{std::max(problem.round_down(relaxation.bound()), incumbent.value),
                               StopReason::proven, 0};
         nodes_ = 0;
@@ -86,7 +86,7 @@ public:
             raise_threshold();
             if (std::isinf(threshold_)) return outcome;
             set_aside_bound_ = -std::numeric_limits<double>::infinity();
-            if (!core_.build(problem, relaxation, threshold_, set_aside_bound_, branching, bounding, clock)) {
+            if (!core_.build(problem, relaxation, threshold_, set_aside_bound_, branching, clock)) {
                 outcome.stopped = StopReason::deadline;
                 return outcome;
             }

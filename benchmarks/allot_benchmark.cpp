@@ -138,7 +138,7 @@ void one_in_twenty(benchmark::State& state, const File& file) {
             const AllotmentProblem& before = file.rounds[i].problem;
             const AllotmentProblem now = changed(before, file.rounds[(i + 1) % file.rounds.size()].problem);
             const AllotOptions cold{.gap = file.rounds[i].gap, .deadline = patience, .warm_start = false};
-            const AllotOptions warm{.gap = file.rounds[i].gap, .deadline = patience};
+            const AllotOptions warm{.gap = file.rounds[i].gap, .deadline = patience, .warm_start = true};
             const AllotResult* result = nullptr;
             const double warm_time = benchmarks::least_milliseconds([&] { allotter(before, cold); },
                                                                     [&] { result = &allotter(now, warm); });

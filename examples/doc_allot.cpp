@@ -16,7 +16,7 @@ int main() {
         problem.add_option(worth * 1.6, {{0, 8}, {1, 32}});  // and with 8 GPUs
     }
     using namespace std::chrono_literals;
-    goodput::Allotter<> allotter;  // keep it: the next round starts from these prices
+    goodput::Allotter<> allotter;  // keep it: the next round reuses its memory
     const goodput::AllotResult& result = allotter(problem, {.gap = 0, .deadline = 50ms});
     std::cout << result.report() << "\n";
     for (std::size_t job = 0; job < problem.jobs(); ++job)

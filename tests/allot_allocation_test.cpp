@@ -58,7 +58,7 @@ TEST_CASE("the same problem again takes no allocation") {
         const AllotmentProblem problem = support::cluster_problem(random, gpus);
         Allotter<> allotter;
         CHECK(allocations_of(allotter, problem) > 0);
-        CHECK(allocations_of(allotter, problem, {.warm_start = false}) == 0);
+        CHECK(allocations_of(allotter, problem, {}) == 0);
         CHECK(allocations_of(allotter, problem) == 0);
         CHECK(allocations_of(allotter, problem) == 0);
     }
@@ -93,7 +93,7 @@ TEST_CASE("how long a search is nobody knows before; its memory, too, is kept fo
             rounds.push_back(changed(rounds.front(), jobs * 3 / 4, random));
         }
         Allotter<> allotter;
-        const AllotOptions cold{.warm_start = false};  // the way to the answer must not depend on the order
+        const AllotOptions cold{};  // the way to the answer does not depend on the order
         std::size_t states = 0;
         for (const AllotmentProblem& problem : rounds) states += allotter(problem, cold).nodes;
         CHECK(states > 100);

@@ -60,7 +60,7 @@ TEST_SUITE("data") {
             for (const auto& [problem, gap, reference] : support::read_rounds(file)) {
                 const double allowed = gap * std::max(1.0, std::abs(reference)) * (1 + 1e-6);
                 const double cold = allot(problem, {.gap = gap}).objective;
-                CHECK(std::abs(warm(problem, {.gap = gap}).objective - cold) <= allowed);
+                CHECK(std::abs(warm(problem, {.gap = gap, .warm_start = true}).objective - cold) <= allowed);
                 CHECK(std::abs(allot(support::in_other_order(problem, random), {.gap = gap}).objective -
                                cold) <= allowed);
             }

@@ -152,7 +152,7 @@ TEST_CASE("a search that is cut off says why, and does not call infeasible what 
 
 TEST_CASE("every answer keeps the constraints, and warm and cold agree to the gap") {
     support::Random random(7);
-    Program warm = allot(), cold = allot({"--cold"}), relaxed = allot({"--relax"});
+    Program warm = allot({"--warm"}), cold = allot({"--cold"}), relaxed = allot({"--relax"});
     for (int round = 0; round < 150; ++round) {
         const Json problem = random_problem(random);
         CAPTURE(problem.dump());
@@ -200,7 +200,7 @@ TEST_CASE("where jobs do not fit together, the conflict names them and what they
         R"({"options":[{"value":1,"use":[[1,3]]}],"must":true},{"options":[{"value":1,"use":[[1,3]]}]},)"
         R"({"options":[{"value":1,"use":[[1,2]]},{"value":1,"use":[[1,4],[2,1]]}],"must":true}]})";
     for (const std::vector<std::string>& options :
-         {std::vector<std::string>{}, {"--cold"}, {"--explain"}, {"--relax"}}) {
+         {std::vector<std::string>{}, {"--warm"}, {"--explain"}, {"--relax"}}) {
         Program program = allot(options);
         const Json answer = Json::parse(program.ask(line));
         CHECK(answer["status"] == "infeasible");
@@ -309,7 +309,7 @@ TEST_CASE("a line that cannot be used says why, and the next is served") {
         {"{\"capacity\":[\"\xff\"]}", {"JSON"}},
         {std::string(100'000, '['), {"JSON"}},
     };
-    for (const std::vector<std::string>& options : {std::vector<std::string>{}, {"--relax"}, {"--cold"}}) {
+    for (const std::vector<std::string>& options : {std::vector<std::string>{}, {"--relax"}, {"--warm"}}) {
         Program program = allot(options);
         std::size_t line = 0;
         for (const Case& bad : cases) {

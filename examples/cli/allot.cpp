@@ -190,9 +190,9 @@ Json relax(goodput::Allotter<>& allotter, const goodput::AllotmentProblem& probl
         relaxed.stopped = goodput::StopReason::states;
     }
     Json choice = Json::array();
-    for (const std::vector<goodput::Fraction>& parts : relaxed.choice) {
+    for (const std::vector<goodput::OptionFraction>& parts : relaxed.choice) {
         Json split = Json::array();
-        for (const goodput::Fraction& part : parts)
+        for (const goodput::OptionFraction& part : parts)
             split.push_back(Json::array({part.option, part.fraction}));
         choice.push_back(std::move(split));
     }
@@ -209,7 +209,7 @@ int run_allot(const AllotCommand& command, std::istream& in, std::ostream& out) 
     goodput::AllotmentProblem problem;
     return serve_lines(in, out, [&](const Json& document) {
         goodput::AllotOptions options = read(Field(document, subject), problem);
-        options.warm_start = !command.cold;
+        options.warm_start = command.warm;
         return command.relax ? relax(allotter, problem, options)
                              : solve(allotter, problem, options, command.explain);
     });

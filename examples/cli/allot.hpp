@@ -6,7 +6,7 @@
 namespace cli {
 
 struct AllotCommand {
-    bool cold = false;     ///< every line by itself, no prices from the line before
+    bool warm = false;     ///< a line starts from the prices of the line before
     bool relax = false;    ///< the linear relaxation: jobs may be split
     bool explain = false;  ///< say why every job got what it got, and how far the prices hold
 };

@@ -31,8 +31,11 @@ int run(int argc, char** argv) {
 
     cli::AllotCommand allot;
     CLI::App* allot_app = app.add_subcommand("allot", "Solve allotment problems, one JSON document a line");
-    allot_app->add_flag("--cold", allot.cold,
-                        "Start every line anew, not from the prices of the line before");
+    allot_app->add_flag("--warm", allot.warm,
+                        "Start every line from the prices of the line before, as rounds of one cluster may");
+    allot_app->add_flag("--cold")
+        ->description("Start every line anew, which is done in any case without --warm")
+        ->excludes("--warm");
     CLI::Option* relax =
         allot_app->add_flag("--relax", allot.relax, "The linear relaxation: jobs may be split");
     allot_app

@@ -189,7 +189,7 @@ void check_relaxation(const AllotmentProblem& problem, const RelaxedAllotment& r
     double value = 0;
     for (std::size_t job = 0; job < problem.jobs(); ++job) {
         double sum = 0;
-        for (const Fraction& part : relaxed.choice[job]) {
+        for (const OptionFraction& part : relaxed.choice[job]) {
             check(part.option < problem.options_of(job), "an option that the job has");
             check(part.fraction > 0 && part.fraction <= 1, "a share of a job", part.fraction);
             sum += part.fraction;

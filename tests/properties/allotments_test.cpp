@@ -365,8 +365,9 @@ TEST_CASE(
         for (int before = one.random.integer(1, 3); before > 0; --before)
             (void)kept(random_problem(one.random), {.gap = 1e-4});
         const AllotmentProblem problem = random_problem(one.random);
-        const AllotResult fresh = solved(problem), warm = kept(problem, {.gap = 0, .most_states = 200'000}),
-                          cold = kept(problem, {.gap = 0, .warm_start = false, .most_states = 200'000});
+        const AllotResult fresh = solved(problem),
+                          warm = kept(problem, {.gap = 0, .warm_start = true, .most_states = 200'000}),
+                          cold = kept(problem, {.gap = 0, .most_states = 200'000});
         REQUIRE(warm.status == fresh.status);
         REQUIRE(about(worth(warm), worth(fresh), 2 * rounding(problem)));
         REQUIRE(cold.choice == fresh.choice);

@@ -1,8 +1,9 @@
 #ifndef GOODPUT_ALLOT_ALLOT_HPP
 #define GOODPUT_ALLOT_ALLOT_HPP
 
-// Solves the allotment problem (problem.hpp): prices (prices.hpp), a first allotment from them
-// (heuristic.hpp), then exact search of the core (search.hpp) until the gap asked for is proven.
+// Solves the allotment problem (problem.hpp): prices (detail/prices.hpp), a first allotment from them
+// (detail/first_allotment.hpp), then exact search of the core (detail/search.hpp) until the gap asked for is
+// proven.
 
 #include <algorithm>
 #include <cmath>
@@ -12,27 +13,27 @@
 #include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/compactor.hpp"
+#include "goodput/allot/detail/first_allotment.hpp"
+#include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/left_out.hpp"
-#include "goodput/allot/heuristic.hpp"
-#include "goodput/allot/incumbent.hpp"
+#include "goodput/allot/detail/relaxation.hpp"
+#include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/problem.hpp"
-#include "goodput/allot/relaxation.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/allot/rules.hpp"
-#include "goodput/allot/search.hpp"
 
 namespace goodput {
 
 /// One option's part of a job in the linear relaxation.
-struct Fraction {
+struct OptionFraction {
     std::size_t option = 0;  ///< index into the job's options
     double fraction = 0;     ///< share of the job that takes it, above 0 and at most 1
 };
 
 /// The exact optimum of the linear relaxation: jobs may be split.
 struct RelaxedAllotment {
-    std::vector<std::vector<Fraction>> choice{};  ///< by job; fractions of a job sum to at most 1
-    double objective = 0;                         ///< value of the mixture
+    std::vector<std::vector<OptionFraction>> choice{};  ///< by job; fractions of a job sum to at most 1
+    double objective = 0;                               ///< value of the mixture
     double bound = 0;  ///< equal to the objective but for rounding, unless a deadline cut it off
     /// feasible: cut off, see stopped; infeasible: jobs that must run do not fit even in parts; unknown: no
     /// mixture in which they do was found before it was cut off.
@@ -43,23 +44,16 @@ struct RelaxedAllotment {
     std::size_t passes = 0;        ///< evaluations of all options that the prices took
 };
 
-/// The number of resources is not known to the compiler.
-inline constexpr std::size_t any_resources = 0;
-
-/// The solver with its memory: keep one and call it every round; buffers and last prices carry over, and no
-/// call allocates that needs no more room than one before it. The caller's choice at compile time: branching
-/// rule, bounding rule, primal heuristic, stopping rule, and the number of resources where it is known (up to
-/// four are quick in any case).
-template <BranchingRule Branching = FineGrainedFirst, BoundingRule Bounding = NearbyPrices,
-          PrimalHeuristic Heuristic = RoundedRelaxation, StoppingRule Stopping = RelativeGap,
-          std::size_t Resources = any_resources>
+/// The solver with its memory: keep one and call it every round; its buffers carry over, and no call
+/// allocates that needs no more room than one before it. The caller's choice at compile time: in which order
+/// jobs are decided, and how near to the bound is near enough (rules.hpp).
+template <BranchingRule Branching = FineGrainedFirst, StoppingRule Stopping = RelativeGap>
 class Allotter {
 public:
     Allotter() = default;
-    /// A solver with rules of one's own; rules that are left out are default-constructed.
-    explicit Allotter(Branching branching, Bounding bounding = {}, Heuristic heuristic = {},
-                      Stopping stopping = {})
-        : branching_(branching), bounding_(bounding), heuristic_(heuristic), stopping_(stopping) {}
+    /// A solver with rules of one's own.
+    explicit Allotter(Branching branching, Stopping stopping = {})
+        : branching_(branching), stopping_(stopping) {}
 
     /// The best allotment and its certificate; the reference is valid until the next call. Bad numbers in the
     /// problem get std::invalid_argument; a hard problem gets the best allotment found, with status, bound
@@ -123,9 +117,6 @@ private:
     void begin(const BasicAllotmentProblem<Value>& problem, const AllotOptions& options, detail::Clock& clock,
                bool keep_too_large) {
         require_at_least("allot", "gap", options.gap, 0);
-        if (Resources != any_resources && problem.capacity.size() != Resources)
-            bad_input("allotment problem", "number of capacities", problem.capacity.size(),
-                      text_of(Resources) + ", as this allotter was built for");
         possible_ = compactor_.assign(problem, compact_, keep_too_large, clock);
         result_.choice.assign(problem.jobs(), no_option);
         result_.objective = result_.bound = 0;
@@ -154,14 +145,11 @@ private:
         const StopOrProve stopping{stopping_, prove};
         const auto run = [&](auto& search) {
             const detail::SearchOutcome outcome =
-                search.run(problem, relaxation, incumbent_, options, clock, branching_, bounding_, stopping);
+                search.run(problem, relaxation, incumbent_, options, clock, branching_, stopping);
             result_.nodes += outcome.nodes;
             return outcome;
         };
-        if constexpr (Resources == any_resources) {
-            if (problem.resources() > narrow) return run(wide_search_);
-        }
-        return run(narrow_search_);
+        return problem.resources() > narrow ? run(wide_search_) : run(narrow_search_);
     }
 
     /// The options with the states that have not been looked at yet.
@@ -171,24 +159,17 @@ private:
         return rest;
     }
 
-    bool first_allotment(const detail::CompactProblem& problem, const detail::Relaxation& relaxation,
-                         detail::Clock& clock) {
-        if constexpr (requires { heuristic_(problem, relaxation, incumbent_, clock); })
-            return heuristic_(problem, relaxation, incumbent_, clock);
-        else
-            return heuristic_(problem, relaxation, incumbent_);
-    }
-
     /// A first allotment that serves every job that must run. If there is none, or none was found: false,
     /// and what is known is in result_.
     bool find_incumbent(const AllotOptions& options, detail::Clock& clock) {
-        if (first_allotment(compact_, relaxation_, clock) || find_near_relaxation(options, clock))
+        if (first_allotment_(compact_, relaxation_, incumbent_, clock) ||
+            find_near_relaxation(options, clock))
             return true;
         // Which jobs fit together is a problem of the same kind: every option of a job that must run is
         // worth 1.
         const double wanted = ask_for_service();
         service_relaxation_.solve(service_, false, clock);
-        first_allotment(service_, service_relaxation_, clock);
+        first_allotment_(service_, service_relaxation_, incumbent_, clock);
         const detail::SearchOutcome outcome =
             search(service_, service_relaxation_, what_is_left_of(options), clock, true);
         if (incumbent_.value < wanted - 0.5) {
@@ -299,17 +280,14 @@ private:
 
     static constexpr std::size_t narrow = 4;
     Branching branching_{};
-    Bounding bounding_{};
-    Heuristic heuristic_{};
     Stopping stopping_{};
     detail::Compactor compactor_;
     detail::CompactProblem compact_, service_;
     detail::Relaxation relaxation_, service_relaxation_;
+    detail::FirstAllotment first_allotment_;
     detail::Incumbent incumbent_, served_;
-    detail::CoreSearch<(Resources == any_resources || Resources <= narrow) ? narrow : Resources, Branching,
-                       Bounding, StopOrProve>
-        narrow_search_;
-    detail::CoreSearch<detail::dynamic_width, Branching, Bounding, StopOrProve> wide_search_;
+    detail::CoreSearch<narrow, Branching, StopOrProve> narrow_search_;
+    detail::CoreSearch<detail::dynamic_width, Branching, StopOrProve> wide_search_;
     bool possible_ = true;
     AllotResult result_;
 };

@@ -149,8 +149,18 @@ private:
         AllotOptions options = options_;
         options.deadline = clock_.left();
         options.most_states = states_left_;
+        options.warm_start = true;  // from what this search itself asked before
         const auto wanted = static_cast<double>(jobs.size());
         options.gap = 0.5 / wanted;
+        pose(jobs);
+        const AllotResult& result = solver_(served_, options);
+        states_left_ -= std::min(states_left_, result.nodes);
+        if (result.objective > wanted - 0.5) return Fit::yes;
+        return result.bound < wanted - 1e-6 ? Fit::no : Fit::unknown;
+    }
+
+    /// served_: each option of the jobs is worth 1, looking only at the resources that are kept.
+    void pose(std::span<const std::size_t> jobs) {
         served_.clear();
         served_.capacity = problem_.capacity;
         for (const std::size_t job : jobs) {
@@ -163,10 +173,6 @@ private:
                 served_.add_option(1, kept_uses_);
             }
         }
-        const AllotResult& result = solver_(served_, options);
-        states_left_ -= std::min(states_left_, result.nodes);
-        if (result.objective > wanted - 0.5) return Fit::yes;
-        return result.bound < wanted - 1e-6 ? Fit::no : Fit::unknown;
     }
 
     /// Whether nothing more is to be found out.
@@ -236,8 +242,8 @@ private:
                 break;
             }
         };
-        std::vector<double> weights =
-            solver_.relax(served_, {.deadline = clock_.left()}).prices;  // fit_of(all)'s
+        pose(all);
+        std::vector<double> weights = solver_.relax(served_, {.deadline = clock_.left()}).prices;
         weights.resize(problem_.capacity.size(), 0);
         offer(weights);
         weights = none_taken_;

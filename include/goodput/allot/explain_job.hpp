@@ -101,7 +101,7 @@ inline JobExplanation explain_job(const AllotmentProblem& problem, const AllotRe
     const auto uses = [&](std::size_t k) {
         return k == no_option ? std::span<const Use>() : problem.uses(job, k);
     };
-    const auto reduced = [&](std::size_t k) { return value(k) - price_of(uses(k), prices); };
+    const auto reduced = [&](std::size_t k) { return reduced_value(problem, job, k, prices); };
     const auto choose = [&](auto admits) {
         std::size_t best = no_option;
         bool any = !problem.must(job);
@@ -123,9 +123,8 @@ inline JobExplanation explain_job(const AllotmentProblem& problem, const AllotRe
     answer.pays = price_of(uses(answer.got), prices);
     answer.wanted_value = value(answer.wanted);
     answer.wanted_price = price_of(uses(answer.wanted), prices);
-    double other = problem.must(job) ? -std::numeric_limits<double>::infinity() : 0;
-    for (std::size_t k = 0; k < problem.options_of(job); ++k)
-        if (k != answer.wanted && fits(k)) other = std::max(other, reduced(k));
+    const double other = best_reduced_value(problem, job, prices,
+                                            [&](std::size_t k) { return k != answer.wanted && fits(k); });
     // Without an alternative any worth will do, this one too.
     answer.worth_needed = std::isfinite(other) ? answer.wanted_price + other : answer.wanted_value;
 

@@ -32,6 +32,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
@@ -125,42 +126,44 @@ public:
     }
 
 private:
+    /// A value at a capacity, with the slope of a line through it.
     struct Point {
         double capacity = 0, value = 0, slope = 0;
+        [[nodiscard]] double line(double at) const { return value + slope * (at - capacity); }
     };
 
     template <class Solver>
     void look(std::span<const double> prices, ResourceExplanation& answer, Solver& solver) {
+        warm_ = false;
         resource_ = answer.resource;
-        price_ = answer.price;
         present_ = answer.capacity;
-        dual_ = dual_at(prices);
-        grow(answer, solver);
-        shrink(answer, solver);
+        const Point reported{present_, dual_at(prices), answer.price};
+        grow(reported, answer, solver);
+        shrink(reported, answer, solver);
         limit_by_options(prices, answer);
         const std::optional<Point> now = solve(present_, solver);
-        if (!now || dual_ - now->value <= 1e-9 * magnitude_) return;
+        if (!now || reported.value - now->value <= 1e-9 * magnitude_) return;
         // Prices that a deadline cut off: the slopes are those at the prices of the relaxation.
         ResourceExplanation uncut = answer;
-        price_ = now->slope;
-        dual_ = now->value;
-        grow(uncut, solver);
-        shrink(uncut, solver);
+        grow(*now, uncut, solver);
+        shrink(*now, uncut, solver);
         answer.worth_of_more = uncut.worth_of_more;
         answer.loss_of_fewer = uncut.loss_of_fewer;
     }
 
-    [[nodiscard]] double line(double capacity) const { return dual_ + price_ * (capacity - present_); }
+    /// Each search after the first starts from the prices of the one before: what the solver did before is of
+    /// no account.
+    template <class Solver>
+    auto relax_trial(Solver& solver) {
+        return solver.relax(trial_, {.deadline = clock_.left(), .warm_start = std::exchange(warm_, true)});
+    }
+
     [[nodiscard]] double tolerance() const { return 1e-11 * magnitude_; }
 
     /// What the job's best option, or nothing, is worth after its price.
     [[nodiscard]] double best_reduced(std::size_t job, std::span<const double> prices) const {
-        double best = fitting_.must(job) ? -std::numeric_limits<double>::infinity() : 0;
-        for (std::size_t k = 0; k < fitting_.options_of(job); ++k)
-            best = std::max(best, fitting_.value(job, k) - price_of(fitting_.uses(job, k), prices));
-        return best;
+        return best_reduced_value(fitting_, job, prices, [](std::size_t) { return true; });
     }
-
     [[nodiscard]] double dual_at(std::span<const double> prices) const {
         double sum = 0;
         for (std::size_t job = 0; job < fitting_.jobs(); ++job) sum += best_reduced(job, prices);
@@ -179,7 +182,7 @@ private:
             trial_.add_job(true);
             trial_.add_option(0, {{static_cast<std::uint32_t>(resource_), present_ - capacity}});
         }
-        const auto relaxed = solver.relax(trial_, {.deadline = clock_.left()});
+        const auto relaxed = relax_trial(solver);
         if (clock_.late() || !found_allotment(relaxed.status)) return std::nullopt;
         return Point{capacity, relaxed.objective, relaxed.prices[resource_]};
     }
@@ -188,17 +191,18 @@ private:
     /// `from` itself if the line touches there. `slope`: of the relaxation at the present capacity, on the
     /// side of the point.
     template <class Solver>
-    double end_of_line(Point point, Solver& solver, double& slope) {
-        slope = price_;
+    double end_of_line(const Point& present, Point point, Solver& solver, double& slope) {
+        slope = present.slope;
         for (int step = 0; step < most_steps; ++step) {
-            const double above = line(point.capacity) - point.value;
+            const double above = present.line(point.capacity) - point.value;
             if (above <= tolerance()) {
-                if (std::abs(point.capacity - present_) > 1e-9 * (1 + present_)) slope = price_;
+                if (std::abs(point.capacity - present_) > 1e-9 * (1 + present_)) slope = present.slope;
                 return point.capacity;
             }
-            slope = (point.value - dual_) / (point.capacity - present_);
-            if (point.slope == price_) break;  // rounding: no point of touch, the prices are not optimal
-            const double next = point.capacity + above / (point.slope - price_);
+            slope = (point.value - present.value) / (point.capacity - present_);
+            if (point.slope == present.slope)
+                break;  // rounding: no point of touch, the prices are not optimal
+            const double next = point.capacity + above / (point.slope - present.slope);
             const bool between = point.capacity > present_ ? next < point.capacity && next > present_
                                                            : next > point.capacity && next < present_;
             if (!between) break;
@@ -210,7 +214,7 @@ private:
     }
 
     template <class Solver>
-    void grow(ResourceExplanation& answer, Solver& solver) {
+    void grow(const Point& present, ResourceExplanation& answer, Solver& solver) {
         // Beyond what all jobs together could ever use nothing is worth more.
         double all = 0;
         for (std::size_t job = 0; job < fitting_.jobs(); ++job) {
@@ -222,26 +226,26 @@ private:
         answer.most_end = RangeEnd::unlimited;
         answer.most = std::numeric_limits<double>::infinity();
         answer.worth_of_more = 0;
-        if (price_ * std::max(all, present_) <= tolerance()) return;
+        if (present.slope * std::max(all, present_) <= tolerance()) return;
         answer.most_end = RangeEnd::price;
         answer.most = present_;
         if (all <= present_) return;
         if (std::optional<Point> last = solve(all, solver)) {
             last->slope = 0;
-            answer.most = end_of_line(*last, solver, answer.worth_of_more);
-            answer.worth_of_more = std::clamp(answer.worth_of_more, 0.0, price_);
+            answer.most = end_of_line(present, *last, solver, answer.worth_of_more);
+            answer.worth_of_more = std::clamp(answer.worth_of_more, 0.0, present.slope);
         }
     }
 
     template <class Solver>
-    void shrink(ResourceExplanation& answer, Solver& solver) {
+    void shrink(const Point& present, ResourceExplanation& answer, Solver& solver) {
         const double least = least_capacity(solver);
         std::optional<Point> first = solve(least, solver);
         // Rounding may put the very least capacity on the wrong side.
         if (!first) first = solve(std::min(present_, least + 1e-9 * present_), solver);
         answer.loss_of_fewer = std::numeric_limits<double>::infinity();
-        answer.least = first ? end_of_line(*first, solver, answer.loss_of_fewer) : present_;
-        answer.loss_of_fewer = std::max(answer.loss_of_fewer, price_);
+        answer.least = first ? end_of_line(present, *first, solver, answer.loss_of_fewer) : present_;
+        answer.loss_of_fewer = std::max(answer.loss_of_fewer, present.slope);
         answer.least_end = RangeEnd::price;
         if (answer.least <= least + 2e-9 * present_) {
             answer.least = least;
@@ -263,7 +267,7 @@ private:
                 trial_.add_option(-units_of(fitting_.uses(job, k), resource_), fitting_.uses(job, k));
         }
         if (trial_.jobs() == 0) return 0;
-        const auto relaxed = solver.relax(trial_, {.deadline = clock_.left()});
+        const auto relaxed = relax_trial(solver);
         return std::clamp(0 - relaxed.objective, 0.0, present_);  // 0 - 0 is 0, where -0 would be "-0"
     }
 
@@ -295,7 +299,8 @@ private:
     Clock clock_;
     AllotmentProblem fitting_, trial_;
     std::size_t resource_ = 0;
-    double magnitude_ = 0, price_ = 0, present_ = 0, dual_ = 0;
+    bool warm_ = false;
+    double magnitude_ = 0, present_ = 0;
 };
 
 template <class Solver>

@@ -23,8 +23,10 @@ struct AllotOptions {
     /// given up within some tens of microseconds (sorting: a few per cent of the time so far), after which
     /// the first allotment may still have to be made.
     std::optional<std::chrono::nanoseconds> deadline = std::nullopt;
-    /// Start from the prices of the last problem solved, if that had as many resources.
-    bool warm_start = true;
+    /// False: the answer depends on the problem alone. True: the search for prices starts from those of the
+    /// last problem solved, if that had as many resources. That takes somewhat less time, and the answer may
+    /// be another one within the gap.
+    bool warm_start = false;
     /// Most states of the search looked at (AllotResult::nodes): bounds the work of the search, with the same
     /// answer on every machine. Of R >= 8 resources, whose states take longer, most_states / (R / 4). The
     /// default takes a second or two.

@@ -33,28 +33,12 @@ struct NotConst {
 // says: branching(regrets, granule)
 static_assert(BranchingRule<NotConst>);
 
-struct ReturnsPrices {
-    std::vector<double> operator()(std::span<const double>) const { return {}; }
-};
-// says: BoundingRule
-// says: bounding(prices, vectors)
-static_assert(BoundingRule<ReturnsPrices>);
-
 struct WithoutGap {
     double operator()(double, double) const { return 1; }
 };
 // says: StoppingRule
 // says: stopping(objective, bound, gap)
 static_assert(StoppingRule<WithoutGap>);
-
-struct ReturnsNothing {
-    template <class Problem, class Relaxation, class Incumbent>
-    void operator()(const Problem&, const Relaxation&, Incumbent&) {}
-};
-// says: PrimalHeuristic
-// says: heuristic(problem, relaxation, incumbent)
-// says: bool
-static_assert(PrimalHeuristic<ReturnsNothing>);
 
 // says: AllotmentValue
 // says: same_as<V, bool>

@@ -82,6 +82,25 @@ struct CompactProblem {
         for (const Use& use : uses_of(option)) reduced -= prices[use.resource] * use.units;
         return reduced;
     }
+    /// Calls visit(resource, units) for what taking `option` instead of `now` (none: of nothing) takes more,
+    /// or below 0 less, of the resources that the two use, until a visit returns false, and then returns
+    /// that.
+    template <class Visit>
+    bool each_change(std::uint32_t now, std::uint32_t option, Visit visit) const {
+        const std::span<const Use> back = now == none ? std::span<const Use>() : uses_of(now);
+        const std::span<const Use> taken = uses_of(option);  // both are in order of resource
+        for (std::size_t i = 0, j = 0; i < back.size() || j < taken.size();) {
+            const bool first =
+                j == taken.size() || (i < back.size() && back[i].resource <= taken[j].resource);
+            const std::size_t r = first ? back[i].resource : taken[j].resource;
+            double units = 0;
+            if (i < back.size() && back[i].resource == r) units -= back[i++].units;
+            if (j < taken.size() && taken[j].resource == r) units += taken[j++].units;
+            if (!visit(r, units)) return false;
+        }
+        return true;
+    }
+
     /// Differences of objectives below this are rounding.
     [[nodiscard]] double rounding() const { return 4e-16 * (static_cast<double>(jobs) + 16) * magnitude; }
 

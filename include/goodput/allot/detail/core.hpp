@@ -23,7 +23,7 @@
 
 #include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
-#include "goodput/allot/relaxation.hpp"
+#include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/rules.hpp"
 
 namespace goodput::detail {
@@ -58,9 +58,9 @@ class Core {
 public:
     /// Collects what may be part of an allotment whose bound is above `threshold`; `set_aside_bound` is
     /// raised to the largest bound of what may not. False: out of time.
-    template <BranchingRule Branching, BoundingRule Bounding>
+    template <BranchingRule Branching>
     bool build(const CompactProblem& problem, const Relaxation& relaxation, double threshold,
-               double& set_aside_bound, const Branching& branching, const Bounding& bounding, Clock& clock) {
+               double& set_aside_bound, const Branching& branching, Clock& clock) {
         resources_ = problem.resources();
         const std::span<const double> prices = relaxation.prices();
         bunches_.clear();
@@ -86,8 +86,7 @@ public:
             return a.key != b.key ? a.key < b.key : a.first_copy < b.first_copy;
         });
         if (!lay_out_levels(problem, relaxation.bound(), set_aside_bound, clock)) return false;
-        vectors_.assign(prices.begin(), prices.end());
-        bounding(prices, vectors_);
+        lay_out_nearby_prices(prices);
         lay_out_vectors(problem, prices);
         if (!lay_out_what_remains(problem, clock) || !lay_out_granules(clock)) return false;
         usable_.resize(width());
@@ -170,27 +169,13 @@ private:
         double granule = std::numeric_limits<double>::infinity();
         for (std::uint32_t i = first; i < end; ++i) {
             regrets_.push_back(candidates_[i].regret);
-            for_each_change(problem, option, candidates_[i].option,
-                            [&](std::size_t, double units) { granule = common_granule(granule, units); });
+            problem.each_change(option, candidates_[i].option, [&](std::size_t, double units) {
+                granule = common_granule(granule, units);
+                return true;
+            });
         }
         bunches_.push_back(
             {group, copy, copies, option, first, end, branching(std::span<const double>(regrets_), granule)});
-    }
-
-    /// Calls visit(resource, units) for what taking `option` instead of `now` takes more or less of.
-    template <class Visit>
-    static void for_each_change(const CompactProblem& problem, std::uint32_t now, std::uint32_t option,
-                                Visit visit) {
-        const std::span<const Use> back = problem.uses_of(now), taken = problem.uses_of(option);
-        for (std::size_t i = 0, j = 0; i < back.size() || j < taken.size();) {
-            const bool first =
-                j == taken.size() || (i < back.size() && back[i].resource <= taken[j].resource);
-            const std::size_t r = first ? back[i].resource : taken[j].resource;
-            double units = 0;
-            if (i < back.size() && back[i].resource == r) units -= back[i++].units;
-            if (j < taken.size() && taken[j].resource == r) units += taken[j++].units;
-            visit(r, units);
-        }
     }
 
     /// Greatest common divisor of a granule (infinite: none yet) and a number of units; 0 if that is not
@@ -241,8 +226,22 @@ private:
             {n * (problem.value[option] - problem.value[bunch.option]), n * regret, option, copies});
         taken_.resize(taken_.size() + width(), 0);
         double* row = taken_.data() + (moves_.size() - 1) * width();
-        for_each_change(problem, bunch.option, option,
-                        [&](std::size_t r, double units) { row[r] = n * units; });
+        problem.each_change(bunch.option, option, [&](std::size_t r, double units) {
+            row[r] = n * units;
+            return true;
+        });
+    }
+
+    /// vectors_: the prices, and every price alone somewhat lower and higher, because a state that has used
+    /// much of one resource is bounded best at a higher price of it. Of many resources all prices together.
+    void lay_out_nearby_prices(std::span<const double> prices) {
+        constexpr std::size_t most_separate_resources = 8;
+        const bool separate = prices.size() <= most_separate_resources;
+        vectors_.assign(prices.begin(), prices.end());
+        for (std::size_t varied = 0; varied < (separate ? prices.size() : 1); ++varied)
+            for (const double factor : {0.8, 0.95, 1.05, 1.25})
+                for (std::size_t r = 0; r < prices.size(); ++r)
+                    vectors_.push_back(prices[r] * (!separate || r == varied ? factor : 1));
     }
 
     /// columns_: the price vectors transposed, padded with copies of the first.

@@ -6,14 +6,13 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "goodput/allot/detail/compactor.hpp"
+#include "goodput/allot/detail/prices.hpp"
 #include "goodput/allot/detail/units.hpp"
-#include "goodput/allot/prices.hpp"
 #include "goodput/allot/problem.hpp"
 
 namespace goodput::detail {
@@ -36,25 +35,21 @@ template <class Problem>
 void price_out_what_is_left_out(const Problem& problem, std::vector<double>& prices) {
     std::vector<double> sums(prices.size(), 0);
     std::vector<std::pair<std::size_t, Use>> left_out;  // of a job: option, and what it takes too much of
-    const auto reduced = [&](std::size_t job, std::size_t k) {
-        return static_cast<double>(problem.value(job, k)) - price_of(problem.uses(job, k), prices);
-    };
     for (std::size_t job = 0; job < problem.jobs(); ++job) {
         left_out.clear();
         for (std::size_t k = 0; k < problem.options_of(job); ++k)
             if (const Use far = far_too_much(problem.uses(job, k), problem.capacity, sums); far.units > 0)
                 left_out.emplace_back(k, far);
         if (left_out.empty()) continue;
-        double best = problem.must(job) ? -std::numeric_limits<double>::infinity() : 0;
         auto next = left_out.begin();
-        for (std::size_t k = 0; k < problem.options_of(job); ++k)
-            if (next != left_out.end() && next->first == k)
-                ++next;
-            else
-                best = std::max(best, reduced(job, k));
+        const double best = best_reduced_value(problem, job, prices, [&](std::size_t k) {
+            const bool stays = next == left_out.end() || next->first != k;
+            if (!stays) ++next;
+            return stays;
+        });
         for (const auto& [k, far] : left_out) {
             double& price = prices[far.resource];
-            const double missing = (reduced(job, k) - best) / far.units;
+            const double missing = (reduced_value(problem, job, k, prices) - best) / far.units;
             if (missing > 0 && price < highest_price) price = std::min(price + missing, highest_price);
         }
     }

@@ -106,10 +106,10 @@ public:
         bool anew = false;     // the inverse, in this call
         bool renewed = false;  // and since the last pivot
         const std::size_t work_of_pivot = entries_.size() + 2 * columns() + 3 * rows_ * rows_;
+        update_multipliers();
         for (std::size_t pivot = 0; pivot < 200 * rows_ + 1000; ++pivot) {
             if (exhausted() || clock.late(work_of_pivot)) break;
             work_ += work_of_pivot;
-            update_multipliers();
             const double now = objective();
             const bool risen = now > best + 1e-12 * std::abs(best);
             idle = risen ? 0 : idle + 1;
@@ -124,7 +124,7 @@ public:
             renewed = false;
             // Bland's rule, the first variable on both sides, goes in no circle.
             const bool first = idle > 4 * rows_;
-            const Variable entering = best_entering(first);
+            const Variable entering = best_entering(first, idle > rows_ / 2 ? 1e-11 : 1e-13);
             if (entering.kind == Kind::nothing) break;
             direction_of(entering);
             const std::size_t leaving = ratio_test(first);
@@ -132,6 +132,7 @@ public:
             pivot_on(leaving, entering);
         }
         update_multipliers();
+        update_solution();
     }
 
     /// Solves again with an inverse computed anew, which takes the rounding of many pivots out of the answer.
@@ -228,12 +229,13 @@ private:
                 solution_[row] += at(row, column) * right_[column];
     }
 
-    /// Largest reduced cost, or by Bland's rule the first positive one.
-    [[nodiscard]] Variable best_entering(bool first) const {
+    /// Largest reduced cost, or by Bland's rule the first positive one; `tolerance`: what of the sum of its
+    /// terms is taken for rounding.
+    [[nodiscard]] Variable best_entering(bool first, double tolerance) const {
         Variable best;
         double largest = 0;
         const auto offer = [&](Kind kind, std::size_t index, double reduced, double scale) {
-            if (reduced <= 1e-13 * scale + std::numeric_limits<double>::min() ||
+            if (reduced <= tolerance * scale + std::numeric_limits<double>::min() ||
                 (first && best.kind != Kind::nothing) || reduced <= largest)
                 return;
             // After many pivots rounding may say so of what is in the basis already.
@@ -368,18 +370,27 @@ private:
             for (std::size_t column = 0; column < rows_; ++column)
                 at(row, column) = cell(row, rows_ + column);
         update_solution();
+        update_multipliers();
     }
 
+    /// Multipliers and solution move with the inverse; solve() takes them from it anew when it ends.
     void pivot_on(std::size_t leaving, Variable entering) {
         const double pivot = direction_[leaving];
-        for (std::size_t column = 0; column < rows_; ++column) at(leaving, column) /= pivot;
+        double gain = cost(entering);  // of a unit of the entering variable
+        for (std::size_t row = 0; row < rows_; ++row) gain -= direction_[row] * cost(basis_[row]);
+        for (std::size_t column = 0; column < rows_; ++column) {
+            at(leaving, column) /= pivot;
+            multipliers_[column] += gain * at(leaving, column);
+        }
+        const double amount = solution_[leaving] / pivot;
         for (std::size_t row = 0; row < rows_; ++row) {
             if (row == leaving || direction_[row] == 0) continue;
+            solution_[row] -= direction_[row] * amount;
             for (std::size_t column = 0; column < rows_; ++column)
                 at(row, column) -= direction_[row] * at(leaving, column);
         }
+        solution_[leaving] = amount;
         basis_[leaving] = entering;
-        update_solution();
     }
 
     static constexpr std::size_t most_work = std::size_t{1} << 30;

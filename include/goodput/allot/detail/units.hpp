@@ -4,7 +4,9 @@
 // Sums over the uses of an option as given, where one resource may stand several times; and whether a result
 // belongs to a problem.
 
+#include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -19,6 +21,26 @@ inline double price_of(std::span<const Use> uses, std::span<const double> prices
     double sum = 0;
     for (const Use& use : uses) sum += prices[use.resource] * use.units;
     return sum;
+}
+
+/// What is left of an option's value after its price; 0 of no_option.
+template <class Problem>
+double reduced_value(const Problem& problem, std::size_t job, std::size_t option,
+                     std::span<const double> prices) {
+    return option == no_option ? 0
+                               : static_cast<double>(problem.value(job, option)) -
+                                     price_of(problem.uses(job, option), prices);
+}
+
+/// The best that a job can do at these prices with the options that admits(option) allows, or with nothing;
+/// -infinity if it must run and none is allowed.
+template <class Problem, class Admits>
+double best_reduced_value(const Problem& problem, std::size_t job, std::span<const double> prices,
+                          Admits admits) {
+    double best = problem.must(job) ? -std::numeric_limits<double>::infinity() : 0;
+    for (std::size_t k = 0; k < problem.options_of(job); ++k)
+        if (admits(k)) best = std::max(best, reduced_value(problem, job, k, prices));
+    return best;
 }
 
 /// Units of one resource.

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_ALLOT_PRICES_HPP
-#define GOODPUT_ALLOT_PRICES_HPP
+#ifndef GOODPUT_ALLOT_DETAIL_PRICES_HPP
+#define GOODPUT_ALLOT_DETAIL_PRICES_HPP
 
 // The prices. For prices pi >= 0 let every job take the option of largest value - pi . use. Then
 //
@@ -60,6 +60,8 @@ public:
         choices_.reserve(usual_passes * problem.groups());
         master_.reserve(usual_passes * blocks_, usual_passes * resources);
         column_of_.clear();
+        column_of_.reserve(usual_passes * blocks_);
+        basic_.reserve(usual_passes);
         for (std::size_t at = 0; passes_ == 0 || at < start_.size(); at += resources) {
             for (std::size_t r = 0; r < resources; ++r) trial_[r] = std::min(start_[at + r], ceiling_[r]);
             if (!evaluate(problem, clock)) break;
@@ -67,6 +69,7 @@ public:
             add_columns();
             if (passes_ == 1) master_.begin();
         }
+        taught_ = true;  // by no proposal yet
         const std::size_t most_passes = std::max(usual_passes, most_choices / (problem.groups() + 1));
         while (passes_ < most_passes && !master_.exhausted() && !clock.late()) {
             master_.solve(clock);
@@ -176,7 +179,7 @@ private:
         constexpr double drawn = 0.3, close = 1e-3;
         const std::span<const double> next = master_.prices();
         const bool same = std::ranges::equal(next, proposal_);
-        if (same && drawn_ == 0) return false;
+        if ((same || !taught_) && drawn_ == 0) return false;
         drawn_ = !same && best_bound_ - below > close * std::abs(best_bound_) ? drawn : 0;
         proposal_.assign(next.begin(), next.end());
         for (std::size_t r = 0; r < trial_.size(); ++r) {
@@ -195,7 +198,7 @@ private:
             trial_[r] = std::clamp(master_.prices()[r], 0.0, ceiling_[r]);
         if (!evaluate(problem, clock)) return true;
         add_columns();
-        if (trial_bound_ - below > problem.rounding()) return false;
+        if (trial_bound_ - below > problem.rounding()) return !taught_;
         best_prices_.assign(trial_.begin(), trial_.end());
         best_bound_ = trial_bound_;  // regrets at these prices are measured from it
         return true;
@@ -257,10 +260,13 @@ private:
     /// What the last pass found becomes columns of the master.
     void add_columns() {
         const std::size_t resources = trial_.size();
+        taught_ = false;
         for (std::size_t block = 0; block < blocks_; ++block)
             if (master_.add_column(block, value_[block],
-                                   std::span(usage_).subspan(block * resources, resources)))
+                                   std::span(usage_).subspan(block * resources, resources))) {
                 column_of_.push_back({passes_ - 1, block});
+                taught_ = true;
+            }
     }
 
     /// Prices at which the capacities together cost a third of what the jobs could be worth at most.
@@ -276,6 +282,7 @@ private:
         ++raises_;
         for (double& ceiling : ceiling_) ceiling *= 1e3;
         master_.move_ceilings(ceiling_);
+        taught_ = true;
         return true;
     }
 
@@ -296,6 +303,7 @@ private:
     std::vector<std::uint32_t> choices_;  // by column and group
     double trial_bound_ = 0, best_bound_ = 0;
     std::size_t passes_ = 0, settled_ = 0;
+    bool taught_ = true;  // whether the last pass gave the master a column that it did not have
     std::size_t blocks_ = 1;
     std::vector<std::uint32_t> block_of_, groups_of_, rarest_;  // by group; by resource
     std::vector<double> value_;                                 // of the last pass, by block

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_ALLOT_SEARCH_HPP
-#define GOODPUT_ALLOT_SEARCH_HPP
+#ifndef GOODPUT_ALLOT_DETAIL_SEARCH_HPP
+#define GOODPUT_ALLOT_DETAIL_SEARCH_HPP
 
 // The exact search. At prices pi let the regret of an option be how much its reduced value lies below the
 // job's best. Then
@@ -15,9 +15,9 @@
 // at several price vectors shows that nothing of interest comes of it; a state that leaves nothing negative
 // is an allotment at once.
 //
-// Of each level only the `width` most promising states go on. Passes with growing width give strong
+// Of each level only the `beam` most promising states go on. Passes with a growing beam give strong
 // incumbents early, which shrink the core; the bound of what they set aside is an honest bound for all of it.
-// The last width sets nothing aside for good: what did not go on waits on a stack and is searched afterwards,
+// The last beam sets nothing aside for good: what did not go on waits on a stack and is searched afterwards,
 // so that the search is complete. Worst case exponential, as the problem is NP-hard;
 // AllotOptions::most_states limits the work and AllotOptions::memory_states the memory. Nothing here calls
 // itself; the stack is of states.
@@ -35,9 +35,9 @@
 #include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/core.hpp"
+#include "goodput/allot/detail/incumbent.hpp"
+#include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/states.hpp"
-#include "goodput/allot/incumbent.hpp"
-#include "goodput/allot/relaxation.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/allot/rules.hpp"
 
@@ -49,13 +49,13 @@ struct SearchOutcome {
     std::size_t nodes = 0;
 };
 
-template <std::size_t Width, BranchingRule Branching, BoundingRule Bounding, StoppingRule Stopping>
+template <std::size_t Width, BranchingRule Branching, StoppingRule Stopping>
 class CoreSearch {
 public:
     /// Improves `incumbent` until it is proven within the gap.
     SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
                       const AllotOptions& options, Clock& clock, const Branching& branching,
-                      const Bounding& bounding, const Stopping& stopping) {
+                      const Stopping& stopping) {
         SearchOutcome outcome{std::max(problem.round_down(relaxation.bound()), incumbent.value),
                               StopReason::proven, 0};
         nodes_ = 0;
@@ -81,19 +81,19 @@ public:
                     narrow ? std::clamp(enough, incumbent.value, incumbent.value + gap)
                            : incumbent.value + gap);
         };
-        for (std::size_t width = 16;; width *= 4) {
-            narrow = width <= 256;
+        for (std::size_t beam = 16;; beam *= 4) {
+            narrow = beam <= 256;
             raise_threshold();
             if (std::isinf(threshold_)) return outcome;
             set_aside_bound_ = -std::numeric_limits<double>::infinity();
-            if (!core_.build(problem, relaxation, threshold_, set_aside_bound_, branching, bounding, clock)) {
+            if (!core_.build(problem, relaxation, threshold_, set_aside_bound_, branching, clock)) {
                 outcome.stopped = StopReason::deadline;
                 return outcome;
             }
-            const std::size_t widest =
+            const std::size_t widest_beam =
                 std::clamp<std::size_t>(options.memory_states / (4 * core_.levels() + 1), 64, 1 << 16);
-            const std::optional<StopReason> stopped =
-                search(problem, relaxation, std::min(width, widest), width >= widest, clock, raise_threshold);
+            const std::optional<StopReason> stopped = search(problem, relaxation, std::min(beam, widest_beam),
+                                                             beam >= widest_beam, clock, raise_threshold);
             outcome.nodes = nodes_;
             outcome.bound = std::max(outcome.bound, incumbent.value);
             if (stopped) {
@@ -102,7 +102,7 @@ public:
             }
             outcome.bound =
                 std::min(outcome.bound, std::max(incumbent.value, problem.round_down(set_aside_bound_)));
-            if (width >= widest) return outcome;
+            if (beam >= widest_beam) return outcome;
         }
     }
 
@@ -129,7 +129,7 @@ private:
     /// Why it ended before all was searched.
     template <class RaiseThreshold>
     std::optional<StopReason> search(const CompactProblem& problem, const Relaxation& relaxation,
-                                     std::size_t width, bool complete, Clock& clock,
+                                     std::size_t beam, bool complete, Clock& clock,
                                      RaiseThreshold raise_threshold) {
         const Incumbent& base = relaxation.rounded();
         const std::size_t levels = core_.levels();
@@ -144,18 +144,18 @@ private:
         waiting_.clear();
         waiting_states_.clear();
         block_.clear();
-        block_.reserve(width, core_.width());
-        block_.append(left_.data(), core_.width(), {base.value, relaxation.bound(), 0, none}, width);
+        block_.reserve(beam, core_.width());
+        block_.append(left_.data(), core_.width(), {base.value, relaxation.bound(), 0, none}, beam);
         for (std::size_t level = 0;;) {
             for (; level < levels && block_.size() > 0; ++level) {
                 if (const auto stopped = expand(problem, relaxation, level, clock, raise_threshold))
                     return stopped;
                 if (level + 1 == levels) break;
-                if (!choose(level + 1, width, complete, clock)) return StopReason::deadline;
+                if (!choose(level + 1, beam, complete, clock)) return StopReason::deadline;
                 if (waits_too_much()) return StopReason::memory;
             }
             if (waiting_.empty()) return std::nullopt;
-            level = take_up(width);
+            level = take_up(beam);
         }
     }
 
@@ -169,12 +169,12 @@ private:
         return children_.states[child].bound - part_of_price * distance;
     }
 
-    /// Of children_ the `width` most promising states become block_; the others wait for `level` or are set
+    /// Of children_ the `beam` most promising states become block_; the others wait for `level` or are set
     /// aside. False: out of time.
-    bool choose(std::size_t level, std::size_t width, bool wait, Clock& clock) {
+    bool choose(std::size_t level, std::size_t beam, bool wait, Clock& clock) {
         const std::vector<State>& states = children_.states;
         const std::size_t count = states.size();
-        if (count <= width) {
+        if (count <= beam) {
             block_ = children_;
             return !clock.late(count * core_.width());
         }
@@ -187,18 +187,18 @@ private:
             score_[i] = score(i);
         }
         std::iota(order_.begin(), order_.end(), std::uint32_t{0});
-        if (!sort_by_pieces(width, wait, clock)) return false;
+        if (!sort_by_pieces(beam, wait, clock)) return false;
         block_.clear();
-        for (std::size_t i = 0; i < width; ++i)
-            block_.append(children_.row(order_[i], core_.width()), core_.width(), states[order_[i]], width);
+        for (std::size_t i = 0; i < beam; ++i)
+            block_.append(children_.row(order_[i], core_.width()), core_.width(), states[order_[i]], beam);
         if (!wait) {
-            for (std::size_t i = width; i < count; ++i)
+            for (std::size_t i = beam; i < count; ++i)
                 set_aside_bound_ = std::max(set_aside_bound_, states[order_[i]].bound);
             return true;
         }
         const std::size_t first = waiting_states_.size();
         // The most promising come to lie on top.
-        for (std::size_t i = count; i-- > width && waiting_states_.size() < most_waiting_;) {
+        for (std::size_t i = count; i-- > beam && waiting_states_.size() < most_waiting_;) {
             if (clock.late(core_.width())) return false;
             const State& state = states[order_[i]];
             if (!cut(state.bound))
@@ -209,9 +209,9 @@ private:
         return true;
     }
 
-    /// Brings order_ into pieces of `width` states, all of a piece more promising than all of the next; only
+    /// Brings order_ into pieces of `beam` states, all of a piece more promising than all of the next; only
     /// the first of them unless `all`. False: out of time.
-    bool sort_by_pieces(std::size_t width, bool all, Clock& clock) {
+    bool sort_by_pieces(std::size_t beam, bool all, Clock& clock) {
         const auto divide = [&](std::size_t first, std::size_t at, std::size_t end) {
             const auto position = [&](std::size_t i) {
                 return order_.begin() + static_cast<std::ptrdiff_t>(i);
@@ -223,26 +223,25 @@ private:
             return !clock.late(16 * (end - first));
         };
         const std::size_t count = order_.size();
-        if (!divide(0, width, count)) return false;
+        if (!divide(0, beam, count)) return false;
         if (!all) return true;
-        const std::size_t pieces = (count + width - 1) / width;
+        const std::size_t pieces = (count + beam - 1) / beam;
         for (std::size_t half = std::bit_ceil(pieces) / 2; half > 0; half /= 2)
             for (std::size_t piece = 1; piece + half < pieces; piece += 2 * half)
-                if (!divide(piece * width, (piece + half) * width,
-                            std::min((piece + 2 * half) * width, count)))
+                if (!divide(piece * beam, (piece + half) * beam, std::min((piece + 2 * half) * beam, count)))
                     return false;
         return true;
     }
 
-    /// The `width` states on top of those that wait become block_; returns their level.
-    std::size_t take_up(std::size_t width) {
+    /// The `beam` states on top of those that wait become block_; returns their level.
+    std::size_t take_up(std::size_t beam) {
         const Waiting top = waiting_.back();
         const std::size_t end = waiting_states_.size(),
-                          first = std::max(top.first, end - std::min(end, width));
+                          first = std::max(top.first, end - std::min(end, beam));
         block_.clear();
         for (std::size_t i = first; i < end; ++i)
             block_.append(waiting_states_.row(i, core_.width()), core_.width(), waiting_states_.states[i],
-                          width);
+                          beam);
         waiting_states_.shrink(first, core_.width());
         steps_.resize(top.steps);
         if (first == top.first) waiting_.pop_back();

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_ALLOT_INCUMBENT_HPP
-#define GOODPUT_ALLOT_INCUMBENT_HPP
+#ifndef GOODPUT_ALLOT_DETAIL_INCUMBENT_HPP
+#define GOODPUT_ALLOT_DETAIL_INCUMBENT_HPP
 
 // The best allotment so far: an option for every copy of every group, its value and what it leaves of each
 // capacity.
@@ -25,15 +25,9 @@ struct Incumbent {
     /// Whether `option` fits when `instead` (or nothing) is given back.
     [[nodiscard]] bool fits(const CompactProblem& problem, std::uint32_t option,
                             std::uint32_t instead = none) const {
-        const std::span<const Use> back = instead == none ? std::span<const Use>() : problem.uses_of(instead);
-        auto given = back.begin();  // both are in order of resource
-        for (const Use& use : problem.uses_of(option)) {
-            double room = left[use.resource] + problem.tolerance[use.resource];
-            while (given != back.end() && given->resource < use.resource) ++given;
-            if (given != back.end() && given->resource == use.resource) room += given->units;
-            if (use.units > room) return false;
-        }
-        return true;
+        return problem.each_change(instead, option, [&](std::size_t r, double units) {
+            return units <= 0 || units <= left[r] + problem.tolerance[r];
+        });
     }
     [[nodiscard]] bool feasible(const CompactProblem& problem) const {
         for (std::size_t r = 0; r < left.size(); ++r)

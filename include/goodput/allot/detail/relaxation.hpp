@@ -1,5 +1,5 @@
-#ifndef GOODPUT_ALLOT_RELAXATION_HPP
-#define GOODPUT_ALLOT_RELAXATION_HPP
+#ifndef GOODPUT_ALLOT_DETAIL_RELAXATION_HPP
+#define GOODPUT_ALLOT_DETAIL_RELAXATION_HPP
 
 // The linear relaxation's optimum as the rest of the solver uses it: its prices, its bound, and its mixture
 // of choices rounded to whole options. The mixture splits few jobs (at most one a resource, but for ties);
@@ -13,8 +13,8 @@
 
 #include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
-#include "goodput/allot/incumbent.hpp"
-#include "goodput/allot/prices.hpp"
+#include "goodput/allot/detail/incumbent.hpp"
+#include "goodput/allot/detail/prices.hpp"
 
 namespace goodput::detail {
 

@@ -1,0 +1,243 @@
+#ifndef GOODPUT_ALLOT_DETAIL_FIRST_ALLOTMENT_HPP
+#define GOODPUT_ALLOT_DETAIL_FIRST_ALLOTMENT_HPP
+
+// A first allotment from the prices and the linear relaxation: the rounded relaxation, repaired. While a
+// capacity is exceeded, the step that loses least for what it gives back of the overload, at the prices, is
+// taken; then jobs rise where room is left. Where repair fails, the jobs that are surest of their best option
+// (largest distance to the second best) get theirs first, and the others the best that still fits.
+//
+// Of options that a job regrets much, hardly any is ever a step of a repair. It therefore looks at those of
+// small regret, some for each job on average, and only if they do not do at all of them.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "goodput/allot/detail/clock.hpp"
+#include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/detail/incumbent.hpp"
+#include "goodput/allot/detail/relaxation.hpp"
+
+namespace goodput::detail {
+
+class FirstAllotment {
+public:
+    /// Fills `incumbent`; false if a job that must run got nothing. Late, jobs come in the order given, those
+    /// that must run first.
+    bool operator()(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
+                    Clock& clock) {
+        incumbent = relaxation.rounded();
+        // So that a later problem of this size needs no more.
+        regret_.reserve(problem.count);
+        sorted_.reserve(problem.count);
+        candidates_.reserve(problem.count);
+        first_candidate_.reserve(problem.groups() + 1);
+        if (!incumbent.feasible(problem)) {
+            weigh(problem, relaxation.prices());
+            const std::size_t few = 4 * problem.groups() + 2048;
+            bool done = rate(problem, relaxation.prices(), few, clock) && repair(problem, incumbent, clock);
+            if (!done && few < problem.count) {
+                incumbent = relaxation.rounded();
+                done = rate(problem, relaxation.prices(), problem.count, clock) &&
+                       repair(problem, incumbent, clock);
+            }
+            if (!done && !surest_first(problem, relaxation.prices(), incumbent, clock)) return false;
+        }
+        improve(problem, incumbent, clock);
+        return true;
+    }
+
+private:
+    /// Numbers to be read in a look at all options of a group.
+    static std::size_t work_of_group(const CompactProblem& problem, std::size_t group) {
+        const std::uint32_t first = problem.first[group], end = problem.first[group + 1];
+        return std::size_t{2} * (end - first + problem.first_use[end] - problem.first_use[first]);
+    }
+
+    /// What a unit of overload counts: its price, and something where that is 0.
+    void weigh(const CompactProblem& problem, std::span<const double> prices) {
+        weight_.assign(prices.begin(), prices.end());
+        const double everything = problem.magnitude > 0 ? problem.magnitude : 1;
+        for (std::size_t r = 0; r < weight_.size(); ++r)
+            weight_[r] += 1e-3 * everything / std::max(problem.capacity[r], 1e-9);
+    }
+    [[nodiscard]] double overload(const CompactProblem& problem, std::size_t r, double left) const {
+        return left < -problem.tolerance[r] ? -left * weight_[r] : 0;
+    }
+
+    /// Fills regret_, and candidates_ with about as many options as asked for, those of least regret. False:
+    /// out of time.
+    bool rate(const CompactProblem& problem, std::span<const double> prices, std::size_t wanted,
+              Clock& clock) {
+        regret_.resize(problem.count);
+        for (std::size_t group = 0; group < problem.groups(); ++group) {
+            if (clock.late(work_of_group(problem, group))) return false;
+            const std::uint32_t first = problem.first[group], end = problem.first[group + 1];
+            double best = -std::numeric_limits<double>::infinity();
+            for (std::uint32_t k = first; k < end; ++k)
+                best = std::max(best, regret_[k] = problem.reduced_value(k, prices));
+            for (std::uint32_t k = first; k < end; ++k) regret_[k] = best - regret_[k];
+        }
+        double most = std::numeric_limits<double>::infinity();
+        if (wanted < regret_.size()) {
+            sorted_ = regret_;
+            const auto at = sorted_.begin() + static_cast<std::ptrdiff_t>(wanted);
+            std::nth_element(sorted_.begin(), at, sorted_.end());
+            most = *at;
+        }
+        candidates_.clear();
+        first_candidate_.assign(1, 0);
+        for (std::size_t group = 0; group < problem.groups(); ++group) {
+            for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
+                if (regret_[k] <= most) candidates_.push_back(k);
+            first_candidate_.push_back(static_cast<std::uint32_t>(candidates_.size()));
+        }
+        return !clock.late(16 * regret_.size());
+    }
+
+    /// Lets copies step down until every capacity holds; false if none can, or it takes too long.
+    bool repair(const CompactProblem& problem, Incumbent& incumbent, Clock& clock) {
+        // Every step looks at all candidates.
+        const std::size_t most_steps =
+            std::min(64 + problem.jobs / 16, most_repair_work / (1 + 4 * candidates_.size()));
+        for (std::size_t step = 0; !incumbent.feasible(problem); ++step) {
+            if (step == most_steps) return false;
+            std::uint32_t best_copy = none, best_option = none;
+            double best_rate = std::numeric_limits<double>::infinity();
+            for (std::size_t group = 0; group < problem.groups(); ++group) {
+                std::uint32_t tried = none;  // equal copies are worth one look
+                for (std::uint32_t copy = problem.first_copy[group]; copy < problem.first_copy[group + 1];
+                     ++copy) {
+                    const std::uint32_t now = incumbent.choice[copy];
+                    if (now == tried || !uses_overloaded(problem, incumbent, now)) continue;
+                    tried = now;
+                    const std::uint32_t first = first_candidate_[group], end = first_candidate_[group + 1];
+                    if (clock.late(std::size_t{16} * (end - first))) return false;
+                    for (std::uint32_t i = first; i < end; ++i) {
+                        const std::uint32_t k = candidates_[i];
+                        const double loss = problem.value[now] - problem.value[k];
+                        const double relief = relief_of(problem, incumbent, now, k);
+                        if (relief <= 0 || loss / relief >= best_rate) continue;
+                        best_rate = loss / relief;
+                        best_copy = copy;
+                        best_option = k;
+                    }
+                }
+            }
+            if (best_copy == none) return false;
+            incumbent.set(problem, best_copy, best_option);
+        }
+        return true;
+    }
+
+    [[nodiscard]] static bool uses_overloaded(const CompactProblem& problem, const Incumbent& incumbent,
+                                              std::uint32_t option) {
+        for (const Use& use : problem.uses_of(option))
+            if (incumbent.left[use.resource] < -problem.tolerance[use.resource]) return true;
+        return false;
+    }
+    /// By how much the overloads shrink when `now` is replaced by `option`.
+    [[nodiscard]] double relief_of(const CompactProblem& problem, const Incumbent& incumbent,
+                                   std::uint32_t now, std::uint32_t option) const {
+        double relief = 0;
+        problem.each_change(now, option, [&](std::size_t r, double units) {
+            const double left = incumbent.left[r];
+            relief += overload(problem, r, left) - overload(problem, r, left - units);
+            return true;
+        });
+        return relief;
+    }
+
+    /// False if a job that must run got nothing.
+    bool surest_first(const CompactProblem& problem, std::span<const double> prices, Incumbent& incumbent,
+                      Clock& clock) {
+        sureness_.assign(problem.groups(), 0);
+        for (std::size_t group = 0; group < problem.groups(); ++group) {
+            if (clock.late(work_of_group(problem, group))) break;
+            double best = -std::numeric_limits<double>::infinity(), second = best;
+            for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k) {
+                const double reduced = problem.reduced_value(k, prices);
+                second = std::max(second, std::min(best, reduced));
+                best = std::max(best, reduced);
+            }
+            sureness_[group] = best - second;  // infinite where there is no choice
+        }
+        order_.resize(problem.groups());
+        std::iota(order_.begin(), order_.end(), std::uint32_t{0});
+        if (clock.late())
+            std::stable_partition(order_.begin(), order_.end(),
+                                  [&](std::uint32_t group) { return problem.must[group] != 0; });
+        else
+            std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+                if (problem.must[a] != problem.must[b]) return problem.must[a] > problem.must[b];
+                return sureness_[a] != sureness_[b] ? sureness_[a] > sureness_[b] : a < b;
+            });
+        incumbent.clear(problem);
+        for (const std::uint32_t group : order_) {
+            std::uint32_t option = none;
+            for (std::uint32_t copy = problem.first_copy[group]; copy < problem.first_copy[group + 1];
+                 ++copy) {
+                // Capacity only shrinks, so what was best for one copy is best for the next if it still fits.
+                if (option == none || !incumbent.fits(problem, option))
+                    option = best_fitting(problem, prices, incumbent, group);
+                if (option == none) return false;
+                incumbent.set(problem, copy, option);
+            }
+        }
+        return true;
+    }
+    static std::uint32_t best_fitting(const CompactProblem& problem, std::span<const double> prices,
+                                      const Incumbent& incumbent, std::size_t group) {
+        std::uint32_t chosen = none;
+        double best = 0;
+        for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k) {
+            const double reduced = problem.reduced_value(k, prices);
+            if ((chosen != none && reduced <= best) || !incumbent.fits(problem, k)) continue;
+            chosen = k;
+            best = reduced;
+        }
+        return chosen;
+    }
+
+    /// Lets copies rise to options of larger value that fit, until none can or a pass limit, or it is late.
+    static void improve(const CompactProblem& problem, Incumbent& incumbent, Clock& clock) {
+        constexpr int most_passes = 16;
+        for (int pass = 0; pass < most_passes; ++pass) {
+            bool better = false;
+            for (std::size_t group = 0; group < problem.groups(); ++group) {
+                std::uint32_t in_vain = none;  // equal copies need not be tried in vain again
+                for (std::uint32_t copy = problem.first_copy[group]; copy < problem.first_copy[group + 1];
+                     ++copy) {
+                    const std::uint32_t now = incumbent.choice[copy];
+                    if (now == in_vain) continue;
+                    if (clock.late(work_of_group(problem, group))) return incumbent.recount(problem);
+                    std::uint32_t chosen = now;
+                    for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
+                        if (problem.value[k] > problem.value[chosen] && incumbent.fits(problem, k, now))
+                            chosen = k;
+                    if (chosen == now) {
+                        in_vain = now;
+                        continue;
+                    }
+                    incumbent.set(problem, copy, chosen);
+                    better = true;
+                }
+            }
+            if (!better) break;
+        }
+        incumbent.recount(problem);
+    }
+
+    static constexpr std::size_t most_repair_work = std::size_t{1} << 28;
+    std::vector<double> weight_, regret_, sorted_, sureness_;  // by resource; by option, twice; by group
+    std::vector<std::uint32_t> candidates_, first_candidate_, order_;
+};
+
+}  // namespace goodput::detail
+
+#endif

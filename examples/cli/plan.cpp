@@ -15,6 +15,7 @@
 #include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "json_lines.hpp"
+#include "peers/separate_models.hpp"
 #include "policies.hpp"
 #include "round.hpp"
 #include "status.hpp"
@@ -96,7 +97,7 @@ public:
 private:
     bool refined_;
     std::vector<std::string> gpu_types_;
-    goodput::JobHistories histories_;
+    goodput::BasicJobHistories<goodput::peers::ExactHistoryFitter> histories_;
     goodput::KindHistories kinds_;
     goodput::JobSizes sizes_, sizes_before_;
     std::vector<std::pair<std::string, goodput::JobHistory>> before_;

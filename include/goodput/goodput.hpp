@@ -14,10 +14,8 @@
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/memory_fit.hpp"
 #include "goodput/fit/noise_scale.hpp"
-#include "goodput/fit/prediction_interval.hpp"
 #include "goodput/fit/profile_runs.hpp"
 #include "goodput/fit/refined_fitter.hpp"
-#include "goodput/fit/throughput_fit.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/goodput_predictor.hpp"
@@ -46,7 +44,6 @@
 #include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/sim/metrics.hpp"
-#include "goodput/sim/published_models.hpp"
 #include "goodput/sim/replay.hpp"
 #include "goodput/version.hpp"
 

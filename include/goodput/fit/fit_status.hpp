@@ -16,7 +16,6 @@
 #include <string_view>
 
 #include "goodput/core/error.hpp"
-#include "goodput/fit/detail/least_squares.hpp"
 
 namespace goodput {
 
@@ -34,12 +33,6 @@ enum class FitStatus {
 }
 
 namespace detail {
-
-inline FitStatus status_of(LeastSquaresStatus found) {
-    return found == LeastSquaresStatus::converged         ? FitStatus::converged
-           : found == LeastSquaresStatus::iteration_limit ? FitStatus::iteration_limit
-                                                          : FitStatus::prior_kept;
-}
 
 /// Whether a sum of squares is no larger than the one of what to fall back to, but for rounding errors.
 inline bool explains_as_well(double squares, double fallback) {

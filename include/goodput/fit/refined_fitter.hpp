@@ -7,8 +7,7 @@
 // Problem. The parameters of greatest posterior probability: least squares in the logarithms of computing and
 // step times over the samples, plus the prior's (fit/detail/refined_squares.hpp has the sum,
 // refined_prior.hpp the prior). So everything that samples leave open is there all the same, from the prior,
-// with the prior's uncertainty, and ThroughputFit-like flags need no rules of their own: a parameter is
-// identified where the samples have halved its variance.
+// with the prior's uncertainty: a parameter is identified where the samples have halved its variance.
 //
 // Method. (1) Start in closed form at three overlaps, the best counts; or from a previous fit. (2)
 // Gauss-Newton and Ceres (a backend, fit/detail/dense_squares.hpp). (3) The scatter s follows from the
@@ -37,8 +36,8 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/detail/dense_squares.hpp"
-#include "goodput/fit/detail/pollux_start.hpp"
 #include "goodput/fit/detail/refined_squares.hpp"
+#include "goodput/fit/detail/refined_start.hpp"
 #include "goodput/fit/fit_status.hpp"
 #include "goodput/fit/refined_fit.hpp"
 #include "goodput/fit/refined_prior.hpp"
@@ -81,11 +80,6 @@ public:
     }
 
 private:
-    struct Line {
-        double constant = 0, slope = 0;
-        [[nodiscard]] double at(double batch) const { return constant + slope * batch; }
-    };
-
     /// Of a shape's own factors: the normal equations, then ln of the two.
     struct OfShape {
         double compute_compute = 0, compute_sync = 0, sync_sync = 0;
@@ -93,8 +87,6 @@ private:
         int samples = 0;
     };
 
-    [[nodiscard]] Line line_of_computing() const;
-    [[nodiscard]] detail::DenseVector cold_start(const Line& line) const;
     [[nodiscard]] detail::DenseVector warm_start(const RefinedFit& previous) const;
     static void set_scatter(RefinedFit& fit, double squares, double weights, double parameters);
     bool weigh(RefinedFit& fit, bool robust);
@@ -198,7 +190,7 @@ void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, cons
     // The previous fit may be the one that is overwritten.
     const bool warm = options.start && detail::is_whole(*options.start);
     if (warm) previous_ = *options.start;
-    const Line line = line_of_computing();
+    const detail::ComputingLine line = detail::line_of_computing(squares_);
     detail::DenseVector x;
     if (warm) x = warm_start(previous_);
     const double middle_batch = std::exp(log_batches / static_cast<double>(samples.size()));
@@ -212,7 +204,7 @@ void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, cons
     fit.status = FitStatus::converged;
     squares_.set_prior(options.prior, fit.reference_batch, fit.reference_seconds);
     squares_.scatter = warm ? previous_.step_deviation : 0.05;
-    if (!warm) x = cold_start(line);
+    if (!warm) x = detail::cold_start(squares_, line);
     const detail::DenseVector fallback = warm ? x : squares_.mean;
     fit.coordinates = x;
     weigh(fit, options.robust);
@@ -227,7 +219,7 @@ void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, cons
                                .absolute_tolerance = tolerance},
                               normal_);
         fit.iterations += found.iterations;
-        fit.status = detail::status_of(found.status);
+        fit.status = found.status;
         fit.coordinates = x;
         if (settled || fit.status != FitStatus::converged) break;
         settled = !weigh(fit, options.robust) || round == 7;
@@ -271,77 +263,6 @@ void RefinedFitter<Backend>::fall_back(std::span<const ThroughputSample> samples
     fit.compute_rmsle = std::sqrt(compute / fit.samples);
     fit.step_rmsle = std::sqrt(step / fit.samples);
     fit.step_deviation = std::max(fit.step_deviation, fit.step_rmsle);
-}
-
-/// Relative least squares over the computing times, neither part negative; twice again without what is far
-/// off.
-template <class Backend>
-typename RefinedFitter<Backend>::Line RefinedFitter<Backend>::line_of_computing() const {
-    Line line;
-    for (int round = 0; round < 3; ++round) {
-        detail::LineSums sums;
-        for (const detail::RefinedRow& row : squares_.rows) {
-            const double batch = squares_.batches[row.batch].batch;
-            double weight = 1;
-            if (round > 0) {
-                const double error = row.log_compute - std::log(line.at(batch));
-                weight = std::min(1.0, 0.04 / (error * error));
-            }
-            const double seconds = std::exp(row.log_compute);
-            sums.add(weight / (seconds * seconds), batch, seconds);
-        }
-        const auto [constant, slope] = sums.line();
-        if (!(constant + slope > 0)) break;  // no sample is near enough to the line before
-        line = {constant, slope};
-    }
-    if (line.constant + line.slope > 0) return line;
-    double log_seconds = 0;
-    for (const detail::RefinedRow& row : squares_.rows) log_seconds += row.log_compute;
-    return {std::exp(log_seconds / static_cast<double>(squares_.rows.size())), 0};
-}
-
-/// Computing from the line; synchronising at each of three overlaps from what the steps then say of it.
-template <class Backend>
-detail::DenseVector RefinedFitter<Backend>::cold_start(const Line& line) const {
-    detail::DenseVector x = squares_.mean;
-    const auto& batches = squares_.batches;
-    const double middle = batches[batches.size() / 2].batch, least = 1e-3 * line.at(middle);
-    x[computing_constant] = std::log(std::max(line.constant, least));
-    x[computing_slope] = std::log(std::max(line.slope, least / middle));
-    detail::DenseVector best = x;
-    double least_squares = std::numeric_limits<double>::infinity();
-    for (const double overlap : {0.25, 1.0, 3.0}) {
-        const double gamma = 1 + overlap;
-        detail::DenseVector candidate = x;
-        candidate[overlap_level] = std::log(overlap);
-        std::array<double, 2> sum{}, count{};
-        for (const detail::RefinedRow& row : squares_.rows) {
-            const detail::RefinedShape& shape = squares_.shapes[row.shape];
-            if (shape.alone()) continue;
-            const double part = std::exp(gamma * (row.log_compute - row.log_step));
-            // Where nearly everything is hidden, the step says little of it but that it is short.
-            const double log_sync = row.log_step + std::log(std::max(1 - part, 1e-3)) / gamma;
-            const double law = shape.network() ? x[network_gpus_exponent] * shape.log_per_node +
-                                                     x[network_nodes_exponent] * shape.log_half_nodes +
-                                                     x[network_over_node]
-                                               : x[node_gpus_exponent] * shape.log_half_replicas;
-            sum[shape.network()] += log_sync - law;
-            count[shape.network()] += 1;
-        }
-        if (count[0] > 0) candidate[node_level] = sum[0] / count[0];
-        if (count[1] > 0) {
-            if (count[0] > 0)
-                candidate[network_over_node] += sum[1] / count[1] - candidate[node_level];
-            else
-                candidate[node_level] = sum[1] / count[1];
-        }
-        const double squares = squares_.squares(candidate);
-        if (squares < least_squares) {
-            least_squares = squares;
-            best = candidate;
-        }
-    }
-    return best;
 }
 
 template <class Backend>

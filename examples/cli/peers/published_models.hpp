@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SIM_PUBLISHED_MODELS_HPP
-#define GOODPUT_SIM_PUBLISHED_MODELS_HPP
+#ifndef GOODPUT_EXAMPLES_CLI_PEERS_PUBLISHED_MODELS_HPP
+#define GOODPUT_EXAMPLES_CLI_PEERS_PUBLISHED_MODELS_HPP
 
 // Sia's public simulator to the letter, as the peer to compare with: its fit (fit/published_fit.hpp), its
 // grid of fifty batches (model/published_batch_grid.hpp), and what it expects of GPU types on which the job
@@ -18,14 +18,13 @@
 #include <string_view>
 #include <variant>
 
-#include "goodput/fit/published_fit.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
-#include "goodput/model/published_batch_grid.hpp"
 #include "goodput/model/valid_model.hpp"
-#include "goodput/sim/modelling.hpp"
+#include "peers/published_batch_grid.hpp"
+#include "peers/separate_models.hpp"
 
-namespace goodput {
+namespace goodput::peers {
 
 /// Fills in plan, goodput and knowledge of a job's options as the policy of Sia's public simulator does.
 /// Pipeline jobs, jobs with a fixed batch, which that replays otherwise, and models that are not of the
@@ -81,7 +80,7 @@ private:
 };
 
 /// How jobs learn and choose batches in that simulator (see modelling.hpp).
-class PublishedModels : public EveryJobAlone<PublishedFitter> {
+class PublishedModels : public EveryJobAlone<PublishedHistoryFitter> {
 public:
     /// Fills in the options that the policy sees.
     using Predictor = PublishedPredictor;
@@ -104,6 +103,6 @@ private:
     PublishedBatchGrid grid_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::peers
 
 #endif

@@ -39,7 +39,10 @@ public:
     void operator()(const Job& job, const JobModel& model, std::span<Option> options,
                     const std::optional<GradientStatistics>& gradient) {
         std::size_t source = 0;
-        while (source < model.types.size() && model.types[source].most_replicas == 0) ++source;
+        // Nothing can be planned under the limits of a type that the job can no longer use.
+        while (source < model.types.size() &&
+               (model.types[source].most_replicas == 0 || job.types[source].max_atomic_batch == 0))
+            ++source;
         const bool pipeline = std::any_of(job.types.begin(), job.types.end(),
                                           [](const TypeLimits& type) { return type.gpus_per_replica > 1; });
         const bool refined = std::any_of(model.types.begin(), model.types.end(), [](const TypeModel& type) {

@@ -39,6 +39,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <numeric>
@@ -112,8 +113,9 @@ struct ProfileRuns {
     [[nodiscard]] std::string report() const;
 };
 
-/// Chooses again and again, keeping its buffers.
-template <class Real = double>
+/// Chooses again and again, keeping its buffers. Double precision is all there is: a template only so that
+/// who includes this without using it need not compile Eigen's factorisations (3 s of 15).
+template <std::same_as<double> Real = double>
 class ProfileRunChooser {
 public:
     /// Which of `candidates` should the job run, to know better what `options` are worth? `types[t]` is what
@@ -138,13 +140,13 @@ private:
     [[nodiscard]] bool known(double tolerance) const;
 
     detail::JointPosterior<Real> posterior_{};
-    detail::ProfileDesign design_{};
+    detail::ProfileDesign<Real> design_{};
     std::vector<std::size_t> order_{};  ///< of the options, one that does not depend on the caller's
     std::vector<Candidate> candidates_{};
 };
 
 /// As ProfileRunChooser, once.
-template <class Real = double>
+template <std::same_as<double> Real = double>
 [[nodiscard]] ProfileRuns choose_profile_runs(std::span<const Option> candidates,
                                               std::span<const Option> options, std::span<const TypeFit> types,
                                               const ProfileRunOptions& settings = {}) {
@@ -154,7 +156,8 @@ template <class Real = double>
 namespace detail {
 
 inline void validate_configuration(const Option& option, std::size_t types, std::string_view list) {
-    const auto& [allotment, plan, goodput, knowledge] = option;
+    const Allotment& allotment = option.allotment;
+    const BatchPlan plan = option.plan;
     const std::string subject = "profile runs: " + std::string(list);
     require_between(subject, "gpu_type", static_cast<long long>(allotment.gpu_type), 0,
                     static_cast<long long>(types) - 1);
@@ -164,7 +167,7 @@ inline void validate_configuration(const Option& option, std::size_t types, std:
                     static_cast<long long>(allotment.shape.nodes) * allotment.gpus_per_node);
     require_between(subject, "atomic_batch", plan.atomic_batch, 1, 1 << 30);
     require_between(subject, "accumulation_steps", plan.accumulation_steps, 0, 1 << 20);
-    require_at_least(subject, "goodput", goodput, 0);
+    require_at_least(subject, "goodput", option.goodput, 0);
 }
 
 inline void validate(const ProfileRunOptions& settings, std::size_t options) {
@@ -186,7 +189,7 @@ inline void validate(const ProfileRunOptions& settings, std::size_t options) {
 
 }  // namespace detail
 
-template <class Real>
+template <std::same_as<double> Real>
 ProfileRuns ProfileRunChooser<Real>::operator()(std::span<const Option> candidates,
                                                 std::span<const Option> options,
                                                 std::span<const TypeFit> types,
@@ -230,7 +233,7 @@ ProfileRuns ProfileRunChooser<Real>::operator()(std::span<const Option> candidat
         if (!next) break;
         next->chosen = true;
         result.gpu_seconds += next->gpu_seconds;
-        const detail::ProfileDesign::Taken most = design_.take(next->measurement);
+        const typename detail::ProfileDesign<Real>::Taken most = design_.take(next->measurement);
         result.runs.push_back(
             {next->index, best_gain, next->gpu_seconds, order_[most.target], most.before, most.after});
     }
@@ -240,7 +243,7 @@ ProfileRuns ProfileRunChooser<Real>::operator()(std::span<const Option> candidat
     return result;
 }
 
-template <class Real>
+template <std::same_as<double> Real>
 void ProfileRunChooser<Real>::read_options(std::span<const Option> options,
                                            const ProfileRunOptions& settings) {
     const auto weight = [&](std::size_t i) { return settings.weights.empty() ? 1 : settings.weights[i]; };
@@ -277,7 +280,7 @@ void ProfileRunChooser<Real>::read_options(std::span<const Option> options,
     }
 }
 
-template <class Real>
+template <std::same_as<double> Real>
 void ProfileRunChooser<Real>::read_candidates(std::span<const Option> candidates,
                                               std::span<const TypeFit> types,
                                               const ProfileRunOptions& settings) {
@@ -291,7 +294,8 @@ void ProfileRunChooser<Real>::read_candidates(std::span<const Option> candidates
               [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });
     auto rows = static_cast<Eigen::Index>(order_.size());
     for (Candidate& candidate : candidates_) {
-        const auto& [allotment, plan, goodput, knowledge] = candidates[candidate.index];
+        const Allotment& allotment = candidates[candidate.index].allotment;
+        const BatchPlan plan = candidates[candidate.index].plan;
         const RefinedFit& fit = types[allotment.gpu_type].fit;
         const double iteration = fit.model.iteration_seconds(allotment.shape, plan);
         candidate.gpu_seconds =
@@ -305,7 +309,7 @@ void ProfileRunChooser<Real>::read_candidates(std::span<const Option> candidates
     }
 }
 
-template <class Real>
+template <std::same_as<double> Real>
 bool ProfileRunChooser<Real>::known(double tolerance) const {
     if (design_.regret) return design_.left() <= tolerance;
     for (std::size_t k = 0; k < order_.size(); ++k)

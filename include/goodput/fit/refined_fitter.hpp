@@ -87,7 +87,10 @@ private:
         int samples = 0;
     };
 
-    [[nodiscard]] detail::DenseVector warm_start(const RefinedFit& previous) const;
+    void begin(std::span<const ThroughputSample> samples, const RefinedFitOptions& options, bool warm,
+               RefinedFit& fit);
+    void minimise(const RefinedFitOptions& options, RefinedFit& fit);
+    [[nodiscard]] detail::DenseVector warm_start() const;
     static void set_scatter(RefinedFit& fit, double squares, double weights, double parameters);
     bool weigh(RefinedFit& fit, bool robust);
     void add_shape_factors(RefinedFit& fit);
@@ -96,6 +99,7 @@ private:
 
     Backend backend_;
     detail::RefinedSquares squares_{};
+    detail::DenseVector x_{};  ///< the coordinates on their way
     detail::DenseNormalEquations normal_{};
     std::vector<double> errors_{}, sorted_{};
     std::vector<OfShape> of_shapes_{};
@@ -132,12 +136,13 @@ inline void validate(const RefinedFitOptions& options) {
 
 /// Whether a fit's model can be predicted from, with numbers that say how sure it is.
 inline bool is_whole(const RefinedFit& fit) {
-    const auto count = static_cast<std::size_t>(fit.coordinates.size());
+    const std::size_t count = fit.coordinates.size();
     if (count != refined_parameters + fit.model.batches.size() || fit.covariance.size() != count * count ||
-        fit.shape_variances.size() != fit.model.shapes.size() || !fit.coordinates.allFinite())
+        fit.shape_variances.size() != fit.model.shapes.size())
         return false;
     const auto positive = [](double number) { return std::isfinite(number) && number > 0; };
     bool whole = positive(fit.step_deviation) && positive(fit.degrees_of_freedom) && is_valid(fit.model);
+    for (const double coordinate : fit.coordinates) whole = whole && std::isfinite(coordinate);
     for (const double covariance : fit.covariance) whole = whole && std::isfinite(covariance);
     for (std::size_t i = 0; i < count; ++i) whole = whole && fit.covariance[i * count + i] > 0;
     for (const auto& [compute, sync] : fit.shape_variances)
@@ -153,8 +158,8 @@ inline void set_to_prior(RefinedFit& fit, std::span<const double> breaks) {
     none.breaks.assign(breaks.begin(), breaks.end());
     const auto write = [&] {
         none.set_prior(fit.prior, fit.reference_batch, fit.reference_seconds);
-        fit.coordinates = none.mean;
-        none.write(fit.coordinates, fit.model);
+        none.write(none.mean, fit.model);
+        fit.coordinates.assign(none.mean.data(), none.mean.data() + none.mean.size());
     };
     fit.model.shapes.clear();
     fit.shape_variances.clear();
@@ -181,18 +186,32 @@ void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, cons
                                  RefinedFit& fit) {
     detail::validate(options);
     if (samples.empty()) bad_input(options.subject, "samples", "empty", "at least one measurement");
-    double log_batches = 0;
-    for (const ThroughputSample& sample : samples) {
-        goodput::validate(sample, options.subject);
-        log_batches += std::log(sample.plan.atomic_batch);
+    for (const ThroughputSample& sample : samples) goodput::validate(sample, options.subject);
+    const bool warm = options.start && detail::is_whole(*options.start);
+    begin(samples, options, warm, fit);
+    const detail::DenseVector fallback = warm ? x_ : squares_.mean;
+    minimise(options, fit);
+    fit.coordinates.assign(x_.data(), x_.data() + x_.size());
+    squares_.write(x_, fit.model);
+    const bool better = is_fitted(fit.status) && x_.allFinite() &&
+                        detail::explains_as_well(squares_.squares(x_), squares_.squares(fallback));
+    if (better) {
+        add_shape_factors(fit);
+        estimate_covariance(fit);
     }
+    if (!better || !detail::is_whole(fit)) fall_back(samples, warm, fit);
+}
+
+/// Everything but a result: the samples, their prior, and where to start from.
+template <class Backend>
+void RefinedFitter<Backend>::begin(std::span<const ThroughputSample> samples,
+                                   const RefinedFitOptions& options, bool warm, RefinedFit& fit) {
     squares_.read(samples);
     // The previous fit may be the one that is overwritten.
-    const bool warm = options.start && detail::is_whole(*options.start);
     if (warm) previous_ = *options.start;
     const detail::ComputingLine line = detail::line_of_computing(squares_);
-    detail::DenseVector x;
-    if (warm) x = warm_start(previous_);
+    double log_batches = 0;
+    for (const ThroughputSample& sample : samples) log_batches += std::log(sample.plan.atomic_batch);
     const double middle_batch = std::exp(log_batches / static_cast<double>(samples.size()));
     fit.reference_batch = options.reference_batch > 0 ? options.reference_batch : middle_batch;
     fit.reference_seconds = line.at(fit.reference_batch);
@@ -204,34 +223,27 @@ void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, cons
     fit.status = FitStatus::converged;
     squares_.set_prior(options.prior, fit.reference_batch, fit.reference_seconds);
     squares_.scatter = warm ? previous_.step_deviation : 0.05;
-    if (!warm) x = detail::cold_start(squares_, line);
-    const detail::DenseVector fallback = warm ? x : squares_.mean;
-    fit.coordinates = x;
+    x_ = warm ? warm_start() : detail::cold_start(squares_, line);
+}
+
+/// Roughly as long as weights and scatter still change, then for good.
+template <class Backend>
+void RefinedFitter<Backend>::minimise(const RefinedFitOptions& options, RefinedFit& fit) {
     weigh(fit, options.robust);
-    // Roughly as long as weights and scatter still change, then for good.
     bool settled = false;
-    for (int round = 0; is_fitted(fit.status); ++round) {
+    for (int round = 0;; ++round) {
         const double tolerance = settled ? 1e-8 : 1e-2;
         const detail::DenseSquaresResult found =
-            backend_.minimise(squares_, x,
+            backend_.minimise(squares_, x_,
                               {.max_iterations = options.max_iterations - fit.iterations,
                                .relative_tolerance = 1e-11,
                                .absolute_tolerance = tolerance},
                               normal_);
         fit.iterations += found.iterations;
         fit.status = found.status;
-        fit.coordinates = x;
-        if (settled || fit.status != FitStatus::converged) break;
+        if (settled || fit.status != FitStatus::converged) return;
         settled = !weigh(fit, options.robust) || round == 7;
     }
-    squares_.write(x, fit.model);
-    const bool better = is_fitted(fit.status) && x.allFinite() &&
-                        detail::explains_as_well(squares_.squares(x), squares_.squares(fallback));
-    if (better) {
-        add_shape_factors(fit);
-        estimate_covariance(fit);
-    }
-    if (!better || !detail::is_whole(fit)) fall_back(samples, warm, fit);
 }
 
 /// Nothing is learnt: the previous fit, or the prior, with its errors at samples that all count alike.
@@ -265,15 +277,16 @@ void RefinedFitter<Backend>::fall_back(std::span<const ThroughputSample> samples
     fit.step_deviation = std::max(fit.step_deviation, fit.step_rmsle);
 }
 
+/// The previous fit; break points that it did not have at the prior's mean.
 template <class Backend>
-detail::DenseVector RefinedFitter<Backend>::warm_start(const RefinedFit& previous) const {
+detail::DenseVector RefinedFitter<Backend>::warm_start() const {
+    const std::vector<double>& before = previous_.coordinates;
     detail::DenseVector x = detail::DenseVector::Zero(squares_.parameters());
-    x.head(Eigen::Index{refined_parameters}) = previous.coordinates.head(Eigen::Index{refined_parameters});
+    std::copy_n(before.begin(), std::size_t{refined_parameters}, x.data());
     for (std::size_t i = 0; i < squares_.breaks.size(); ++i)
-        for (std::size_t j = 0; j < previous.model.batches.size(); ++j)
-            if (previous.model.batches[j].batch == squares_.breaks[i])
-                x[static_cast<Eigen::Index>(refined_parameters + i)] =
-                    previous.coordinates[static_cast<Eigen::Index>(refined_parameters + j)];
+        for (std::size_t j = 0; j < previous_.model.batches.size(); ++j)
+            if (previous_.model.batches[j].batch == squares_.breaks[i])
+                x[static_cast<Eigen::Index>(refined_parameters + i)] = before[refined_parameters + j];
     return x;
 }
 
@@ -293,10 +306,9 @@ template <class Backend>
 bool RefinedFitter<Backend>::weigh(RefinedFit& fit, bool robust) {
     const std::size_t count = squares_.rows.size();
     errors_.clear();
-    squares_.for_each_row(fit.coordinates,
-                          [&](const detail::RefinedRow&, const detail::RefinedSquares::Errors& of) {
-                              errors_.push_back(std::abs(of.step));
-                          });
+    squares_.for_each_row(x_, [&](const detail::RefinedRow&, const detail::RefinedSquares::Errors& of) {
+        errors_.push_back(std::abs(of.step));
+    });
     double limit = std::numeric_limits<double>::infinity();
     if (robust && count >= 4) {
         sorted_ = errors_;
@@ -327,7 +339,7 @@ void RefinedFitter<Backend>::add_shape_factors(RefinedFit& fit) {
     using Errors = detail::RefinedSquares::Errors;
     const double unit = 1 / detail::square(squares_.scatter);
     of_shapes_.assign(squares_.shapes.size(), {});
-    squares_.for_each_row(fit.coordinates, [&](const detail::RefinedRow& row, const Errors& errors) {
+    squares_.for_each_row(x_, [&](const detail::RefinedRow& row, const Errors& errors) {
         OfShape& of = of_shapes_[row.shape];
         const double weight = unit * row.weight, half = weight / 2;
         const double share = errors.sync_share, rest = 1 - share;
@@ -356,7 +368,7 @@ void RefinedFitter<Backend>::add_shape_factors(RefinedFit& fit) {
         fit.shape_variances.push_back({sync_sync / determinant, compute_compute / determinant});
     }
     double squared_compute = 0, squared_step = 0, weighted_step = 0, weights = 0;
-    squares_.for_each_row(fit.coordinates, [&](const detail::RefinedRow& row, const Errors& errors) {
+    squares_.for_each_row(x_, [&](const detail::RefinedRow& row, const Errors& errors) {
         const OfShape& of = of_shapes_[row.shape];
         double step = errors.step + of.compute;
         if (!squares_.shapes[row.shape].alone())
@@ -382,8 +394,8 @@ void RefinedFitter<Backend>::estimate_covariance(RefinedFit& fit) {
     for (detail::RefinedRow& row : squares_.rows)
         if (!squares_.shapes[row.shape].alone())
             row.weight /= 1 + (of_shapes_[row.shape].samples - 1) * correlation;
-    squares_.linearise(fit.coordinates, normal_);
-    const Eigen::Index count = fit.coordinates.size();
+    squares_.linearise(x_, normal_);
+    const Eigen::Index count = x_.size();
     const detail::DenseMatrix covariance =
         normal_.hessian.llt().solve(detail::DenseMatrix::Identity(count, count));
     fit.covariance.assign(covariance.data(), covariance.data() + covariance.size());

@@ -30,11 +30,10 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
+#include "goodput/fit/detail/log_step.hpp"
 #include "goodput/fit/fit_status.hpp"
 
 namespace goodput::detail {
-
-inline double square(double value) { return value * value; }
 
 /// When a minimisation ends.
 struct LeastSquaresOptions {
@@ -94,6 +93,7 @@ struct CompressedSquares {
         jacobian.topRows(factor.rows()) = factor;
     }
 
+    /// A template, so that only who fits compiles the factorisation.
     template <class = void>
     void compress(const DenseNormalEquations& normal, const DenseVector& unit) {
         const DenseMatrix scaled = unit.asDiagonal() * normal.hessian * unit.asDiagonal();

@@ -32,6 +32,13 @@ namespace goodput {
 
 namespace detail {
 
+inline constexpr std::size_t most_break_points = most_parameters - refined_parameters;
+
+/// Coordinates as refined_terms.hpp reads them.
+inline std::span<const double> values_of(const DenseVector& x) {
+    return {x.data(), static_cast<std::size_t>(x.size())};
+}
+
 struct RefinedRow {
     std::size_t shape = 0, batch = 0;
     double log_compute = 0, log_step = 0;
@@ -162,13 +169,13 @@ inline void RefinedSquares::read(std::span<const ThroughputSample> samples) {
 inline void RefinedSquares::prepare(const DenseVector& x) const {
     of_batch_.clear();
     for (const RefinedBatch& batch : batches)
-        of_batch_.emplace_back(x, batch, [&](std::size_t i) { return breaks[i]; });
+        of_batch_.emplace_back(values_of(x), batch, [&](std::size_t i) { return breaks[i]; });
     of_shape_.resize(shapes.size());
     for (std::size_t i = 0; i < shapes.size(); ++i) {
         const RefinedShape& shape = shapes[i];
         OfShape& of = of_shape_[i];
         of.log_factor = shape.alone() ? x[alone_factor] : x[straggling_exponent] * shape.log_replicas;
-        of.log_sync = shape.log_sync(x);
+        of.log_sync = shape.log_sync(values_of(x));
     }
 }
 

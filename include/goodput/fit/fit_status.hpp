@@ -39,7 +39,7 @@ inline bool explains_as_well(double squares, double fallback) {
     return squares <= fallback * (1 + 1e-6) + 1e-12;
 }
 
-/// One line on a ThroughputFit or RefinedFit whose parameters are named `names`.
+/// One line on a fit whose parameters are named `names`.
 template <class Fit>
 std::string report_of(const Fit& fit, std::span<const std::string_view> names) {
     const auto percent = [](double part) { return text_of(std::round(part * 1000) / 10) + " %"; };

@@ -24,7 +24,7 @@
 
 namespace goodput {
 
-/// The histories of all jobs, by kind. `Fitter`: JobFitter<> or ThroughputFitter.
+/// The histories of all jobs, by kind. `Fitter`: JobFitter<>, or a SeparateFitter (job_history.hpp).
 template <class Fitter = JobFitter<>>
 class BasicKindHistories {
 public:

@@ -8,7 +8,6 @@
 #include "goodput/allot/explain.hpp"
 #include "goodput/fit/forecast.hpp"
 #include "goodput/fit/gradient_by_batch.hpp"
-#include "goodput/fit/gradient_eigen.hpp"
 #include "goodput/fit/gradient_groups.hpp"
 #include "goodput/fit/gradient_stream.hpp"
 #include "goodput/fit/job_fit.hpp"

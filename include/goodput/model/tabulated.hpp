@@ -211,7 +211,7 @@ inline TabulatedThroughput::Mix TabulatedThroughput::mix_for(Shape shape) const 
             return mix;
         }
     }
-    const auto between = [&mix, this](const Shaped& below, const Shaped& above, int low, int at, int high) {
+    const auto between = [&mix](const Shaped& below, const Shaped& above, int low, int at, int high) {
         const double part = static_cast<double>(at - low) / (high - low);
         mix.add(below.column, 1 - part);
         mix.add(above.column, part);

@@ -25,6 +25,7 @@ import numpy as np
 
 import published_fit
 
+PEERS = pathlib.Path(__file__).resolve().parent.parent / "examples" / "cli"  # which has peers/
 PROGRAM = r"""
 #include <algorithm>
 #include <chrono>
@@ -37,7 +38,7 @@ PROGRAM = r"""
 #include <vector>
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/refined_fitter.hpp"
-#include "goodput/fit/throughput_fit.hpp"
+#include "peers/throughput_fit.hpp"
 
 using Samples = std::vector<goodput::ThroughputSample>;
 
@@ -82,7 +83,7 @@ int main() {
     std::cin >> tables;
     std::vector<Samples> truths;
     for (std::size_t i = 0; i < tables; ++i) truths.push_back(read());
-    goodput::ThroughputFitter seven_fitter;
+    goodput::peers::ThroughputFitter seven_fitter;
     goodput::RefinedFitter<> refined_fitter;
     goodput::JobFitter<> job_fitter;
     const auto nothing = [] {};
@@ -96,7 +97,7 @@ int main() {
             samples.push_back(read());
         }
         const Samples& own = samples.front();
-        goodput::ThroughputFit seven;
+        goodput::peers::ThroughputFit seven;
         const double seven_us = microseconds(nothing, [&] { seven = seven_fitter.fit(own); });
         goodput::RefinedFit refined, again;
         const double refined_us = microseconds(nothing, [&] { refined_fitter.fit(own, {}, refined); });
@@ -139,7 +140,8 @@ def run(tables, jobs, include, compiler):
     with tempfile.TemporaryDirectory() as folder:
         source, program = pathlib.Path(folder, "fit.cpp"), pathlib.Path(folder, "fit")
         source.write_text(PROGRAM)
-        subprocess.run([compiler, "-std=c++20", "-O2", "-DNDEBUG", f"-I{include}", "-isystem", "/usr/include/eigen3",
+        subprocess.run([compiler, "-std=c++20", "-O2", "-DNDEBUG", f"-I{include}",
+                        f"-I{PEERS}", "-isystem", "/usr/include/eigen3",
                         str(source), "-o", str(program)], check=True)
         text = "\n".join([str(len(tables))] + [text_of(table) for table in tables]
                          + [f"{len(job)} " + " ".join(f"{i} {text_of(samples)}" for i, samples in job) for job in jobs])

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/fit/throughput_fit.hpp"
+#include "peers/throughput_fit.hpp"
 #include "support/profiles.hpp"
 
 namespace {
@@ -69,7 +69,7 @@ void print_type(const std::string& folder, const std::string& type, bool last) {
         batch = std::max(batch, static_cast<double>(placed.atomic_batch));
         seconds = std::max(seconds, placed.step_seconds);
     }
-    const goodput::PolluxThroughput m = goodput::fit_throughput(samples).model;
+    const goodput::PolluxThroughput m = goodput::peers::fit_throughput(samples).model;
     std::printf("{{%.4g, %.4g, %.4g, %.4g, %.4g, %.4g, %.4g}, %d, %d, %.4g}%s", m.alpha_c, m.beta_c,
                 m.alpha_n, m.beta_n, m.alpha_r, m.beta_r, m.gamma, least, most, batch / seconds,
                 last ? "}}},\n" : ",\n       ");

@@ -12,9 +12,9 @@
 
 #include "goodput/fit/forecast.hpp"
 #include "goodput/fit/job_fit.hpp"
-#include "goodput/fit/prediction_interval.hpp"
 #include "goodput/fit/refined_fitter.hpp"
-#include "goodput/fit/throughput_fit.hpp"
+#include "peers/prediction_interval.hpp"
+#include "peers/throughput_fit.hpp"
 
 namespace {
 
@@ -45,10 +45,10 @@ std::vector<ThroughputSample> samples_of(std::size_t count, double slower = 1) {
 
 void cold(benchmark::State& state) {
     const std::vector<ThroughputSample> samples = samples_of(static_cast<std::size_t>(state.range(0)));
-    goodput::ThroughputFitter fitter;
+    goodput::peers::ThroughputFitter fitter;
     int iterations = 0;
     for (auto _ : state) {
-        const goodput::ThroughputFit fit = fitter.fit(samples);
+        const goodput::peers::ThroughputFit fit = fitter.fit(samples);
         iterations = fit.iterations;
         benchmark::DoNotOptimize(fit.model);
     }
@@ -57,11 +57,11 @@ void cold(benchmark::State& state) {
 
 void warm(benchmark::State& state) {
     const std::vector<ThroughputSample> samples = samples_of(static_cast<std::size_t>(state.range(0)));
-    goodput::ThroughputFitter fitter;
-    const goodput::ThroughputFit before = fitter.fit(std::span(samples).first(samples.size() - 1));
+    goodput::peers::ThroughputFitter fitter;
+    const goodput::peers::ThroughputFit before = fitter.fit(std::span(samples).first(samples.size() - 1));
     int iterations = 0;
     for (auto _ : state) {
-        const goodput::ThroughputFit fit = fitter.fit(samples, {.start = before.model});
+        const goodput::peers::ThroughputFit fit = fitter.fit(samples, {.start = before.model});
         iterations = fit.iterations;
         benchmark::DoNotOptimize(fit.model);
     }
@@ -70,7 +70,7 @@ void warm(benchmark::State& state) {
 
 /// A scheduling round: 20 jobs with 5 to 30 samples, each a sample more than before.
 void round_of_20_jobs(benchmark::State& state) {
-    goodput::ThroughputFitter fitter;
+    goodput::peers::ThroughputFitter fitter;
     std::vector<std::vector<ThroughputSample>> jobs;
     std::vector<goodput::PolluxThroughput> before;
     for (std::size_t job = 0; job < 20; ++job) {
@@ -83,8 +83,8 @@ void round_of_20_jobs(benchmark::State& state) {
 }
 
 void interval(benchmark::State& state) {
-    const goodput::ThroughputFit fit = goodput::fit_throughput(samples_of(20));
-    for (auto _ : state) benchmark::DoNotOptimize(goodput::predict_interval(fit, {2, 8}, {64, 0}));
+    const goodput::peers::ThroughputFit fit = goodput::peers::fit_throughput(samples_of(20));
+    for (auto _ : state) benchmark::DoNotOptimize(goodput::peers::predict_interval(fit, {2, 8}, {64, 0}));
 }
 
 void refined_cold(benchmark::State& state) {

@@ -10,11 +10,11 @@
 #include <limits>
 #include <vector>
 
-#include "goodput/fit/published_fit.hpp"
+#include "peers/published_fit.hpp"
 
 int main() {
     std::vector<goodput::ThroughputSample> samples;
-    goodput::PublishedFitter fitter;
+    goodput::peers::PublishedFitter fitter;
     for (std::size_t count = 0; std::cin >> count;) {
         samples.resize(count);
         for (auto& s : samples)

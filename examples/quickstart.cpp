@@ -2,6 +2,7 @@
 #include <iostream>
 
 int main() {
+    goodput::JobHistories measured;
     goodput::Snapshot now{.time_seconds = 600};
     now.cluster = {{"T4", "A100"}, {{"small-0", 0, 4}, {"small-1", 0, 4}, {"big-0", 1, 8}}};
     for (const char* name : {"vision", "speech", "language"}) {
@@ -10,12 +11,16 @@ int main() {
                      {.max_atomic_batch = 512, .reference_rate = 2500}};
         job.gradient = {.squared_norm = 1, .variance = 6};  // at the initial batch size
         now.jobs.push_back(job);
+        measured.of(name).begin(job);
     }
-    goodput::JobHistories measured;  // of "vision" on T4: {nodes, GPUs}, {batch a GPU, accumulation}, seconds
+    // "vision" on T4: {nodes, GPUs}, {batch a GPU, accumulation}, seconds of a step and of synchronising in
+    // it
     measured.add("vision", 0, {{1, 1}, {128, 0}, 0.31, 0.00});
     measured.add("vision", 0, {{1, 2}, {128, 0}, 0.34, 0.03});
-    measured.refit("vision");
-    for (const goodput::Job& job : now.jobs) now.models.push_back(measured.of(job.name).model());
+    for (const goodput::Job& job : now.jobs) {
+        measured.refit(job.name);
+        now.models.push_back(measured.of(job.name).model());
+    }
 
     const goodput::Plan plan = goodput::plan(now, goodput::Sia{.fairness_power = -0.5});
     for (std::size_t j = 0; j < now.jobs.size(); ++j)

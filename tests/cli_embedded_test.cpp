@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "embedded.hpp"
-#include "goodput/fit/throughput_fit.hpp"
+#include "peers/throughput_fit.hpp"
 #include "support/profiles.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace goodput;
+using namespace goodput::peers;
 
 TEST_CASE("the embedded workload: 160 jobs in order, each runnable, and the same for the same seed") {
     const std::vector<Application> applications = cli::embedded_applications();

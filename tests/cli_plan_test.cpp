@@ -436,8 +436,6 @@ TEST_CASE("a line that cannot be used says why, changes nothing, and the next is
     crowded["jobs"].push_back(job("other"));
     crowded["jobs"][1]["placement"] = placement({{"aws-0", 2}});
     Json adapting = with("adapt", "gpus");  // without a target
-    Json mixed = with("placement", placement({{"aws-0", 4}, {"rtx-0", 8}}));
-    mixed["jobs"][0]["preemptible"] = false;
     const std::string who = "job 'cifar10-3'";
     const std::vector<Case> cases{
         {Json::array(), {"array", "object"}},

@@ -18,19 +18,20 @@
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/memory_fit.hpp"
 #include "goodput/fit/noise_scale.hpp"
-#include "goodput/fit/prediction_interval.hpp"
 #include "goodput/fit/profile_runs.hpp"
-#include "goodput/fit/published_fit.hpp"
 #include "goodput/fit/refined_fitter.hpp"
-#include "goodput/fit/throughput_fit.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/valid_model.hpp"
+#include "peers/prediction_interval.hpp"
+#include "peers/published_fit.hpp"
+#include "peers/throughput_fit.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace goodput;
+using namespace goodput::peers;
 
 namespace {
 
@@ -426,12 +427,12 @@ struct FailingBackend {
 
     // Of ThroughputFitter.
     template <int P, class Problem>
-    detail::LeastSquaresResult<P> minimise(const Problem& problem, const detail::Box<P>& box,
-                                           detail::Point<P>& x, const detail::LeastSquaresOptions&) const {
-        detail::LeastSquaresResult<P> result;
+    LeastSquaresResult<P> minimise(const Problem& problem, const Box<P>& box, Point<P>& x,
+                                   const detail::LeastSquaresOptions&) const {
+        LeastSquaresResult<P> result;
         result.normal = problem.linearise(box.nearest(x));
-        result.status = failure == Failure::gives_up ? detail::LeastSquaresStatus::failed
-                                                     : detail::LeastSquaresStatus::converged;
+        result.status =
+            failure == Failure::gives_up ? LeastSquaresStatus::failed : LeastSquaresStatus::converged;
         spoil(x);
         if (failure == Failure::worse) x[0] = x[1] = 1e5;
         return result;
@@ -444,16 +445,14 @@ struct FailingBackend {
         problem.linearise(x, normal);
         spoil(x);
         if (failure == Failure::worse) x[computing_constant] += 20;
-        return {failure == Failure::gives_up ? detail::LeastSquaresStatus::failed
-                                             : detail::LeastSquaresStatus::converged,
-                1};
+        return {failure == Failure::gives_up ? FitStatus::prior_kept : FitStatus::converged, 1};
     }
     // Of PublishedFitter.
     template <std::size_t N, class Evaluate>
-    detail::QuasiNewtonResult<N> minimise(const std::array<double, N>&, const std::array<double, N>&,
-                                          const std::array<double, N>& start, Evaluate&& evaluate) const {
-        detail::QuasiNewtonResult<N> result;
-        result.status = detail::QuasiNewtonStatus::small_decrease;
+    QuasiNewtonResult<N> minimise(const std::array<double, N>&, const std::array<double, N>&,
+                                  const std::array<double, N>& start, Evaluate&& evaluate) const {
+        QuasiNewtonResult<N> result;
+        result.status = QuasiNewtonStatus::small_decrease;
         result.point = start;
         spoil(result.point);
         if (failure == Failure::worse) result.point[0] = result.point[1] = 1e9;
@@ -484,7 +483,7 @@ std::vector<ThroughputSample> ordinary_samples() {
 }
 
 bool same(const PolluxThroughput& a, const PolluxThroughput& b) {
-    return detail::parameters_of(a) == detail::parameters_of(b);
+    return parameters_of(a) == parameters_of(b);
 }
 
 }  // namespace

@@ -319,7 +319,7 @@ TEST_CASE("measurements taken one after the other leave what all at once would")
         Eigen::MatrixXd root(rows, rows);
         for (Eigen::Index i = 0; i < rows; ++i)
             for (Eigen::Index j = 0; j < rows; ++j) root(i, j) = random.between(-1, 1);
-        detail::ProfileDesign design;
+        detail::ProfileDesign<double> design;
         design.regret = random.chance(0.5);
         for (Eigen::Index k = 0; k < targets; ++k)
             design.targets.push_back({.weight = random.unit(),

@@ -1,4 +1,4 @@
-#include "goodput/fit/published_fit.hpp"
+#include "peers/published_fit.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,6 +16,7 @@
 #include <doctest/doctest.h>
 
 using namespace goodput;
+using namespace goodput::peers;
 
 namespace {
 
@@ -308,8 +309,8 @@ TEST_CASE("bounded quasi-Newton: convex quadratics, against every choice of acti
             }
             if (within) least = std::min(least, evaluate(x, unused));
         }
-        const auto found = detail::BoundedQuasiNewton<3>(lower, upper)
-                               .minimise(start, evaluate, {.decrease = -1, .gradient = 1e-6});
+        const auto found =
+            BoundedQuasiNewton<3>(lower, upper).minimise(start, evaluate, {.decrease = -1, .gradient = 1e-6});
         CHECK(found.value <= least + 1e-8 * (1 + std::abs(least)));
         for (std::size_t r = 0; r < 3; ++r) {
             CHECK(found.point[r] >= lower[r]);
@@ -335,16 +336,16 @@ TEST_CASE("bounded quasi-Newton: a curved valley of seven variables") {
         }
         return value;
     };
-    const auto found = detail::BoundedQuasiNewton<7>(lower, upper)
-                           .minimise(start, valley, {.decrease = 1e-14, .gradient = 1e-8});
+    const auto found =
+        BoundedQuasiNewton<7>(lower, upper).minimise(start, valley, {.decrease = 1e-14, .gradient = 1e-8});
     // A local minimum lies near (-1, 1, 1, ...), with the value 3.98.
     CHECK((found.value < 1e-8 || found.value == doctest::Approx(3.98).epsilon(0.01)));
     CHECK(found.iterations < 200);
     // The bound at 0.5 holds the first variable, and the valley leads the others down from there.
     upper[0] = 0.5;
     start.fill(0);
-    const auto held = detail::BoundedQuasiNewton<7>(lower, upper)
-                          .minimise(start, valley, {.decrease = 1e-14, .gradient = 1e-8});
+    const auto held =
+        BoundedQuasiNewton<7>(lower, upper).minimise(start, valley, {.decrease = 1e-14, .gradient = 1e-8});
     CHECK(held.point[0] == 0.5);
     Vector gradient{};
     (void)valley(held.point, gradient);
@@ -363,7 +364,7 @@ TEST_CASE("line search: enough decrease and a flat slope, or the end of the line
         const auto slope = [&](double t) { return -1 + 2 * bend * t + height * wave * std::cos(wave * t); };
         if (slope(0) >= -1e-3) continue;
         const double longest = random.chance(0.3) ? 1 : 1e3;
-        detail::WolfeSearch search(value(0), slope(0), std::min(random.between(0.01, 20), longest), longest);
+        WolfeSearch search(value(0), slope(0), std::min(random.between(0.01, 20), longest), longest);
         int tried = 0;
         for (; !search.done() && tried < 50; ++tried) {
             CHECK(search.step() >= 0);

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "goodput/fit/refined_fitter.hpp"
-#include "goodput/fit/throughput_fit.hpp"
+#include "peers/throughput_fit.hpp"
 #include "support/random.hpp"
 #include "support/refined_jobs.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace goodput;
+using namespace goodput::peers;
 
 namespace {
 

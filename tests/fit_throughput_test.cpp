@@ -1,4 +1,4 @@
-#include "goodput/fit/throughput_fit.hpp"
+#include "peers/throughput_fit.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,13 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "goodput/fit/prediction_interval.hpp"
+#include "peers/prediction_interval.hpp"
 #include "support/published_fits.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace goodput;
+using namespace goodput::peers;
 
 namespace {
 
@@ -345,7 +346,7 @@ TEST_CASE("Any valid samples give a finite model") {
                                step * part});
         }
         const ThroughputFit fit = fitter.fit(samples);
-        for (const double value : detail::parameters_of(fit.model)) {
+        for (const double value : parameters_of(fit.model)) {
             CHECK(std::isfinite(value));
             CHECK(value >= 0);
         }
@@ -363,7 +364,7 @@ TEST_CASE("The derivatives are those of the residuals") {
     support::Random random(8);
     for (int round = 0; round < 200; ++round) {
         const PolluxThroughput truth = random_model(random);
-        std::vector<detail::PolluxRow> rows;
+        std::vector<PolluxRow> rows;
         for (const Shape shape : measured_shapes) {
             const ThroughputSample sample = sample_of(truth, shape, random.integer(1, 100));
             rows.push_back({.batch = static_cast<double>(sample.plan.atomic_batch),
@@ -373,19 +374,19 @@ TEST_CASE("The derivatives are those of the residuals") {
                             .weight_compute = random.unit(),
                             .weight_step = random.unit()});
         }
-        const std::span<const detail::PolluxRow> all(rows);
-        detail::PolluxResiduals residuals{.rows = {all.first(1), all.subspan(1, 4), all.subspan(5)},
-                                          .gamma_weight = random.unit()};
+        const std::span<const PolluxRow> all(rows);
+        PolluxResiduals residuals{.rows = {all.first(1), all.subspan(1, 4), all.subspan(5)},
+                                  .gamma_weight = random.unit()};
         const double compute = truth.compute_seconds(64);
         residuals.scale = {compute, compute / 64, compute, compute, compute, compute};
-        detail::Point<7> x;
+        Point<7> x;
         for (int i = 0; i < 6; ++i) x[i] = random.between(0.05, 2);
         x[6] = random.between(0.11, 0.99);
-        const detail::NormalEquations<7> normal = residuals.linearise(x);
+        const NormalEquations<7> normal = residuals.linearise(x);
         CHECK(normal.squares == doctest::Approx(residuals.squares(x)));
         for (int i = 0; i < 7; ++i) {
             const double step = 1e-6;
-            detail::Point<7> above = x, below = x;
+            Point<7> above = x, below = x;
             above[i] += step;
             below[i] -= step;
             const double slope = (residuals.squares(above) - residuals.squares(below)) / (4 * step);
@@ -393,18 +394,17 @@ TEST_CASE("The derivatives are those of the residuals") {
         }
         // J^T J by differences of every residual.
         Eigen::MatrixXd jacobian(2 * static_cast<int>(rows.size()) + 1, 7);
-        const auto residuals_at = [&](const detail::Point<7>& at) {
+        const auto residuals_at = [&](const Point<7>& at) {
             std::vector<double> values;
-            residuals.for_each_row(residuals.natural(at),
-                                   [&](const detail::PolluxRow& row, double c, double t) {
-                                       values.push_back(row.weight_compute * c);
-                                       values.push_back(row.weight_step * t);
-                                   });
+            residuals.for_each_row(residuals.natural(at), [&](const PolluxRow& row, double c, double t) {
+                values.push_back(row.weight_compute * c);
+                values.push_back(row.weight_step * t);
+            });
             values.push_back(residuals.gamma_weight * (1 / at[6] - 1));
             return values;
         };
         for (int i = 0; i < 7; ++i) {
-            detail::Point<7> above = x, below = x;
+            Point<7> above = x, below = x;
             above[i] += 1e-6;
             below[i] -= 1e-6;
             const std::vector<double> high = residuals_at(above), low = residuals_at(below);
@@ -423,24 +423,24 @@ TEST_CASE("The step within a box is the best one: against every choice of parame
         Eigen::Matrix<double, P + 1, P> jacobian;
         for (int i = 0; i < jacobian.size(); ++i) jacobian.data()[i] = noise(random);
         if (round % 5 == 0) jacobian.col(1) = jacobian.col(0) + 1e-3 * jacobian.col(2);
-        detail::NormalEquations<P> normal;
+        NormalEquations<P> normal;
         normal.hessian = jacobian.transpose() * jacobian;
         for (int i = 0; i < P; ++i) normal.gradient[i] = noise(random);
         normal.squares = 1;
-        detail::Box<P> box;
-        detail::Point<P> x = detail::Point<P>::Zero();
+        Box<P> box;
+        Point<P> x = Point<P>::Zero();
         for (int i = 0; i < P; ++i) {
             box.lower[i] = random.chance(0.3) ? 0 : -random.unit();
             box.upper[i] = random.chance(0.1) ? box.lower[i] : random.between(0.01, 2);
             x[i] = std::clamp(0.0, box.lower[i], box.upper[i]);
         }
-        const auto value = [&](const detail::Point<P>& d) {
+        const auto value = [&](const Point<P>& d) {
             return normal.gradient.dot(d) + 0.5 * d.dot(normal.hessian * d);
         };
         // Every parameter at its lower bound, at its upper bound or free.
-        double best = value(detail::Point<P>::Zero());
+        double best = value(Point<P>::Zero());
         for (int choice = 0; choice < 81; ++choice) {
-            detail::Point<P> d = detail::Point<P>::Zero();
+            Point<P> d = Point<P>::Zero();
             std::vector<int> free;
             for (int i = 0, rest = choice; i < P; ++i, rest /= 3) {
                 if (rest % 3 == 0) d[i] = box.lower[i] - x[i];
@@ -453,12 +453,12 @@ TEST_CASE("The step within a box is the best one: against every choice of parame
                 const Eigen::VectorXd solution = h.fullPivLu().solve(-g);
                 for (std::size_t k = 0; k < free.size(); ++k) d[free[k]] = solution[static_cast<int>(k)];
             }
-            const detail::Point<P> at = x + d;
+            const Point<P> at = x + d;
             if (((at - box.lower).array() < -1e-9).any() || ((box.upper - at).array() < -1e-9).any())
                 continue;
             best = std::min(best, value(d));
         }
-        const detail::Point<P> step = detail::box_step(normal, 0, x, box);
+        const Point<P> step = box_step(normal, 0, x, box);
         CHECK(((x + step - box.lower).array() > -1e-12).all());
         CHECK(((box.upper - x - step).array() > -1e-12).all());
         CHECK(value(step) <= best + 1e-6 * (1 + std::abs(best)));
@@ -469,8 +469,8 @@ namespace {
 
 /// Rosenbrock's valley, with its minimum at (1, 1); not a number beyond x = 5.
 struct Valley {
-    [[nodiscard]] double squares(const detail::Point<2>& x) const { return linearise(x).squares; }
-    [[nodiscard]] detail::NormalEquations<2> linearise(const detail::Point<2>& x) const {
+    [[nodiscard]] double squares(const Point<2>& x) const { return linearise(x).squares; }
+    [[nodiscard]] NormalEquations<2> linearise(const Point<2>& x) const {
         Eigen::Vector2d r(10 * (x[1] - x[0] * x[0]), x[0] > 5 ? std::nan("") : 1 - x[0]);
         Eigen::Matrix2d j;
         j << -20 * x[0], 10, -1, 0;
@@ -481,33 +481,32 @@ struct Valley {
 }  // namespace
 
 TEST_CASE("Least squares: minimum inside the box, minimum on its edge, and failure that is seen as one") {
-    using detail::LeastSquaresStatus;
     const detail::LeastSquaresOptions fine{.max_iterations = 200, .absolute_tolerance = 1e-20};
-    detail::Point<2> x(-1.2, 1);
-    detail::LeastSquaresResult<2> result = detail::minimise_squares<2>(Valley{}, detail::Box<2>{}, x, fine);
+    Point<2> x(-1.2, 1);
+    LeastSquaresResult<2> result = minimise_squares<2>(Valley{}, Box<2>{}, x, fine);
     CHECK(result.status == LeastSquaresStatus::converged);
-    CHECK((x - detail::Point<2>(1, 1)).norm() < 1e-6);
+    CHECK((x - Point<2>(1, 1)).norm() < 1e-6);
 
-    detail::Box<2> box;
-    box.upper = detail::Point<2>(0.5, 10);
-    x = detail::Point<2>(-1.2, 1);
-    result = detail::minimise_squares<2>(Valley{}, box, x, fine);
+    Box<2> box;
+    box.upper = Point<2>(0.5, 10);
+    x = Point<2>(-1.2, 1);
+    result = minimise_squares<2>(Valley{}, box, x, fine);
     CHECK(result.status == LeastSquaresStatus::converged);
     CHECK(x[0] == 0.5);
     CHECK(x[1] == doctest::Approx(0.25));
     CHECK(result.squares == doctest::Approx(0.25));
 
-    x = detail::Point<2>(6, 1);
-    result = detail::minimise_squares<2>(Valley{}, detail::Box<2>{}, x, fine);
+    x = Point<2>(6, 1);
+    result = minimise_squares<2>(Valley{}, Box<2>{}, x, fine);
     CHECK(result.status == LeastSquaresStatus::failed);
-    CHECK(x == detail::Point<2>(6, 1));
+    CHECK(x == Point<2>(6, 1));
     CHECK_FALSE(std::isfinite(result.squares));
 
-    x = detail::Point<2>(-1.2, 1);
-    result = detail::minimise_squares<2>(Valley{}, detail::Box<2>{}, x, {.max_iterations = 2});
+    x = Point<2>(-1.2, 1);
+    result = minimise_squares<2>(Valley{}, Box<2>{}, x, {.max_iterations = 2});
     CHECK(result.status == LeastSquaresStatus::iteration_limit);
     CHECK(result.iterations == 2);
-    CHECK(result.squares < Valley{}.squares(detail::Point<2>(-1.2, 1)));
+    CHECK(result.squares < Valley{}.squares(Point<2>(-1.2, 1)));
 }
 
 TEST_CASE("Intervals: as wide as the noise where all is measured, wider where the prior speaks") {

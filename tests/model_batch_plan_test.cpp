@@ -8,13 +8,14 @@
 #include <type_traits>
 #include <vector>
 
-#include "goodput/model/published_batch_grid.hpp"
+#include "peers/published_batch_grid.hpp"
 #include "support/random.hpp"
 #include "support/random_batch_cases.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace goodput;
+using namespace goodput::peers;
 
 namespace {
 

@@ -112,3 +112,34 @@ TEST_CASE("with many break points the best plan is still the best of all plans")
         }
     }
 }
+
+TEST_CASE(
+    "a type that the job can no longer use still says how fast it was, where another is scaled from it") {
+    // Ten times slower in everything, and measured on a single GPU only.
+    const PolluxThroughput slow{0.2, 0.01, 0.05, 0.001, 0.02, 0.001, 1},
+        fast{0.02, 0.001, 0.005, 1e-4, 2e-3, 1e-4, 1};
+    Job job = elastic_job();
+    job.types = {{.max_atomic_batch = 128}, {.max_atomic_batch = 128}};
+    const JobModel known{{{slow, 1, true, {}}, {fast, 8, true, {}}}};
+    const auto goodputs = [&](const JobModel& model) {
+        std::vector<Option> options = options_of({{1, 2}, {1, 8}});
+        GoodputPredictor predictor;
+        predictor(job, model, options);
+        std::vector<double> found;
+        for (const Option& option : options) found.push_back(option.goodput);
+        return found;
+    };
+    const JobModel truth{{{slow, 8, true, {}}, {fast, 8, true, {}}}};
+    const std::vector<double> exact = goodputs(truth);
+    // The last node of the fast type is gone, and its limits with it; then the slow one's declared rate.
+    for (const double rate : {0.0, 128 / slow.compute_seconds(128)})
+        for (const int batch : {128, 0}) {
+            job.types[0].reference_rate = rate;
+            job.types[1].max_atomic_batch = batch;
+            CAPTURE(rate);
+            CAPTURE(batch);
+            const std::vector<double> projected = goodputs(known);
+            for (std::size_t i = 0; i < exact.size(); ++i)
+                CHECK(projected[i] == doctest::Approx(exact[i]).epsilon(1e-6));
+        }
+}

@@ -1,4 +1,4 @@
-#include "goodput/model/published_batch_grid.hpp"
+#include "peers/published_batch_grid.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 using namespace goodput;
+using namespace goodput::peers;
 
 namespace {
 

@@ -6,6 +6,7 @@
 
 #include "goodput/schedule/job_history.hpp"
 #include "goodput/schedule/scheduler.hpp"
+#include "peers/separate_models.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
@@ -25,7 +26,7 @@ ThroughputSample sample_of(Shape shape, int batch) {
 }  // namespace
 
 TEST_CASE("the models of a history predict what was measured, on the types where it was measured") {
-    ThroughputFitter fitter;
+    JobFitter<> fitter;
     JobHistory history(3);
     for (const Shape shape : {Shape{1, 1}, Shape{1, 2}, Shape{1, 4}, Shape{2, 8}, Shape{4, 16}})
         for (const int batch : {16, 64, 256}) history.add(1, sample_of(shape, batch), "job");
@@ -41,7 +42,7 @@ TEST_CASE("the models of a history predict what was measured, on the types where
 }
 
 TEST_CASE("a repeated measurement is averaged, not counted as another one") {
-    ThroughputFitter fitter;
+    JobFitter<> fitter;
     JobHistory noisy(1), once(1);
     support::Random random(1);
     for (const Shape shape : {Shape{1, 1}, Shape{1, 2}, Shape{1, 4}})
@@ -173,8 +174,8 @@ TEST_CASE("until the next refit a model is as it was before the measurement") {
         CHECK(history.model().types.at(1).most_replicas == 8);
         CHECK(history.model().types.at(1).last_plan == BatchPlan{64, 0});
     };
-    check_each(ThroughputFitter());
-    check_each(PublishedFitter());
+    check_each(peers::ExactHistoryFitter());
+    check_each(peers::PublishedHistoryFitter());
     check_each(JobFitter<>());
 }
 

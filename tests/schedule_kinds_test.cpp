@@ -12,6 +12,7 @@
 #include "goodput/schedule/job_history.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 #include "goodput/sim/modelling.hpp"
+#include "peers/separate_models.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
@@ -464,7 +465,7 @@ TEST_CASE("in a replay, jobs of one kind learn together with refined models, and
     CHECK(refined.add(two, own, 1, measured({1, 2}, 64, 2)) != history);
     CHECK(own.model().types.empty());
 
-    SeparateModels separate;
+    peers::SeparateModels separate;
     CHECK(separate.begin(one) == nullptr);
     CHECK(separate.add(one, own, 1, measured({1, 2}, 64)) == nullptr);
     CHECK(own.model().types[1].most_replicas == 2);

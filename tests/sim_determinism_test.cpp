@@ -14,6 +14,7 @@
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/sim/replay.hpp"
+#include "peers/separate_models.hpp"
 #include "replay.hpp"
 #include "scene.hpp"
 #include "support/allot_rounds.hpp"
@@ -99,7 +100,7 @@ TEST_SUITE("data") {
                                            });
             CHECK(result.faults == 0);
         };
-        replayed("sia", goodput::Sia{}, "philly", goodput::SeparateModels{});
+        replayed("sia", goodput::Sia{}, "philly", goodput::peers::SeparateModels{});
         replayed("goodput", goodput::GoodputPolicy{}, "saturn", goodput::RefinedModels{});
         CHECK(rounds > 1000);
         CHECK(file.good());

@@ -54,7 +54,7 @@ TEST_CASE("under a policy that fails half of the time all jobs complete, and nob
     support::Random random(81);
     const support::ReplayWorld world(random, 20);
     UnreliableSia unreliable;
-    unreliable.every_seconds = 600;
+    unreliable.every_seconds = 120;
     std::vector<Placement> before;
     std::size_t kept = 0;
     const ReplayResult result =

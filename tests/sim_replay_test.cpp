@@ -8,14 +8,15 @@
 #include "goodput/policy/sia.hpp"
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/modelling.hpp"
-#include "goodput/sim/published_models.hpp"
 #include "goodput/sim/replay.hpp"
+#include "peers/published_models.hpp"
 #include "support/random.hpp"
 #include "support/replay_world.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace goodput;
+using namespace goodput::peers;
 
 namespace {
 

@@ -11,7 +11,7 @@
 
 namespace cli {
 
-/// goodput::PublishedModels, SeparateModels and RefinedModels.
+/// goodput::peers::PublishedModels, peers::SeparateModels and RefinedModels.
 enum class Models { published, separate, refined };
 
 inline constexpr std::string_view models_names = "published, separate, refined";

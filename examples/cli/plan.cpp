@@ -18,6 +18,7 @@
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "json_lines.hpp"
+#include "peers/separate_models.hpp"
 #include "policies.hpp"
 #include "round.hpp"
 #include "status.hpp"
@@ -99,7 +100,7 @@ public:
 private:
     bool refined_;
     std::vector<std::string> gpu_types_;
-    goodput::JobHistories histories_;
+    goodput::BasicJobHistories<goodput::peers::ExactHistoryFitter> histories_;
     goodput::KindHistories kinds_;
     goodput::JobSizes sizes_, sizes_before_;
     std::vector<std::pair<std::string, goodput::JobHistory>> before_;

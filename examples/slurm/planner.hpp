@@ -65,7 +65,7 @@ private:
     goodput::Snapshot snapshot_{};
     std::vector<int> free_{};  // by node of the snapshot
     std::map<std::string, Training> training_{};
-    goodput::RefinedJobHistories histories_{};
+    goodput::JobHistories histories_{};
     goodput::Scheduler<goodput::GoodputPolicy> scheduler_{{}, {.deadline = std::chrono::seconds(1)}};
 };
 

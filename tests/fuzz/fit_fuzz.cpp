@@ -17,20 +17,21 @@
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/memory_fit.hpp"
 #include "goodput/fit/noise_scale.hpp"
-#include "goodput/fit/prediction_interval.hpp"
 #include "goodput/fit/profile_runs.hpp"
-#include "goodput/fit/published_fit.hpp"
-#include "goodput/fit/throughput_fit.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/memory.hpp"
 #include "goodput/model/valid_model.hpp"
+#include "peers/prediction_interval.hpp"
+#include "peers/published_fit.hpp"
+#include "peers/throughput_fit.hpp"
 
 #include "fuzz/support/bytes.hpp"
 #include "fuzz/support/check.hpp"
 #include "fuzz/support/record_mutator.hpp"
 
 using namespace goodput;
+using namespace goodput::peers;
 using fuzz::accepted;
 using fuzz::check;
 

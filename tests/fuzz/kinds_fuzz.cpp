@@ -21,6 +21,7 @@
 #include "fuzz/support/check.hpp"
 #include "fuzz/support/record_mutator.hpp"
 #include "fuzz/support/sizes.hpp"
+#include "peers/separate_models.hpp"
 
 using namespace goodput;
 using fuzz::accepted;
@@ -301,7 +302,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (about < 2)
         run<fuzz::Sizes>(bytes, crowded);
     else if (about == 2)
-        run<Speeds<BasicKindHistories<ThroughputFitter>>>(bytes, crowded);
+        run<Speeds<BasicKindHistories<peers::ExactHistoryFitter>>>(bytes, crowded);
     else
         run<Speeds<KindHistories>>(bytes, crowded);
     return 0;

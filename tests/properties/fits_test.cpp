@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "goodput/fit/memory_fit.hpp"
-#include "goodput/fit/published_fit.hpp"
-#include "goodput/fit/throughput_fit.hpp"
+#include "peers/published_fit.hpp"
+#include "peers/throughput_fit.hpp"
 
 #include "properties.hpp"
 
 using namespace goodput;
+using namespace goodput::peers;
 using properties::Case;
 using properties::for_all;
 using support::Random;
@@ -109,9 +110,9 @@ TEST_CASE("fits: the throughput model explains the measurements no worse than th
         start.gamma = 1;
         for (std::size_t i = 0; i < 7; ++i)
             if (!cold.identified[i]) {  // these are taken from the prior, whatever the start
-                auto values = detail::parameters_of(start);
-                values[i] = detail::parameters_of(cold.model)[i];
-                start = detail::model_of(values);
+                auto values = parameters_of(start);
+                values[i] = parameters_of(cold.model)[i];
+                start = model_of(values);
             }
         const ThroughputFit warm = fitter.fit(samples, {.start = start, .robust = false});
         check_bounds(warm.model);
@@ -136,7 +137,7 @@ TEST_CASE(
         const ThroughputFit fit = kept.fit(samples), fresh = fit_throughput(samples);
         check_bounds(fit.model);
         REQUIRE(std::isfinite(fit.step_rmsle));
-        REQUIRE(detail::parameters_of(fit.model) == detail::parameters_of(fresh.model));
+        REQUIRE(parameters_of(fit.model) == parameters_of(fresh.model));
         for (const auto& row : fit.covariance)
             for (const double entry : row) REQUIRE(std::isfinite(entry));
         for (std::size_t i = 0; i < 7; ++i) REQUIRE(fit.covariance[i][i] >= 0);

@@ -88,9 +88,8 @@ struct CeresBackend {
         ceres::Solver::Summary summary;
         ceres::Solve(solver, &whole, &summary);
         result.iterations = std::max(0, static_cast<int>(summary.iterations.size()) - 1);
-        result.status = summary.termination_type == ceres::CONVERGENCE
-                            ? detail::LeastSquaresStatus::converged
-                            : detail::LeastSquaresStatus::iteration_limit;
+        result.status = summary.termination_type == ceres::CONVERGENCE ? FitStatus::converged
+                                                                       : FitStatus::iteration_limit;
         if (!moved.allFinite() || !(summary.final_cost <= summary.initial_cost)) return result;
         x = moved.cwiseProduct(unit);
         problem.linearise(x, normal);

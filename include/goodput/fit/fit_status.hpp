@@ -16,7 +16,6 @@
 #include <string_view>
 
 #include "goodput/core/error.hpp"
-#include "goodput/fit/detail/least_squares.hpp"
 
 namespace goodput {
 
@@ -35,18 +34,12 @@ enum class FitStatus {
 
 namespace detail {
 
-inline FitStatus status_of(LeastSquaresStatus found) {
-    return found == LeastSquaresStatus::converged         ? FitStatus::converged
-           : found == LeastSquaresStatus::iteration_limit ? FitStatus::iteration_limit
-                                                          : FitStatus::prior_kept;
-}
-
 /// Whether a sum of squares is no larger than the one of what to fall back to, but for rounding errors.
 inline bool explains_as_well(double squares, double fallback) {
     return squares <= fallback * (1 + 1e-6) + 1e-12;
 }
 
-/// One line on a ThroughputFit or RefinedFit whose parameters are named `names`.
+/// One line on a fit whose parameters are named `names`.
 template <class Fit>
 std::string report_of(const Fit& fit, std::span<const std::string_view> names) {
     const auto percent = [](double part) { return text_of(std::round(part * 1000) / 10) + " %"; };

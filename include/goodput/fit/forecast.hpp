@@ -31,7 +31,7 @@
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/shape.hpp"
-#include "goodput/fit/detail/refined_terms.hpp"
+#include "goodput/fit/detail/fitted_slopes.hpp"
 #include "goodput/fit/interval.hpp"
 #include "goodput/fit/refined_fit.hpp"
 #include "goodput/model/valid_model.hpp"
@@ -128,7 +128,7 @@ namespace detail {
 
 /// Refuses what no fitter wrote, whose parts do not belong together (std::invalid_argument).
 inline void require_fit(std::string_view subject, const RefinedFit& fit) {
-    const auto count = static_cast<std::size_t>(fit.coordinates.size());
+    const std::size_t count = fit.coordinates.size();
     if (count != refined_parameters + fit.model.batches.size() || fit.covariance.size() != count * count ||
         fit.shape_variances.size() != fit.model.shapes.size())
         bad_input(subject, "fit", "of no measurement of the job", "fitted, or predicted from other types");
@@ -141,7 +141,7 @@ public:
     explicit SparseVariance(const RefinedFit& fit) : fit_(fit) {}
 
     void add(std::size_t at, double value) {
-        const auto count = static_cast<std::size_t>(fit_.coordinates.size());
+        const std::size_t count = fit_.coordinates.size();
         for (std::size_t i = 0; i < size_; ++i)
             variance_ += 2 * value * values_[i] * fit_.covariance[at * count + at_[i]];
         variance_ += value * value * fit_.covariance[at * count + at];
@@ -172,50 +172,16 @@ inline Forecast::Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan)
     sync_ = model.sync_seconds(shape);
     const detail::RefinedShape features(shape);
 
-    double variance_compute = 0;
-    {
-        const auto break_at = [&](std::size_t i) { return model.batches[i].batch; };
-        detail::SparseVariance variance(fit);
-        const std::size_t breaks = model.batches.size();
-        if (breaks > 0) {
-            const detail::RefinedBatch batch = detail::locate_batch(plan.atomic_batch, breaks, break_at);
-            const detail::LogCompute at(fit.coordinates, batch, break_at);
-            variance.add(computing_constant, at.by_constant);
-            variance.add(computing_slope, at.by_slope);
-            variance.add(refined_parameters + batch.low, at.by_low);
-            if (batch.high != batch.low) variance.add(refined_parameters + batch.high, at.by_high);
-            // The walk: a prior's variance at twice the batch.
-            const double per_log = detail::square(fit.prior.break_deviation) / std::log(2.0);
-            const double log_batch = std::log(plan.atomic_batch);
-            if (batch.high != batch.low) {
-                const double low = std::log(break_at(batch.low)), high = std::log(break_at(batch.high));
-                variance_compute += per_log * (log_batch - low) * (high - log_batch) / (high - low);
-            } else {
-                const double far = std::abs(log_batch - std::log(break_at(batch.low)));
-                variance_compute += std::min(per_log * far, 2 * detail::square(fit.prior.break_deviation));
-            }
-        } else {
-            const double slope = model.beta_c * plan.atomic_batch, seconds = model.alpha_c + slope;
-            variance.add(computing_constant, 1 - slope / seconds);
-            variance.add(computing_slope, slope / seconds);
-            variance_compute += detail::square(fit.prior.break_deviation);
-        }
-        if (features.alone())
-            variance.add(alone_factor, 1);
-        else
-            variance.add(straggling_exponent, features.log_replicas);
-        variance_compute += variance.get();
-    }
-    double variance_sync = 0;
-    if (!features.alone()) {
-        detail::SparseVariance variance(fit);
-        features.for_each_sync_term([&](RefinedParameter at, double feature) { variance.add(at, feature); });
-        const std::array<double, 2> factors = fit.factor_variances(shape);
-        variance_compute += factors[0];
-        variance_sync = variance.get() + factors[1];
-    }
-    sync_deviation_ = std::sqrt(variance_sync);
-    compute_variance_ = variance_compute;
+    detail::SparseVariance of_compute(fit), of_sync(fit);
+    detail::for_each_compute_term(fit, features, plan.atomic_batch,
+                                  [&](std::size_t at, double slope) { of_compute.add(at, slope); });
+    const double log_batch = std::log(plan.atomic_batch);
+    compute_variance_ = detail::walk_between(fit, log_batch, log_batch) + of_compute.get();
+    if (features.alone()) return;
+    features.for_each_sync_term([&](RefinedParameter at, double feature) { of_sync.add(at, feature); });
+    const auto [of_factor, of_sync_factor] = fit.factor_variances(shape);
+    compute_variance_ += of_factor;
+    sync_deviation_ = std::sqrt(of_sync.get() + of_sync_factor);
 }
 
 /// The fitted model at another than the middle of what may be: a model that takes on each of `shapes` what an

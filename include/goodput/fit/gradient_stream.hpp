@@ -32,10 +32,6 @@
 
 namespace goodput {
 
-/// Squared norm of P^-1 g. Refuses a preconditioner for another number of parameters (std::invalid_argument).
-template <std::floating_point Real, GradientPreconditioner P = IdentityPreconditioner>
-[[nodiscard]] double preconditioned_square(std::span<const Real> gradient, const P& preconditioner = {});
-
 /// One parameter group's gradients, step by step.
 class GradientStream {
 public:
@@ -174,17 +170,6 @@ auto inverse_of(const P& preconditioner) {
 }
 
 }  // namespace detail
-
-template <std::floating_point Real, GradientPreconditioner P>
-double preconditioned_square(std::span<const Real> gradient, const P& preconditioner) {
-    preconditioner.check(gradient.size());
-    if (!preconditioner.ready())
-        return detail::weighted_square(gradient.size(), nullptr,
-                                       [&](std::size_t i) -> double { return gradient[i]; });
-    const auto inverse = detail::inverse_of(preconditioner);
-    return detail::weighted_square(gradient.size(), nullptr,
-                                   [&](std::size_t i) -> double { return gradient[i] * inverse(i); });
-}
 
 template <std::floating_point Real>
 void GradientStream::add_any(std::span<const Real> gradient) {

@@ -85,14 +85,6 @@ public:
         return true;
     }
 
-    /// Takes in a step with a single gradient of `scale` times the initial batch size, together with the step
-    /// before it, which had as many examples: squared norms of the previous gradient, of this one, and of
-    /// their sum. Otherwise as observe().
-    bool observe_pair(double previous_square, double square, double square_of_sum, double scale) {
-        require_positive("noise scale estimator", "scale", scale);
-        return observe(differenced_norms(previous_square, square, square_of_sum, scale, scale));
-    }
-
     /// Would observe() take these in? False where they are not finite or so large that the estimates are not.
     /// Refuses what observe() refuses.
     [[nodiscard]] static bool usable(const GradientNorms& step) {

@@ -39,6 +39,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <numeric>
@@ -112,8 +113,9 @@ struct ProfileRuns {
     [[nodiscard]] std::string report() const;
 };
 
-/// Chooses again and again, keeping its buffers.
-template <class Real = double>
+/// Chooses again and again, keeping its buffers. Double precision is all there is: a template only so that
+/// who includes this without using it need not compile Eigen's factorisations (3 s of 15).
+template <std::same_as<double> Real = double>
 class ProfileRunChooser {
 public:
     /// Which of `candidates` should the job run, to know better what `options` are worth? `types[t]` is what
@@ -138,13 +140,13 @@ private:
     [[nodiscard]] bool known(double tolerance) const;
 
     detail::JointPosterior<Real> posterior_{};
-    detail::ProfileDesign design_{};
+    detail::ProfileDesign<Real> design_{};
     std::vector<std::size_t> order_{};  ///< of the options, one that does not depend on the caller's
     std::vector<Candidate> candidates_{};
 };
 
 /// As ProfileRunChooser, once.
-template <class Real = double>
+template <std::same_as<double> Real = double>
 [[nodiscard]] ProfileRuns choose_profile_runs(std::span<const Option> candidates,
                                               std::span<const Option> options, std::span<const TypeFit> types,
                                               const ProfileRunOptions& settings = {}) {
@@ -187,7 +189,7 @@ inline void validate(const ProfileRunOptions& settings, std::size_t options) {
 
 }  // namespace detail
 
-template <class Real>
+template <std::same_as<double> Real>
 ProfileRuns ProfileRunChooser<Real>::operator()(std::span<const Option> candidates,
                                                 std::span<const Option> options,
                                                 std::span<const TypeFit> types,
@@ -231,7 +233,7 @@ ProfileRuns ProfileRunChooser<Real>::operator()(std::span<const Option> candidat
         if (!next) break;
         next->chosen = true;
         result.gpu_seconds += next->gpu_seconds;
-        const detail::ProfileDesign::Taken most = design_.take(next->measurement);
+        const typename detail::ProfileDesign<Real>::Taken most = design_.take(next->measurement);
         result.runs.push_back(
             {next->index, best_gain, next->gpu_seconds, order_[most.target], most.before, most.after});
     }
@@ -241,7 +243,7 @@ ProfileRuns ProfileRunChooser<Real>::operator()(std::span<const Option> candidat
     return result;
 }
 
-template <class Real>
+template <std::same_as<double> Real>
 void ProfileRunChooser<Real>::read_options(std::span<const Option> options,
                                            const ProfileRunOptions& settings) {
     const auto weight = [&](std::size_t i) { return settings.weights.empty() ? 1 : settings.weights[i]; };
@@ -280,7 +282,7 @@ void ProfileRunChooser<Real>::read_options(std::span<const Option> options,
     }
 }
 
-template <class Real>
+template <std::same_as<double> Real>
 void ProfileRunChooser<Real>::read_candidates(std::span<const Option> candidates,
                                               std::span<const TypeFit> types,
                                               const ProfileRunOptions& settings) {
@@ -308,7 +310,7 @@ void ProfileRunChooser<Real>::read_candidates(std::span<const Option> candidates
     }
 }
 
-template <class Real>
+template <std::same_as<double> Real>
 bool ProfileRunChooser<Real>::known(double tolerance) const {
     if (design_.regret) return design_.left() <= tolerance;
     for (std::size_t k = 0; k < order_.size(); ++k)

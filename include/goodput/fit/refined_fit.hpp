@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/fit/detail/dense_squares.hpp"
+#include "goodput/fit/detail/log_step.hpp"
 #include "goodput/fit/fit_status.hpp"
 #include "goodput/fit/refined_parameters.hpp"
 #include "goodput/fit/refined_prior.hpp"
@@ -35,7 +35,7 @@ struct RefinedFit {
     RefinedPrior prior{};               ///< under which it was fitted
     double reference_batch = 1;         ///< at which computing takes reference_seconds
     double reference_seconds = 1;       ///< about; the prior's unit of time
-    detail::DenseVector coordinates{};  ///< the parameters, and ln of the factors of model.batches
+    std::vector<double> coordinates{};  ///< by RefinedParameter, and ln of the factors of model.batches
     std::vector<double> covariance{};   ///< of the coordinates, by rows, the prior included
     std::vector<std::array<double, 2>> shape_variances{};  ///< of ln of model.shapes' factors: compute, sync
 
@@ -56,10 +56,10 @@ struct RefinedFit {
 
 inline std::array<ParameterEvidence, refined_parameters> RefinedFit::evidence() const {
     std::array<ParameterEvidence, refined_parameters> evidence{};
-    const auto count = static_cast<std::size_t>(coordinates.size());
+    const std::size_t count = coordinates.size();
     const double level = std::log(reference_seconds);
     for (std::size_t i = 0; i < refined_parameters; ++i) {
-        double value = coordinates[static_cast<Eigen::Index>(i)];
+        double value = coordinates[i];
         if (i == computing_constant || i == node_level) value -= level;
         if (i == computing_slope) value -= level - std::log(reference_batch);
         // Posterior = prior times likelihood, all normal.

@@ -7,8 +7,7 @@
 // Problem. The parameters of greatest posterior probability: least squares in the logarithms of computing and
 // step times over the samples, plus the prior's (fit/detail/refined_squares.hpp has the sum,
 // refined_prior.hpp the prior). So everything that samples leave open is there all the same, from the prior,
-// with the prior's uncertainty, and ThroughputFit-like flags need no rules of their own: a parameter is
-// identified where the samples have halved its variance.
+// with the prior's uncertainty: a parameter is identified where the samples have halved its variance.
 //
 // Method. (1) Start in closed form at three overlaps, the best counts; or from a previous fit. (2)
 // Gauss-Newton and Ceres (a backend, fit/detail/dense_squares.hpp). (3) The scatter s follows from the
@@ -37,8 +36,8 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/detail/dense_squares.hpp"
-#include "goodput/fit/detail/pollux_start.hpp"
 #include "goodput/fit/detail/refined_squares.hpp"
+#include "goodput/fit/detail/refined_start.hpp"
 #include "goodput/fit/fit_status.hpp"
 #include "goodput/fit/refined_fit.hpp"
 #include "goodput/fit/refined_prior.hpp"
@@ -81,11 +80,6 @@ public:
     }
 
 private:
-    struct Line {
-        double constant = 0, slope = 0;
-        [[nodiscard]] double at(double batch) const { return constant + slope * batch; }
-    };
-
     /// Of a shape's own factors: the normal equations, then ln of the two.
     struct OfShape {
         double compute_compute = 0, compute_sync = 0, sync_sync = 0;
@@ -93,9 +87,10 @@ private:
         int samples = 0;
     };
 
-    [[nodiscard]] Line line_of_computing() const;
-    [[nodiscard]] detail::DenseVector cold_start(const Line& line) const;
-    [[nodiscard]] detail::DenseVector warm_start(const RefinedFit& previous) const;
+    void begin(std::span<const ThroughputSample> samples, const RefinedFitOptions& options, bool warm,
+               RefinedFit& fit);
+    void minimise(const RefinedFitOptions& options, RefinedFit& fit);
+    [[nodiscard]] detail::DenseVector warm_start() const;
     static void set_scatter(RefinedFit& fit, double squares, double weights, double parameters);
     bool weigh(RefinedFit& fit, bool robust);
     void add_shape_factors(RefinedFit& fit);
@@ -104,6 +99,7 @@ private:
 
     Backend backend_;
     detail::RefinedSquares squares_{};
+    detail::DenseVector x_{};  ///< the coordinates on their way
     detail::DenseNormalEquations normal_{};
     std::vector<double> errors_{}, sorted_{};
     std::vector<OfShape> of_shapes_{};
@@ -140,12 +136,13 @@ inline void validate(const RefinedFitOptions& options) {
 
 /// Whether a fit's model can be predicted from, with numbers that say how sure it is.
 inline bool is_whole(const RefinedFit& fit) {
-    const auto count = static_cast<std::size_t>(fit.coordinates.size());
+    const std::size_t count = fit.coordinates.size();
     if (count != refined_parameters + fit.model.batches.size() || fit.covariance.size() != count * count ||
-        fit.shape_variances.size() != fit.model.shapes.size() || !fit.coordinates.allFinite())
+        fit.shape_variances.size() != fit.model.shapes.size())
         return false;
     const auto positive = [](double number) { return std::isfinite(number) && number > 0; };
     bool whole = positive(fit.step_deviation) && positive(fit.degrees_of_freedom) && is_valid(fit.model);
+    for (const double coordinate : fit.coordinates) whole = whole && std::isfinite(coordinate);
     for (const double covariance : fit.covariance) whole = whole && std::isfinite(covariance);
     for (std::size_t i = 0; i < count; ++i) whole = whole && fit.covariance[i * count + i] > 0;
     for (const auto& [compute, sync] : fit.shape_variances)
@@ -161,8 +158,8 @@ inline void set_to_prior(RefinedFit& fit, std::span<const double> breaks) {
     none.breaks.assign(breaks.begin(), breaks.end());
     const auto write = [&] {
         none.set_prior(fit.prior, fit.reference_batch, fit.reference_seconds);
-        fit.coordinates = none.mean;
-        none.write(fit.coordinates, fit.model);
+        none.write(none.mean, fit.model);
+        fit.coordinates.assign(none.mean.data(), none.mean.data() + none.mean.size());
     };
     fit.model.shapes.clear();
     fit.shape_variances.clear();
@@ -189,18 +186,32 @@ void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, cons
                                  RefinedFit& fit) {
     detail::validate(options);
     if (samples.empty()) bad_input(options.subject, "samples", "empty", "at least one measurement");
-    double log_batches = 0;
-    for (const ThroughputSample& sample : samples) {
-        goodput::validate(sample, options.subject);
-        log_batches += std::log(sample.plan.atomic_batch);
+    for (const ThroughputSample& sample : samples) goodput::validate(sample, options.subject);
+    const bool warm = options.start && detail::is_whole(*options.start);
+    begin(samples, options, warm, fit);
+    const detail::DenseVector fallback = warm ? x_ : squares_.mean;
+    minimise(options, fit);
+    fit.coordinates.assign(x_.data(), x_.data() + x_.size());
+    squares_.write(x_, fit.model);
+    const bool better = is_fitted(fit.status) && x_.allFinite() &&
+                        detail::explains_as_well(squares_.squares(x_), squares_.squares(fallback));
+    if (better) {
+        add_shape_factors(fit);
+        estimate_covariance(fit);
     }
+    if (!better || !detail::is_whole(fit)) fall_back(samples, warm, fit);
+}
+
+/// Everything but a result: the samples, their prior, and where to start from.
+template <class Backend>
+void RefinedFitter<Backend>::begin(std::span<const ThroughputSample> samples,
+                                   const RefinedFitOptions& options, bool warm, RefinedFit& fit) {
     squares_.read(samples);
     // The previous fit may be the one that is overwritten.
-    const bool warm = options.start && detail::is_whole(*options.start);
     if (warm) previous_ = *options.start;
-    const Line line = line_of_computing();
-    detail::DenseVector x;
-    if (warm) x = warm_start(previous_);
+    const detail::ComputingLine line = detail::line_of_computing(squares_);
+    double log_batches = 0;
+    for (const ThroughputSample& sample : samples) log_batches += std::log(sample.plan.atomic_batch);
     const double middle_batch = std::exp(log_batches / static_cast<double>(samples.size()));
     fit.reference_batch = options.reference_batch > 0 ? options.reference_batch : middle_batch;
     fit.reference_seconds = line.at(fit.reference_batch);
@@ -212,34 +223,27 @@ void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, cons
     fit.status = FitStatus::converged;
     squares_.set_prior(options.prior, fit.reference_batch, fit.reference_seconds);
     squares_.scatter = warm ? previous_.step_deviation : 0.05;
-    if (!warm) x = cold_start(line);
-    const detail::DenseVector fallback = warm ? x : squares_.mean;
-    fit.coordinates = x;
+    x_ = warm ? warm_start() : detail::cold_start(squares_, line);
+}
+
+/// Roughly as long as weights and scatter still change, then for good.
+template <class Backend>
+void RefinedFitter<Backend>::minimise(const RefinedFitOptions& options, RefinedFit& fit) {
     weigh(fit, options.robust);
-    // Roughly as long as weights and scatter still change, then for good.
     bool settled = false;
-    for (int round = 0; is_fitted(fit.status); ++round) {
+    for (int round = 0;; ++round) {
         const double tolerance = settled ? 1e-8 : 1e-2;
         const detail::DenseSquaresResult found =
-            backend_.minimise(squares_, x,
+            backend_.minimise(squares_, x_,
                               {.max_iterations = options.max_iterations - fit.iterations,
                                .relative_tolerance = 1e-11,
                                .absolute_tolerance = tolerance},
                               normal_);
         fit.iterations += found.iterations;
-        fit.status = detail::status_of(found.status);
-        fit.coordinates = x;
-        if (settled || fit.status != FitStatus::converged) break;
+        fit.status = found.status;
+        if (settled || fit.status != FitStatus::converged) return;
         settled = !weigh(fit, options.robust) || round == 7;
     }
-    squares_.write(x, fit.model);
-    const bool better = is_fitted(fit.status) && x.allFinite() &&
-                        detail::explains_as_well(squares_.squares(x), squares_.squares(fallback));
-    if (better) {
-        add_shape_factors(fit);
-        estimate_covariance(fit);
-    }
-    if (!better || !detail::is_whole(fit)) fall_back(samples, warm, fit);
 }
 
 /// Nothing is learnt: the previous fit, or the prior, with its errors at samples that all count alike.
@@ -273,86 +277,16 @@ void RefinedFitter<Backend>::fall_back(std::span<const ThroughputSample> samples
     fit.step_deviation = std::max(fit.step_deviation, fit.step_rmsle);
 }
 
-/// Relative least squares over the computing times, neither part negative; twice again without what is far
-/// off.
+/// The previous fit; break points that it did not have at the prior's mean.
 template <class Backend>
-typename RefinedFitter<Backend>::Line RefinedFitter<Backend>::line_of_computing() const {
-    Line line;
-    for (int round = 0; round < 3; ++round) {
-        detail::LineSums sums;
-        for (const detail::RefinedRow& row : squares_.rows) {
-            const double batch = squares_.batches[row.batch].batch;
-            double weight = 1;
-            if (round > 0) {
-                const double error = row.log_compute - std::log(line.at(batch));
-                weight = std::min(1.0, 0.04 / (error * error));
-            }
-            const double seconds = std::exp(row.log_compute);
-            sums.add(weight / (seconds * seconds), batch, seconds);
-        }
-        const auto [constant, slope] = sums.line();
-        if (!(constant + slope > 0)) break;  // no sample is near enough to the line before
-        line = {constant, slope};
-    }
-    if (line.constant + line.slope > 0) return line;
-    double log_seconds = 0;
-    for (const detail::RefinedRow& row : squares_.rows) log_seconds += row.log_compute;
-    return {std::exp(log_seconds / static_cast<double>(squares_.rows.size())), 0};
-}
-
-/// Computing from the line; synchronising at each of three overlaps from what the steps then say of it.
-template <class Backend>
-detail::DenseVector RefinedFitter<Backend>::cold_start(const Line& line) const {
-    detail::DenseVector x = squares_.mean;
-    const auto& batches = squares_.batches;
-    const double middle = batches[batches.size() / 2].batch, least = 1e-3 * line.at(middle);
-    x[computing_constant] = std::log(std::max(line.constant, least));
-    x[computing_slope] = std::log(std::max(line.slope, least / middle));
-    detail::DenseVector best = x;
-    double least_squares = std::numeric_limits<double>::infinity();
-    for (const double overlap : {0.25, 1.0, 3.0}) {
-        const double gamma = 1 + overlap;
-        detail::DenseVector candidate = x;
-        candidate[overlap_level] = std::log(overlap);
-        std::array<double, 2> sum{}, count{};
-        for (const detail::RefinedRow& row : squares_.rows) {
-            const detail::RefinedShape& shape = squares_.shapes[row.shape];
-            if (shape.alone()) continue;
-            const double part = std::exp(gamma * (row.log_compute - row.log_step));
-            // Where nearly everything is hidden, the step says little of it but that it is short.
-            const double log_sync = row.log_step + std::log(std::max(1 - part, 1e-3)) / gamma;
-            const double law = shape.network() ? x[network_gpus_exponent] * shape.log_per_node +
-                                                     x[network_nodes_exponent] * shape.log_half_nodes +
-                                                     x[network_over_node]
-                                               : x[node_gpus_exponent] * shape.log_half_replicas;
-            sum[shape.network()] += log_sync - law;
-            count[shape.network()] += 1;
-        }
-        if (count[0] > 0) candidate[node_level] = sum[0] / count[0];
-        if (count[1] > 0) {
-            if (count[0] > 0)
-                candidate[network_over_node] += sum[1] / count[1] - candidate[node_level];
-            else
-                candidate[node_level] = sum[1] / count[1];
-        }
-        const double squares = squares_.squares(candidate);
-        if (squares < least_squares) {
-            least_squares = squares;
-            best = candidate;
-        }
-    }
-    return best;
-}
-
-template <class Backend>
-detail::DenseVector RefinedFitter<Backend>::warm_start(const RefinedFit& previous) const {
+detail::DenseVector RefinedFitter<Backend>::warm_start() const {
+    const std::vector<double>& before = previous_.coordinates;
     detail::DenseVector x = detail::DenseVector::Zero(squares_.parameters());
-    x.head(Eigen::Index{refined_parameters}) = previous.coordinates.head(Eigen::Index{refined_parameters});
+    std::copy_n(before.begin(), std::size_t{refined_parameters}, x.data());
     for (std::size_t i = 0; i < squares_.breaks.size(); ++i)
-        for (std::size_t j = 0; j < previous.model.batches.size(); ++j)
-            if (previous.model.batches[j].batch == squares_.breaks[i])
-                x[static_cast<Eigen::Index>(refined_parameters + i)] =
-                    previous.coordinates[static_cast<Eigen::Index>(refined_parameters + j)];
+        for (std::size_t j = 0; j < previous_.model.batches.size(); ++j)
+            if (previous_.model.batches[j].batch == squares_.breaks[i])
+                x[static_cast<Eigen::Index>(refined_parameters + i)] = before[refined_parameters + j];
     return x;
 }
 
@@ -372,10 +306,9 @@ template <class Backend>
 bool RefinedFitter<Backend>::weigh(RefinedFit& fit, bool robust) {
     const std::size_t count = squares_.rows.size();
     errors_.clear();
-    squares_.for_each_row(fit.coordinates,
-                          [&](const detail::RefinedRow&, const detail::RefinedSquares::Errors& of) {
-                              errors_.push_back(std::abs(of.step));
-                          });
+    squares_.for_each_row(x_, [&](const detail::RefinedRow&, const detail::RefinedSquares::Errors& of) {
+        errors_.push_back(std::abs(of.step));
+    });
     double limit = std::numeric_limits<double>::infinity();
     if (robust && count >= 4) {
         sorted_ = errors_;
@@ -406,7 +339,7 @@ void RefinedFitter<Backend>::add_shape_factors(RefinedFit& fit) {
     using Errors = detail::RefinedSquares::Errors;
     const double unit = 1 / detail::square(squares_.scatter);
     of_shapes_.assign(squares_.shapes.size(), {});
-    squares_.for_each_row(fit.coordinates, [&](const detail::RefinedRow& row, const Errors& errors) {
+    squares_.for_each_row(x_, [&](const detail::RefinedRow& row, const Errors& errors) {
         OfShape& of = of_shapes_[row.shape];
         const double weight = unit * row.weight, half = weight / 2;
         const double share = errors.sync_share, rest = 1 - share;
@@ -435,7 +368,7 @@ void RefinedFitter<Backend>::add_shape_factors(RefinedFit& fit) {
         fit.shape_variances.push_back({sync_sync / determinant, compute_compute / determinant});
     }
     double squared_compute = 0, squared_step = 0, weighted_step = 0, weights = 0;
-    squares_.for_each_row(fit.coordinates, [&](const detail::RefinedRow& row, const Errors& errors) {
+    squares_.for_each_row(x_, [&](const detail::RefinedRow& row, const Errors& errors) {
         const OfShape& of = of_shapes_[row.shape];
         double step = errors.step + of.compute;
         if (!squares_.shapes[row.shape].alone())
@@ -461,8 +394,8 @@ void RefinedFitter<Backend>::estimate_covariance(RefinedFit& fit) {
     for (detail::RefinedRow& row : squares_.rows)
         if (!squares_.shapes[row.shape].alone())
             row.weight /= 1 + (of_shapes_[row.shape].samples - 1) * correlation;
-    squares_.linearise(fit.coordinates, normal_);
-    const Eigen::Index count = fit.coordinates.size();
+    squares_.linearise(x_, normal_);
+    const Eigen::Index count = x_.size();
     const detail::DenseMatrix covariance =
         normal_.hessian.llt().solve(detail::DenseMatrix::Identity(count, count));
     fit.covariance.assign(covariance.data(), covariance.data() + covariance.size());

@@ -7,8 +7,8 @@
 //     goodput = M / T(b, k) * efficiency(M)
 //
 // For a model of one's own every legal plan is tried: with L = max_batch / K that is at most L (1 + ln L)
-// evaluations. For PolluxThroughput the same optimum is proven after one to three, as follows, and for
-// RefinedThroughput after two on average.
+// evaluations. For PolluxThroughput and RefinedThroughput the same optimum is proven after two on average, as
+// follows.
 //
 // With the noise scale's efficiency, goodput is a constant over
 //
@@ -25,17 +25,19 @@
 // 3. At an equal total batch a further microbatch costs at least alpha_c, and the smaller a hides less of w.
 //    So the tangent bound over all total batches does not fall with k: once it reaches the best cost, no
 //    larger k has to be looked at. Larger k pays only where memory limits b, or through rounding.
-// 4. Where memory limits b for several k, the cost at the largest b is convex in k: its least integer is
-//    again a square root, and the k up to which memory limits is the root of a quadratic.
+// 4. Where memory limits b for several k, the cost at one b is convex in k: its least integer is again a
+//    square root.
 // 5. Shapes do not depend on each other, so those of a job take Newton's steps together: a processor then
 //    works on several powers at once, and one more evaluation costs a few nanoseconds.
 //
 // RefinedThroughput has a broken line for a: 1 and 2 hold piece by piece, 3 with straight lines below the
-// broken one (detail/broken_line_search.hpp).
+// broken one. So the search is for broken lines (detail/broken_line_search.hpp), and Pollux's model is one of
+// a single piece.
 //
 // What it cannot do: atomic batches that differ between replicas, or other limits than those of BatchLimits.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -49,7 +51,6 @@
 #include "goodput/model/concepts.hpp"
 #include "goodput/model/detail/broken_line_search.hpp"
 #include "goodput/model/detail/plan_range.hpp"
-#include "goodput/model/detail/pollux_search.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/pollux.hpp"
 #include "goodput/model/refined.hpp"
@@ -65,13 +66,13 @@ struct BestPlan {
 
 /// Which batch plan gives the largest goodput on `shape.gpus` replicas? Exact over all integers that respect
 /// the limits; of equal plans the one with the fewest accumulation steps, then the smallest atomic batch
-/// (with RefinedThroughput any atomic batch of those). An empty plan with goodput 0 where none is legal, or
+/// (with the fast search any atomic batch of those). An empty plan with goodput 0 where none is legal, or
 /// where the model predicts no positive finite time. PolluxThroughput and RefinedThroughput (as fits give
 /// them: finite, seconds >= 0, factors > 0, gamma >= 1, batches ascending) with NoiseScaleEfficiency or
-/// FullEfficiency: O(1) in practice, RefinedThroughput O(measured batches); where an example takes equally
-/// long in many batches and most of them do not divide the load, a few nanoseconds for each number of
-/// microbatches. Any other pair of models: every legal plan, O(L log L) evaluations with L = max_batch /
-/// gpus.
+/// FullEfficiency: the fast search, O(1) in practice, RefinedThroughput O(measured batches); where an example
+/// takes equally long in many batches and most of them do not divide the load, a few nanoseconds for each
+/// number of microbatches. Any other pair of models: every legal plan, O(L log L) evaluations with L =
+/// max_batch / gpus.
 template <ThroughputModel Throughput, EfficiencyModel Efficiency>
 [[nodiscard]] BestPlan best_batch_plan(const Throughput& throughput, const Efficiency& efficiency,
                                        Shape shape, const BatchLimits& limits);
@@ -118,24 +119,22 @@ BestPlan best_of_all(const Throughput& throughput, const Efficiency& efficiency,
     return best;
 }
 
-// The search that proves a plan best without trying all; void: there is none.
-template <class Throughput>
-struct BatchSearch {
-    using type = void;
-};
-template <>
-struct BatchSearch<PolluxThroughput> {
-    using type = PolluxSearch;
-};
-template <>
-struct BatchSearch<RefinedThroughput> {
-    using type = BrokenLineSearch;
+// Pollux's model as the search wants it: a broken line of one piece.
+struct StraightLine : PolluxThroughput {
+    static constexpr std::array<BatchFactor, 0> batches{};
+    static constexpr double compute_factor(Shape) { return 1; }
 };
 
+template <class Throughput>
+inline constexpr bool is_broken_line =
+    std::same_as<Throughput, PolluxThroughput> || std::same_as<Throughput, RefinedThroughput>;
+inline StraightLine broken_line_of(const PolluxThroughput& model) { return {model}; }
+inline const RefinedThroughput& broken_line_of(const RefinedThroughput& model) { return model; }
+
 template <class Throughput, class Efficiency>
-inline constexpr bool has_fast_search =
-    !std::same_as<typename BatchSearch<Throughput>::type, void> &&
-    (std::same_as<Efficiency, NoiseScaleEfficiency> || std::same_as<Efficiency, FullEfficiency>);
+inline constexpr bool has_fast_search = is_broken_line<Throughput> &&
+                                        (std::same_as<Efficiency, NoiseScaleEfficiency> ||
+                                         std::same_as<Efficiency, FullEfficiency>);
 
 // goodput = scale / cost, cost = (noise / total batch + signal) seconds.
 struct CostForm {
@@ -174,8 +173,8 @@ void best_batch_plans(const Throughput& throughput, const Efficiency& efficiency
             std::fill(best.begin(), best.end(), BestPlan{});
             return;
         }
-        const typename detail::BatchSearch<Throughput>::type search(throughput, limits, form.noise,
-                                                                    form.signal);
+        const auto& line = detail::broken_line_of(throughput);
+        const detail::BrokenLineSearch search(line, limits, form.noise, form.signal);
         search(shapes, [&](std::size_t i, const detail::CheapestPlan& cheapest) {
             const double goodput = form.scale / cheapest.cost;
             best[i] = goodput > 0 && std::isfinite(goodput) ? BestPlan{cheapest.plan, goodput} : BestPlan{};

@@ -86,12 +86,14 @@ private:
                                         model.types.begin());
     }
 
-    /// Examples/s of one replica at its largest batch: as declared, else as modelled, else 0.
-    static double single_rate(const Job& job, const JobModel& model, std::size_t type) {
+    /// Examples/s of one replica at its largest batch: as declared, else as modelled, else 0. A type that the
+    /// job can no longer use, because its last node is gone, has no largest batch any more: `usable` then.
+    static double single_rate(const Job& job, const JobModel& model, std::size_t type, int usable) {
         if (job.types[type].reference_rate > 0) return job.types[type].reference_rate;
         const TypeModel* own = model_of(model, type);
         if (!own || !is_valid(*own)) return 0;
-        const double batch = job.types[type].max_atomic_batch;
+        const int largest = job.types[type].max_atomic_batch;
+        const double batch = largest > 0 ? largest : usable;
         return batch / own->compute_seconds(batch);
     }
 
@@ -113,7 +115,9 @@ private:
             predict_with(job, *own, options, 1, Knowledge::measured);
             return;
         }
-        const double rate = single_rate(job, model, type), source_rate = single_rate(job, model, source);
+        const int usable = job.types[type].max_atomic_batch;
+        const double rate = single_rate(job, model, type, usable),
+                     source_rate = single_rate(job, model, source, usable);
         const double quotient = rate > 0 && source_rate > 0 ? rate / source_rate : 1;
         // Rates whose ratio is no number say nothing.
         const double ratio = quotient > 0 && std::isfinite(quotient) ? quotient : 1;

@@ -1,18 +1,14 @@
 #ifndef GOODPUT_MODEL_TABULATED_HPP
 #define GOODPUT_MODEL_TABULATED_HPP
 
-// Iteration time read off measurements, without a formula. A column is everything measured at one place:
-// batch sizes in ascending order with the seconds of a step and of the synchronisation in it, linear in
-// between and constant outside (so trust it only up to max_atomic_batch). Columns come from two kinds of
-// measurements:
+// Iteration time read off measurements, without a formula. A column is everything measured on one shape (n
+// nodes, K GPUs in all): batch sizes in ascending order with the seconds of a step and of the synchronisation
+// in it, linear in between and constant outside (so trust it only up to max_atomic_batch).
 //
-//     by placement   how many GPUs on each node, in ring order: (3, 1) and (1, 3) are one placement, as a
-//                    ring has no first node; (1, 1, 2, 2) and (1, 2, 1, 2) are two
-//     by shape       only nodes n and GPUs K in all are known
-//
-// A placement that was not measured is looked up by its shape; a shape is first taken as its most even
-// placement. The column of a shape averages all measurements of it. For a shape without a column, among
-// columns that share its kind (one node, or several) if there are any:
+// Where it is known how many GPUs were on each node, in ring order, the most even placement speaks for its
+// shape: (1, 1, 2, 2) for four nodes with six GPUs, wherever the ring is cut open, and not (1, 2, 1, 2).
+// Where that was not measured, a shape's column averages all measurements of it. For a shape without a
+// column, among columns that share its kind (one node, or several) if there are any:
 //
 //     1. more nodes than ever measured: the shape with the most nodes measured and as many GPUs a node
 //     2. columns with as many GPUs a node, on fewer and on more nodes: linear in n
@@ -41,7 +37,6 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/core/shape.hpp"
 #include "goodput/model/detail/measured_columns.hpp"
-#include "goodput/model/detail/ring_index.hpp"
 
 namespace goodput {
 
@@ -74,16 +69,10 @@ public:
     /// Refuses what is no shape (nodes < 1 or gpus < nodes).
     [[nodiscard]] StepSeconds seconds(Shape shape, double atomic_batch) const;
 
-    /// The same for a placement, given as GPUs on each node in ring order.
-    [[nodiscard]] StepSeconds seconds(std::span<const int> gpus_by_node, double atomic_batch) const;
-
     /// Up to which atomic batch is a shape known: the largest measured on its most even placement; where that
     /// was not measured, the largest on any shape of at least as many nodes and GPUs; else the largest of the
     /// columns that seconds() reads.
     [[nodiscard]] int max_atomic_batch(Shape shape) const;
-
-    /// The same for a placement.
-    [[nodiscard]] int max_atomic_batch(std::span<const int> gpus_by_node) const;
 
     /// Most nodes of any measurement.
     [[nodiscard]] int max_nodes() const { return max_nodes_; }
@@ -95,15 +84,14 @@ public:
     }
 
 private:
-    static constexpr std::size_t none = detail::RingIndex::none;
     using Column = detail::MeasuredColumns::Column;
     using Mix = detail::MeasuredColumns::Mix;
 
     struct Shaped {
         Shape shape;
         double log_nodes, log_gpus;
-        Column all;                   // every measurement of this shape
-        std::size_t placement;        // the number of the most even one in rings_, or none
+        Column column;
+        bool even = false;            // of the most even placement alone
         int max_atomic_by_shape = 0;  // 0: measured by placement only
     };
 
@@ -112,14 +100,12 @@ private:
         require_between("throughput table", "shape.gpus", shape.gpus, shape.nodes, 1 << 20);
     }
 
-    static Shape shape_of(std::span<const int> gpus_by_node) {
-        Shape shape{static_cast<int>(gpus_by_node.size()), 0};
-        for (const int gpus : gpus_by_node) {
-            require_between("throughput table", "placement.gpus", gpus, 1, 1 << 20);
-            shape.gpus += gpus;
-        }
-        require_shape(shape);
-        return shape;
+    /// Numbers of GPUs that differ by one at most, the larger ones side by side.
+    static bool is_most_even(std::span<const int> ring) {
+        const auto [least, most] = std::minmax_element(ring.begin(), ring.end());
+        int changes = ring.front() != ring.back() ? 1 : 0;
+        for (std::size_t i = 1; i < ring.size(); ++i) changes += ring[i] != ring[i - 1] ? 1 : 0;
+        return *most - *least <= 1 && changes <= 2;
     }
 
     static bool same_ratio(Shape a, Shape b) {
@@ -132,9 +118,6 @@ private:
     }
 
     [[nodiscard]] const Shaped* find_shape(Shape shape) const;
-    [[nodiscard]] Column column_of(const Shaped& shaped) const {
-        return shaped.placement != none ? placed_[shaped.placement] : shaped.all;
-    }
     [[nodiscard]] Mix mix_for(Shape shape) const;
     [[nodiscard]] Mix nearest(Shape shape) const;
     template <class Place>
@@ -142,11 +125,8 @@ private:
         const detail::ColumnRow row = columns_.read(place, atomic_batch);
         return {row.step, row.sync};
     }
-    [[nodiscard]] int max_atomic_by_shape(Shape shape) const;
 
     detail::MeasuredColumns columns_;
-    detail::RingIndex rings_;
-    std::vector<Column> placed_;         // by number in rings_
     std::vector<Shaped> shaped_;         // by shape
     std::vector<std::size_t> by_ratio_;  // indices into shaped_, by GPUs a node, then nodes
     int max_nodes_ = 0;
@@ -155,11 +135,7 @@ private:
 inline TabulatedThroughput::TabulatedThroughput(std::span<const ThroughputSample> by_shape,
                                                 std::span<const PlacementSample> by_placement,
                                                 std::string_view subject) {
-    const auto by_length = [](const std::vector<int>& a, const std::vector<int>& b) {
-        return a.size() != b.size() ? a.size() < b.size() : a < b;
-    };
-    std::map<std::vector<int>, detail::ColumnMeans, decltype(by_length)> placements(by_length);
-    std::map<Shape, detail::ColumnMeans> shapes;
+    std::map<Shape, detail::ColumnMeans> shapes, even;
     std::map<Shape, int> largest_by_shape;
     for (const PlacementSample& sample : by_placement) {
         const std::vector<int>& ring = sample.gpus_by_node;
@@ -170,8 +146,9 @@ inline TabulatedThroughput::TabulatedThroughput(std::span<const ThroughputSample
         }
         validate(ThroughputSample{shape, {sample.atomic_batch, 0}, sample.step_seconds, sample.sync_seconds},
                  subject);
-        for (detail::ColumnMeans* means : {&placements[detail::smallest_reading(ring)], &shapes[shape]})
-            means->add(sample.atomic_batch, sample.step_seconds, sample.sync_seconds);
+        shapes[shape].add(sample.atomic_batch, sample.step_seconds, sample.sync_seconds);
+        if (is_most_even(ring))
+            even[shape].add(sample.atomic_batch, sample.step_seconds, sample.sync_seconds);
     }
     for (const ThroughputSample& sample : by_shape) {
         validate(sample, subject);
@@ -182,16 +159,12 @@ inline TabulatedThroughput::TabulatedThroughput(std::span<const ThroughputSample
     }
     if (shapes.empty()) bad_input(subject, "number of samples", 0, "at least 1");
 
-    for (const auto& [digits, means] : placements) {
-        rings_.add(digits);
-        placed_.push_back(columns_.append(means));
-    }
     for (const auto& [shape, means] : shapes) {
-        std::vector<int> even(static_cast<std::size_t>(shape.nodes), shape.gpus / shape.nodes);
-        const auto with_one_more = even.size() - static_cast<std::size_t>(shape.gpus % shape.nodes);
-        for (std::size_t i = with_one_more; i < even.size(); ++i) ++even[i];
-        shaped_.push_back({shape, std::log(shape.nodes), std::log(shape.gpus), columns_.append(means),
-                           rings_.find(even), largest_by_shape[shape]});
+        const auto placed = even.find(shape);
+        const bool is_even = placed != even.end();
+        shaped_.push_back({shape, std::log(shape.nodes), std::log(shape.gpus),
+                           columns_.append(is_even ? placed->second : means), is_even,
+                           largest_by_shape[shape]});
         by_ratio_.push_back(by_ratio_.size());
         max_nodes_ = std::max(max_nodes_, shape.nodes);
     }
@@ -201,39 +174,20 @@ inline TabulatedThroughput::TabulatedThroughput(std::span<const ThroughputSample
 
 inline StepSeconds TabulatedThroughput::seconds(Shape shape, double atomic_batch) const {
     require_shape(shape);
-    if (const Shaped* exact = find_shape(shape)) return read(column_of(*exact), atomic_batch);
-    return read(mix_for(shape), atomic_batch);
-}
-
-inline StepSeconds TabulatedThroughput::seconds(std::span<const int> gpus_by_node,
-                                                double atomic_batch) const {
-    const std::size_t placement = rings_.find(gpus_by_node);
-    if (placement != none) return read(placed_[placement], atomic_batch);
-    const Shape shape = shape_of(gpus_by_node);
-    if (const Shaped* exact = find_shape(shape)) return read(exact->all, atomic_batch);
+    if (const Shaped* exact = find_shape(shape)) return read(exact->column, atomic_batch);
     return read(mix_for(shape), atomic_batch);
 }
 
 inline int TabulatedThroughput::max_atomic_batch(Shape shape) const {
     require_shape(shape);
     const Shaped* exact = find_shape(shape);
-    if (exact && exact->placement != none) return columns_.largest_batch(column_of(*exact));
-    return max_atomic_by_shape(shape);
-}
-
-inline int TabulatedThroughput::max_atomic_batch(std::span<const int> gpus_by_node) const {
-    const std::size_t placement = rings_.find(gpus_by_node);
-    return placement != none ? columns_.largest_batch(placed_[placement])
-                             : max_atomic_by_shape(shape_of(gpus_by_node));
-}
-
-inline int TabulatedThroughput::max_atomic_by_shape(Shape shape) const {
+    if (exact && exact->even) return columns_.largest_batch(exact->column);
     int most = 0;
     for (const Shaped& shaped : shaped_)
         if (shaped.shape.nodes >= shape.nodes && shaped.shape.gpus >= shape.gpus)
             most = std::max(most, shaped.max_atomic_by_shape);
     if (most > 0) return most;
-    if (const Shaped* exact = find_shape(shape)) return columns_.largest_batch(exact->all);
+    if (exact) return columns_.largest_batch(exact->column);
     const Mix mix = mix_for(shape);
     for (std::size_t i = 0; i < mix.count; ++i) most = std::max(most, columns_.largest_batch(mix.columns[i]));
     return most;
@@ -253,14 +207,14 @@ inline TabulatedThroughput::Mix TabulatedThroughput::mix_for(Shape shape) const 
         const std::int64_t scaled = (std::int64_t{shape.gpus} * max_nodes_ + shape.nodes / 2) / shape.nodes;
         shape = {max_nodes_, std::max(static_cast<int>(scaled), max_nodes_)};
         if (const Shaped* exact = find_shape(shape)) {
-            mix.add(column_of(*exact), 1);
+            mix.add(exact->column, 1);
             return mix;
         }
     }
-    const auto between = [&mix, this](const Shaped& below, const Shaped& above, int low, int at, int high) {
+    const auto between = [&mix](const Shaped& below, const Shaped& above, int low, int at, int high) {
         const double part = static_cast<double>(at - low) / (high - low);
-        mix.add(column_of(below), 1 - part);
-        mix.add(column_of(above), part);
+        mix.add(below.column, 1 - part);
+        mix.add(above.column, part);
     };
 
     const auto next = std::lower_bound(
@@ -310,8 +264,7 @@ inline TabulatedThroughput::Mix TabulatedThroughput::nearest(Shape shape) const 
     double sum = 0;
     for (std::size_t i = 0; i < count; ++i) sum += 1 / closest[i].first;
     Mix mix;
-    for (std::size_t i = 0; i < count; ++i)
-        mix.add(column_of(*closest[i].second), 1 / closest[i].first / sum);
+    for (std::size_t i = 0; i < count; ++i) mix.add(closest[i].second->column, 1 / closest[i].first / sum);
     return mix;
 }
 

@@ -11,6 +11,7 @@
 // its inverse. Cost: a few comparisons for each number of the model.
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -35,25 +36,22 @@ inline constexpr double most_model_exponent = 16;
 /// Largest gamma: beyond it nothing but the longer part counts.
 inline constexpr double most_model_gamma = 1e6;
 
+/// What may be predicted from, or not. Of a TypeModel the form that it has counts, and nothing where it says
+/// nothing (not measured, not fitted).
+template <class Model>
+concept LimitedModel = std::same_as<Model, PolluxThroughput> || std::same_as<Model, RefinedThroughput> ||
+    std::same_as<Model, TypeModel>;
+
 /// Whether the model may be predicted from: its parameters are finite, times at least 0, and computing takes
 /// some time; for RefinedThroughput also that batches and shapes ascend.
-[[nodiscard]] bool is_valid(const PolluxThroughput& model);
-/// The same.
-[[nodiscard]] bool is_valid(const RefinedThroughput& model);
-/// The same of the form that it has; whatever it has where it says nothing (not measured, not fitted).
-[[nodiscard]] bool is_valid(const TypeModel& model);
+template <LimitedModel Model>
+[[nodiscard]] bool is_valid(const Model& model);
 
 /// Refuses a model that is_valid() does not accept, naming `subject`, the parameter and its value
 /// (std::invalid_argument). `subject` is a text, or a function that makes one.
-template <MessageSubject Subject>
-void validate(const PolluxThroughput& model, const Subject& subject);
-/// The same.
-template <MessageSubject Subject>
-void validate(const RefinedThroughput& model, const Subject& subject);
-/// The same.
-template <MessageSubject Subject>
-void validate(const TypeModel& model, const Subject& subject);
-/// The same for all GPU types of a job, `subject` naming the job; `gpu_types` holds their names for the
+template <LimitedModel Model, MessageSubject Subject>
+void validate(const Model& model, const Subject& subject);
+/// As before for all GPU types of a job, `subject` naming the job; `gpu_types` holds their names for the
 /// message, or nothing, and they then go by their index. Does not ask how many types there should be.
 template <MessageSubject Subject>
 void validate(const JobModel& model, const Subject& subject, std::span<const std::string> gpu_types = {});
@@ -115,42 +113,26 @@ void for_each_limit(const TypeModel& model, const Require& require) {
         std::visit([&](const auto& throughput) { for_each_limit(throughput, require); }, model.throughput);
 }
 
-template <class Model>
-bool keeps_limits(const Model& model) {
+}  // namespace detail
+
+template <LimitedModel Model>
+bool is_valid(const Model& model) {
     bool valid = true;
-    for_each_limit(model, [&valid](std::string_view, double value, double least, double most) {
+    detail::for_each_limit(model, [&valid](std::string_view, double value, double least, double most) {
         valid = valid && value >= least && value <= most;  // false for what is not a number
     });
     return valid;
 }
 
-template <class Model, MessageSubject Subject>
-void require_limits(const Model& model, const Subject& subject) {
-    for_each_limit(model, [&](std::string_view field, double value, double least, double most) {
+template <LimitedModel Model, MessageSubject Subject>
+void validate(const Model& model, const Subject& subject) {
+    detail::for_each_limit(model, [&](std::string_view field, double value, double least, double most) {
         if (value >= least && value <= most) return;
-        bad_input(text_of_subject(subject), "model." + std::string(field), value,
+        bad_input(detail::text_of_subject(subject), "model." + std::string(field), value,
                   "between " + text_of(least) + " and " + text_of(most));
     });
 }
 
-}  // namespace detail
-
-inline bool is_valid(const PolluxThroughput& model) { return detail::keeps_limits(model); }
-inline bool is_valid(const RefinedThroughput& model) { return detail::keeps_limits(model); }
-inline bool is_valid(const TypeModel& model) { return detail::keeps_limits(model); }
-
-template <MessageSubject Subject>
-void validate(const PolluxThroughput& model, const Subject& subject) {
-    detail::require_limits(model, subject);
-}
-template <MessageSubject Subject>
-void validate(const RefinedThroughput& model, const Subject& subject) {
-    detail::require_limits(model, subject);
-}
-template <MessageSubject Subject>
-void validate(const TypeModel& model, const Subject& subject) {
-    detail::require_limits(model, subject);
-}
 template <MessageSubject Subject>
 void validate(const JobModel& model, const Subject& subject, std::span<const std::string> gpu_types) {
     for (std::size_t t = 0; t < model.types.size(); ++t) {

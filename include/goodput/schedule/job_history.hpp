@@ -4,11 +4,12 @@
 // What is remembered of a job between rounds: its measurements, one a (nodes, replicas, atomic batch) and GPU
 // type, and the models fitted to them. A repeated measurement is averaged into the one that is there. Of more
 // than most_samples on a type the oldest is forgotten of the shape that has most. Models are fitted anew only
-// when measurements changed, starting from the last parameters: of the published form for each type alone
-// (ThroughputFitter), or refined ones for all types of the job together (JobFitter).
+// when measurements changed, starting from the last parameters: for all types of the job together
+// (JobFitter), or each type alone with a fit of one's own.
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <map>
 #include <span>
@@ -20,11 +21,23 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/job_fit.hpp"
-#include "goodput/fit/published_fit.hpp"
-#include "goodput/fit/throughput_fit.hpp"
 #include "goodput/model/job_model.hpp"
 
 namespace goodput {
+
+/// What a fit of one GPU type by itself has found.
+struct SeparateFit {
+    PolluxThroughput model{};  ///< what to predict from
+    bool from_samples = true;  ///< false: only from a prior, so that the next fit does not start from it
+};
+
+/// A fit of one's own, of each GPU type by itself: from its samples (at least one), the model of the last fit
+/// (null where there is none to start from) and whom messages about bad samples name.
+template <class Fitter>
+concept SeparateFitter = requires(Fitter& fitter, std::span<const ThroughputSample> samples,
+                                  const PolluxThroughput* last, std::string_view subject) {
+    { fitter(samples, last, subject) } -> std::convertible_to<SeparateFit>;
+};
 
 /// What is remembered of one job.
 class JobHistory {
@@ -99,33 +112,18 @@ public:
     /// Whether begin() was called.
     [[nodiscard]] bool begun() const { return reference_batch_ > 0; }
 
-    /// Fits the models whose measurements changed, of the published form. A fit that fails leaves the last
-    /// model, or the prior if there was none (FitStatus), and is tried again when the measurements change.
-    template <class = void>
-    void refit(ThroughputFitter& fitter, std::string_view subject) {
+    /// Fits the models whose measurements changed, each GPU type by itself: who brings a fit of his own.
+    template <SeparateFitter Fitter>
+    void refit(Fitter& fitter, std::string_view subject) {
         tell_model();
         for (std::size_t t = 0; t < types_.size(); ++t) {
             OfType& type = types_[t];
             if (!type.changed) continue;
-            PolluxThroughput* last = std::get_if<PolluxThroughput>(&model_.types[t].throughput);
-            FitOptions options;
-            options.subject = subject;
-            if (last && type.fitted) options.start = *last;
-            const ThroughputFit fit = fitter.fit(type.samples, options);
+            const PolluxThroughput* last = std::get_if<PolluxThroughput>(&model_.types[t].throughput);
+            const SeparateFit fit = fitter(type.samples, type.has_start ? last : nullptr, subject);
             model_.types[t].throughput = fit.model;
-            // The next fit starts from this one, unless it is only the prior.
-            type.fitted = fit.status != FitStatus::prior_kept;
+            type.has_start = fit.from_samples;
             type.changed = false;
-        }
-    }
-
-    /// The same as Sia's public simulator does.
-    void refit(PublishedFitter& fitter, std::string_view subject) {
-        tell_model();
-        for (std::size_t t = 0; t < types_.size(); ++t) {
-            if (!types_[t].changed) continue;
-            model_.types[t].throughput = fitter.fit(types_[t].samples, subject);
-            types_[t].changed = false;
         }
     }
 
@@ -178,7 +176,7 @@ private:
         int most_replicas = 0;
         BatchPlan last_plan{};
         bool changed = false;
-        bool fitted = false;
+        bool has_start = false;  ///< of a SeparateFitter
     };
     /// The sample of that shape and batch; the number of samples if there is none.
     static std::size_t index_of(const OfType& type, Shape shape, int atomic_batch) {
@@ -235,8 +233,8 @@ private:
     JobModel model_;
 };
 
-/// The histories of all jobs, by name. `Fitter`: ThroughputFitter or JobFitter<>.
-template <class Fitter = ThroughputFitter>
+/// The histories of all jobs, by name. `Fitter`: JobFitter<>, or a SeparateFitter.
+template <class Fitter = JobFitter<>>
 class BasicJobHistories {
 public:
     /// The history of a job, new if the name is.
@@ -260,10 +258,8 @@ private:
     Fitter fitter_;
 };
 
-/// Histories with models of the published form, each GPU type by itself.
+/// Histories with models of all GPU types of a job together.
 using JobHistories = BasicJobHistories<>;
-/// Histories with refined models of all GPU types of a job together.
-using RefinedJobHistories = BasicJobHistories<JobFitter<>>;
 
 }  // namespace goodput
 

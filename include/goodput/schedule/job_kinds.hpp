@@ -24,7 +24,7 @@
 
 namespace goodput {
 
-/// The histories of all jobs, by kind. `Fitter`: JobFitter<> or ThroughputFitter.
+/// The histories of all jobs, by kind. `Fitter`: JobFitter<>, or a SeparateFitter (job_history.hpp).
 template <class Fitter = JobFitter<>>
 class BasicKindHistories {
 public:
@@ -43,18 +43,18 @@ public:
         // What a kind begins with is for all of its jobs: one that makes no sense would spoil them all.
         if (job.initial_batch > 1 << 30)
             bad_input("job '" + job.name + "'", "batch.initial", job.initial_batch, "at most 2^30");
-        std::string key = kind_of(job);
-        const auto known = key_of_.find(job.name);
-        if (known != key_of_.end() && is_alone(known->second)) {
-            key = known->second;
-        } else if (known == key_of_.end() || known->second != key) {
-            touch(key_of_, job.name, keys_before_);
+        const auto known = members_.find(job.name);
+        const bool is_new = known == members_.end();
+        if (is_new || (!is_alone(known->second.key) && !same_kind(known->second.described, job))) {
+            const std::string key = kind_of(job);
+            touch(members_, job.name, members_before_);
             if (!histories_.contains(key)) {
                 touch(histories_, key, histories_before_);
-                if (known != key_of_.end()) histories_[key] = histories_[known->second];
+                if (!is_new) histories_[key] = histories_[known->second.key];
             }
-            key_of_[job.name] = key;
+            join(job, key);
         }
+        const std::string& key = members_[job.name].key;
         JobHistory& history = histories_[key];
         if (history.has_begun_with(job)) return;
         touch(histories_, key, histories_before_);
@@ -70,25 +70,26 @@ public:
         JobHistory* history = &of(job);
         if (contradicts(*history, gpu_type, sample)) history = &leave_kind(job);
         if (is_known(*history, job, gpu_type, sample)) return;
-        touch(histories_, key_of_[job.name], histories_before_);
+        touch(histories_, members_[job.name].key, histories_before_);
         history->add(gpu_type, sample, subject);
     }
 
     /// Fits what changed in the history of a job's kind.
     void refit(const Job& job) {
         JobHistory& history = of(job);
-        if (history.has_changed()) touch(histories_, key_of_[job.name], histories_before_);
-        history.refit(fitter_, "job '" + job.name + "'");
+        if (history.has_changed()) touch(histories_, members_[job.name].key, histories_before_);
+        // Most jobs have nothing new, round after round, and need no name in a message.
+        history.refit(fitter_, history.has_changed() ? "job '" + job.name + "'" : std::string());
     }
 
     /// What is known of a job: the history of its kind, or its own.
     [[nodiscard]] JobHistory& of(const Job& job) {
-        const auto known = key_of_.find(job.name);
-        if (known != key_of_.end()) return histories_[known->second];
+        const auto known = members_.find(job.name);
+        if (known != members_.end()) return histories_[known->second.key];
         const std::string key = kind_of(job);
-        touch(key_of_, job.name, keys_before_);
+        touch(members_, job.name, members_before_);
         touch(histories_, key, histories_before_);
-        key_of_[job.name] = key;
+        join(job, key);
         return histories_[key];
     }
 
@@ -99,11 +100,11 @@ public:
     }
     /// Forgets what came since begin_trial(), as if it had not come.
     void undo() {
-        for (auto& [name, key] : keys_before_) {
-            if (key)
-                key_of_[name] = std::move(*key);
+        for (auto& [name, member] : members_before_) {
+            if (member)
+                members_[name] = std::move(*member);
             else
-                key_of_.erase(name);
+                members_.erase(name);
         }
         for (auto& [key, history] : histories_before_) {
             if (history)
@@ -118,10 +119,10 @@ public:
     /// most_kinds of them that were needed last.
     template <class Keep>
     void forget_unless(Keep keep) {
-        std::erase_if(key_of_, [&](const auto& entry) { return !keep(entry.first); });
+        std::erase_if(members_, [&](const auto& entry) { return !keep(entry.first); });
         end_trial();
         ++time_;
-        for (const auto& [name, key] : key_of_) last_needed_[key] = time_;
+        for (const auto& [name, member] : members_) last_needed_[member.key] = time_;
         // What a job has shown that left its kind says nothing of others.
         for (auto alone = histories_.lower_bound("job ");
              alone != histories_.end() && is_alone(alone->first);) {
@@ -148,6 +149,21 @@ public:
     }
 
 private:
+    struct Member {
+        std::string key;  ///< of its history
+        Job described{};  ///< what same_kind() reads of it
+    };
+
+    void join(const Job& job, const std::string& key) {
+        Member& member = members_[job.name];
+        member.key = key;
+        member.described.kind = job.kind;
+        member.described.adaptivity = job.adaptivity;
+        member.described.initial_batch = job.initial_batch;
+        member.described.target_batch = job.target_batch;
+        member.described.types = job.types;
+    }
+
     static bool differs(double seconds, double expected) {
         return seconds > largest_deviation * expected || expected > largest_deviation * seconds;
     }
@@ -175,7 +191,7 @@ private:
 
     void end_trial() {
         on_trial_ = false;
-        keys_before_.clear();
+        members_before_.clear();
         histories_before_.clear();
     }
 
@@ -193,21 +209,21 @@ private:
     /// The job's own history from now on, empty at first.
     JobHistory& leave_kind(const Job& job) {
         const std::string own = "job " + job.name;
-        if (key_of_[job.name] == own) return histories_[own];
-        touch(key_of_, job.name, keys_before_);
+        if (members_[job.name].key == own) return histories_[own];
+        touch(members_, job.name, members_before_);
         touch(histories_, own, histories_before_);
-        key_of_[job.name] = own;
+        join(job, own);
         JobHistory& history = histories_[own] = JobHistory(job.types.size());
         history.begin(job);
         return history;
     }
 
-    std::map<std::string, std::string> key_of_;    // by job name
+    std::map<std::string, Member> members_;        // by job name
     std::map<std::string, JobHistory> histories_;  // by key: a kind, or a job that left its kind
     std::map<std::string, std::size_t> last_needed_;
     std::size_t time_ = 0;
     bool on_trial_ = false;
-    std::map<std::string, std::optional<std::string>> keys_before_;
+    std::map<std::string, std::optional<Member>> members_before_;
     std::map<std::string, std::optional<JobHistory>> histories_before_;
     Fitter fitter_;
 };

@@ -3,6 +3,7 @@
 
 // Which jobs are runs of one program, as far as their descriptions tell.
 
+#include <algorithm>
 #include <string>
 
 #include "goodput/core/error.hpp"
@@ -22,6 +23,21 @@ namespace goodput {
         key.append("@").append(text_of(type.reference_rate));
     }
     return key;
+}
+
+/// Whether two jobs are of one kind, without making up its name.
+[[nodiscard]] inline bool same_kind(const Job& a, const Job& b) {
+    if (!a.kind.empty() || !b.kind.empty()) return a.kind == b.kind;
+    const auto same_target = (a.adaptivity == Adaptivity::batch) == (b.adaptivity == Adaptivity::batch) &&
+                             (a.adaptivity == Adaptivity::batch || a.target_batch == b.target_batch);
+    return same_target && a.initial_batch == b.initial_batch &&
+           std::equal(a.types.begin(), a.types.end(), b.types.begin(), b.types.end(),
+                      [](const TypeLimits& x, const TypeLimits& y) {
+                          return x.min_atomic_batch == y.min_atomic_batch &&
+                                 x.max_atomic_batch == y.max_atomic_batch &&
+                                 x.gpus_per_replica == y.gpus_per_replica &&
+                                 x.reference_rate == y.reference_rate;
+                      });
 }
 
 }  // namespace goodput

@@ -16,8 +16,6 @@
 #include <cstddef>
 #include <variant>
 
-#include "goodput/fit/job_fit.hpp"
-#include "goodput/fit/throughput_fit.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
@@ -44,39 +42,18 @@ struct ExactPlans {
     [[nodiscard]] static int max_batch(int stated, int used) { return std::max(stated, used); }
 };
 
-/// Jobs that know nothing before their first run, and nothing of others. `Fitter`: what fits a history.
-template <class Fitter>
-class EveryJobAlone {
-public:
-    /// No history is shared.
-    static JobHistory* begin(const Job&) { return nullptr; }
-    /// Fits what changed.
-    JobHistory* add(const Job& job, JobHistory& history, std::size_t gpu_type,
-                    const ThroughputSample& sample) {
-        history.add(gpu_type, sample, job.name);
-        history.refit(fitter_, job.name);
-        return nullptr;
-    }
-
-private:
-    Fitter fitter_;
-};
-
-/// Seven parameters a GPU type, each type by itself.
-class SeparateModels : public ExactPlans, public EveryJobAlone<ThroughputFitter> {};
-
-/// Refined models of all GPU types of a kind of jobs together, from declared rates on.
-class RefinedModels : public ExactPlans {
+/// Models of all GPU types of a kind of jobs together, from declared rates on. `Histories`:
+/// BasicKindHistories.
+template <class Histories>
+class ModelsOfKinds : public ExactPlans {
 public:
     /// What its kind has shown, and its declared rates as measurements.
-    template <class = void>
     JobHistory* begin(const Job& job) {
         kinds_.meet(job);
         kinds_.refit(job);
         return &kinds_.of(job);
     }
     /// Fits what changed.
-    template <class = void>
     JobHistory* add(const Job& job, JobHistory&, std::size_t gpu_type, const ThroughputSample& sample) {
         kinds_.add(job, gpu_type, sample);
         kinds_.refit(job);
@@ -84,8 +61,11 @@ public:
     }
 
 private:
-    KindHistories kinds_;
+    Histories kinds_;
 };
+
+/// The same with refined models.
+using RefinedModels = ModelsOfKinds<KindHistories>;
 
 }  // namespace goodput
 

@@ -57,13 +57,13 @@ struct ReplayOptions {
 /// of unknown jobs and nodes and options that are not positive (std::invalid_argument); Scheduler::plan's
 /// exceptions pass through, while what the policy does wrong is counted. The cluster lists every GPU type
 /// that nodes may be added of, those without nodes at the start, too.
-template <class Modelling = SeparateModels, Policy P, class Observe>
+template <class Modelling = RefinedModels, Policy P, class Observe>
 ReplayResult replay(const Cluster& cluster, std::span<const Application> applications,
                     std::span<const Submission> submissions, P policy, const ReplayOptions& options,
                     Observe observe);
 
 /// The same without an observer.
-template <class Modelling = SeparateModels, Policy P>
+template <class Modelling = RefinedModels, Policy P>
 ReplayResult replay(const Cluster& cluster, std::span<const Application> applications,
                     std::span<const Submission> submissions, P policy, const ReplayOptions& options = {}) {
     return replay<Modelling>(cluster, applications, submissions, std::move(policy), options,

@@ -68,6 +68,7 @@ class Bench:
         system = [flag[2:] for flag in packages.stdout.split()] or ["/usr/include/eigen3"]
         compiler = [options.compiler] if not shutil.which("ccache") else ["ccache", options.compiler]
         self.compile = [*compiler, "-std=c++20", "-O1", "-DNDEBUG", "-w", f"-I{self.include}", f"-I{TESTS}",
+                        f"-I{ROOT / 'examples' / 'cli'}",
                         '-DGOODPUT_DATA_DIR="none"']
         for folder in system:
             self.compile += ["-isystem", folder]

@@ -5,9 +5,17 @@
 // parameter has a prior, so that J^T J is never singular.
 //
 // Method: Gauss-Newton steps, halved up to twice, as long as they keep what they promise; where none does,
-// Ceres' TinySolver (Levenberg-Marquardt) goes on from there. detail/least_squares.hpp says what TinySolver
-// must be guarded against; here too it sees J^T J = R^T R instead of the residuals, in units in which the
-// diagonal is one.
+// Ceres' TinySolver (Levenberg-Marquardt) goes on from there.
+//
+// TinySolver is header-only (no link to Ceres, no glog), but trusts its caller; only this file knows it:
+// - It sees few numbers, never the residuals: as Jacobian the triangular R with R^T R = J^T J, as residuals y
+//   with R^T y = J^T r and one more that makes up the sum. It forms normal equations in any case, and so
+//   takes the very same steps.
+// - Its damping is relative to the diagonal of J^T J only above 1e-6. Parameters come in units in which that
+//   diagonal is one, or those that matter little would hardly move.
+// - Its tolerance is absolute. It is set from the sum of squares at its start.
+// - It takes a problem that cannot be evaluated for a solved one, and may end at NaN. A point is taken only
+//   if its sum is finite and less than before.
 //
 // A backend is a type with minimise(problem, x, options, normal): TinySolverBackend is here and links
 // nothing, CeresBackend (fit/ceres_backend.hpp) hands the same sum of squares to the full solver.
@@ -16,15 +24,24 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <concepts>
 #include <utility>
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
-#include "goodput/fit/detail/least_squares.hpp"
+#include "goodput/fit/detail/log_step.hpp"
+#include "goodput/fit/fit_status.hpp"
 
 namespace goodput::detail {
+
+/// When a minimisation ends.
+struct LeastSquaresOptions {
+    int max_iterations = 60;
+    double relative_tolerance =
+        1e-8;                       ///< stop where a step changes the sum of squares by less than this part
+    double absolute_tolerance = 0;  ///< or by less than this
+};
 
 inline constexpr int most_parameters = 36;
 using DenseVector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, most_parameters, 1>;
@@ -56,7 +73,9 @@ concept DenseSquaresProblem = requires(const Problem& problem, const DenseVector
 };
 
 struct DenseSquaresResult {
-    LeastSquaresStatus status = LeastSquaresStatus::failed;
+    /// prior_kept: the start is left as it is, because its sum of squares is no number; iteration_limit also
+    /// where no further point can be evaluated.
+    FitStatus status = FitStatus::prior_kept;
     int iterations = 0;
 };
 
@@ -74,6 +93,7 @@ struct CompressedSquares {
         jacobian.topRows(factor.rows()) = factor;
     }
 
+    /// A template, so that only who fits compiles the factorisation.
     template <class = void>
     void compress(const DenseNormalEquations& normal, const DenseVector& unit) {
         const DenseMatrix scaled = unit.asDiagonal() * normal.hessian * unit.asDiagonal();
@@ -142,10 +162,10 @@ DenseSquaresResult TinySolverBackend::minimise(const Problem& problem, DenseVect
         const double promised = -step.dot(normal.gradient);
         // Rounding has made the matrix indefinite.
         if (cholesky.info() != Eigen::Success || !std::isfinite(promised)) return result;
-        result.status = LeastSquaresStatus::converged;
+        result.status = FitStatus::converged;
         if (!(promised > tolerance)) return result;
         if (result.iterations >= options.max_iterations) {
-            result.status = LeastSquaresStatus::iteration_limit;
+            result.status = FitStatus::iteration_limit;
             return result;
         }
         ++result.iterations;
@@ -161,7 +181,7 @@ DenseSquaresResult TinySolverBackend::minimise(const Problem& problem, DenseVect
         }
         if (moved_on) {
             std::swap(normal, next);
-            result.status = LeastSquaresStatus::iteration_limit;
+            result.status = FitStatus::iteration_limit;
             continue;
         }
         const DenseVector unit = normal.hessian.diagonal().cwiseSqrt().cwiseInverse();
@@ -181,7 +201,7 @@ DenseSquaresResult TinySolverBackend::minimise(const Problem& problem, DenseVect
         if (!next.finite()) return result;
         x = candidate;
         std::swap(normal, next);
-        result.status = LeastSquaresStatus::iteration_limit;
+        result.status = FitStatus::iteration_limit;
     }
 }
 

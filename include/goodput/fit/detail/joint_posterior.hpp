@@ -27,6 +27,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -37,17 +38,15 @@
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/shape.hpp"
+#include "goodput/fit/detail/fitted_slopes.hpp"
 #include "goodput/fit/job_fit.hpp"
 
 namespace goodput::detail {
 
-/// The covariance of ln of times, in rows that are added one by one. Keeps its buffers. A template, so that
-/// only who uses it compiles it.
-template <class Real = double>
+/// The covariance of ln of times, in rows that are added one by one. Keeps its buffers.
+template <std::same_as<double> Real>
 class JointPosterior {
 public:
-    using Matrix = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic>;
-
     /// Forgets all rows. Refuses types that were not fitted, not even from the prior (std::invalid_argument).
     /// `types` must outlive the rows. O((types * parameters)^3).
     void read(std::span<const TypeFit> types, const RefinedPopulation& population);
@@ -60,7 +59,7 @@ public:
     void add_iteration(std::size_t type, Shape shape, BatchPlan plan) { add(type, shape, plan, iteration); }
 
     /// Of all rows, in the order in which they were added; what further measurements scatter is left out.
-    void covariance(Matrix& result) const;
+    void covariance(Eigen::MatrixXd& result) const;
 
 private:
     enum Time { compute, step, iteration };
@@ -74,17 +73,16 @@ private:
     void add(std::size_t type, Shape shape, BatchPlan plan, Time time);
     /// What two rows share besides parameters.
     [[nodiscard]] double own(const Row& a, const Row& b) const;
-    [[nodiscard]] double walk(const RefinedFit& fit, double log_batch, double other) const;
 
     std::span<const TypeFit> types_{};
     std::vector<Eigen::Index> first_{};  ///< of a type's parameters
-    Matrix parameters_{};                ///< covariance of all types' parameters
+    Eigen::MatrixXd parameters_{};       ///< covariance of all types' parameters
     std::vector<Row> rows_{};
     std::vector<double> derivatives_{};  ///< of row i by the parameters: a column
-    Eigen::Matrix<Real, Eigen::Dynamic, 1> by_compute_{}, by_sync_{};
+    Eigen::VectorXd by_compute_{}, by_sync_{};
 };
 
-template <class Real>
+template <std::same_as<double> Real>
 void JointPosterior<Real>::read(std::span<const TypeFit> types, const RefinedPopulation& population) {
     types_ = types;
     rows_.clear();
@@ -93,23 +91,17 @@ void JointPosterior<Real>::read(std::span<const TypeFit> types, const RefinedPop
     Eigen::Index count = 0;
     for (const TypeFit& type : types) {
         const RefinedFit& fit = type.fit;
-        const Eigen::Index own = fit.coordinates.size();
-        const auto finite = [](double number) { return std::isfinite(number); };
-        if (own < Eigen::Index{refined_parameters} || !fit.coordinates.allFinite() ||
-            own != static_cast<Eigen::Index>(refined_parameters + fit.model.batches.size()) ||
-            fit.covariance.size() != static_cast<std::size_t>(own * own) ||
-            !std::all_of(fit.covariance.begin(), fit.covariance.end(), finite) ||
-            fit.shape_variances.size() != fit.model.shapes.size() || !(fit.step_deviation > 0))
+        if (!is_whole(fit))
             bad_input("profile runs", "types.fit", "of no measurement of the job",
                       "fitted, or predicted from other types");
         first_.push_back(count);
-        count += own;
+        count += static_cast<Eigen::Index>(fit.coordinates.size());
     }
     parameters_.setZero(count, count);
     const auto number = static_cast<double>(types.size());
     for (std::size_t t = 0; t < types.size(); ++t) {
         const RefinedFit& fit = types[t].fit;
-        const Eigen::Index own = fit.coordinates.size();
+        const auto own = static_cast<Eigen::Index>(fit.coordinates.size());
         if (fit.samples == 0) continue;
         const Eigen::LLT<DenseMatrix> root(Eigen::Map<const DenseMatrix>(fit.covariance.data(), own, own));
         if (root.info() != Eigen::Success)
@@ -130,8 +122,8 @@ void JointPosterior<Real>::read(std::span<const TypeFit> types, const RefinedPop
                     shared / (between * (between + number * shared));
         }
     }
-    const Eigen::LLT<Matrix> root(parameters_);
-    parameters_ = root.solve(Matrix::Identity(count, count));
+    const Eigen::LLT<Eigen::MatrixXd> root(parameters_);
+    parameters_ = root.solve(Eigen::MatrixXd::Identity(count, count));
     for (std::size_t t = 0; t < types.size(); ++t) {
         const RefinedFit& fit = types[t].fit;
         if (fit.samples > 0) continue;
@@ -144,31 +136,17 @@ void JointPosterior<Real>::read(std::span<const TypeFit> types, const RefinedPop
     }
 }
 
-template <class Real>
+template <std::same_as<double> Real>
 void JointPosterior<Real>::add(std::size_t type, Shape shape, BatchPlan plan, Time time) {
     const RefinedFit& fit = types_[type].fit;
     const RefinedThroughput& model = fit.model;
     const RefinedShape features(shape);
     const auto at = [&](std::size_t i) { return first_[type] + static_cast<Eigen::Index>(i); };
-    const std::size_t breaks = model.batches.size();
     const double batch = plan.atomic_batch;
     by_compute_.setZero(parameters_.rows());
     by_sync_.setZero(parameters_.rows());
-    if (breaks > 0) {
-        const auto break_at = [&](std::size_t i) { return model.batches[i].batch; };
-        const RefinedBatch located = locate_batch(batch, breaks, break_at);
-        const LogCompute line(fit.coordinates, located, break_at);
-        by_compute_[at(computing_constant)] = line.by_constant;
-        by_compute_[at(computing_slope)] = line.by_slope;
-        by_compute_[at(refined_parameters + located.low)] += line.by_low;
-        if (located.high != located.low) by_compute_[at(refined_parameters + located.high)] += line.by_high;
-    } else {
-        const double slope = model.beta_c * batch / (model.alpha_c + model.beta_c * batch);
-        by_compute_[at(computing_constant)] = 1 - slope;
-        by_compute_[at(computing_slope)] = slope;
-    }
-    by_compute_[features.alone() ? at(alone_factor) : at(straggling_exponent)] =
-        features.alone() ? 1 : features.log_replicas;
+    for_each_compute_term(fit, features, batch,
+                          [&](std::size_t parameter, double slope) { by_compute_[at(parameter)] += slope; });
     Row row{type, shape, std::log(batch), 1, 0};
     if (time != compute && !features.alone()) {
         features.for_each_sync_term(
@@ -209,41 +187,24 @@ void JointPosterior<Real>::add(std::size_t type, Shape shape, BatchPlan plan, Ti
     derivatives_.insert(derivatives_.end(), by_compute_.data(), by_compute_.data() + by_compute_.size());
 }
 
-template <class Real>
-void JointPosterior<Real>::covariance(Matrix& result) const {
+template <std::same_as<double> Real>
+void JointPosterior<Real>::covariance(Eigen::MatrixXd& result) const {
     const auto count = static_cast<Eigen::Index>(rows_.size());
-    const Eigen::Map<const Matrix> derivatives(derivatives_.data(), parameters_.rows(), count);
+    const Eigen::Map<const Eigen::MatrixXd> derivatives(derivatives_.data(), parameters_.rows(), count);
     result.noalias() = derivatives.transpose() * (parameters_ * derivatives);
     for (std::size_t i = 0; i < rows_.size(); ++i)
         for (std::size_t j = 0; j < rows_.size(); ++j)
             result(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) += own(rows_[i], rows_[j]);
 }
 
-template <class Real>
+template <std::same_as<double> Real>
 double JointPosterior<Real>::own(const Row& a, const Row& b) const {
     if (a.type != b.type) return 0;
     const RefinedFit& fit = types_[a.type].fit;
-    double sum = a.by_compute * b.by_compute * walk(fit, a.log_batch, b.log_batch);
+    double sum = a.by_compute * b.by_compute * walk_between(fit, a.log_batch, b.log_batch);
     if (a.shape != b.shape || a.shape.gpus < 2) return sum;
     const auto [compute, sync] = fit.factor_variances(a.shape);
     return sum + a.by_compute * b.by_compute * compute + a.by_sync * b.by_sync * sync;
-}
-
-template <class Real>
-double JointPosterior<Real>::walk(const RefinedFit& fit, double log_batch, double other) const {
-    const double variance = square(fit.prior.break_deviation), per_log = variance / std::log(2.0);
-    const auto& breaks = fit.model.batches;
-    const double from = std::min(log_batch, other), to = std::max(log_batch, other);
-    if (breaks.empty()) return variance * std::exp(-(to - from) / std::log(4.0));
-    const double first = std::log(breaks.front().batch), last = std::log(breaks.back().batch);
-    if (to < first) return std::min(per_log * (first - to), 2 * variance);
-    if (from > last) return std::min(per_log * (from - last), 2 * variance);
-    // Between two measured batches the walk is tied at both ends, and knows nothing of what is beyond.
-    for (std::size_t i = 1; i < breaks.size(); ++i) {
-        const double low = std::log(breaks[i - 1].batch), high = std::log(breaks[i].batch);
-        if (from > low && to < high) return per_log * (from - low) * (high - to) / (high - low);
-    }
-    return 0;
 }
 
 }  // namespace goodput::detail

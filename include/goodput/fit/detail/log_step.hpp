@@ -5,6 +5,8 @@
 
 namespace goodput::detail {
 
+inline double square(double value) { return value * value; }
+
 /// ln T - ln C of a step, with the shares of C and S in it: d ln T = (1 - share) d ln C + share d ln S.
 struct LogStep {
     double excess = 0, sync_share = 0;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <numbers>
 #include <vector>
@@ -42,6 +43,7 @@ struct ProfileMeasurement {
 };
 
 /// Targets are the first rows of the covariance.
+template <std::same_as<double> Real>
 struct ProfileDesign {
     bool regret = false;
     std::size_t best = 0;  ///< target, for the regret only
@@ -73,7 +75,6 @@ struct ProfileDesign {
         double before = 0, after = 0;  ///< its deviation
     };
 
-    template <class = void>
     Taken take(const ProfileMeasurement& measurement) {
         measure(measurement, covariance.rows());
         Taken most;

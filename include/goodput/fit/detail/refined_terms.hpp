@@ -6,14 +6,12 @@
 
 #include <cmath>
 #include <cstddef>
+#include <span>
 
 #include "goodput/core/shape.hpp"
-#include "goodput/fit/detail/dense_squares.hpp"
 #include "goodput/fit/refined_parameters.hpp"
 
 namespace goodput::detail {
-
-inline constexpr std::size_t most_break_points = most_parameters - refined_parameters;
 
 /// A distinct batch, between two break points of the computing time (equal where it is one).
 struct RefinedBatch {
@@ -54,10 +52,9 @@ struct RefinedShape {
             visit(node_gpus_exponent, log_half_replicas);
         }
     }
-    [[nodiscard]] double log_sync(const DenseVector& x) const {
+    [[nodiscard]] double log_sync(std::span<const double> x) const {
         double sum = 0;
-        for_each_sync_term(
-            [&](RefinedParameter at, double feature) { sum += x[static_cast<Eigen::Index>(at)] * feature; });
+        for_each_sync_term([&](RefinedParameter at, double feature) { sum += x[at] * feature; });
         return sum;
     }
 };
@@ -78,11 +75,9 @@ struct LogCompute {
     double by_constant = 0, by_slope = 0, by_low = 0, by_high = 0;
 
     template <class BreakAt>
-    LogCompute(const DenseVector& x, const RefinedBatch& batch, BreakAt break_at) {
+    LogCompute(std::span<const double> x, const RefinedBatch& batch, BreakAt break_at) {
         const double alpha = std::exp(x[computing_constant]), beta = std::exp(x[computing_slope]);
-        const auto factor = [&](std::size_t i) {
-            return std::exp(x[static_cast<Eigen::Index>(refined_parameters + i)]);
-        };
+        const auto factor = [&](std::size_t i) { return std::exp(x[refined_parameters + i]); };
         const bool between = batch.low != batch.high;
         const double low_factor = factor(batch.low) * (1 - batch.part);
         double constant = low_factor * alpha;

@@ -2,17 +2,14 @@
 #define GOODPUT_MODEL_DETAIL_BATCH_LEVEL_HPP
 
 // The plans of one number of microbatches on one shape, as long as computing is a straight line in the batch:
-// what the searches of pollux_search.hpp and broken_line_search.hpp are made of. batch_plan.hpp explains
-// them; the points that are referred to here are listed there.
+// what the search of broken_line_search.hpp is made of. batch_plan.hpp explains it; the points that are
+// referred to here are listed there.
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <limits>
-#include <span>
 
 #include "goodput/core/batch.hpp"
-#include "goodput/core/shape.hpp"
 #include "goodput/model/detail/elementary.hpp"
 #include "goodput/model/detail/plan_range.hpp"
 #include "goodput/model/pollux.hpp"
@@ -100,13 +97,6 @@ struct LineCost {
         return nearest_integer(high > level.low ? high : level.low);
     }
 
-    // About where the tangent has its least cost.
-    [[nodiscard]] double guess(const BatchLevel& level, const OverlappedStep& tangent) const {
-        const double falling = level.noise * intercept(level, tangent);
-        const double rising = signal * slope(level, tangent);
-        return within(level, falling * rough_inverse_root(falling * rising));
-    }
-
     // Where Newton's method in the logarithm of the batch expects the batch at which the tangent has its
     // least cost where it touches; instead of a power it takes its Pade fraction. Wants an intercept >= 0.
     [[nodiscard]] double newton(const BatchLevel& level, const Tried& tried) const {
@@ -161,16 +151,6 @@ struct LineCost {
         }
     }
 };
-
-// Calls visit.operator()<Most>(block, first) for blocks of at most Most shapes: a single one by itself,
-// others up to Lanes together.
-template <std::size_t Lanes, class Visit>
-void in_blocks(std::span<const Shape> shapes, const Visit& visit) {
-    if (shapes.size() == 1) return visit.template operator()<1>(shapes, 0);
-    for (std::size_t first = 0; first < shapes.size(); first += Lanes)
-        visit.template operator()<Lanes>(shapes.subspan(first, std::min(Lanes, shapes.size() - first)),
-                                         first);
-}
 
 }  // namespace goodput::detail
 

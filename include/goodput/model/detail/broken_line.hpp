@@ -64,7 +64,8 @@ public:
         double constant, per_example;
     };
 
-    BrokenLine(const RefinedThroughput& model, const BatchLimits& limits) {
+    template <class Throughput>
+    BrokenLine(const Throughput& model, const BatchLimits& limits) {
         const double least = std::max(limits.min_atomic_batch, 1);
         const double most = std::min(limits.max_atomic_batch, limits.max_batch);
         if (!(least <= most)) return;

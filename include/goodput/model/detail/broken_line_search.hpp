@@ -1,9 +1,9 @@
 #ifndef GOODPUT_MODEL_DETAIL_BROKEN_LINE_SEARCH_HPP
 #define GOODPUT_MODEL_DETAIL_BROKEN_LINE_SEARCH_HPP
 
-// The proven search for the cheapest batch plan under RefinedThroughput, whose computing time is a broken
-// line in the batch. With T, cost, tangent and level as in batch_plan.hpp, and c(b) a broken line, f the
-// factor of the shape:
+// The proven search for the cheapest batch plan under a model whose computing time is a broken line in the
+// batch: RefinedThroughput, and PolluxThroughput with a line of one piece. With T, cost, tangent and level as
+// in batch_plan.hpp, and c(b) a broken line, f the factor of the shape:
 //
 // 1. On each piece c is straight, so on a level the tangent's bound has its least integer at a square root or
 //    an end, and points 1 and 2 there hold piece by piece, also where c starts below zero. Where c falls,
@@ -16,7 +16,7 @@
 //    which numbers of microbatches to skip, and when nothing is left.
 // 3. At the batch with the fewest seconds per example, the cost is convex in k, and its least integer is a
 //    square root: where more microbatches pay at all, this plan makes the intervals small.
-// 4. Shapes take their first steps together, as under Pollux's model.
+// 4. Shapes take their first steps together (point 5 there).
 
 #include <algorithm>
 #include <array>
@@ -36,18 +36,20 @@
 
 namespace goodput::detail {
 
+template <class Throughput>
 class BrokenLineSearch {
 public:
     // cost = (noise / total batch + signal) seconds. Keeps a reference to the model.
-    BrokenLineSearch(const RefinedThroughput& model, const BatchLimits& limits, double noise, double signal)
+    BrokenLineSearch(const Throughput& model, const BatchLimits& limits, double noise, double signal)
         : model_(model), limits_(limits), noise_(noise), signal_(signal), line_(model, limits) {}
 
     // Calls report(i, CheapestPlan) for each of `shapes`.
     template <class Report>
     void operator()(std::span<const Shape> shapes, const Report& report) const {
-        in_blocks<32>(shapes, [&]<std::size_t Most>(std::span<const Shape> block, std::size_t first) {
-            in_lock_step<Most>(block, first, report);
-        });
+        constexpr std::size_t most = 32;
+        if (shapes.size() == 1) return in_lock_step<1>(shapes, 0, report);
+        for (std::size_t first = 0; first < shapes.size(); first += most)
+            in_lock_step<most>(shapes.subspan(first, std::min(most, shapes.size() - first)), first, report);
     }
 
 private:
@@ -343,7 +345,7 @@ private:
         return best;
     }
 
-    const RefinedThroughput& model_;
+    const Throughput& model_;
     BatchLimits limits_;
     double noise_, signal_;
     BrokenLine line_;

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_FIT_DETAIL_LEAST_SQUARES_HPP
-#define GOODPUT_FIT_DETAIL_LEAST_SQUARES_HPP
+#ifndef GOODPUT_EXAMPLES_CLI_PEERS_LEAST_SQUARES_HPP
+#define GOODPUT_EXAMPLES_CLI_PEERS_LEAST_SQUARES_HPP
 
 // min sum_i r_i(x)^2 over a box lower <= x <= upper, for a handful of parameters and any number of residuals.
 //
@@ -12,16 +12,9 @@
 //     others are moved as if it were fixed there.
 // (3) Again, until step (1) promises nothing.
 //
-// TinySolver is header-only (no link to Ceres, no glog), but trusts its caller; only this file knows it:
-// - It sees few numbers, never the residuals: as Jacobian the triangular R with R^T R = J^T J, as residuals y
-//   with R^T y = J^T r and one more that makes up the sum. It forms normal equations in any case, and so
-//   takes the very same steps, but its storage has a fixed size: nothing is allocated here.
-// - Its damping is relative to the diagonal of J^T J only above 1e-6. Parameters come in units in which that
-//   diagonal is about one, or those that matter little would hardly move.
-// - Its tolerance is absolute. It is set from the sum of squares at the start of each round, and rounds go on
-//   while the sum falls by more.
-// - It takes a problem that cannot be evaluated for a solved one, and may end at NaN. Here a start without a
-//   finite sum fails, and a point is taken only if its sum is finite and less than before.
+// goodput/fit/detail/dense_squares.hpp says what TinySolver must be guarded against. Here its storage has a
+// fixed size, so that nothing is allocated; its tolerance is set anew in each round, and rounds go on while
+// the sum falls by more; a start without a finite sum fails.
 //
 // Cost: two evaluations and O(P^3) an iteration. Finds a local minimum.
 
@@ -37,9 +30,13 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
-namespace goodput::detail {
+#include "goodput/fit/detail/dense_squares.hpp"
+#include "goodput/fit/fit_status.hpp"
 
-inline double square(double value) { return value * value; }
+namespace goodput::peers {
+
+using goodput::detail::LeastSquaresOptions;
+using goodput::detail::square;
 
 template <int P>
 using Point = Eigen::Matrix<double, P, 1>;
@@ -74,12 +71,11 @@ enum class LeastSquaresStatus {
     failed            ///< the start is left as it is: no finite sum of squares there
 };
 
-struct LeastSquaresOptions {
-    int max_iterations = 60;
-    double relative_tolerance =
-        1e-8;                       ///< stop where a step changes the sum of squares by less than this part
-    double absolute_tolerance = 0;  ///< or by less than this
-};
+inline FitStatus status_of(LeastSquaresStatus found) {
+    return found == LeastSquaresStatus::converged         ? FitStatus::converged
+           : found == LeastSquaresStatus::iteration_limit ? FitStatus::iteration_limit
+                                                          : FitStatus::prior_kept;
+}
 
 template <int P>
 struct LeastSquaresResult {
@@ -295,6 +291,6 @@ LeastSquaresResult<P> BoxBackend::minimise(const Problem& problem, const Box<P>&
     return minimise_squares<P>(problem, box, x, options);
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::peers
 
 #endif

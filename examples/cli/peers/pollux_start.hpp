@@ -1,5 +1,5 @@
-#ifndef GOODPUT_FIT_DETAIL_POLLUX_START_HPP
-#define GOODPUT_FIT_DETAIL_POLLUX_START_HPP
+#ifndef GOODPUT_EXAMPLES_CLI_PEERS_POLLUX_START_HPP
+#define GOODPUT_EXAMPLES_CLI_PEERS_POLLUX_START_HPP
 
 // Where the fit of Pollux's throughput model starts, in closed form, and which of its parameters the samples
 // leave open. Computing times lie on a line in the batch. With gamma given, a sample's synchronising time is
@@ -12,36 +12,14 @@
 #include <cstddef>
 #include <span>
 
-#include "goodput/fit/detail/pollux_residuals.hpp"
+#include "goodput/fit/detail/refined_start.hpp"
+#include "peers/pollux_residuals.hpp"
 
-namespace goodput::detail {
+namespace goodput::peers {
 
 inline constexpr double free_seconds = 1e-8;  ///< what the published rule writes for "takes no time"
 
-/// Weighted sums of a straight line y = intercept + slope x.
-struct LineSums {
-    double weight = 0, x = 0, xx = 0, y = 0, xy = 0;
-
-    void add(double w, double at, double value) {
-        weight += w;
-        x += w * at;
-        xx += w * at * at;
-        y += w * value;
-        xy += w * at * value;
-    }
-
-    /// Intercept and slope of least squares, neither negative.
-    [[nodiscard]] std::array<double, 2> line() const {
-        const double determinant = weight * xx - x * x;
-        if (determinant > 1e-12 * weight * xx) {
-            const double intercept = (xx * y - x * xy) / determinant;
-            const double slope = (weight * xy - x * y) / determinant;
-            if (intercept >= 0 && slope >= 0) return {intercept, slope};
-            if (intercept < 0) return {0, std::max(xy / xx, 0.0)};
-        }
-        return {weight > 0 ? std::max(y / weight, 0.0) : 0, 0};
-    }
-};
+using goodput::detail::LineSums;
 
 inline bool all_equal(std::span<const PolluxRow> rows, double PolluxRow::*field) {
     return std::all_of(rows.begin(), rows.end(),
@@ -188,6 +166,6 @@ inline PolluxThroughput cold_start(const PolluxResiduals& residuals, const Pollu
     return best;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::peers
 
 #endif

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_FIT_PREDICTION_INTERVAL_HPP
-#define GOODPUT_FIT_PREDICTION_INTERVAL_HPP
+#ifndef GOODPUT_EXAMPLES_CLI_PEERS_PREDICTION_INTERVAL_HPP
+#define GOODPUT_EXAMPLES_CLI_PEERS_PREDICTION_INTERVAL_HPP
 
 // How far may a measurement lie from what a fitted model predicts?
 //
@@ -27,10 +27,10 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/shape.hpp"
 #include "goodput/fit/interval.hpp"
-#include "goodput/fit/throughput_fit.hpp"
 #include "goodput/model/valid_model.hpp"
+#include "peers/throughput_fit.hpp"
 
-namespace goodput {
+namespace goodput::peers {
 
 /// Seconds between which an iteration on `shape` with `plan` lies with probability `coverage`, in (0, 1).
 /// Positive and finite, and around what the model predicts. Refuses another coverage, what is no shape or
@@ -42,9 +42,9 @@ namespace goodput {
     detail::require_configuration("predict_interval", shape, plan);
     validate(fit.model, "predict_interval");
     const auto log_iteration = [&](const std::array<double, 7>& parameters) {
-        return std::log(detail::model_of(parameters).iteration_seconds(shape, plan));
+        return std::log(model_of(parameters).iteration_seconds(shape, plan));
     };
-    const std::array<double, 7> values = detail::parameters_of(fit.model);
+    const std::array<double, 7> values = parameters_of(fit.model);
     const double center = log_iteration(values);
     std::array<double, 7> gradient{};
     for (std::size_t i = 0; i < 7; ++i) {
@@ -59,7 +59,7 @@ namespace goodput {
         moved[i] += by;
         gradient[i] = (log_iteration(moved) - center) / by;
     }
-    double variance = detail::square(fit.step_deviation);
+    double variance = square(fit.step_deviation);
     for (std::size_t i = 0; i < 7; ++i)
         for (std::size_t j = 0; j < 7; ++j) variance += gradient[i] * fit.covariance[i][j] * gradient[j];
     const double quantile = detail::student_quantile(coverage, fit.degrees_of_freedom);
@@ -74,6 +74,6 @@ namespace goodput {
     return interval;
 }
 
-}  // namespace goodput
+}  // namespace goodput::peers
 
 #endif

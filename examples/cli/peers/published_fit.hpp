@@ -1,5 +1,5 @@
-#ifndef GOODPUT_FIT_PUBLISHED_FIT_HPP
-#define GOODPUT_FIT_PUBLISHED_FIT_HPP
+#ifndef GOODPUT_EXAMPLES_CLI_PEERS_PUBLISHED_FIT_HPP
+#define GOODPUT_EXAMPLES_CLI_PEERS_PUBLISHED_FIT_HPP
 
 // The throughput fit of Sia's public simulator (SOSP'23; that of Pollux, OSDI'21, with a looser stop), to
 // replay what it would have decided. throughput_fit.hpp fits the same model better and faster.
@@ -19,7 +19,7 @@
 //
 // and after it an unmeasured network is at least 1.1 times as slow as a node (alpha and beta each).
 //
-// Method. L-BFGS-B (detail/bounded_quasi_newton.hpp) with ten pairs, from always the same start (0.1 s and
+// Method. L-BFGS-B (bounded_quasi_newton.hpp) with ten pairs, from always the same start (0.1 s and
 // 0.01 s, gamma 1.001), until an iteration lowers the objective by less than 1e-5 or the projected gradient
 // is below 1e-5: where it stops is part of what is replayed. The objective has kinks where one of the norms
 // is 0: there its derivative is taken as 0. With one sample, or as many as parameters, the minimum itself is
@@ -43,16 +43,16 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/fit/detail/bounded_quasi_newton.hpp"
 #include "goodput/fit/detail/log_step.hpp"
-#include "goodput/fit/detail/pollux_residuals.hpp"
 #include "goodput/fit/fit_status.hpp"
-#include "goodput/fit/throughput_prior.hpp"
-#include "goodput/model/detail/published_sync.hpp"
 #include "goodput/model/pollux.hpp"
 #include "goodput/model/valid_model.hpp"
+#include "peers/bounded_quasi_newton.hpp"
+#include "peers/pollux_residuals.hpp"
+#include "peers/published_sync.hpp"
+#include "peers/throughput_prior.hpp"
 
-namespace goodput {
+namespace goodput::peers {
 
 /// How a published fit ended.
 struct PublishedFitEnd {
@@ -62,8 +62,6 @@ struct PublishedFitEnd {
     /// iteration_limit also where no step along the steepest descent helps; never start_kept.
     FitStatus status = FitStatus::prior_kept;
 };
-
-namespace detail {
 
 /// Minimises as published: what PublishedFitter takes for a backend, so that tests can give it a worse one.
 struct QuasiNewtonBackend {
@@ -76,8 +74,6 @@ struct QuasiNewtonBackend {
     }
 };
 
-}  // namespace detail
-
 /// Fits again and again, without allocating once it has met its largest set of samples.
 class PublishedFitter {
 public:
@@ -86,7 +82,7 @@ public:
     /// which a fit with kinks stops. The model is always one that predicts; end() says whether the samples
     /// made it or only the prior. Refuses an empty set and bad samples (std::invalid_argument naming
     /// `subject`). `backend` minimises.
-    template <class Backend = detail::QuasiNewtonBackend>
+    template <class Backend = QuasiNewtonBackend>
     [[nodiscard]] PolluxThroughput fit(std::span<const ThroughputSample> samples,
                                        std::string_view subject = "throughput samples",
                                        const Backend& backend = {});
@@ -116,7 +112,7 @@ template <class Backend>
 PolluxThroughput PublishedFitter::fit(std::span<const ThroughputSample> samples, std::string_view subject,
                                       const Backend& backend) {
     if (samples.empty()) bad_input(subject, "samples", "empty", "at least one measurement");
-    constexpr double least = detail::published_least, infinite = std::numeric_limits<double>::infinity();
+    constexpr double least = published_least, infinite = std::numeric_limits<double>::infinity();
     rows_.clear();
     rows_.reserve(samples.size());
     bool one_batch = true, network = false, node = false, beyond_two = false;
@@ -132,7 +128,7 @@ PolluxThroughput PublishedFitter::fit(std::span<const ThroughputSample> samples,
         seconds += compute;
         Row row{};
         row.batch = sample.plan.atomic_batch;
-        row.further = detail::published_further(gpus);
+        row.further = published_further(gpus);
         row.log_compute = std::log(compute);
         row.log_step = std::log(sample.step_seconds);
         row.alpha = nodes > 1 ? 2 : gpus > 1 ? 4 : 0;
@@ -143,8 +139,8 @@ PolluxThroughput PublishedFitter::fit(std::span<const ThroughputSample> samples,
     Parameters lower, upper;
     lower.fill(least);
     upper.fill(infinite);
-    lower[detail::gamma_index] = 1;
-    upper[detail::gamma_index] = 10;
+    lower[gamma_index] = 1;
+    upper[gamma_index] = 10;
     const auto hold = [&](std::size_t i, double value) { start[i] = lower[i] = upper[i] = value; };
     if (one_batch) hold(0, seconds / static_cast<double>(samples.size()) / 2);
     if (!network) hold(2, least);
@@ -152,24 +148,23 @@ PolluxThroughput PublishedFitter::fit(std::span<const ThroughputSample> samples,
     if (!node) hold(4, least);
     if (!node || !beyond_two) hold(5, least);
 
-    const detail::QuasiNewtonResult<7> found = backend.template minimise<7>(
+    const QuasiNewtonResult<7> found = backend.template minimise<7>(
         lower, upper, start,
         [&](const Parameters& parameters, Parameters& gradient) { return objective(parameters, gradient); });
-    const bool stopped =
-        found.status == detail::QuasiNewtonStatus::limit || found.status == detail::QuasiNewtonStatus::stuck;
+    const bool stopped = found.status == QuasiNewtonStatus::limit || found.status == QuasiNewtonStatus::stuck;
     end_ = {found.value, found.iterations, found.evaluations,
             stopped ? FitStatus::iteration_limit : FitStatus::converged};
-    PolluxThroughput model = detail::model_of(found.point);
+    PolluxThroughput model = model_of(found.point);
     Parameters unused;
     if (!network) {
         model.alpha_n = std::max(model.alpha_n, 1.1 * model.alpha_r);
         model.beta_n = std::max(model.beta_n, 1.1 * model.beta_r);
-        end_.objective = objective(detail::parameters_of(model), unused);
+        end_.objective = objective(parameters_of(model), unused);
     }
     if (!is_valid(model) || !(found.value <= objective(start, unused))) {
         end_.status = FitStatus::prior_kept;
         model = throughput_prior(samples);
-        end_.objective = objective(detail::parameters_of(model), unused);
+        end_.objective = objective(parameters_of(model), unused);
     }
     return model;
 }
@@ -180,7 +175,7 @@ inline double PublishedFitter::objective(const Parameters& parameters, Parameter
     double compute_squares = 0, step_squares = 0;
     for (Row& row : rows_) {
         row.compute = alpha_c + beta_c * row.batch;
-        row.sync = row.alpha == 0 ? detail::published_least + detail::published_least * row.further
+        row.sync = row.alpha == 0 ? published_least + published_least * row.further
                                   : parameters[row.alpha] + parameters[row.alpha + 1] * row.further;
         const double log_compute = std::log(row.compute), log_ratio = std::log(row.sync) - log_compute;
         const detail::LogStep step(log_ratio, gamma);
@@ -203,14 +198,14 @@ inline double PublishedFitter::objective(const Parameters& parameters, Parameter
             (of_compute * row.compute_error + step_error * (1 - row.sync_share)) / row.compute;
         gradient[0] += by_compute;
         gradient[1] += by_compute * row.batch;
-        gradient[detail::gamma_index] += step_error * row.by_gamma;
+        gradient[gamma_index] += step_error * row.by_gamma;
         if (row.alpha == 0) continue;
         const double by_sync = step_error * row.sync_share / row.sync;
         gradient[row.alpha] += by_sync;
         gradient[row.alpha + 1] += by_sync * row.further;
     }
     double value = compute_norm + step_norm + 1e-3 * (gamma - 1) * (gamma - 1);
-    gradient[detail::gamma_index] += 2e-3 * (gamma - 1);
+    gradient[gamma_index] += 2e-3 * (gamma - 1);
     for (const std::size_t alpha : {std::size_t{2}, std::size_t{4}}) {
         const double ratio = parameters[alpha + 1] / parameters[alpha];
         value += 1e-2 * ratio * ratio;
@@ -220,6 +215,6 @@ inline double PublishedFitter::objective(const Parameters& parameters, Parameter
     return value;
 }
 
-}  // namespace goodput
+}  // namespace goodput::peers
 
 #endif

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_FIT_THROUGHPUT_FIT_HPP
-#define GOODPUT_FIT_THROUGHPUT_FIT_HPP
+#ifndef GOODPUT_EXAMPLES_CLI_PEERS_THROUGHPUT_FIT_HPP
+#define GOODPUT_EXAMPLES_CLI_PEERS_THROUGHPUT_FIT_HPP
 
 // Which seven parameters of PolluxThroughput explain the measurements of a job on one GPU type, and which of
 // them do the measurements not tell?
@@ -15,9 +15,9 @@
 // makes little difference: omega is the samples' scatter about a straight line in the batch, which makes it
 // a prior on gamma with standard deviation 1, and lets exact samples be fitted exactly.
 //
-// Method. (1) Start in closed form (detail/pollux_start.hpp), or from a previous fit. (2) Gauss-Newton and
-// Levenberg-Marquardt steps with an active set for the bounds (detail/least_squares.hpp) and derivatives
-// written by hand (detail/pollux_residuals.hpp). (3) Samples far outside the scatter of the others
+// Method. (1) Start in closed form (pollux_start.hpp), or from a previous fit. (2) Gauss-Newton and
+// Levenberg-Marquardt steps with an active set for the bounds (least_squares.hpp) and derivatives
+// written by hand (pollux_residuals.hpp). (3) Samples far outside the scatter of the others
 // (stragglers) are weighted down and (2) repeated.
 //
 // What the samples leave open is taken from a prior, the rule of the released code of Pollux (OSDI'21) and
@@ -48,14 +48,14 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/fit/detail/pollux_residuals.hpp"
-#include "goodput/fit/detail/pollux_start.hpp"
 #include "goodput/fit/fit_status.hpp"
-#include "goodput/fit/throughput_prior.hpp"
 #include "goodput/model/pollux.hpp"
 #include "goodput/model/valid_model.hpp"
+#include "peers/pollux_residuals.hpp"
+#include "peers/pollux_start.hpp"
+#include "peers/throughput_prior.hpp"
 
-namespace goodput {
+namespace goodput::peers {
 
 /// The names of PolluxThroughput's parameters, in the order of ThroughputFit::identified and ::covariance.
 inline constexpr std::array<std::string_view, 7> throughput_parameter_names{
@@ -97,7 +97,7 @@ public:
     /// The model is always one that predicts; status says whether the samples or what was believed before
     /// made it. Refuses an empty set, bad samples, a start that is no model (model/valid_model.hpp, and gamma
     /// at most 10) and a negative limit of iterations (std::invalid_argument). `backend` minimises.
-    template <class Backend = detail::BoxBackend>
+    template <class Backend = BoxBackend>
     [[nodiscard]] ThroughputFit fit(std::span<const ThroughputSample> samples, const FitOptions& options = {},
                                     const Backend& backend = {});
 
@@ -115,11 +115,11 @@ private:
     template <class = void>
     void fall_back(ThroughputFit& fit, const PolluxThroughput& fallback, FitStatus status);
 
-    std::vector<detail::PolluxRow> rows_;
+    std::vector<PolluxRow> rows_;
     std::vector<double> compute_errors_, step_errors_;  ///< of the last solve, by row, without a sign
     std::vector<double> sorted_;
-    detail::PolluxResiduals residuals_;
-    detail::NormalEquations<7> normal_;  ///< at the last solve's end
+    PolluxResiduals residuals_;
+    NormalEquations<7> normal_;  ///< at the last solve's end
 };
 
 /// As ThroughputFitter::fit, for a single fit.
@@ -128,8 +128,6 @@ template <class = void>
                                            const FitOptions& options = {}) {
     return ThroughputFitter().fit(samples, options);
 }
-
-namespace detail {
 
 /// Refuses a start that is no model.
 inline void validate_start(const PolluxThroughput& start, std::string_view subject) {
@@ -151,25 +149,23 @@ inline PolluxThroughput warm_start(const PolluxThroughput& previous, const Pollu
     return model_of(start);
 }
 
-}  // namespace detail
-
 template <class Backend>
 ThroughputFit ThroughputFitter::fit(std::span<const ThroughputSample> samples, const FitOptions& options,
                                     const Backend& backend) {
-    if (options.start) detail::validate_start(*options.start, options.subject);
+    if (options.start) validate_start(*options.start, options.subject);
     require_between(options.subject, "max_iterations", options.max_iterations, 0, 1 << 20);
     read(samples, options.subject);
-    residuals_.held = detail::left_open(residuals_.rows);
+    residuals_.held = left_open(residuals_.rows);
 
-    const PolluxThroughput by_line = detail::computing_start(residuals_.rows, residuals_.held[0]);
+    const PolluxThroughput by_line = computing_start(residuals_.rows, residuals_.held[0]);
     const double freedom = std::max(1.0, static_cast<double>(rows_.size()) - 2);
-    residuals_.gamma_weight = std::sqrt(residuals_.parts(by_line)[0] / freedom) / detail::compute_weight;
+    residuals_.gamma_weight = std::sqrt(residuals_.parts(by_line)[0] / freedom) / compute_weight;
 
     ThroughputFit fit;
     fit.samples = static_cast<int>(samples.size());
     for (std::size_t i = 0; i < 7; ++i) fit.identified[i] = !residuals_.held[i];
-    fit.model = options.start ? detail::warm_start(*options.start, by_line, residuals_)
-                              : detail::cold_start(residuals_, by_line);
+    fit.model =
+        options.start ? warm_start(*options.start, by_line, residuals_) : cold_start(residuals_, by_line);
     const PolluxThroughput prior = throughput_prior(samples), fallback = options.start ? fit.model : prior;
     solve(fit, options, backend);
     for (int again = 0; options.robust && again < 3 && is_fitted(fit.status); ++again) {
@@ -207,7 +203,7 @@ void ThroughputFitter::fall_back(ThroughputFit& fit, const PolluxThroughput& fal
     fit.identified.fill(false);
     residuals_.held.fill(true);
     normal_ = {};
-    for (detail::PolluxRow& row : rows_) row.weight_step = 1;
+    for (PolluxRow& row : rows_) row.weight_step = 1;
     read_errors(fit.model);
     estimate_covariance(fit);
     set_errors(fit);
@@ -236,7 +232,7 @@ inline void ThroughputFitter::read(std::span<const ThroughputSample> samples, st
                                            .step = sample.step_seconds,
                                            .log_compute = std::log(sample.step_seconds - sample.sync_seconds),
                                            .log_step = std::log(sample.step_seconds)};
-    const std::span<const detail::PolluxRow> all(rows_);
+    const std::span<const PolluxRow> all(rows_);
     residuals_.rows = {all.first(size[0]), all.subspan(size[0], size[1]), all.last(size[2])};
     // The unit is the mean computing time, but a clock that went wrong must not set it.
     const double count = static_cast<double>(samples.size()), most = 1e3 * std::exp(log_seconds / count);
@@ -250,18 +246,18 @@ inline void ThroughputFitter::read(std::span<const ThroughputSample> samples, st
 template <class Backend>
 void ThroughputFitter::solve(ThroughputFit& fit, const FitOptions& options, const Backend& backend) {
     for (int again = 0; again < 3; ++again) {
-        detail::Point<7> x = residuals_.coordinates(fit.model);
-        const detail::LeastSquaresResult<7> found =
+        Point<7> x = residuals_.coordinates(fit.model);
+        const LeastSquaresResult<7> found =
             backend.template minimise<7>(residuals_, residuals_.box(fit.model), x,
                                          {.max_iterations = options.max_iterations - fit.iterations,
                                           .relative_tolerance = 1e-6,
                                           .absolute_tolerance = 1e-18 * static_cast<double>(rows_.size())});
         fit.iterations += found.iterations;
-        fit.status = detail::status_of(found.status);
+        fit.status = status_of(found.status);
         normal_ = found.normal;
         if (!is_fitted(fit.status)) break;
         fit.model = residuals_.natural(x);
-        if (!detail::restart_synchronising(residuals_, fit.model)) break;
+        if (!restart_synchronising(residuals_, fit.model)) break;
     }
     read_errors(fit.model);
 }
@@ -271,7 +267,7 @@ inline void ThroughputFitter::read_errors(const PolluxThroughput& model) {
     compute_errors_.resize(rows_.size());
     step_errors_.resize(rows_.size());
     std::size_t next = 0;
-    residuals_.for_each_row(model, [&](const detail::PolluxRow&, double error_compute, double error_step) {
+    residuals_.for_each_row(model, [&](const PolluxRow&, double error_compute, double error_step) {
         compute_errors_[next] = std::abs(error_compute);
         step_errors_[next++] = std::abs(error_step);
     });
@@ -306,7 +302,7 @@ inline int ThroughputFitter::weigh_stragglers_down() {
         out = 1;
     }
     for (std::size_t i = 0; i < count; ++i) {
-        rows_[i].weight_compute = detail::compute_weight * std::min(1.0, limit_compute / compute_errors_[i]);
+        rows_[i].weight_compute = compute_weight * std::min(1.0, limit_compute / compute_errors_[i]);
         rows_[i].weight_step = std::min(1.0, limit_step / step_errors_[i]);
     }
     return static_cast<int>(out);
@@ -314,14 +310,14 @@ inline int ThroughputFitter::weigh_stragglers_down() {
 
 /// What the minimum leaves to say: exact zeros, the prior of an unmeasured network, errors.
 inline void ThroughputFitter::complete(ThroughputFit& fit) const {
-    std::array<double, 7> values = detail::parameters_of(fit.model);
+    std::array<double, 7> values = parameters_of(fit.model);
     for (std::size_t i = 0; i < 6; ++i)
         if (fit.identified[i] && values[i] <= 2 * residuals_.zero(i)) values[i] = 0;
-    if (!fit.identified[detail::gamma_index]) values[detail::gamma_index] = 1;
-    fit.model = detail::model_of(values);
+    if (!fit.identified[gamma_index]) values[gamma_index] = 1;
+    fit.model = model_of(values);
     if (residuals_.rows.network.empty()) {
-        fit.model.alpha_n = std::max(detail::free_seconds, 1.1 * fit.model.alpha_r);
-        fit.model.beta_n = std::max(detail::free_seconds, 1.1 * fit.model.beta_r);
+        fit.model.alpha_n = std::max(free_seconds, 1.1 * fit.model.alpha_r);
+        fit.model.beta_n = std::max(free_seconds, 1.1 * fit.model.beta_r);
     }
     set_errors(fit);
 }
@@ -342,18 +338,17 @@ void ThroughputFitter::estimate_covariance(ThroughputFit& fit) const {
     const auto fitted = std::count(fit.identified.begin(), fit.identified.end(), true);
     const double freedom = std::max(0.0, static_cast<double>(fit.samples) - static_cast<double>(fitted));
     double squares = 0;
-    for (std::size_t i = 0; i < rows_.size(); ++i)
-        squares += detail::square(rows_[i].weight_step * step_errors_[i]);
+    for (std::size_t i = 0; i < rows_.size(); ++i) squares += square(rows_[i].weight_step * step_errors_[i]);
     fit.degrees_of_freedom = freedom + assumed_freedom;
     fit.step_deviation =
-        std::sqrt((squares + assumed_freedom * detail::square(assumed_deviation)) / fit.degrees_of_freedom);
+        std::sqrt((squares + assumed_freedom * square(assumed_deviation)) / fit.degrees_of_freedom);
 
     // Standard deviations before any measurement, in units of the mean computing time: half of it is
     // constant, give or take; what was never measured may well take half as long as computing; gamma in its
     // own unit.
     std::array<double, 7> prior{10, 10, 10, 10, 10, 10, 1};
     if (residuals_.held[0]) prior[0] = 0.29;
-    const std::array<double, 7> values = detail::parameters_of(fit.model);
+    const std::array<double, 7> values = parameters_of(fit.model);
     for (const std::size_t alpha : {std::size_t{2}, std::size_t{4}}) {
         if (residuals_.held[alpha]) prior[alpha] = 0.5;
         if (residuals_.held[alpha + 1])
@@ -361,12 +356,12 @@ void ThroughputFitter::estimate_covariance(ThroughputFit& fit) const {
                 residuals_.held[alpha] ? 0.05 : 0.1 * values[alpha] / residuals_.scale[alpha] + 1e-3;
     }
     // The solver's coordinates are these units, but for gamma.
-    detail::Point<7> unit;
+    Point<7> unit;
     for (int i = 0; i < 6; ++i) unit[i] = residuals_.scale[static_cast<std::size_t>(i)];
-    unit[detail::gamma_index] = -detail::square(fit.model.gamma);
-    Eigen::Matrix<double, 7, 7> precision = normal_.hessian / detail::square(fit.step_deviation);
-    prior[detail::gamma_index] /= detail::square(fit.model.gamma);
-    for (int i = 0; i < 7; ++i) precision(i, i) += 1 / detail::square(prior[static_cast<std::size_t>(i)]);
+    unit[gamma_index] = -square(fit.model.gamma);
+    Eigen::Matrix<double, 7, 7> precision = normal_.hessian / square(fit.step_deviation);
+    prior[gamma_index] /= square(fit.model.gamma);
+    for (int i = 0; i < 7; ++i) precision(i, i) += 1 / square(prior[static_cast<std::size_t>(i)]);
     const Eigen::Matrix<double, 7, 7> covariance =
         unit.asDiagonal() * precision.llt().solve(Eigen::Matrix<double, 7, 7>::Identity()) *
         unit.asDiagonal();
@@ -379,6 +374,6 @@ inline std::string ThroughputFit::report() const {
     return detail::report_of(*this, throughput_parameter_names);
 }
 
-}  // namespace goodput
+}  // namespace goodput::peers
 
 #endif

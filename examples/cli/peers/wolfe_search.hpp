@@ -1,5 +1,5 @@
-#ifndef GOODPUT_FIT_DETAIL_WOLFE_SEARCH_HPP
-#define GOODPUT_FIT_DETAIL_WOLFE_SEARCH_HPP
+#ifndef GOODPUT_EXAMPLES_CLI_PEERS_WOLFE_SEARCH_HPP
+#define GOODPUT_EXAMPLES_CLI_PEERS_WOLFE_SEARCH_HPP
 
 // How far along a descent direction? Moré and Thuente's search (ACM Transactions on Mathematical Software 20,
 // 1994): a step t in [0, most] with, for phi(t) the objective along the direction,
@@ -17,7 +17,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace goodput::detail {
+namespace goodput::peers {
 
 struct StepValue {
     double step = 0, value = 0, slope = 0;
@@ -172,6 +172,6 @@ private:
     bool bracketed_ = false, decreased_ = false, done_ = false;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::peers
 
 #endif

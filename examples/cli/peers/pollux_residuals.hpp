@@ -1,5 +1,5 @@
-#ifndef GOODPUT_FIT_DETAIL_POLLUX_RESIDUALS_HPP
-#define GOODPUT_FIT_DETAIL_POLLUX_RESIDUALS_HPP
+#ifndef GOODPUT_EXAMPLES_CLI_PEERS_POLLUX_RESIDUALS_HPP
+#define GOODPUT_EXAMPLES_CLI_PEERS_POLLUX_RESIDUALS_HPP
 
 // The residuals of Pollux's throughput model (model/pollux.hpp) and their derivatives, a LeastSquaresProblem.
 // Each sample has two: with a the modelled computing time, w the synchronising time and T the step,
@@ -24,11 +24,11 @@
 #include <cstddef>
 #include <span>
 
-#include "goodput/fit/detail/least_squares.hpp"
 #include "goodput/fit/detail/log_step.hpp"
 #include "goodput/model/pollux.hpp"
+#include "peers/least_squares.hpp"
 
-namespace goodput::detail {
+namespace goodput::peers {
 
 inline constexpr int gamma_index = 6;
 
@@ -151,7 +151,7 @@ struct PolluxResiduals {
             for (const PolluxRow& row : block) {
                 const double a = model.alpha_c + model.beta_c * row.batch, log_a = std::log(a);
                 const double w = alpha + beta * row.further, log_ratio = std::log(w) - log_a;
-                const LogStep step(log_ratio, model.gamma);
+                const goodput::detail::LogStep step(log_ratio, model.gamma);
                 const double weight_c = square(row.weight_compute), weight_s = square(row.weight_step);
                 const double error_c = log_a - row.log_compute;
                 const double error_s = log_a + step.excess - row.log_step;
@@ -226,7 +226,8 @@ struct PolluxResiduals {
         const auto shared = [&](std::span<const PolluxRow> block, double alpha, double beta) {
             for (const PolluxRow& row : block) {
                 const double log_a = std::log(model.alpha_c + model.beta_c * row.batch);
-                const LogStep step(std::log(alpha + beta * row.further) - log_a, model.gamma);
+                const goodput::detail::LogStep step(std::log(alpha + beta * row.further) - log_a,
+                                                    model.gamma);
                 visit(row, log_a - row.log_compute, log_a + step.excess - row.log_step);
             }
         };
@@ -238,6 +239,6 @@ private:
     static constexpr double least = 1e-12;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::peers
 
 #endif

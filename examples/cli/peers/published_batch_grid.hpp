@@ -1,5 +1,5 @@
-#ifndef GOODPUT_MODEL_PUBLISHED_BATCH_GRID_HPP
-#define GOODPUT_MODEL_PUBLISHED_BATCH_GRID_HPP
+#ifndef GOODPUT_EXAMPLES_CLI_PEERS_PUBLISHED_BATCH_GRID_HPP
+#define GOODPUT_EXAMPLES_CLI_PEERS_PUBLISHED_BATCH_GRID_HPP
 
 // The batch search of the released code (AdaptDL, and with it Pollux and Sia), to replay what it would have
 // decided; batch_plan.hpp finds better plans.
@@ -15,7 +15,7 @@
 // wins, at the batch that is really used. That can be larger than max_batch, and smaller than the initial
 // batch where that does not fit.
 //
-// Its step has 1e-8 s of synchronising where there is none (detail/published_sync.hpp).
+// Its step has 1e-8 s of synchronising where there is none (published_sync.hpp).
 //
 // Sia's policy calls it with arrays in single precision, and then the total batches, L and the first quotient
 // are rounded to that. A total batch that should be an integer may then lie above it, and rounding up makes
@@ -34,11 +34,11 @@
 #include "goodput/core/shape.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/detail/overlap.hpp"
-#include "goodput/model/detail/published_sync.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/pollux.hpp"
+#include "peers/published_sync.hpp"
 
-namespace goodput {
+namespace goodput::peers {
 
 /// In which precision the published code holds its numbers.
 enum class GridPrecision {
@@ -92,7 +92,7 @@ inline BestPlan PublishedBatchGrid::best_plan(const PolluxThroughput& throughput
     detail::OverlappedSteps<size> steps;
     std::array<BatchPlan, size> plans;
     std::size_t count = 0;
-    const double sync = detail::published_sync_seconds(throughput, shape);
+    const double sync = published_sync_seconds(throughput, shape);
     for_each_plan(shape.gpus, limits, [&](BatchPlan plan) {
         steps.compute[count] = throughput.compute_seconds(plan.atomic_batch);
         steps.sync[count] = sync;
@@ -175,6 +175,6 @@ void PublishedBatchGrid::visit_plans(const Totals& totals, int replicas, const B
     }
 }
 
-}  // namespace goodput
+}  // namespace goodput::peers
 
 #endif

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SIM_PUBLISHED_MODELS_HPP
-#define GOODPUT_SIM_PUBLISHED_MODELS_HPP
+#ifndef GOODPUT_EXAMPLES_CLI_PEERS_PUBLISHED_MODELS_HPP
+#define GOODPUT_EXAMPLES_CLI_PEERS_PUBLISHED_MODELS_HPP
 
 // Sia's public simulator to the letter, as the peer to compare with: its fit (fit/published_fit.hpp), its
 // grid of fifty batches (model/published_batch_grid.hpp), and what it expects of GPU types on which the job
@@ -18,14 +18,13 @@
 #include <string_view>
 #include <variant>
 
-#include "goodput/fit/published_fit.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
-#include "goodput/model/published_batch_grid.hpp"
 #include "goodput/model/valid_model.hpp"
-#include "goodput/sim/modelling.hpp"
+#include "peers/published_batch_grid.hpp"
+#include "peers/separate_models.hpp"
 
-namespace goodput {
+namespace goodput::peers {
 
 /// Fills in plan, goodput and knowledge of a job's options as the policy of Sia's public simulator does.
 /// Pipeline jobs, jobs with a fixed batch, which that replays otherwise, and models that are not of the
@@ -40,7 +39,10 @@ public:
     void operator()(const Job& job, const JobModel& model, std::span<Option> options,
                     const std::optional<GradientStatistics>& gradient) {
         std::size_t source = 0;
-        while (source < model.types.size() && model.types[source].most_replicas == 0) ++source;
+        // Nothing can be planned under the limits of a type that the job can no longer use.
+        while (source < model.types.size() &&
+               (model.types[source].most_replicas == 0 || job.types[source].max_atomic_batch == 0))
+            ++source;
         const bool pipeline = std::any_of(job.types.begin(), job.types.end(),
                                           [](const TypeLimits& type) { return type.gpus_per_replica > 1; });
         const bool refined = std::any_of(model.types.begin(), model.types.end(), [](const TypeModel& type) {
@@ -82,7 +84,7 @@ private:
 };
 
 /// How jobs learn and choose batches in that simulator (see modelling.hpp).
-class PublishedModels : public EveryJobAlone<PublishedFitter> {
+class PublishedModels : public EveryJobAlone<PublishedHistoryFitter> {
 public:
     /// Fills in the options that the policy sees.
     using Predictor = PublishedPredictor;
@@ -105,6 +107,6 @@ private:
     PublishedBatchGrid grid_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::peers
 
 #endif

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_MODEL_DETAIL_PUBLISHED_SYNC_HPP
-#define GOODPUT_MODEL_DETAIL_PUBLISHED_SYNC_HPP
+#ifndef GOODPUT_EXAMPLES_CLI_PEERS_PUBLISHED_SYNC_HPP
+#define GOODPUT_EXAMPLES_CLI_PEERS_PUBLISHED_SYNC_HPP
 
 // Pollux's model with the small times that the released code of Pollux and Sia has where ours has none.
 
@@ -8,7 +8,7 @@
 #include "goodput/core/shape.hpp"
 #include "goodput/model/pollux.hpp"
 
-namespace goodput::detail {
+namespace goodput::peers {
 
 /// What it writes for nothing: seconds, and replicas beyond two.
 inline constexpr double published_least = 1e-8;
@@ -22,6 +22,6 @@ inline double published_sync_seconds(const PolluxThroughput& model, Shape shape)
     return published_least + published_least * further;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::peers
 
 #endif

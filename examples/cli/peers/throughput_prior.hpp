@@ -1,5 +1,5 @@
-#ifndef GOODPUT_FIT_THROUGHPUT_PRIOR_HPP
-#define GOODPUT_FIT_THROUGHPUT_PRIOR_HPP
+#ifndef GOODPUT_EXAMPLES_CLI_PEERS_THROUGHPUT_PRIOR_HPP
+#define GOODPUT_EXAMPLES_CLI_PEERS_THROUGHPUT_PRIOR_HPP
 
 // What is believed of a job's speed on one GPU type as long as nothing is known of it but how long computing
 // takes: the rules of the released code of Pollux (OSDI'21) and Sia (SOSP'23) for what samples leave open,
@@ -10,10 +10,10 @@
 #include <span>
 
 #include "goodput/core/sample.hpp"
-#include "goodput/fit/detail/pollux_start.hpp"
 #include "goodput/model/pollux.hpp"
+#include "peers/pollux_start.hpp"
 
-namespace goodput {
+namespace goodput::peers {
 
 /// The prior around the geometric means of computing times and batches, which one sample that is far off
 /// hardly moves. `samples`: valid, and at least one. Always a valid model (model/valid_model.hpp).
@@ -25,11 +25,11 @@ namespace goodput {
         log_batch += std::log(sample.plan.atomic_batch);
     }
     const double count = static_cast<double>(samples.size());
-    constexpr double node = detail::free_seconds, network = 1.1 * detail::free_seconds;
+    constexpr double node = free_seconds, network = 1.1 * free_seconds;
     const double half = std::exp(log_seconds / count) / 2;
     return {half, half / std::exp(log_batch / count), network, network, node, node, 1};
 }
 
-}  // namespace goodput
+}  // namespace goodput::peers
 
 #endif

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_FIT_DETAIL_BOUNDED_QUASI_NEWTON_HPP
-#define GOODPUT_FIT_DETAIL_BOUNDED_QUASI_NEWTON_HPP
+#ifndef GOODPUT_EXAMPLES_CLI_PEERS_BOUNDED_QUASI_NEWTON_HPP
+#define GOODPUT_EXAMPLES_CLI_PEERS_BOUNDED_QUASI_NEWTON_HPP
 
 // Minimises a function of a few variables within bounds: L-BFGS-B (Byrd, Lu, Nocedal and Zhu, SIAM Journal on
 // Scientific Computing 16, 1995, with the subspace step of Morales and Nocedal 2011), where a caller wants
@@ -28,9 +28,9 @@
 #include <cstddef>
 #include <limits>
 
-#include "goodput/fit/detail/wolfe_search.hpp"
+#include "peers/wolfe_search.hpp"
 
-namespace goodput::detail {
+namespace goodput::peers {
 
 enum class QuasiNewtonStatus {
     small_decrease,
@@ -351,6 +351,6 @@ double BoundedQuasiNewton<N>::longest_step(const Vector& direction) const {
     return longest;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::peers
 
 #endif

@@ -1,0 +1,119 @@
+#ifndef GOODPUT_FIT_DETAIL_REFINED_START_HPP
+#define GOODPUT_FIT_DETAIL_REFINED_START_HPP
+
+// Where a fit of RefinedThroughput starts, in closed form: computing times on a straight line in the batch,
+// and the synchronising times that the steps then leave at one of three overlaps.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "goodput/fit/detail/refined_squares.hpp"
+
+namespace goodput::detail {
+
+/// Weighted sums of a straight line y = intercept + slope x.
+struct LineSums {
+    double weight = 0, x = 0, xx = 0, y = 0, xy = 0;
+
+    void add(double w, double at, double value) {
+        weight += w;
+        x += w * at;
+        xx += w * at * at;
+        y += w * value;
+        xy += w * at * value;
+    }
+
+    /// Intercept and slope of least squares, neither negative.
+    [[nodiscard]] std::array<double, 2> line() const {
+        const double determinant = weight * xx - x * x;
+        if (determinant > 1e-12 * weight * xx) {
+            const double intercept = (xx * y - x * xy) / determinant;
+            const double slope = (weight * xy - x * y) / determinant;
+            if (intercept >= 0 && slope >= 0) return {intercept, slope};
+            if (intercept < 0) return {0, std::max(xy / xx, 0.0)};
+        }
+        return {weight > 0 ? std::max(y / weight, 0.0) : 0, 0};
+    }
+};
+
+/// Computing times on a straight line in the batch.
+struct ComputingLine {
+    double constant = 0, slope = 0;
+    [[nodiscard]] double at(double batch) const { return constant + slope * batch; }
+};
+
+/// Relative least squares over the computing times, neither part negative; twice again without what is far
+/// off.
+inline ComputingLine line_of_computing(const RefinedSquares& samples) {
+    ComputingLine line;
+    for (int round = 0; round < 3; ++round) {
+        LineSums sums;
+        for (const RefinedRow& row : samples.rows) {
+            const double batch = samples.batches[row.batch].batch;
+            double weight = 1;
+            if (round > 0) {
+                const double error = row.log_compute - std::log(line.at(batch));
+                weight = std::min(1.0, 0.04 / (error * error));
+            }
+            const double seconds = std::exp(row.log_compute);
+            sums.add(weight / (seconds * seconds), batch, seconds);
+        }
+        const auto [constant, slope] = sums.line();
+        if (!(constant + slope > 0)) break;  // no sample is near enough to the line before
+        line = {constant, slope};
+    }
+    if (line.constant + line.slope > 0) return line;
+    double log_seconds = 0;
+    for (const RefinedRow& row : samples.rows) log_seconds += row.log_compute;
+    return {std::exp(log_seconds / static_cast<double>(samples.rows.size())), 0};
+}
+
+/// Computing from the line; synchronising at each of three overlaps from what the steps then say of it.
+inline DenseVector cold_start(const RefinedSquares& samples, const ComputingLine& line) {
+    DenseVector x = samples.mean;
+    const auto& batches = samples.batches;
+    const double middle = batches[batches.size() / 2].batch, least = 1e-3 * line.at(middle);
+    x[computing_constant] = std::log(std::max(line.constant, least));
+    x[computing_slope] = std::log(std::max(line.slope, least / middle));
+    DenseVector best = x;
+    double least_squares = std::numeric_limits<double>::infinity();
+    for (const double overlap : {0.25, 1.0, 3.0}) {
+        const double gamma = 1 + overlap;
+        DenseVector candidate = x;
+        candidate[overlap_level] = std::log(overlap);
+        std::array<double, 2> sum{}, count{};
+        for (const RefinedRow& row : samples.rows) {
+            const RefinedShape& shape = samples.shapes[row.shape];
+            if (shape.alone()) continue;
+            const double part = std::exp(gamma * (row.log_compute - row.log_step));
+            // Where nearly everything is hidden, the step says little of it but that it is short.
+            const double log_sync = row.log_step + std::log(std::max(1 - part, 1e-3)) / gamma;
+            const double law = shape.network() ? x[network_gpus_exponent] * shape.log_per_node +
+                                                     x[network_nodes_exponent] * shape.log_half_nodes +
+                                                     x[network_over_node]
+                                               : x[node_gpus_exponent] * shape.log_half_replicas;
+            sum[shape.network()] += log_sync - law;
+            count[shape.network()] += 1;
+        }
+        if (count[0] > 0) candidate[node_level] = sum[0] / count[0];
+        if (count[1] > 0) {
+            if (count[0] > 0)
+                candidate[network_over_node] += sum[1] / count[1] - candidate[node_level];
+            else
+                candidate[node_level] = sum[1] / count[1];
+        }
+        const double squares = samples.squares(candidate);
+        if (squares < least_squares) {
+            least_squares = squares;
+            best = candidate;
+        }
+    }
+    return best;
+}
+
+}  // namespace goodput::detail
+
+#endif

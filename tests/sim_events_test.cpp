@@ -10,7 +10,7 @@
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/sim/metrics.hpp"
-#include "goodput/sim/replay.hpp"
+#include "goodput/sim/sia_world.hpp"
 #include "support/random.hpp"
 #include "support/replay_world.hpp"
 
@@ -23,8 +23,9 @@ namespace {
 
 ReplayResult replay_alone(const support::LoneJob& world, const std::vector<Event>& events,
                           double checkpoint_seconds = 1800) {
-    return replay(world.cluster, world.applications, world.submissions, Sia{},
-                  {.events = events, .checkpoint_seconds = checkpoint_seconds});
+    SiaWorld<> jobs(world.cluster, world.applications, world.submissions,
+                    {.checkpoint_seconds = checkpoint_seconds});
+    return replay(world.cluster, jobs, Sia{}, {.events = events});
 }
 
 bool equal(const ReplayResult& a, const ReplayResult& b) {
@@ -33,13 +34,13 @@ bool equal(const ReplayResult& a, const ReplayResult& b) {
                x.restarts == y.restarts && x.gpu_seconds == y.gpu_seconds && x.migrations == y.migrations &&
                x.failures == y.failures && x.done == y.done;
     };
-    const auto same_segments = [](const Segment& x, const Segment& y) {
+    const auto same_periods = [](const HeldPeriod& x, const HeldPeriod& y) {
         return x.job == y.job && x.configuration == y.configuration && x.begin_seconds == y.begin_seconds &&
                x.end_seconds == y.end_seconds;
     };
     return std::equal(a.jobs.begin(), a.jobs.end(), b.jobs.begin(), b.jobs.end(), same_jobs) &&
-           std::equal(a.segments.begin(), a.segments.end(), b.segments.begin(), b.segments.end(),
-                      same_segments) &&
+           std::equal(a.held_periods.begin(), a.held_periods.end(), b.held_periods.begin(),
+                      b.held_periods.end(), same_periods) &&
            a.rounds == b.rounds && a.end_seconds == b.end_seconds;
 }
 
@@ -139,14 +140,14 @@ void check_with_events(const World& world, P policy, const std::vector<Event>& e
     CHECK(metrics_of(result).completed == world.submissions.size());
     // Who was on a node that failed holds nothing right after.
     for (const auto& [job, time] : struck)
-        for (const Segment& segment : result.segments) {
+        for (const HeldPeriod& period : result.held_periods) {
             const bool goes_on =
-                segment.job == job && segment.begin_seconds < time && segment.end_seconds > time;
+                period.job == job && period.begin_seconds < time && period.end_seconds > time;
             REQUIRE_FALSE(goes_on);
         }
-    for (const Segment& at : result.segments) {
+    for (const HeldPeriod& at : result.held_periods) {
         int held = 0, there_are = 0;
-        for (const Segment& other : result.segments)
+        for (const HeldPeriod& other : result.held_periods)
             if (other.begin_seconds <= at.begin_seconds && at.begin_seconds < other.end_seconds)
                 held += other.configuration.gpus();
         for (const Capacity& capacity : result.capacity)
@@ -250,7 +251,7 @@ TEST_CASE("a job that fails does again what it did since its last checkpoint") {
     CHECK(epochs.jobs[0].restarts == 1);
     CHECK(epochs.jobs[0].failures == 1);
     CHECK(epochs.jobs[0].migrations == 0);
-    CHECK(epochs.segments.size() == 1);
+    CHECK(epochs.held_periods.size() == 1);
     // At the end of a round, and with checkpoints 20 and 40 s into an epoch.
     CHECK(*replay_alone(world, {{300, EventKind::job_fails, "job"}}).jobs[0].completed_seconds ==
           doctest::Approx(300 + 25 + 8 * 63).epsilon(1e-9));

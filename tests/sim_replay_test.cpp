@@ -9,7 +9,7 @@
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/modelling.hpp"
 #include "goodput/sim/published_models.hpp"
-#include "goodput/sim/replay.hpp"
+#include "goodput/sim/sia_world.hpp"
 #include "support/random.hpp"
 #include "support/replay_world.hpp"
 
@@ -41,11 +41,11 @@ ReplayResult checked_replay(const World& world, P policy, const ReplayOptions& o
                                                REQUIRE(*job.remaining_examples > 0);
                                            }
                                        });
-    // GPU seconds: whole rounds are charged, segments end with the job.
+    // GPU seconds: whole rounds are charged, what is held ends with the job.
     std::vector<double> held(world.submissions.size());
-    for (const Segment& segment : result.segments) {
-        REQUIRE(segment.end_seconds > segment.begin_seconds);
-        held[segment.job] += segment.configuration.gpus() * (segment.end_seconds - segment.begin_seconds);
+    for (const HeldPeriod& period : result.held_periods) {
+        REQUIRE(period.end_seconds > period.begin_seconds);
+        held[period.job] += period.configuration.gpus() * (period.end_seconds - period.begin_seconds);
     }
     for (std::size_t j = 0; j < result.jobs.size(); ++j) {
         const JobOutcome& job = result.jobs[j];
@@ -53,13 +53,13 @@ ReplayResult checked_replay(const World& world, P policy, const ReplayOptions& o
         CHECK(held[j] >= job.gpu_seconds - options.interval_seconds * 64);
         if (!job.completed_seconds) continue;
         CHECK(*job.completed_seconds > job.submitted_seconds);
-        for (const Segment& segment : result.segments)
-            if (segment.job == j) CHECK(segment.end_seconds <= *job.completed_seconds);
+        for (const HeldPeriod& period : result.held_periods)
+            if (period.job == j) CHECK(period.end_seconds <= *job.completed_seconds);
     }
     // At no time more GPUs of a type than there are.
-    for (const Segment& at : result.segments) {
+    for (const HeldPeriod& at : result.held_periods) {
         int gpus = 0;
-        for (const Segment& other : result.segments)
+        for (const HeldPeriod& other : result.held_periods)
             if (other.configuration.first().gpu_type == at.configuration.first().gpu_type &&
                 other.begin_seconds <= at.begin_seconds && at.begin_seconds < other.end_seconds)
                 gpus += other.configuration.gpus();
@@ -146,9 +146,9 @@ TEST_CASE("GPUs are given back by the end of a round, even if the last whole sec
         REQUIRE(result.jobs[0].completed_seconds);
         after_the_round += *result.jobs[0].completed_seconds > result.end_seconds ? 1 : 0;
         double held = 0;
-        for (const Segment& segment : result.segments) {
-            CHECK(segment.end_seconds <= result.end_seconds);
-            held += segment.configuration.gpus() * (segment.end_seconds - segment.begin_seconds);
+        for (const HeldPeriod& period : result.held_periods) {
+            CHECK(period.end_seconds <= result.end_seconds);
+            held += period.configuration.gpus() * (period.end_seconds - period.begin_seconds);
         }
         CHECK(held <= result.jobs[0].gpu_seconds + 1e-6);
     }
@@ -160,7 +160,7 @@ TEST_CASE("equal inputs give equal outcomes to the last digit; a trace without j
     const World world(random, 20);
     const ReplayResult first = replay(world.cluster, world.applications, world.submissions, Sia{});
     const ReplayResult second = replay(world.cluster, world.applications, world.submissions, Sia{});
-    REQUIRE(first.segments.size() == second.segments.size());
+    REQUIRE(first.held_periods.size() == second.held_periods.size());
     for (std::size_t j = 0; j < first.jobs.size(); ++j)
         CHECK(*first.jobs[j].completed_seconds == *second.jobs[j].completed_seconds);
     const ReplayResult none = replay(world.cluster, world.applications, {}, Sia{});

@@ -22,8 +22,8 @@
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/error.hpp"
+#include "goodput/core/job.hpp"
 #include "goodput/core/placement.hpp"
-#include "goodput/sim/application.hpp"
 
 namespace goodput {
 
@@ -53,7 +53,7 @@ namespace detail {
 
 inline constexpr std::size_t no_node = static_cast<std::size_t>(-1);
 
-/// An event with its subject looked up: index into the submissions, or into all nodes that ever are.
+/// An event with its subject looked up: index into the jobs, or into all nodes that ever are.
 struct Happening {
     double time_seconds = 0;
     EventKind kind = EventKind::job_fails;
@@ -63,7 +63,7 @@ struct Happening {
 /// The nodes over time. Refuses events that make no sense (std::invalid_argument naming the subject).
 class Timeline {
 public:
-    Timeline(const Cluster& start, std::span<const Event> events, std::span<const Submission> submissions);
+    Timeline(const Cluster& start, std::span<const Event> events, std::span<const Job> jobs);
 
     /// The nodes that may be used since the last settle().
     [[nodiscard]] const Cluster& cluster() const { return cluster_; }
@@ -137,8 +137,7 @@ inline bool name_before(std::string_view a, std::string_view b) {
 
 namespace detail {
 
-inline Timeline::Timeline(const Cluster& start, std::span<const Event> events,
-                          std::span<const Submission> submissions)
+inline Timeline::Timeline(const Cluster& start, std::span<const Event> events, std::span<const Job> jobs)
     : nodes_(start.nodes) {
     const auto by_name = [](const auto& a, const auto& b) { return a.first < b.first; };
     const auto find = [&](const auto& names, const Event& event) {
@@ -170,17 +169,17 @@ inline Timeline::Timeline(const Cluster& start, std::span<const Event> events,
     there_ = wanted_;
     nodes_ = everything.nodes;
 
-    std::vector<std::pair<std::string_view, std::size_t>> nodes, jobs;
+    std::vector<std::pair<std::string_view, std::size_t>> node_names, job_names;
     if (!sorted.empty()) {
-        for (std::size_t i = 0; i < nodes_.size(); ++i) nodes.emplace_back(nodes_[i].name, i);
-        for (std::size_t i = 0; i < submissions.size(); ++i) jobs.emplace_back(submissions[i].name, i);
-        std::sort(nodes.begin(), nodes.end());
-        std::sort(jobs.begin(), jobs.end());
+        for (std::size_t i = 0; i < nodes_.size(); ++i) node_names.emplace_back(nodes_[i].name, i);
+        for (std::size_t i = 0; i < jobs.size(); ++i) job_names.emplace_back(jobs[i].name, i);
+        std::sort(node_names.begin(), node_names.end());
+        std::sort(job_names.begin(), job_names.end());
     }
     std::vector<char> known = wanted_;
     for (const Event* event : sorted) {
         const bool of_job = event->kind == EventKind::job_fails;
-        const std::size_t index = find(of_job ? jobs : nodes, *event);
+        const std::size_t index = find(of_job ? job_names : node_names, *event);
         if (event->kind == EventKind::node_added) known[index] = 1;
         if (!of_job && !known[index])
             bad_input("event of '" + event->subject + "'", "time", event->time_seconds,

@@ -40,7 +40,7 @@ struct ReplayMetrics {
     double rho_p99 = 0;        ///< its 99th percentile
     double rho_above_one = 0;  ///< part of them that would have been better off with an equal share
     /// How many GPUs, each the fastest for its job, working on one job each without a break, would have done
-    /// in the same time what was done.
+    /// in the same time what was done; 0 where one_gpu_seconds() is not given.
     double effective_gpus = 0;
 };
 
@@ -196,13 +196,14 @@ ReplayMetrics metrics_of(const ReplayResult& result, const Times& alone) {
             count;
         metrics.rho_p99 = quantile(rho, 0.99);
     }
-    double seconds = 0;
-    for (std::size_t j = 0; j < result.jobs.size(); ++j) {
-        const double on_one_gpu = alone.one_gpu_seconds(j);
-        if (std::isfinite(on_one_gpu)) seconds += result.jobs[j].done * on_one_gpu;
+    if constexpr (requires { alone.one_gpu_seconds(std::size_t{0}); }) {
+        double seconds = 0;
+        for (std::size_t j = 0; j < result.jobs.size(); ++j)
+            if (const double on_one = alone.one_gpu_seconds(j); std::isfinite(on_one))
+                seconds += result.jobs[j].done * on_one;
+        const detail::Span span = detail::span_of(result);
+        if (span.end > span.begin) metrics.effective_gpus = seconds / (span.end - span.begin);
     }
-    const detail::Span span = detail::span_of(result);
-    if (span.end > span.begin) metrics.effective_gpus = seconds / (span.end - span.begin);
     return metrics;
 }
 

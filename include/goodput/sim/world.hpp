@@ -77,12 +77,11 @@ concept FailingWorld = World<W> && requires(W& world, std::size_t job) {
     world.fail(job);
 };
 
-/// What metrics_of() needs to say how fair a replay was, by the index of a job in its trace: seconds, above
-/// 0, or infinity for a job that cannot run.
+/// What metrics_of() needs to say how fair a replay was, by the index of a job in its trace: seconds above 0,
+/// or infinity for a job that cannot run. A world that has this function is its own.
 template <class T>
 concept IsolatedTimes = requires(const T& times, std::size_t job, double sharers) {
     { times.isolated_seconds(job, sharers) } -> std::convertible_to<double>;
-    { times.one_gpu_seconds(job) } -> std::convertible_to<double>;
 };
 
 /// Does not compile for a world with a function of one of the optional names that does not fit: it would be

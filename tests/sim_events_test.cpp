@@ -17,7 +17,7 @@
 #include <doctest/doctest.h>
 
 using namespace goodput;
-using World = support::ReplayWorld;
+using support::ReplayWorld;
 
 namespace {
 
@@ -51,7 +51,7 @@ void shuffle(std::vector<T>& items, support::Random& random) {
 }
 
 /// Failures, drains, returns and additions in the first hour; whatever goes away is back after it.
-std::vector<Event> random_events(support::Random& random, const World& world) {
+std::vector<Event> random_events(support::Random& random, const ReplayWorld& world) {
     std::vector<Event> events;
     std::vector<std::string> nodes;
     for (const Node& node : world.cluster.nodes) nodes.push_back(node.name);
@@ -95,7 +95,7 @@ bool there(const std::vector<Event>& events, const std::string& node, bool at_fi
 }
 
 template <class P>
-void check_with_events(const World& world, P policy, const std::vector<Event>& events) {
+void check_with_events(const ReplayWorld& world, P policy, const std::vector<Event>& events) {
     std::map<std::string, std::vector<std::string>> jobs_on;  // since the last decision, by node
     std::map<std::string, std::size_t> index;
     for (std::size_t j = 0; j < world.submissions.size(); ++j) index[world.submissions[j].name] = j;
@@ -169,7 +169,7 @@ TEST_CASE("no job runs on a node that is not there, and all complete once the GP
     support::Random random(21);
     for (int round = 0; round < 25; ++round) {
         CAPTURE(round);
-        const World world(random, 20);
+        const ReplayWorld world(random, 20);
         const std::vector<Event> events = random_events(random, world);
         check_with_events(world, Sia{}, events);
         check_with_events(world, Fifo{}, events);
@@ -179,7 +179,7 @@ TEST_CASE("no job runs on a node that is not there, and all complete once the GP
 
 TEST_CASE("jobs wait while there is no node at all") {
     support::Random random(22);
-    const World world(random, 10);
+    const ReplayWorld world(random, 10);
     std::vector<Event> events;
     for (const Node& node : world.cluster.nodes) {
         events.push_back({400, EventKind::node_fails, node.name});
@@ -192,7 +192,7 @@ TEST_CASE("jobs wait while there is no node at all") {
 TEST_CASE("the order of the events and of simultaneous submissions does not matter") {
     support::Random random(23);
     for (int round = 0; round < 8; ++round) {
-        World world(random, 24);
+        ReplayWorld world(random, 24);
         for (std::size_t j = 0; j < world.submissions.size(); ++j)
             world.submissions[j].time_seconds = 300.0 * static_cast<double>(j / 6);
         std::vector<Event> events = random_events(random, world);
@@ -221,7 +221,7 @@ TEST_CASE("the order of the events and of simultaneous submissions does not matt
 TEST_CASE("events that strike nobody change nothing, to the last digit") {
     support::Random random(24);
     for (int round = 0; round < 5; ++round) {
-        const World world(random, 20);
+        const ReplayWorld world(random, 20);
         const auto run = [&](const std::vector<Event>& events) {
             return replay(world.cluster, world.applications, world.submissions, Sia{}, {.events = events});
         };
@@ -310,7 +310,7 @@ TEST_CASE("nodes of a GPU type that had none are used from the next decision on"
 
     // A job of a small slow cluster goes on on a fast node that comes later.
     support::Random random(25);
-    World trace(random, 12);
+    ReplayWorld trace(random, 12);
     trace.cluster.nodes = {{"slow0", 0, 4}};
     const auto run = [&](const std::vector<Event>& events) {
         return metrics_of(

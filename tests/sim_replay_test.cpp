@@ -19,10 +19,10 @@ using namespace goodput;
 
 namespace {
 
-using World = support::ReplayWorld;
+using support::ReplayWorld;
 
 template <class P>
-ReplayResult checked_replay(const World& world, P policy, const ReplayOptions& options) {
+ReplayResult checked_replay(const ReplayWorld& world, P policy, const ReplayOptions& options) {
     std::vector<double> progress(world.submissions.size());
     double last = -1;
     const ReplayResult result = replay(world.cluster, world.applications, world.submissions, policy, options,
@@ -74,7 +74,7 @@ TEST_CASE("GPUs, time and work are conserved and every job completes, under ever
     support::Random random(1);
     for (int round = 0; round < 12; ++round) {
         CAPTURE(round);
-        const World world(random, 25);
+        const ReplayWorld world(random, 25);
         const ReplayOptions options{.interval_seconds = random.chance(0.5) ? 60.0 : 37.0,
                                     .moves_restart = random.chance(0.5)};
         for (const ReplayResult& result :
@@ -107,7 +107,7 @@ TEST_CASE(
     int beyond = 0;
     for (int round = 0; round < 8; ++round) {
         CAPTURE(round);
-        const World world(random, 20);
+        const ReplayWorld world(random, 20);
         const auto each_round = [&]<class Modelling>(const auto& check) {
             replay<Modelling>(
                 world.cluster, world.applications, world.submissions, Sia{}, {},
@@ -157,7 +157,7 @@ TEST_CASE("GPUs are given back by the end of a round, even if the last whole sec
 
 TEST_CASE("equal inputs give equal outcomes to the last digit; a trace without jobs gives none") {
     support::Random random(4);
-    const World world(random, 20);
+    const ReplayWorld world(random, 20);
     const ReplayResult first = replay(world.cluster, world.applications, world.submissions, Sia{});
     const ReplayResult second = replay(world.cluster, world.applications, world.submissions, Sia{});
     REQUIRE(first.held_periods.size() == second.held_periods.size());
@@ -170,7 +170,7 @@ TEST_CASE("equal inputs give equal outcomes to the last digit; a trace without j
 
 TEST_CASE("a job whose replica fits nowhere stays incomplete, and the replay ends at its last second") {
     support::Random random(5);
-    World world(random, 3);
+    ReplayWorld world(random, 3);
     world.submissions[1].gpus = 1000;
     const ReplayResult result = replay(world.cluster, world.applications, world.submissions,
                                        Fifo{.backfill = true}, {.last_second = 1e6});
@@ -180,7 +180,7 @@ TEST_CASE("a job whose replica fits nowhere stays incomplete, and the replay end
 
 TEST_CASE("traces that cannot be replayed are refused with job, field and value") {
     support::Random random(6);
-    World world(random, 3);
+    ReplayWorld world(random, 3);
     world.submissions[2].time_seconds = -5;
     CHECK_THROWS_AS(replay(world.cluster, world.applications, world.submissions, Sia{}),
                     std::invalid_argument);

@@ -112,20 +112,21 @@ private:
 
 inline bool name_before(std::string_view a, std::string_view b) {
     const auto digit = [](char letter) { return letter >= '0' && letter <= '9'; };
-    const auto number_at = [&](std::string_view text, std::size_t begin) {
-        std::size_t end = begin;
-        while (end < text.size() && digit(text[end])) ++end;
-        while (begin < end && text[begin] == '0') ++begin;
-        return text.substr(begin, end - begin);
+    // The digits from `at` on without leading zeros: of two, the longer one is the larger number.
+    const auto take_number = [&](std::string_view text, std::size_t& at) {
+        while (at < text.size() && text[at] == '0') ++at;
+        const std::size_t begin = at;
+        while (at < text.size() && digit(text[at])) ++at;
+        return text.substr(begin, at - begin);
+    };
+    const auto by_length = [](std::string_view x, std::string_view y) {
+        return x.size() != y.size() ? x.size() < y.size() : x < y;
     };
     std::size_t i = 0, j = 0;
     while (i < a.size() && j < b.size()) {
         if (digit(a[i]) && digit(b[j])) {
-            const std::string_view x = number_at(a, i), y = number_at(b, j);
-            if (x.size() != y.size()) return x.size() < y.size();
-            if (x != y) return x < y;
-            while (i < a.size() && digit(a[i])) ++i;
-            while (j < b.size() && digit(b[j])) ++j;
+            const std::string_view x = take_number(a, i), y = take_number(b, j);
+            if (x != y) return by_length(x, y);
         } else {
             if (a[i] != b[j]) return a[i] < b[j];
             ++i, ++j;

@@ -32,7 +32,6 @@
 #include "goodput/model/efficiency.hpp"
 #include "goodput/schedule/makers.hpp"
 #include "goodput/sim/application.hpp"
-#include "goodput/sim/detail/share_of.hpp"
 
 namespace goodput {
 

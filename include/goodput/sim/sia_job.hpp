@@ -21,7 +21,6 @@
 #include "goodput/model/efficiency.hpp"
 #include "goodput/schedule/job_history.hpp"
 #include "goodput/sim/application.hpp"
-#include "goodput/sim/detail/share_of.hpp"
 
 namespace goodput {
 

@@ -45,9 +45,10 @@ namespace goodput {
 
 /// Jobs and how they really behave.
 template <class W>
-concept World = requires(W& world, const W& asked, std::size_t job, const Configuration& held, double time) {
+concept World = requires(W& world, const W& asked, std::size_t job, const Configuration& held, double begin,
+                         double seconds) {
     { asked.jobs() } -> std::convertible_to<std::span<const Job>>;
-    { world.train(job, held, time, time) } -> std::convertible_to<std::optional<double>>;
+    { world.train(job, held, begin, seconds) } -> std::convertible_to<std::optional<double>>;
     { asked.done(job) } -> std::convertible_to<double>;
 };
 
@@ -88,17 +89,23 @@ concept IsolatedTimes = requires(const T& times, std::size_t job, double sharers
 /// left out without a word. Overloaded ones are only asked whether one of them fits.
 template <World W>
 constexpr bool optional_world_functions_fit() {
-    constexpr bool names_report = requires { &W::report; };
-    static_assert(ReportingWorld<W> || !names_report, "ReportingWorld: void report(job, Job&, JobModel&)");
-    constexpr bool names_predictor = requires { &W::predictor; };
-    static_assert(PredictingWorld<W> || !names_predictor,
-                  "PredictingWorld: OptionPredictor predictor() const");
-    constexpr bool names_start = requires { &W::start; };
-    static_assert(StartingWorld<W> || !names_start, "StartingWorld: double start(job, Configuration)");
-    constexpr bool names_save = requires { &W::save; };
-    static_assert(SavingWorld<W> || !names_save, "SavingWorld: void save(job)");
-    constexpr bool names_fail = requires { &W::fail; };
-    static_assert(FailingWorld<W> || !names_fail, "FailingWorld: void fail(job)");
+    static_assert(
+        ReportingWorld<W> || !requires { &W::report; },
+        "ReportingWorld: this world's report is not: void report(job, Job&, JobModel&)");
+    static_assert(
+        PredictingWorld<W> || !requires { &W::predictor; },
+        "PredictingWorld: this world's predictor is not: an OptionPredictor predictor() const");
+    static_assert(
+        StartingWorld<W> || !requires { &W::start; },
+        "StartingWorld: this world's start is not: double start(job, const Configuration&)");
+    static_assert(
+        SavingWorld<W> || !requires { &W::save; }, "SavingWorld: this world's save is not: void save(job)");
+    static_assert(
+        FailingWorld<W> || !requires { &W::fail; }, "FailingWorld: this world's fail is not: void fail(job)");
+    static_assert(
+        IsolatedTimes<W> || !requires { &W::isolated_seconds; },
+        "IsolatedTimes: this world's isolated_seconds is not: double isolated_seconds(job, "
+        "sharers) const");
     return true;
 }
 

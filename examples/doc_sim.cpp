@@ -1,8 +1,9 @@
 // What if: one trace of jobs, with and without a node that fails on the way.
 
 #include <goodput/policy/goodput_policy.hpp>
+#include <goodput/sim/fair_share.hpp>
 #include <goodput/sim/metrics.hpp>
-#include <goodput/sim/replay.hpp>
+#include <goodput/sim/sia_world.hpp>
 #include <iostream>
 
 using namespace goodput;
@@ -31,7 +32,7 @@ int main() {
         const ReplayOptions options{.interval_seconds = 60, .events = events};
         const ReplayResult result =
             replay<RefinedModels>(cluster, applications, trace, GoodputPolicy{}, options);
-        const ReplayMetrics metrics = metrics_of(result, trace, fair_shares(applications, cluster));
+        const ReplayMetrics metrics = metrics_of(result, FairShares(applications, trace, cluster));
         std::cout << events.size() << " events: average " << metrics.average_hours << " h, makespan "
                   << metrics.makespan_hours << " h, restarts a job " << metrics.restarts_per_job
                   << ", failures a job " << metrics.failures_per_job << ", mean rho " << metrics.rho_mean

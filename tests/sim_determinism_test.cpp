@@ -13,7 +13,7 @@
 #include "goodput/allot/allot.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/sia.hpp"
-#include "goodput/sim/replay.hpp"
+#include "goodput/sim/sia_world.hpp"
 #include "peers/separate_models.hpp"
 #include "replay.hpp"
 #include "scene.hpp"

@@ -10,21 +10,22 @@
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/sim/metrics.hpp"
-#include "goodput/sim/replay.hpp"
+#include "goodput/sim/sia_world.hpp"
 #include "support/random.hpp"
 #include "support/replay_world.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace goodput;
-using World = support::ReplayWorld;
+using support::ReplayWorld;
 
 namespace {
 
 ReplayResult replay_alone(const support::LoneJob& world, const std::vector<Event>& events,
                           double checkpoint_seconds = 1800) {
-    return replay(world.cluster, world.applications, world.submissions, Sia{},
-                  {.events = events, .checkpoint_seconds = checkpoint_seconds});
+    SiaWorld<> jobs(world.cluster, world.applications, world.submissions,
+                    {.checkpoint_seconds = checkpoint_seconds});
+    return replay(world.cluster, jobs, Sia{}, {.events = events});
 }
 
 bool equal(const ReplayResult& a, const ReplayResult& b) {
@@ -33,13 +34,13 @@ bool equal(const ReplayResult& a, const ReplayResult& b) {
                x.restarts == y.restarts && x.gpu_seconds == y.gpu_seconds && x.migrations == y.migrations &&
                x.failures == y.failures && x.done == y.done;
     };
-    const auto same_segments = [](const Segment& x, const Segment& y) {
+    const auto same_periods = [](const HeldPeriod& x, const HeldPeriod& y) {
         return x.job == y.job && x.configuration == y.configuration && x.begin_seconds == y.begin_seconds &&
                x.end_seconds == y.end_seconds;
     };
     return std::equal(a.jobs.begin(), a.jobs.end(), b.jobs.begin(), b.jobs.end(), same_jobs) &&
-           std::equal(a.segments.begin(), a.segments.end(), b.segments.begin(), b.segments.end(),
-                      same_segments) &&
+           std::equal(a.held_periods.begin(), a.held_periods.end(), b.held_periods.begin(),
+                      b.held_periods.end(), same_periods) &&
            a.rounds == b.rounds && a.end_seconds == b.end_seconds;
 }
 
@@ -50,7 +51,7 @@ void shuffle(std::vector<T>& items, support::Random& random) {
 }
 
 /// Failures, drains, returns and additions in the first hour; whatever goes away is back after it.
-std::vector<Event> random_events(support::Random& random, const World& world) {
+std::vector<Event> random_events(support::Random& random, const ReplayWorld& world) {
     std::vector<Event> events;
     std::vector<std::string> nodes;
     for (const Node& node : world.cluster.nodes) nodes.push_back(node.name);
@@ -94,7 +95,7 @@ bool there(const std::vector<Event>& events, const std::string& node, bool at_fi
 }
 
 template <class P>
-void check_with_events(const World& world, P policy, const std::vector<Event>& events) {
+void check_with_events(const ReplayWorld& world, P policy, const std::vector<Event>& events) {
     std::map<std::string, std::vector<std::string>> jobs_on;  // since the last decision, by node
     std::map<std::string, std::size_t> index;
     for (std::size_t j = 0; j < world.submissions.size(); ++j) index[world.submissions[j].name] = j;
@@ -139,14 +140,14 @@ void check_with_events(const World& world, P policy, const std::vector<Event>& e
     CHECK(metrics_of(result).completed == world.submissions.size());
     // Who was on a node that failed holds nothing right after.
     for (const auto& [job, time] : struck)
-        for (const Segment& segment : result.segments) {
+        for (const HeldPeriod& period : result.held_periods) {
             const bool goes_on =
-                segment.job == job && segment.begin_seconds < time && segment.end_seconds > time;
+                period.job == job && period.begin_seconds < time && period.end_seconds > time;
             REQUIRE_FALSE(goes_on);
         }
-    for (const Segment& at : result.segments) {
+    for (const HeldPeriod& at : result.held_periods) {
         int held = 0, there_are = 0;
-        for (const Segment& other : result.segments)
+        for (const HeldPeriod& other : result.held_periods)
             if (other.begin_seconds <= at.begin_seconds && at.begin_seconds < other.end_seconds)
                 held += other.configuration.gpus();
         for (const Capacity& capacity : result.capacity)
@@ -168,7 +169,7 @@ TEST_CASE("no job runs on a node that is not there, and all complete once the GP
     support::Random random(21);
     for (int round = 0; round < 25; ++round) {
         CAPTURE(round);
-        const World world(random, 20);
+        const ReplayWorld world(random, 20);
         const std::vector<Event> events = random_events(random, world);
         check_with_events(world, Sia{}, events);
         check_with_events(world, Fifo{}, events);
@@ -178,7 +179,7 @@ TEST_CASE("no job runs on a node that is not there, and all complete once the GP
 
 TEST_CASE("jobs wait while there is no node at all") {
     support::Random random(22);
-    const World world(random, 10);
+    const ReplayWorld world(random, 10);
     std::vector<Event> events;
     for (const Node& node : world.cluster.nodes) {
         events.push_back({400, EventKind::node_fails, node.name});
@@ -191,7 +192,7 @@ TEST_CASE("jobs wait while there is no node at all") {
 TEST_CASE("the order of the events and of simultaneous submissions does not matter") {
     support::Random random(23);
     for (int round = 0; round < 8; ++round) {
-        World world(random, 24);
+        ReplayWorld world(random, 24);
         for (std::size_t j = 0; j < world.submissions.size(); ++j)
             world.submissions[j].time_seconds = 300.0 * static_cast<double>(j / 6);
         std::vector<Event> events = random_events(random, world);
@@ -220,7 +221,7 @@ TEST_CASE("the order of the events and of simultaneous submissions does not matt
 TEST_CASE("events that strike nobody change nothing, to the last digit") {
     support::Random random(24);
     for (int round = 0; round < 5; ++round) {
-        const World world(random, 20);
+        const ReplayWorld world(random, 20);
         const auto run = [&](const std::vector<Event>& events) {
             return replay(world.cluster, world.applications, world.submissions, Sia{}, {.events = events});
         };
@@ -250,7 +251,7 @@ TEST_CASE("a job that fails does again what it did since its last checkpoint") {
     CHECK(epochs.jobs[0].restarts == 1);
     CHECK(epochs.jobs[0].failures == 1);
     CHECK(epochs.jobs[0].migrations == 0);
-    CHECK(epochs.segments.size() == 1);
+    CHECK(epochs.held_periods.size() == 1);
     // At the end of a round, and with checkpoints 20 and 40 s into an epoch.
     CHECK(*replay_alone(world, {{300, EventKind::job_fails, "job"}}).jobs[0].completed_seconds ==
           doctest::Approx(300 + 25 + 8 * 63).epsilon(1e-9));
@@ -309,7 +310,7 @@ TEST_CASE("nodes of a GPU type that had none are used from the next decision on"
 
     // A job of a small slow cluster goes on on a fast node that comes later.
     support::Random random(25);
-    World trace(random, 12);
+    ReplayWorld trace(random, 12);
     trace.cluster.nodes = {{"slow0", 0, 4}};
     const auto run = [&](const std::vector<Event>& events) {
         return metrics_of(

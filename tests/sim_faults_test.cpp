@@ -12,7 +12,7 @@
 
 #include "goodput/policy/sia.hpp"
 #include "goodput/sim/metrics.hpp"
-#include "goodput/sim/replay.hpp"
+#include "goodput/sim/sia_world.hpp"
 #include "support/random.hpp"
 #include "support/replay_world.hpp"
 
@@ -36,12 +36,12 @@ struct UnreliableSia : Sia {
     }
 };
 
-/// Never more GPUs held than there are, by the segments of a replay.
-void check_segments(const ReplayResult& result, int gpus) {
+/// Never more GPUs held than there are, by what jobs held in a replay.
+void check_periods(const ReplayResult& result, int gpus) {
     std::vector<std::pair<double, int>> changes;
-    for (const Segment& segment : result.segments) {
-        changes.emplace_back(segment.end_seconds, -segment.configuration.gpus());
-        changes.emplace_back(segment.begin_seconds, segment.configuration.gpus());
+    for (const HeldPeriod& period : result.held_periods) {
+        changes.emplace_back(period.end_seconds, -period.configuration.gpus());
+        changes.emplace_back(period.begin_seconds, period.configuration.gpus());
     }
     std::sort(changes.begin(), changes.end());
     int held = 0;
@@ -72,7 +72,7 @@ TEST_CASE("under a policy that fails half of the time all jobs complete, and nob
     CHECK(result.faults > 20);
     CHECK(result.first_fault.find("threw: not now") != std::string::npos);
     CHECK(metrics_of(result).completed == 20);
-    check_segments(result, 36);
+    check_periods(result, 36);
 }
 
 TEST_CASE("a job that the policy never values waits; the others' replay is as if it were not there") {
@@ -102,11 +102,12 @@ TEST_CASE("years without jobs pass at once, and change nothing but the time") {
     for (Submission& submission : world.submissions) submission.time_seconds += later;
     const ReplayResult then = replay(world.cluster, world.applications, world.submissions, Sia{});
     CHECK(then.rounds == now.rounds);
-    REQUIRE(then.segments.size() == now.segments.size());
-    for (std::size_t s = 0; s < now.segments.size(); ++s) {
-        CHECK(then.segments[s].job == now.segments[s].job);
-        CHECK(then.segments[s].configuration == now.segments[s].configuration);
-        CHECK(then.segments[s].begin_seconds - later == doctest::Approx(now.segments[s].begin_seconds));
+    REQUIRE(then.held_periods.size() == now.held_periods.size());
+    for (std::size_t s = 0; s < now.held_periods.size(); ++s) {
+        CHECK(then.held_periods[s].job == now.held_periods[s].job);
+        CHECK(then.held_periods[s].configuration == now.held_periods[s].configuration);
+        CHECK(then.held_periods[s].begin_seconds - later ==
+              doctest::Approx(now.held_periods[s].begin_seconds));
     }
     for (std::size_t j = 0; j < now.jobs.size(); ++j)
         CHECK(*then.jobs[j].completed_seconds - later == doctest::Approx(*now.jobs[j].completed_seconds));

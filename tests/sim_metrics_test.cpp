@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "goodput/policy/sia.hpp"
+#include "goodput/sim/fair_share.hpp"
 #include "goodput/sim/metrics.hpp"
-#include "goodput/sim/replay.hpp"
+#include "goodput/sim/sia_world.hpp"
 #include "support/random.hpp"
 #include "support/replay_world.hpp"
 
@@ -69,7 +70,8 @@ TEST_CASE("more sharers never make a job faster, and it never loses more than in
     support::Random random(3);
     for (int round = 0; round < 10; ++round) {
         const support::ReplayWorld world(random, 0);
-        for (const FairShare& share : fair_shares(world.applications, world.cluster)) {
+        for (const Application& application : world.applications) {
+            const FairShare share(application, world.cluster, 64);
             double before = share.seconds(1), sharers = 1;
             CHECK(before <= share.one_gpu_seconds());
             for (int step = 0; step < 20; ++step) {
@@ -87,14 +89,14 @@ TEST_CASE("more sharers never make a job faster, and it never loses more than in
 TEST_CASE("finish-time fairness takes the average number of jobs in the cluster during a job's life") {
     support::LoneJob world;
     world.cluster.nodes[0].gpus = 4;
-    const std::vector<FairShare> shares = fair_shares(world.applications, world.cluster);
     // 1.5 jobs on average during the lives of the first two, 1 during the last: T = 390, 390, 270.
     const ReplayResult result = result_of({{0, 400}, {200, 600}, {600, 1140}});
-    const std::vector<double> rho = finish_time_fairness(result, submissions_of(result), shares);
+    const FairShares shares(world.applications, submissions_of(result), world.cluster);
+    const std::vector<double> rho = finish_time_fairness(result, shares);
     CHECK(rho[0] == doctest::Approx(400 / 390.0));
     CHECK(rho[1] == doctest::Approx(400 / 390.0));
     CHECK(rho[2] == doctest::Approx(2));
-    const ReplayMetrics metrics = metrics_of(result, submissions_of(result), shares);
+    const ReplayMetrics metrics = metrics_of(result, shares);
     CHECK(metrics.rho_mean == doctest::Approx((800 / 390.0 + 2) / 3));
     CHECK(metrics.rho_p99 == doctest::Approx(2));
     CHECK(metrics.rho_above_one == 1);
@@ -105,10 +107,10 @@ TEST_CASE("finish-time fairness takes the average number of jobs in the cluster 
     ReplayResult left = result;
     left.jobs[2].completed_seconds.reset();
     left.jobs[2].done = 0.5;
-    const std::vector<double> of_two = finish_time_fairness(left, submissions_of(left), shares);
+    const std::vector<double> of_two = finish_time_fairness(left, shares);
     CHECK(of_two[1] == doctest::Approx(400 / 390.0));
     CHECK(std::isnan(of_two[2]));
-    const ReplayMetrics of_left = metrics_of(left, submissions_of(left), shares);
+    const ReplayMetrics of_left = metrics_of(left, shares);
     CHECK(of_left.rho_mean == doctest::Approx(400 / 390.0));
     CHECK(of_left.effective_gpus == doctest::Approx(2.5 * 630 / 1140));
 }
@@ -120,7 +122,7 @@ TEST_CASE("completion times, queueing, utilisation and counts of a hand-made out
     result.jobs[2].failures = 1;
     result.jobs[2].gpu_seconds = 7200;
     const Configuration two{0, 4, {1, 2}}, four{0, 4, {1, 4}};
-    result.segments = {{0, two, 700, 3700}, {1, two, 1300, 7300}, {2, four, 9100, 18100}};
+    result.held_periods = {{0, two, 700, 3700}, {1, two, 1300, 7300}, {2, four, 9100, 18100}};
     result.capacity = {{0, 4}, {9100, 8}, {20000, 1000}};
     const ReplayMetrics metrics = metrics_of(result);
     CHECK(metrics.completed == 3);
@@ -143,7 +145,7 @@ TEST_CASE("what a replay holds is never more than what there is, and fairness is
         const support::ReplayWorld world(random, 25);
         const ReplayResult result = replay(world.cluster, world.applications, world.submissions, Sia{});
         const ReplayMetrics metrics =
-            metrics_of(result, world.submissions, fair_shares(world.applications, world.cluster));
+            metrics_of(result, FairShares(world.applications, world.submissions, world.cluster));
         CHECK(metrics.utilisation > 0);
         CHECK(metrics.utilisation <= 1);
         CHECK(metrics.queueing_hours > 0);
@@ -156,7 +158,7 @@ TEST_CASE("what a replay holds is never more than what there is, and fairness is
         CHECK(metrics.failures_per_job == 0);
         for (const JobOutcome& job : result.jobs) CHECK(job.done == 1);
     }
-    const ReplayMetrics none = metrics_of({}, {}, {});
+    const ReplayMetrics none = metrics_of({}, FairShares());
     CHECK(none.jobs == 0);
     CHECK(none.rho_mean == 0);
 }

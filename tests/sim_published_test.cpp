@@ -15,7 +15,7 @@
 
 #include "goodput/policy/sia.hpp"
 #include "goodput/sim/metrics.hpp"
-#include "goodput/sim/replay.hpp"
+#include "goodput/sim/sia_world.hpp"
 #include "support/profiles.hpp"
 #include "support/random.hpp"
 #include "support/replay_world.hpp"
@@ -220,38 +220,31 @@ TEST_CASE("whatever it is given, a running job keeps within what its GPUs hold, 
     support::Random random(36);
     for (int round = 0; round < 20; ++round) {
         const support::ReplayWorld world(random, 1);
-        const Submission& submission = world.submissions.front();
-        const Application& application = world.applications[submission.application];
-        PublishedModels models;
-        RunningJob<PublishedModels> job(submission, application, models, false, 64);
-        double now = 0;
-        while (!job.complete() && now < 1e6) {
-            if (random.chance(0.3)) {
+        const Application& application = world.applications[world.submissions[0].application];
+        SiaWorld<PublishedModels> jobs(world.cluster, world.applications, world.submissions);
+        const SiaJob<PublishedModels>& job = jobs.job(0);
+        Configuration held;
+        std::optional<double> completed;
+        for (double now = 0; !completed && now < 1e6; now += 60) {
+            if (held.empty() || random.chance(0.3)) {
                 const auto type = static_cast<std::size_t>(random.integer(0, 1));
                 const int size = type == 0 ? 4 : 8, gpus = 1 << random.integer(0, 4);
-                job.hold({type, size, {(gpus + size - 1) / size, gpus}}, {}, false);
-            } else if (random.chance(0.1)) {
-                job.hold({}, {}, false);
+                held = {type, size, {(gpus + size - 1) / size, gpus}};
+                jobs.start(0, held);
             }
             const double before = job.done();
             const std::size_t epoch = job.epoch();
-            job.advance(now, 60);
-            now += 60;
-            REQUIRE(job.done() >= before);
+            completed = jobs.train(0, held, now, 60);
+            REQUIRE(job.done() > before);
             REQUIRE(job.epoch() >= epoch);
-            if (job.held().empty()) {
-                REQUIRE(job.done() == before);
-                REQUIRE(job.plan() == BatchPlan{});
-                continue;
-            }
-            const ApplicationOnType& on_type = application.types[job.held().first().gpu_type];
+            const ApplicationOnType& on_type = application.types[held.first().gpu_type];
             REQUIRE(job.plan().atomic_batch >= on_type.min_atomic_batch);
-            REQUIRE(job.plan().atomic_batch <= on_type.largest_batch(job.held().first().shape));
-            REQUIRE(job.plan().total(job.held().gpus()) <= application.curve.max_batch());
-            if (job.done() > before)
-                REQUIRE(job.model().types[job.held().first().gpu_type].most_replicas > 0);
+            REQUIRE(job.plan().atomic_batch <= on_type.largest_batch(held.first().shape));
+            REQUIRE(job.plan().total(held.gpus()) <= application.curve.max_batch());
+            REQUIRE(job.history().model().types[held.first().gpu_type].most_replicas > 0);
         }
-        CHECK(job.complete());
+        CHECK(completed);
+        CHECK(job.done() == 1);
     }
 }
 
@@ -390,65 +383,61 @@ TEST_SUITE("data") {
                 cluster.nodes.push_back({gpu_types[type] + std::to_string(node), type, gpus});
 
         std::map<Configuration, double> weights, goodputs;
-        PublishedModels models;
-        RunningJob<PublishedModels> job(submissions[0], applications[0], models, false, 64);
+        SiaWorld<PublishedModels> world(cluster, applications, submissions);
+        const SiaJob<PublishedModels>& job = world.job(0);
         std::size_t row = 0;
-        replay<PublishedModels>(
-            cluster, applications, submissions, FirstOfEqual{.weights = &weights, .goodputs = &goodputs},
-            {.moves_restart = false, .last_second = 720},
-            [&](double now, const Snapshot& snapshot, auto make_plan) {
-                REQUIRE(row < rows.size());
-                const At& at = rows[row++];
-                CAPTURE(at.time);
-                REQUIRE(now == at.time);
-                job.advance(now - 60, 60);
-                const double total = applications[0].curve.total_progress();
-                CHECK(std::abs(job.done() * total - at.progress) < 5.1e-5);
-                CHECK(*snapshot.jobs[0].remaining_examples ==
-                      doctest::Approx((1 - job.done()) * total * 128).epsilon(1e-12));
-                CHECK(job.epoch() == at.epoch);
-                CHECK(job.plan().atomic_batch == at.plan.atomic_batch);
-                CHECK(job.plan().accumulation_steps == at.plan.accumulation_steps);
-                CHECK(entries(job.history(), 0) == at.aws);
-                CHECK(entries(job.history(), 1) == at.dgx);
-                CHECK(entries(job.history(), 2) == at.rtx);
-                CHECK(job.restarts() == at.restarts);
-                CHECK(snapshot.jobs[0].restarts == at.restarts);
+        replay(cluster, world, FirstOfEqual{.weights = &weights, .goodputs = &goodputs},
+               {.moves_restart = false, .last_second = 720},
+               [&](double now, const Snapshot& snapshot, auto make_plan) {
+                   REQUIRE(row < rows.size());
+                   const At& at = rows[row++];
+                   CAPTURE(at.time);
+                   REQUIRE(now == at.time);
+                   const double total = applications[0].curve.total_progress();
+                   CHECK(std::abs(job.done() * total - at.progress) < 5.1e-5);
+                   CHECK(*snapshot.jobs[0].remaining_examples ==
+                         doctest::Approx((1 - job.done()) * total * 128).epsilon(1e-12));
+                   CHECK(job.epoch() == at.epoch);
+                   CHECK(job.plan().atomic_batch == at.plan.atomic_batch);
+                   CHECK(job.plan().accumulation_steps == at.plan.accumulation_steps);
+                   CHECK(entries(job.history(), 0) == at.aws);
+                   CHECK(entries(job.history(), 1) == at.dgx);
+                   CHECK(entries(job.history(), 2) == at.rtx);
+                   CHECK(snapshot.jobs[0].restarts == at.restarts);
 
-                const Decision& decision = make_plan().decisions[0];
-                const Configuration chosen = decision.option.configuration;
-                CHECK(chosen.first().gpu_type == at.type);
-                CHECK(chosen.first().shape == Shape{1, at.gpus});
-                CHECK(weights.at(chosen) == doctest::Approx(at.weight).epsilon(1e-9));
-                job.hold(chosen, decision.placement, false);
-                if (at.time != 480) return;
+                   const Decision& decision = make_plan().decisions[0];
+                   const Configuration chosen = decision.option.configuration;
+                   CHECK(chosen.first().gpu_type == at.type);
+                   CHECK(chosen.first().shape == Shape{1, at.gpus});
+                   CHECK(weights.at(chosen) == doctest::Approx(at.weight).epsilon(1e-9));
+                   if (at.time != 480) return;
 
-                const StepSeconds measured = applications[0].types[0].seconds({1, 1}, 128);
-                CHECK(measured.step == doctest::Approx(0.103115323).epsilon(1e-8));
-                CHECK(measured.sync == doctest::Approx(0.000525336).epsilon(1e-6));
-                const auto& model = std::get<PolluxThroughput>(snapshot.models[0].types[0].throughput);
-                CHECK(model.alpha_c == (measured.step - measured.sync) / 2);
-                // The rest of a fit to one sample depends on rounding: a thousandth here or there.
-                struct Of {
-                    std::size_t type;
-                    int gpus;
-                    double goodput, weight;
-                };
-                CHECK(goodputs.size() == 6);
-                const double unit = goodputs.at({0, 4, {1, 1}});
-                for (const Of& of : {Of{0, 1, 1, 1},
-                                     {0, 2, 1.33498, 1.02},
-                                     {1, 1, 6.89926, 0.45},
-                                     {1, 2, 9.21034, 0.39},
-                                     {2, 1, 2.26694, 0.78},
-                                     {2, 2, 3.02631, 0.68}}) {
-                    const Configuration configuration{of.type, of.type == 0 ? 4 : 8, {1, of.gpus}};
-                    CAPTURE(of.type);
-                    CAPTURE(of.gpus);
-                    CHECK(goodputs.at(configuration) / unit == doctest::Approx(of.goodput).epsilon(1e-3));
-                    CHECK(weights.at(configuration) == doctest::Approx(of.weight).epsilon(1e-9));
-                }
-            });
+                   const StepSeconds measured = applications[0].types[0].seconds({1, 1}, 128);
+                   CHECK(measured.step == doctest::Approx(0.103115323).epsilon(1e-8));
+                   CHECK(measured.sync == doctest::Approx(0.000525336).epsilon(1e-6));
+                   const auto& model = std::get<PolluxThroughput>(snapshot.models[0].types[0].throughput);
+                   CHECK(model.alpha_c == (measured.step - measured.sync) / 2);
+                   // The rest of a fit to one sample depends on rounding: a thousandth here or there.
+                   struct Of {
+                       std::size_t type;
+                       int gpus;
+                       double goodput, weight;
+                   };
+                   CHECK(goodputs.size() == 6);
+                   const double unit = goodputs.at({0, 4, {1, 1}});
+                   for (const Of& of : {Of{0, 1, 1, 1},
+                                        {0, 2, 1.33498, 1.02},
+                                        {1, 1, 6.89926, 0.45},
+                                        {1, 2, 9.21034, 0.39},
+                                        {2, 1, 2.26694, 0.78},
+                                        {2, 2, 3.02631, 0.68}}) {
+                       const Configuration configuration{of.type, of.type == 0 ? 4 : 8, {1, of.gpus}};
+                       CAPTURE(of.type);
+                       CAPTURE(of.gpus);
+                       CHECK(goodputs.at(configuration) / unit == doctest::Approx(of.goodput).epsilon(1e-3));
+                       CHECK(weights.at(configuration) == doctest::Approx(of.weight).epsilon(1e-9));
+                   }
+               });
         CHECK(row == rows.size());
     }
 }

@@ -8,7 +8,7 @@
 #include "goodput/policy/sia.hpp"
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/modelling.hpp"
-#include "goodput/sim/replay.hpp"
+#include "goodput/sim/sia_world.hpp"
 #include "peers/published_models.hpp"
 #include "support/random.hpp"
 #include "support/replay_world.hpp"
@@ -20,10 +20,10 @@ using namespace goodput::peers;
 
 namespace {
 
-using World = support::ReplayWorld;
+using support::ReplayWorld;
 
 template <class P>
-ReplayResult checked_replay(const World& world, P policy, const ReplayOptions& options) {
+ReplayResult checked_replay(const ReplayWorld& world, P policy, const ReplayOptions& options) {
     std::vector<double> progress(world.submissions.size());
     double last = -1;
     const ReplayResult result = replay(world.cluster, world.applications, world.submissions, policy, options,
@@ -42,11 +42,11 @@ ReplayResult checked_replay(const World& world, P policy, const ReplayOptions& o
                                                REQUIRE(*job.remaining_examples > 0);
                                            }
                                        });
-    // GPU seconds: whole rounds are charged, segments end with the job.
+    // GPU seconds: whole rounds are charged, what is held ends with the job.
     std::vector<double> held(world.submissions.size());
-    for (const Segment& segment : result.segments) {
-        REQUIRE(segment.end_seconds > segment.begin_seconds);
-        held[segment.job] += segment.configuration.gpus() * (segment.end_seconds - segment.begin_seconds);
+    for (const HeldPeriod& period : result.held_periods) {
+        REQUIRE(period.end_seconds > period.begin_seconds);
+        held[period.job] += period.configuration.gpus() * (period.end_seconds - period.begin_seconds);
     }
     for (std::size_t j = 0; j < result.jobs.size(); ++j) {
         const JobOutcome& job = result.jobs[j];
@@ -54,13 +54,13 @@ ReplayResult checked_replay(const World& world, P policy, const ReplayOptions& o
         CHECK(held[j] >= job.gpu_seconds - options.interval_seconds * 64);
         if (!job.completed_seconds) continue;
         CHECK(*job.completed_seconds > job.submitted_seconds);
-        for (const Segment& segment : result.segments)
-            if (segment.job == j) CHECK(segment.end_seconds <= *job.completed_seconds);
+        for (const HeldPeriod& period : result.held_periods)
+            if (period.job == j) CHECK(period.end_seconds <= *job.completed_seconds);
     }
     // At no time more GPUs of a type than there are.
-    for (const Segment& at : result.segments) {
+    for (const HeldPeriod& at : result.held_periods) {
         int gpus = 0;
-        for (const Segment& other : result.segments)
+        for (const HeldPeriod& other : result.held_periods)
             if (other.configuration.first().gpu_type == at.configuration.first().gpu_type &&
                 other.begin_seconds <= at.begin_seconds && at.begin_seconds < other.end_seconds)
                 gpus += other.configuration.gpus();
@@ -75,7 +75,7 @@ TEST_CASE("GPUs, time and work are conserved and every job completes, under ever
     support::Random random(1);
     for (int round = 0; round < 12; ++round) {
         CAPTURE(round);
-        const World world(random, 25);
+        const ReplayWorld world(random, 25);
         const ReplayOptions options{.interval_seconds = random.chance(0.5) ? 60.0 : 37.0,
                                     .moves_restart = random.chance(0.5)};
         for (const ReplayResult& result :
@@ -108,7 +108,7 @@ TEST_CASE(
     int beyond = 0;
     for (int round = 0; round < 8; ++round) {
         CAPTURE(round);
-        const World world(random, 20);
+        const ReplayWorld world(random, 20);
         const auto each_round = [&]<class Modelling>(const auto& check) {
             replay<Modelling>(
                 world.cluster, world.applications, world.submissions, Sia{}, {},
@@ -147,9 +147,9 @@ TEST_CASE("GPUs are given back by the end of a round, even if the last whole sec
         REQUIRE(result.jobs[0].completed_seconds);
         after_the_round += *result.jobs[0].completed_seconds > result.end_seconds ? 1 : 0;
         double held = 0;
-        for (const Segment& segment : result.segments) {
-            CHECK(segment.end_seconds <= result.end_seconds);
-            held += segment.configuration.gpus() * (segment.end_seconds - segment.begin_seconds);
+        for (const HeldPeriod& period : result.held_periods) {
+            CHECK(period.end_seconds <= result.end_seconds);
+            held += period.configuration.gpus() * (period.end_seconds - period.begin_seconds);
         }
         CHECK(held <= result.jobs[0].gpu_seconds + 1e-6);
     }
@@ -158,10 +158,10 @@ TEST_CASE("GPUs are given back by the end of a round, even if the last whole sec
 
 TEST_CASE("equal inputs give equal outcomes to the last digit; a trace without jobs gives none") {
     support::Random random(4);
-    const World world(random, 20);
+    const ReplayWorld world(random, 20);
     const ReplayResult first = replay(world.cluster, world.applications, world.submissions, Sia{});
     const ReplayResult second = replay(world.cluster, world.applications, world.submissions, Sia{});
-    REQUIRE(first.segments.size() == second.segments.size());
+    REQUIRE(first.held_periods.size() == second.held_periods.size());
     for (std::size_t j = 0; j < first.jobs.size(); ++j)
         CHECK(*first.jobs[j].completed_seconds == *second.jobs[j].completed_seconds);
     const ReplayResult none = replay(world.cluster, world.applications, {}, Sia{});
@@ -171,7 +171,7 @@ TEST_CASE("equal inputs give equal outcomes to the last digit; a trace without j
 
 TEST_CASE("a job whose replica fits nowhere stays incomplete, and the replay ends at its last second") {
     support::Random random(5);
-    World world(random, 3);
+    ReplayWorld world(random, 3);
     world.submissions[1].gpus = 1000;
     const ReplayResult result = replay(world.cluster, world.applications, world.submissions,
                                        Fifo{.backfill = true}, {.last_second = 1e6});
@@ -181,7 +181,7 @@ TEST_CASE("a job whose replica fits nowhere stays incomplete, and the replay end
 
 TEST_CASE("traces that cannot be replayed are refused with job, field and value") {
     support::Random random(6);
-    World world(random, 3);
+    ReplayWorld world(random, 3);
     world.submissions[2].time_seconds = -5;
     CHECK_THROWS_AS(replay(world.cluster, world.applications, world.submissions, Sia{}),
                     std::invalid_argument);

@@ -64,8 +64,8 @@ long TimeAxis::at(double seconds) const { return std::lround(seconds / quantum_s
 TimeAxis time_axis_of(std::span<const PolicyReplay> replays) {
     double last = 360;
     for (const PolicyReplay& replay : replays) {
-        for (const goodput::Segment& segment : replay.result.segments)
-            last = std::max(last, segment.end_seconds);
+        for (const goodput::HeldPeriod& period : replay.result.held_periods)
+            last = std::max(last, period.end_seconds);
         for (const goodput::JobOutcome& job : replay.result.jobs)
             last = std::max(last, job.submitted_seconds);
     }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "goodput/sim/metrics.hpp"
-#include "goodput/sim/replay.hpp"
+#include "goodput/sim/sia_world.hpp"
 #include "progress.hpp"
 #include "replay_with_models.hpp"
 #include "stopwatch.hpp"
@@ -23,7 +23,6 @@ PolicyReplay replay_under(P policy, const std::string& name, const Scene& scene,
     goodput::ReplayOptions options;
     options.interval_seconds = command.interval_seconds;
     options.moves_restart = command.moves == "restart";
-    options.checkpoint_seconds = command.checkpoint_seconds;
     options.events = scene.events;
     // A year after the last submission whoever waits would wait for ever.
     options.last_second =
@@ -33,8 +32,11 @@ PolicyReplay replay_under(P policy, const std::string& name, const Scene& scene,
     std::vector<double> milliseconds;
     RoundRecorder recorder(scene.submissions, options.moves_restart);
     ProgressBar progress(name);
-    replay.result = goodput::replay<Modelling>(
-        scene.cluster, scene.applications, scene.submissions, std::move(policy), options,
+    goodput::SiaWorld<Modelling> world(
+        scene.cluster, scene.applications, scene.submissions,
+        {.rigid = goodput::runs_rigid_jobs<P>, .checkpoint_seconds = command.checkpoint_seconds});
+    replay.result = goodput::replay(
+        scene.cluster, world, std::move(policy), options,
         [&](double now, const goodput::Snapshot& snapshot, auto make_plan) {
             const Stopwatch stopwatch;
             const goodput::Plan& plan = make_plan();
@@ -49,7 +51,7 @@ PolicyReplay replay_under(P policy, const std::string& name, const Scene& scene,
                 scene.submissions.size());
         });
     replay.rounds = recorder.record();
-    replay.metrics = goodput::metrics_of(replay.result, scene.submissions, scene.shares);
+    replay.metrics = goodput::metrics_of(replay.result, scene.shares);
     replay.milliseconds_median = goodput::quantile(milliseconds, 0.5);
     replay.milliseconds_p99 = goodput::quantile(milliseconds, 0.99);
     return replay;

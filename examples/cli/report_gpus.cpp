@@ -24,7 +24,7 @@ struct Block {
 };
 using BlocksByJob = std::map<std::size_t, std::vector<Block>>;
 
-/// Packs the segments of one GPU type into its lane: each stays where it is until the GPUs at the top are
+/// Packs what jobs hold of one GPU type into its lane: each stays where it is until the GPUs at the top are
 /// gone; jobs that come back get their old place if it is free.
 class Lane {
 public:
@@ -115,7 +115,7 @@ private:
     BlocksByJob blocks_;
 };
 
-BlocksByJob packed(std::span<const goodput::Segment> segments, std::size_t gpu_type, int gpus,
+BlocksByJob packed(std::span<const goodput::HeldPeriod> periods, std::size_t gpu_type, int gpus,
                    std::span<const goodput::Capacity> capacity, const TimeAxis& axis) {
     // What ends at a time comes first, then how many GPUs there are, then what begins.
     enum class Kind { end, capacity, begin };
@@ -128,12 +128,11 @@ BlocksByJob packed(std::span<const goodput::Segment> segments, std::size_t gpu_t
     std::vector<Change> changes;
     for (const goodput::Capacity& step : capacity)
         changes.push_back({step.seconds, Kind::capacity, 0, std::min(step.gpus, gpus)});
-    for (const goodput::Segment& segment : segments) {
-        if (segment.configuration.first().gpu_type != gpu_type ||
-            !(segment.begin_seconds < segment.end_seconds))
+    for (const goodput::HeldPeriod& period : periods) {
+        if (period.configuration.first().gpu_type != gpu_type || !(period.begin_seconds < period.end_seconds))
             continue;
-        changes.push_back({segment.begin_seconds, Kind::begin, segment.job, segment.configuration.gpus()});
-        changes.push_back({segment.end_seconds, Kind::end, segment.job, 0});
+        changes.push_back({period.begin_seconds, Kind::begin, period.job, period.configuration.gpus()});
+        changes.push_back({period.end_seconds, Kind::end, period.job, 0});
     }
     std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
         return std::tie(a.seconds, a.kind, a.job) < std::tie(b.seconds, b.kind, b.job);
@@ -221,7 +220,7 @@ void write_gpus(std::ostream& out, const ReplayedTrace& trace, const PolicyRepla
         out << "<rect class=\"lane\" width=\"" << axis.end << "\" height=\"" << gpus[type] << "\"/>\n";
         std::span<const goodput::Capacity> capacity;
         if (type < replay.rounds.capacity.size()) capacity = replay.rounds.capacity[type];
-        const BlocksByJob blocks = packed(replay.result.segments, type, gpus[type], capacity, axis);
+        const BlocksByJob blocks = packed(replay.result.held_periods, type, gpus[type], capacity, axis);
         const bool changes = std::any_of(capacity.begin(), capacity.end(),
                                          [&](const auto& step) { return step.gpus != gpus[type]; });
         if (changes) {

@@ -12,6 +12,7 @@
 
 #include "goodput/core/placement.hpp"
 #include "goodput/schedule/snapshot.hpp"
+#include "goodput/sim/application.hpp"
 #include "goodput/sim/replay_result.hpp"
 
 namespace cli {

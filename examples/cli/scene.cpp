@@ -86,7 +86,7 @@ Scene make_scene(const ReplayCommand& command) {
     if (command.rates == "none")
         for (goodput::Application& application : scene.applications)
             for (goodput::ApplicationOnType& type : application.types) type.reference_rate = 0;
-    scene.shares = goodput::fair_shares(scene.applications, scene.cluster);
+    scene.shares = goodput::FairShares(scene.applications, scene.submissions, scene.cluster);
     const std::size_t slash = command.workload.find_last_of('/') + 1;
     scene.title =
         "Replay of " + (command.workload.empty() ? "the embedded workload" : command.workload.substr(slash));

@@ -19,7 +19,7 @@ struct Scene {
     std::vector<goodput::Application> applications{};
     std::vector<goodput::Submission> submissions{};
     std::vector<goodput::Event> events{};
-    std::vector<goodput::FairShare> shares{};  ///< by application, of the cluster as it is at first
+    goodput::FairShares shares{};  ///< of the cluster as it is at first
     std::string title{};
 };
 

@@ -42,8 +42,10 @@
 #include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/scheduler.hpp"
+#include "goodput/sim/fair_share.hpp"
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/replay.hpp"
+#include "goodput/sim/sia_world.hpp"
 #include "goodput/version.hpp"
 
 #endif

@@ -19,7 +19,7 @@
 #include "goodput/policy/las.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/sim/metrics.hpp"
-#include "goodput/sim/replay.hpp"
+#include "goodput/sim/sia_world.hpp"
 
 #include "fuzz/support/bytes.hpp"
 #include "fuzz/support/check.hpp"
@@ -38,6 +38,7 @@ struct Trace {
     std::vector<Application> applications;
     std::vector<Submission> submissions;
     ReplayOptions options;
+    SiaRules rules;
     bool hostile = false;
 };
 
@@ -54,15 +55,15 @@ public:
         ReplayOptions& options = trace.options;
         options.interval_seconds = head.scale(10, 600);
         rounds_ = head.integer(1, most_rounds);
-        options.most_gpus_per_job = head.integer(1, 32);
+        trace.rules.most_gpus_per_job = head.integer(1, 32);
         options.moves_restart = !head.flag();
-        options.checkpoint_seconds = head.scale(1, 1e4);
+        trace.rules.checkpoint_seconds = head.scale(1, 1e4);
         options.allot.memory_states = 1024;
         if (trace.hostile) {
             fuzz::Bytes further = bytes_.record();
             options.interval_seconds = further.number(10, 600);
-            options.checkpoint_seconds = further.number(1, 1e4);
-            options.most_gpus_per_job = further.hostile_integer(1, 32);
+            trace.rules.checkpoint_seconds = further.number(1, 1e4);
+            trace.rules.most_gpus_per_job = further.hostile_integer(1, 32);
         }
         // So that it ends soon, whatever an interval may be.
         options.last_second = rounds_ * options.interval_seconds;
@@ -209,27 +210,27 @@ int capacity_at(const ReplayResult& result, double seconds) {
     return gpus;
 }
 
-void check_segments(const Trace& trace, const ReplayResult& result) {
+void check_periods(const Trace& trace, const ReplayResult& result) {
     for (std::size_t i = 0; i < result.capacity.size(); ++i) {
         check(result.capacity[i].gpus >= 0, "GPUs that there are", result.capacity[i].gpus);
         check(i == 0 || result.capacity[i - 1].seconds <= result.capacity[i].seconds, "capacities by time");
     }
     std::vector<double> held(trace.submissions.size());
-    for (const Segment& segment : result.segments) {
-        check(segment.job < held.size(), "a segment of a job");
-        check(!segment.configuration.empty() && segment.begin_seconds <= segment.end_seconds,
-              "a time with GPUs", segment.begin_seconds, segment.end_seconds);
-        check(segment.begin_seconds >= trace.submissions[segment.job].time_seconds, "not before it came",
-              segment.begin_seconds, trace.submissions[segment.job].time_seconds);
-        held[segment.job] += segment.configuration.gpus() * (segment.end_seconds - segment.begin_seconds);
+    for (const HeldPeriod& period : result.held_periods) {
+        check(period.job < held.size(), "of a job of the trace");
+        check(!period.configuration.empty() && period.begin_seconds <= period.end_seconds, "a time with GPUs",
+              period.begin_seconds, period.end_seconds);
+        check(period.begin_seconds >= trace.submissions[period.job].time_seconds, "not before it came",
+              period.begin_seconds, trace.submissions[period.job].time_seconds);
+        held[period.job] += period.configuration.gpus() * (period.end_seconds - period.begin_seconds);
         int gpus = 0;
-        for (const Segment& other : result.segments)
-            if (other.begin_seconds <= segment.begin_seconds && segment.begin_seconds < other.end_seconds) {
+        for (const HeldPeriod& other : result.held_periods)
+            if (other.begin_seconds <= period.begin_seconds && period.begin_seconds < other.end_seconds) {
                 gpus += other.configuration.gpus();
-                check(other.job != segment.job || &other == &segment, "a job holds one thing at a time");
+                check(other.job != period.job || &other == &period, "a job holds one thing at a time");
             }
-        check(gpus <= capacity_at(result, segment.begin_seconds), "nobody holds more than there is", gpus,
-              capacity_at(result, segment.begin_seconds));
+        check(gpus <= capacity_at(result, period.begin_seconds), "nobody holds more than there is", gpus,
+              capacity_at(result, period.begin_seconds));
     }
     for (std::size_t j = 0; j < held.size(); ++j)
         check(held[j] <= result.jobs[j].gpu_seconds * (1 + 1e-9) + 1e-6, "all that is held counts", held[j],
@@ -250,13 +251,13 @@ bool same(const ReplayResult& a, const ReplayResult& b) {
         return x.completed_seconds == y.completed_seconds && x.restarts == y.restarts &&
                x.gpu_seconds == y.gpu_seconds && x.done == y.done && x.failures == y.failures;
     };
-    const auto same_segment = [](const Segment& x, const Segment& y) {
+    const auto same_period = [](const HeldPeriod& x, const HeldPeriod& y) {
         return x.job == y.job && x.configuration == y.configuration && x.begin_seconds == y.begin_seconds &&
                x.end_seconds == y.end_seconds;
     };
     return std::equal(a.jobs.begin(), a.jobs.end(), b.jobs.begin(), b.jobs.end(), same_job) &&
-           std::equal(a.segments.begin(), a.segments.end(), b.segments.begin(), b.segments.end(),
-                      same_segment);
+           std::equal(a.held_periods.begin(), a.held_periods.end(), b.held_periods.begin(),
+                      b.held_periods.end(), same_period);
 }
 
 void check_round(const Snapshot& snapshot, const Plan& plan) {
@@ -275,7 +276,8 @@ void run(const Trace& trace, const P& policy) {
     ReplayResult result, again;
     double last = -1;
     const bool good = fuzz::accepted([&] {
-        result = replay(trace.cluster, trace.applications, trace.submissions, policy, trace.options,
+        SiaWorld<> world(trace.cluster, trace.applications, trace.submissions, trace.rules);
+        result = replay(trace.cluster, world, policy, trace.options,
                         [&](double now, const Snapshot& snapshot, auto make_plan) {
                             check(now > last, "time goes on", now, last);
                             last = now;
@@ -290,13 +292,15 @@ void run(const Trace& trace, const P& policy) {
     });
     ReplayOptions reversed = trace.options;
     std::reverse(reversed.events.begin(), reversed.events.end());
-    const bool good_again = fuzz::accepted(
-        [&] { again = replay(trace.cluster, trace.applications, trace.submissions, policy, reversed); });
+    const bool good_again = fuzz::accepted([&] {
+        SiaWorld<> world(trace.cluster, trace.applications, trace.submissions, trace.rules);
+        again = replay(trace.cluster, world, policy, reversed);
+    });
     check(good == good_again, "the order of events does not matter");
     if (!good) return;
     check(result.rounds <= most_rounds + 1, "it ends when it shall", static_cast<double>(result.rounds));
     check_jobs(trace, result);
-    check_segments(trace, result);
+    check_periods(trace, result);
     check_metrics(result);
     check(same(result, again), "the order of events does not matter");
 }

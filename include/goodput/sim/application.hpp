@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/core/shape.hpp"
@@ -124,6 +125,20 @@ struct Submission {
     int gpus = 1;                 ///< that its owner asked for: what a policy without adaptation gives
     int batch = 0;  ///< total batch size that its owner chose: the largest that a policy may plan with
 };
+
+namespace detail {
+
+/// Divides a total batch size among the replicas, with as few accumulation steps as memory allows.
+inline BatchPlan share_of(int total, Shape shape, const BatchLimits& limits) {
+    const auto divide_up = [](int a, int b) { return (a + b - 1) / b; };
+    const int load = std::max(divide_up(total, shape.gpus), limits.min_atomic_batch);
+    int steps = divide_up(load, limits.max_atomic_batch) - 1;
+    if (limits.single_gpu_accumulates && shape.gpus == 1 && load > limits.initial_batch)
+        steps = std::max(steps, 1);
+    return {divide_up(load, steps + 1), steps};
+}
+
+}  // namespace detail
 
 }  // namespace goodput
 

@@ -22,8 +22,8 @@
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/error.hpp"
+#include "goodput/core/job.hpp"
 #include "goodput/core/placement.hpp"
-#include "goodput/sim/application.hpp"
 
 namespace goodput {
 
@@ -53,7 +53,7 @@ namespace detail {
 
 inline constexpr std::size_t no_node = static_cast<std::size_t>(-1);
 
-/// An event with its subject looked up: index into the submissions, or into all nodes that ever are.
+/// An event with its subject looked up: index into the jobs, or into all nodes that ever are.
 struct Happening {
     double time_seconds = 0;
     EventKind kind = EventKind::job_fails;
@@ -63,7 +63,7 @@ struct Happening {
 /// The nodes over time. Refuses events that make no sense (std::invalid_argument naming the subject).
 class Timeline {
 public:
-    Timeline(const Cluster& start, std::span<const Event> events, std::span<const Submission> submissions);
+    Timeline(const Cluster& start, std::span<const Event> events, std::span<const Job> jobs);
 
     /// The nodes that may be used since the last settle().
     [[nodiscard]] const Cluster& cluster() const { return cluster_; }
@@ -112,20 +112,21 @@ private:
 
 inline bool name_before(std::string_view a, std::string_view b) {
     const auto digit = [](char letter) { return letter >= '0' && letter <= '9'; };
-    const auto number_at = [&](std::string_view text, std::size_t begin) {
-        std::size_t end = begin;
-        while (end < text.size() && digit(text[end])) ++end;
-        while (begin < end && text[begin] == '0') ++begin;
-        return text.substr(begin, end - begin);
+    // The digits from `at` on without leading zeros: of two, the longer one is the larger number.
+    const auto take_number = [&](std::string_view text, std::size_t& at) {
+        while (at < text.size() && text[at] == '0') ++at;
+        const std::size_t begin = at;
+        while (at < text.size() && digit(text[at])) ++at;
+        return text.substr(begin, at - begin);
+    };
+    const auto by_length = [](std::string_view x, std::string_view y) {
+        return x.size() != y.size() ? x.size() < y.size() : x < y;
     };
     std::size_t i = 0, j = 0;
     while (i < a.size() && j < b.size()) {
         if (digit(a[i]) && digit(b[j])) {
-            const std::string_view x = number_at(a, i), y = number_at(b, j);
-            if (x.size() != y.size()) return x.size() < y.size();
-            if (x != y) return x < y;
-            while (i < a.size() && digit(a[i])) ++i;
-            while (j < b.size() && digit(b[j])) ++j;
+            const std::string_view x = take_number(a, i), y = take_number(b, j);
+            if (x != y) return by_length(x, y);
         } else {
             if (a[i] != b[j]) return a[i] < b[j];
             ++i, ++j;
@@ -137,8 +138,7 @@ inline bool name_before(std::string_view a, std::string_view b) {
 
 namespace detail {
 
-inline Timeline::Timeline(const Cluster& start, std::span<const Event> events,
-                          std::span<const Submission> submissions)
+inline Timeline::Timeline(const Cluster& start, std::span<const Event> events, std::span<const Job> jobs)
     : nodes_(start.nodes) {
     const auto by_name = [](const auto& a, const auto& b) { return a.first < b.first; };
     const auto find = [&](const auto& names, const Event& event) {
@@ -170,17 +170,17 @@ inline Timeline::Timeline(const Cluster& start, std::span<const Event> events,
     there_ = wanted_;
     nodes_ = everything.nodes;
 
-    std::vector<std::pair<std::string_view, std::size_t>> nodes, jobs;
+    std::vector<std::pair<std::string_view, std::size_t>> node_names, job_names;
     if (!sorted.empty()) {
-        for (std::size_t i = 0; i < nodes_.size(); ++i) nodes.emplace_back(nodes_[i].name, i);
-        for (std::size_t i = 0; i < submissions.size(); ++i) jobs.emplace_back(submissions[i].name, i);
-        std::sort(nodes.begin(), nodes.end());
-        std::sort(jobs.begin(), jobs.end());
+        for (std::size_t i = 0; i < nodes_.size(); ++i) node_names.emplace_back(nodes_[i].name, i);
+        for (std::size_t i = 0; i < jobs.size(); ++i) job_names.emplace_back(jobs[i].name, i);
+        std::sort(node_names.begin(), node_names.end());
+        std::sort(job_names.begin(), job_names.end());
     }
     std::vector<char> known = wanted_;
     for (const Event* event : sorted) {
         const bool of_job = event->kind == EventKind::job_fails;
-        const std::size_t index = find(of_job ? jobs : nodes, *event);
+        const std::size_t index = find(of_job ? job_names : node_names, *event);
         if (event->kind == EventKind::node_added) known[index] = 1;
         if (!of_job && !known[index])
             bad_input("event of '" + event->subject + "'", "time", event->time_seconds,

@@ -32,7 +32,6 @@
 #include "goodput/model/efficiency.hpp"
 #include "goodput/schedule/makers.hpp"
 #include "goodput/sim/application.hpp"
-#include "goodput/sim/detail/share_of.hpp"
 
 namespace goodput {
 
@@ -63,13 +62,32 @@ private:
     std::vector<double> rates_;  // by epoch and holding
 };
 
-/// The fair shares of all applications.
-[[nodiscard]] inline std::vector<FairShare> fair_shares(std::span<const Application> applications,
-                                                        const Cluster& cluster, int most_gpus = 64) {
-    std::vector<FairShare> shares;
-    for (const Application& application : applications) shares.emplace_back(application, cluster, most_gpus);
-    return shares;
-}
+/// The fair shares of a trace's jobs in Sia's world: IsolatedTimes for metrics_of().
+class FairShares {
+public:
+    /// No jobs.
+    FairShares() = default;
+    /// The cluster is the one that shares are taken of, with as many GPU types as the applications;
+    /// `most_gpus`: that a job may hold.
+    FairShares(std::span<const Application> applications, std::span<const Submission> submissions,
+               const Cluster& cluster, int most_gpus = 64) {
+        for (const Application& application : applications) of_.emplace_back(application, cluster, most_gpus);
+        for (const Submission& submission : submissions) application_.push_back(submission.application);
+    }
+
+    /// Seconds that the job takes with the share of one of so many.
+    [[nodiscard]] double isolated_seconds(std::size_t job, double sharers) const {
+        return of_[application_[job]].seconds(sharers);
+    }
+    /// Seconds that the job takes on one GPU, the fastest for it of all types.
+    [[nodiscard]] double one_gpu_seconds(std::size_t job) const {
+        return of_[application_[job]].one_gpu_seconds();
+    }
+
+private:
+    std::vector<FairShare> of_;             // by application
+    std::vector<std::size_t> application_;  // by job
+};
 
 // ---------------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,9 @@
 #ifndef GOODPUT_SIM_METRICS_HPP
 #define GOODPUT_SIM_METRICS_HPP
 
-// What a replay comes down to: the figures by which schedulers are compared.
+// What a replay comes down to: the figures by which schedulers are compared, the same in every world.
+// Finish-time fairness needs to know how long a job would have taken alone with its share of the cluster:
+// IsolatedTimes, as a world may say them; those of Sia's world are FairShares (fair_share.hpp).
 
 #include <algorithm>
 #include <cmath>
@@ -11,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/sim/fair_share.hpp"
 #include "goodput/sim/replay_result.hpp"
+#include "goodput/sim/world.hpp"
 
 namespace goodput {
 
@@ -33,12 +35,12 @@ struct ReplayMetrics {
     /// completion, or that of the replay if jobs are left.
     double utilisation = 0;
 
-    // Where fair shares are given:
-    double rho_mean = 0;       ///< finish-time fairness of the completed jobs (fair_share.hpp)
+    // Where isolated times are given:
+    double rho_mean = 0;       ///< finish-time fairness of the completed jobs: see finish_time_fairness()
     double rho_p99 = 0;        ///< its 99th percentile
     double rho_above_one = 0;  ///< part of them that would have been better off with an equal share
     /// How many GPUs, each the fastest for its job, working on one job each without a break, would have done
-    /// in the same time what was done.
+    /// in the same time what was done; 0 where one_gpu_seconds() is not given.
     double effective_gpus = 0;
 };
 
@@ -55,16 +57,16 @@ struct ReplayMetrics {
 /// end.
 [[nodiscard]] ReplayMetrics metrics_of(const ReplayResult& result);
 
-/// The same, with fairness and effective GPUs. `shares`: by application of the replay, `submissions`: those
-/// that were replayed. Jobs whose application does not run on the shares' cluster count as work for nobody
-/// and have no rho.
-[[nodiscard]] ReplayMetrics metrics_of(const ReplayResult& result, std::span<const Submission> submissions,
-                                       std::span<const FairShare> shares);
+/// These figures with fairness and effective GPUs. `alone` says the isolated times of the jobs that were
+/// replayed. Jobs that cannot run alone count as work for nobody and have no rho.
+template <IsolatedTimes Times>
+[[nodiscard]] ReplayMetrics metrics_of(const ReplayResult& result, const Times& alone);
 
-/// rho of every job, NaN for those without one.
-[[nodiscard]] std::vector<double> finish_time_fairness(const ReplayResult& result,
-                                                       std::span<const Submission> submissions,
-                                                       std::span<const FairShare> shares);
+/// rho of every job: its completion time over the time that it would have taken alone with 1/N of the
+/// cluster, where N is the average number of jobs in the cluster during its life. NaN for jobs that are not
+/// complete or cannot run alone.
+template <IsolatedTimes Times>
+[[nodiscard]] std::vector<double> finish_time_fairness(const ReplayResult& result, const Times& alone);
 
 // ---------------------------------------------------------------------------------------------------------
 
@@ -134,10 +136,10 @@ inline ReplayMetrics metrics_of(const ReplayResult& result) {
         hours.push_back((*job.completed_seconds - job.submitted_seconds) / 3600);
         metrics.average_hours += hours.back();
     }
-    for (const Segment& segment : result.segments) {
-        const double seconds = segment.end_seconds - segment.begin_seconds;
+    for (const HeldPeriod& period : result.held_periods) {
+        const double seconds = period.end_seconds - period.begin_seconds;
         waited -= seconds;
-        held += seconds * segment.configuration.gpus();
+        held += seconds * period.configuration.gpus();
     }
     const auto count = static_cast<double>(metrics.jobs);
     metrics.completed = hours.size();
@@ -155,9 +157,8 @@ inline ReplayMetrics metrics_of(const ReplayResult& result) {
     return metrics;
 }
 
-inline std::vector<double> finish_time_fairness(const ReplayResult& result,
-                                                std::span<const Submission> submissions,
-                                                std::span<const FairShare> shares) {
+template <IsolatedTimes Times>
+std::vector<double> finish_time_fairness(const ReplayResult& result, const Times& alone) {
     std::vector<double> begins, ends;
     for (const JobOutcome& job : result.jobs) {
         begins.push_back(job.submitted_seconds);
@@ -173,17 +174,17 @@ inline std::vector<double> finish_time_fairness(const ReplayResult& result,
         const double job_seconds =
             submitted.until(end) - submitted.until(begin) - completed.until(end) + completed.until(begin);
         const double sharers = std::max(job_seconds / (end - begin), 1.0);
-        const double alone = shares[submissions[j].application].seconds(sharers);
-        if (std::isfinite(alone) && alone > 0) rho.back() = (end - begin) / alone;
+        const double isolated = alone.isolated_seconds(j, sharers);
+        if (std::isfinite(isolated) && isolated > 0) rho.back() = (end - begin) / isolated;
     }
     return rho;
 }
 
-inline ReplayMetrics metrics_of(const ReplayResult& result, std::span<const Submission> submissions,
-                                std::span<const FairShare> shares) {
+template <IsolatedTimes Times>
+ReplayMetrics metrics_of(const ReplayResult& result, const Times& alone) {
     ReplayMetrics metrics = metrics_of(result);
     if (metrics.jobs == 0) return metrics;
-    std::vector<double> rho = finish_time_fairness(result, submissions, shares);
+    std::vector<double> rho = finish_time_fairness(result, alone);
     std::erase_if(rho, [](double value) { return std::isnan(value); });
     // The order of the jobs must not show in the last digit of a sum.
     std::sort(rho.begin(), rho.end());
@@ -195,13 +196,14 @@ inline ReplayMetrics metrics_of(const ReplayResult& result, std::span<const Subm
             count;
         metrics.rho_p99 = quantile(rho, 0.99);
     }
-    double seconds = 0;
-    for (std::size_t j = 0; j < result.jobs.size(); ++j) {
-        const double alone = shares[submissions[j].application].one_gpu_seconds();
-        if (std::isfinite(alone)) seconds += result.jobs[j].done * alone;
+    if constexpr (requires { alone.one_gpu_seconds(std::size_t{0}); }) {
+        double seconds = 0;
+        for (std::size_t j = 0; j < result.jobs.size(); ++j)
+            if (const double on_one = alone.one_gpu_seconds(j); std::isfinite(on_one))
+                seconds += result.jobs[j].done * on_one;
+        const detail::Span span = detail::span_of(result);
+        if (span.end > span.begin) metrics.effective_gpus = seconds / (span.end - span.begin);
     }
-    const detail::Span span = detail::span_of(result);
-    if (span.end > span.begin) metrics.effective_gpus = seconds / (span.end - span.begin);
     return metrics;
 }
 

@@ -9,16 +9,18 @@
 // submission, those of one time by name. So equal inputs give equal outcomes to the last digit, and neither
 // the order of the events nor that of simultaneous submissions matters. Events split the training of the jobs
 // that they strike, and of no others.
+//
+// How jobs train is said by a world (world.hpp): Sia's is in sia_world.hpp.
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,49 +28,68 @@
 #include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
-#include "goodput/sim/application.hpp"
+#include "goodput/sim/detail/replayed_job.hpp"
 #include "goodput/sim/events.hpp"
-#include "goodput/sim/modelling.hpp"
 #include "goodput/sim/replay_result.hpp"
-#include "goodput/sim/running_job.hpp"
+#include "goodput/sim/world.hpp"
 
 namespace goodput {
 
 /// Rounds, limits and what happens on the way.
 struct ReplayOptions {
     double interval_seconds = 60;  ///< from one decision to the next
-    int most_gpus_per_job = 64;    ///< that any job may hold
     bool moves_restart =
         true;  ///< other nodes of the same shape cost a restart; Sia's public simulator has them free
     double last_second = 1e9;  ///< jobs that are not complete by then stay incomplete
     /// After so many rounds in which no job ran, with no submission or event to come, the rest stays
     /// incomplete.
     std::size_t most_idle_rounds = 10'000;
-    AllotOptions allot{};  ///< gap and deadline of every allotment
+    /// Gap and deadline of every allotment, where replay() makes the scheduler.
+    AllotOptions allot{};
     /// What happens on the way; in any order.
     std::vector<Event> events{};
-    /// Seconds of training from one checkpoint to the next within an epoch; may be infinite.
-    double checkpoint_seconds = 1800;
 };
 
-/// Replays a trace (submissions in the order of their times) under a policy. `observe(time, snapshot,
-/// make_plan)` is called once a round and has to call make_plan() once, which returns the plan: the place for
-/// a clock or a progress bar. Refuses submissions out of order or of one name, unknown applications, events
-/// of unknown jobs and nodes and options that are not positive (std::invalid_argument); Scheduler::plan's
+/// What decides in a replay: a Scheduler, or anything that makes a Plan of a snapshot.
+template <class S>
+concept Planner = requires(S& planner, const Snapshot& snapshot) {
+    { planner.plan(snapshot) } -> std::convertible_to<const Plan&>;
+};
+
+/// Calls make_plan() and nothing else: the observer of a replay that nobody observes.
+inline constexpr auto unobserved = [](double, const Snapshot&, auto make_plan) { make_plan(); };
+
+/// Replays the jobs of a world, as a scheduler of one's own decides. `observe(time, snapshot, make_plan)` is
+/// called once a round and has to call make_plan() once, which returns the plan: the place for a clock or a
+/// progress bar. Refuses jobs out of order or of one name, worlds whose jobs are complete already, events of
+/// unknown jobs and nodes and options that are not positive (std::invalid_argument); Scheduler::plan's
 /// exceptions pass through, while what the policy does wrong is counted. The cluster lists every GPU type
 /// that nodes may be added of, those without nodes at the start, too.
-template <class Modelling = RefinedModels, Policy P, class Observe>
-ReplayResult replay(const Cluster& cluster, std::span<const Application> applications,
-                    std::span<const Submission> submissions, P policy, const ReplayOptions& options,
-                    Observe observe);
+template <class W, class S, class Observe>
+requires World<std::remove_reference_t<W>> && Planner<std::remove_reference_t<S>> ReplayResult
+replay(const Cluster& cluster, W&& world, S&& scheduler, const ReplayOptions& options, Observe observe);
 
-/// The same without an observer.
-template <class Modelling = RefinedModels, Policy P>
-ReplayResult replay(const Cluster& cluster, std::span<const Application> applications,
-                    std::span<const Submission> submissions, P policy, const ReplayOptions& options = {}) {
-    return replay<Modelling>(cluster, applications, submissions, std::move(policy), options,
-                             [](double, const Snapshot&, auto make_plan) { make_plan(); });
+/// Replays the jobs of a world under a policy, with the world's predictor.
+template <class W, Policy P, class Observe>
+requires World<std::remove_reference_t<W>> ReplayResult replay(const Cluster& cluster, W&& world, P policy,
+                                                               const ReplayOptions& options,
+                                                               Observe observe) {
+    using Predictor = decltype(predictor_of(world));
+    return replay(cluster, world,
+                  Scheduler<P, LeastMovesPlacer, Allotter<>, Predictor>(std::move(policy), options.allot, {},
+                                                                        {}, predictor_of(world)),
+                  options, observe);
 }
+
+/// Replays the jobs of a world, by a policy or a scheduler, without an observer.
+template <class W, class Decider>
+requires World<std::remove_reference_t<W>> ReplayResult replay(const Cluster& cluster, W&& world,
+                                                               Decider&& decider,
+                                                               const ReplayOptions& options = {}) {
+    return replay(cluster, world, std::forward<Decider>(decider), options, unobserved);
+}
+
+// ---------------------------------------------------------------------------------------------------------
 
 namespace detail {
 
@@ -76,187 +97,222 @@ namespace detail {
 inline constexpr double shortest_interval = 1e-3;
 inline constexpr double longest_time = 1e12;
 
-inline void validate_replay(const Cluster& cluster, std::span<const Application> applications,
-                            std::span<const Submission> submissions, const ReplayOptions& options) {
-    validate(cluster);
+inline void validate(const ReplayOptions& options) {
     require_at_least("replay", "interval", options.interval_seconds, shortest_interval);
     if (options.interval_seconds > longest_time)
         bad_input("replay", "interval", options.interval_seconds, "at most " + text_of(longest_time));
-    require_between("replay", "most GPUs a job", options.most_gpus_per_job, 1,
-                    std::numeric_limits<int>::max());
     if (std::isnan(options.last_second)) bad_input("replay", "last second", options.last_second, "a number");
-    if (!(options.checkpoint_seconds > 0))
-        bad_input("replay", "seconds from checkpoint to checkpoint", options.checkpoint_seconds, "above 0");
-    for (const Application& application : applications) {
-        const std::string subject = "application '" + application.name + "'";
-        if (application.types.size() != cluster.gpu_types.size())
-            bad_input(subject, "GPU types", application.types.size(),
-                      "as many as the cluster's, " + text_of(cluster.gpu_types.size()));
-        require_at_least(subject, "restart", application.restart_seconds, 0);
-        require_positive(subject, "slowdown", application.slowdown);
-    }
+}
+
+template <World W>
+void validate_world(const W& world) {
+    const std::span<const Job> jobs = world.jobs();
     double last = 0;
     std::vector<const std::string*> names;
-    for (const Submission& submission : submissions) {
-        const auto subject = [&] { return "job '" + submission.name + "'"; };
-        names.push_back(&submission.name);
-        require_at_least(subject, "time", submission.time_seconds, last);
-        last = submission.time_seconds;
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+        const auto subject = [&] { return "job '" + jobs[j].name + "'"; };
+        names.push_back(&jobs[j].name);
+        require_at_least(subject, "time", jobs[j].submitted_seconds, last);
+        last = jobs[j].submitted_seconds;
         if (last > longest_time) bad_input(subject(), "time", last, "at most " + text_of(longest_time));
-        if (submission.application >= applications.size())
-            bad_input(subject(), "application", submission.application, "one of those given");
-        require_between(subject, "num_replicas", submission.gpus, 1, 1 << 20);
-        require_between(subject, "batch_size", submission.batch, 1, 1 << 30);
+        if (const double done = world.done(j); !(done >= 0 && done < 1))
+            bad_input(subject(), "part that is done", done, "at least 0 and below 1 before a replay");
     }
     require_own_names("job", names);
 }
 
 /// The jobs' order: by time, then by name.
-inline std::vector<std::size_t> order_of(std::span<const Submission> submissions) {
-    std::vector<std::size_t> order(submissions.size());
+inline std::vector<std::size_t> order_of(std::span<const Job> jobs) {
+    std::vector<std::size_t> order(jobs.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        const Submission &first = submissions[a], &second = submissions[b];
-        if (first.time_seconds != second.time_seconds) return first.time_seconds < second.time_seconds;
+        const Job &first = jobs[a], &second = jobs[b];
+        if (first.submitted_seconds != second.submitted_seconds)
+            return first.submitted_seconds < second.submitted_seconds;
         return name_before(first.name, second.name);
     });
     return order;
 }
 
-/// Turns the sequence of decisions into segments of constant allotment.
-class SegmentRecorder {
+/// One replay, round after round.
+template <World W, Planner S>
+class Replay {
 public:
-    explicit SegmentRecorder(std::size_t jobs) : open_(jobs) {}
-    void set(std::size_t job, const Configuration& configuration, double now,
-             std::vector<Segment>& segments) {
-        Segment& open = open_[job];
-        if (open.configuration == configuration) return;
-        if (!open.configuration.empty()) {
-            open.end_seconds = now;
-            segments.push_back(open);
+    Replay(const Cluster& cluster, W& world, S& scheduler, const ReplayOptions& options)
+        : world_(world),
+          scheduler_(scheduler),
+          options_(options),
+          order_(order_of(world.jobs())),
+          timeline_(cluster, options.events, world.jobs()),
+          holds_since_(order_.size()) {
+        static_assert(optional_world_functions_fit<W>());
+        for (std::size_t job = 0; job < order_.size(); ++job) {
+            jobs_.emplace_back(world, job);
+            holds_since_[job].job = job;
         }
-        open = {job, configuration, now, now};
+        snapshot_.cluster = cluster;
+        result_.capacity.push_back({0, timeline_.gpus()});
+    }
+
+    template <class Observe>
+    ReplayResult run(Observe& observe) {
+        while ((submitted_ < order_.size() || !active_.empty()) && now_ < options_.last_second) {
+            skip_empty_rounds();
+            train();
+            change_nodes();
+            while (submitted_ < order_.size() && next_submission() <= now_)
+                active_.push_back(order_[submitted_++]);
+            if (active_.empty()) continue;
+            look();
+            observe(now_, std::as_const(snapshot_), [&]() -> decltype(auto) { return decide(); });
+            if (!anything_can_change()) break;
+        }
+        for (std::size_t job = 0; job < jobs_.size(); ++job) {
+            note_held(job, {}, now_);
+            result_.jobs.push_back(jobs_[job].outcome());
+        }
+        result_.end_seconds = now_;
+        return std::move(result_);
     }
 
 private:
-    std::vector<Segment> open_;
+    [[nodiscard]] double next_submission() const {
+        return submitted_ < order_.size()
+                   ? std::span<const Job>(world_.jobs())[order_[submitted_]].submitted_seconds
+                   : std::numeric_limits<double>::infinity();
+    }
+
+    /// Passes over the rounds without a job, but for the last one or two.
+    void skip_empty_rounds() {
+        const double interval = options_.interval_seconds;
+        const double until = std::min({next_submission(), timeline_.next_seconds(), options_.last_second});
+        if (active_.empty() && until - now_ > 2 * interval)
+            now_ += (std::floor((until - now_) / interval) - 1) * interval;
+    }
+
+    /// A round of training, with the events that strike jobs in it.
+    void train() {
+        const double begin = now_;
+        now_ += options_.interval_seconds;
+        happenings_ = timeline_.until(now_);
+        for (const std::size_t job : active_) train(job, begin);
+        std::erase_if(active_, [&](std::size_t job) { return jobs_[job].complete(); });
+    }
+    void train(std::size_t index, double begin) {
+        ReplayedJob<W>& job = jobs_[index];
+        double left = options_.interval_seconds;
+        for (const Happening& happening : happenings_) {
+            if (!timeline_.strikes(happening, index, job.placement())) continue;
+            const double until_then = std::clamp(happening.time_seconds - begin, 0.0, left);
+            job.advance(begin, until_then);
+            begin = happening.time_seconds;
+            left -= until_then;
+            if (job.complete()) break;
+            if (happening.kind == EventKind::job_fails) {
+                job.fail();
+            } else {
+                job.lose_nodes();
+                note_held(index, {}, begin);
+            }
+        }
+        job.advance(begin, left);
+        if (!job.complete()) return;
+        // A world may round a completion to a time after the round; the GPUs do not stay.
+        note_held(index, {}, std::min(*job.completed_seconds(), now_));
+        job.release();
+    }
+
+    /// What happened to nodes in the round takes effect.
+    void change_nodes() {
+        if (happenings_.empty()) return;
+        for (const Happening& happening : happenings_)
+            if (timeline_.note(happening))
+                result_.capacity.push_back({happening.time_seconds, timeline_.gpus()});
+        const std::vector<std::size_t> moved_to = timeline_.settle();
+        snapshot_.cluster = timeline_.cluster();
+        if (!moved_to.empty())
+            for (const std::size_t job : active_) jobs_[job].follow(moved_to, snapshot_.cluster.nodes.size());
+        if (timeline_.gpus() != result_.capacity.back().gpus)
+            result_.capacity.push_back({now_, timeline_.gpus()});
+    }
+
+    /// What the scheduler sees.
+    void look() {
+        ++result_.rounds;
+        snapshot_.time_seconds = now_;
+        // Assigned, not made anew, so that what the last round's jobs had reserved is used again.
+        snapshot_.jobs.resize(active_.size());
+        snapshot_.models.resize(active_.size());
+        for (std::size_t j = 0; j < active_.size(); ++j)
+            jobs_[active_[j]].show(snapshot_.jobs[j], snapshot_.models[j]);
+        sizes_.expect(snapshot_);
+    }
+
+    decltype(auto) decide() {
+        decltype(auto) plan = scheduler_.plan(snapshot_);
+        if (plan.decisions.size() != active_.size())
+            bad_input("scheduler", "number of decisions", plan.decisions.size(),
+                      "that of jobs, " + text_of(active_.size()));
+        sizes_.note(snapshot_, plan);
+        for (std::size_t j = 0; j < active_.size(); ++j) {
+            const Decision& decision = plan.decisions[j];
+            jobs_[active_[j]].hold(decision.option.configuration, decision.placement, options_.moves_restart);
+            note_held(active_[j], decision.option.configuration, now_);
+        }
+        result_.faults += plan.faults.size();
+        if (result_.first_fault.empty() && !plan.faults.empty())
+            result_.first_fault = plan.faults.front().report(snapshot_);
+        return plan;
+    }
+
+    /// Whether it makes sense to go on. An idle cluster may still have reasons to wait, but not for ever.
+    bool anything_can_change() {
+        const bool any_runs = std::any_of(active_.begin(), active_.end(),
+                                          [&](std::size_t job) { return !jobs_[job].held().empty(); });
+        idle_rounds_ = any_runs ? 0 : idle_rounds_ + 1;
+        return idle_rounds_ <= options_.most_idle_rounds || submitted_ < order_.size() ||
+               !std::isinf(timeline_.next_seconds());
+    }
+
+    /// The job holds that from `time` on.
+    void note_held(std::size_t job, const Configuration& configuration, double time) {
+        HeldPeriod& open = holds_since_[job];
+        if (open.configuration == configuration) return;
+        if (!open.configuration.empty()) {
+            open.end_seconds = time;
+            result_.held_periods.push_back(open);
+        }
+        open = {job, configuration, time, time};
+    }
+
+    W& world_;
+    S& scheduler_;
+    const ReplayOptions& options_;
+    std::vector<ReplayedJob<W>> jobs_;
+    std::vector<std::size_t> order_;   // of submission
+    std::size_t submitted_ = 0;        // of order_
+    std::vector<std::size_t> active_;  // submitted and not complete
+    Timeline timeline_;
+    std::span<const Happening> happenings_;  // of this round
+    std::vector<HeldPeriod> holds_since_;    // by job: what it holds now
+    JobSizes sizes_;
+    Snapshot snapshot_;
+    std::size_t idle_rounds_ = 0;  // up to now
+    double now_ = 0;
+    ReplayResult result_;
 };
 
 }  // namespace detail
 
-template <class Modelling, Policy P, class Observe>
-ReplayResult replay(const Cluster& cluster, std::span<const Application> applications,
-                    std::span<const Submission> submissions, P policy, const ReplayOptions& options,
-                    Observe observe) {
-    detail::validate_replay(cluster, applications, submissions, options);
-    Scheduler<P, LeastMovesPlacer, Allotter<>, typename Modelling::Predictor> scheduler(std::move(policy),
-                                                                                        options.allot);
-    Modelling modelling;
-    std::vector<RunningJob<Modelling>> jobs;
-    jobs.reserve(submissions.size());
-    for (const Submission& submission : submissions)
-        jobs.emplace_back(submission, applications[submission.application], modelling, runs_rigid_jobs<P>,
-                          options.most_gpus_per_job, options.checkpoint_seconds);
-    const std::vector<std::size_t> order = detail::order_of(submissions);
-    detail::Timeline timeline(cluster, options.events, submissions);
-    ReplayResult result;
-    result.capacity.push_back({0, timeline.gpus()});
-    detail::SegmentRecorder recorder(jobs.size());
-    JobSizes sizes;
-    Snapshot snapshot;
-    snapshot.cluster = cluster;
-    std::vector<std::size_t> active;
-    std::size_t submitted = 0, idle_rounds = 0;
-    double now = 0;
-    while ((submitted < jobs.size() || !active.empty()) && now < options.last_second) {
-        const double next_submission = submitted < jobs.size() ? submissions[order[submitted]].time_seconds
-                                                               : std::numeric_limits<double>::infinity();
-        const double something = std::min({next_submission, timeline.next_seconds(), options.last_second});
-        if (active.empty() && something - now > 2 * options.interval_seconds)
-            now += (std::floor((something - now) / options.interval_seconds) - 1) * options.interval_seconds;
-        const double begin = now;
-        now += options.interval_seconds;
-        const std::span<const detail::Happening> happenings = timeline.until(now);
-        for (const std::size_t index : active) {
-            RunningJob<Modelling>& job = jobs[index];
-            double at = begin, left = options.interval_seconds;
-            for (const detail::Happening& happening : happenings) {
-                if (!timeline.strikes(happening, index, job.placement())) continue;
-                const double until_then = std::clamp(happening.time_seconds - at, 0.0, left);
-                job.advance(at, until_then);
-                at = happening.time_seconds;
-                left -= until_then;
-                if (job.complete()) break;
-                if (happening.kind == EventKind::job_fails) {
-                    job.fail();
-                } else {
-                    job.lose_nodes();
-                    recorder.set(index, {}, at, result.segments);
-                }
-            }
-            job.advance(at, left);
-            if (!job.complete()) continue;
-            // Its last second is a whole one, as published, which may end after the round; the GPUs do not
-            // stay.
-            recorder.set(index, {}, std::min(*job.completion_seconds(), now), result.segments);
-            job.release();
-        }
-        std::erase_if(active, [&](std::size_t index) { return jobs[index].complete(); });
-        if (!happenings.empty()) {
-            for (const detail::Happening& happening : happenings)
-                if (timeline.note(happening))
-                    result.capacity.push_back({happening.time_seconds, timeline.gpus()});
-            const std::vector<std::size_t> moved_to = timeline.settle();
-            snapshot.cluster = timeline.cluster();
-            if (!moved_to.empty())
-                for (const std::size_t index : active)
-                    jobs[index].follow(moved_to, snapshot.cluster.nodes.size());
-            if (timeline.gpus() != result.capacity.back().gpus)
-                result.capacity.push_back({now, timeline.gpus()});
-        }
-        while (submitted < jobs.size() && submissions[order[submitted]].time_seconds <= now)
-            active.push_back(order[submitted++]);
-        if (active.empty()) continue;
-
-        ++result.rounds;
-        snapshot.time_seconds = now;
-        // Assigned, not made anew, so that what the last round's jobs had reserved is used again.
-        snapshot.jobs.resize(active.size());
-        snapshot.models.resize(active.size());
-        for (std::size_t j = 0; j < active.size(); ++j) {
-            snapshot.jobs[j] = jobs[active[j]].view();
-            snapshot.models[j] = jobs[active[j]].model();
-        }
-        sizes.expect(snapshot);
-        observe(now, std::as_const(snapshot), [&]() -> const Plan& {
-            const Plan& plan = scheduler.plan(snapshot);
-            sizes.note(snapshot, plan);
-            for (std::size_t i = 0; i < active.size(); ++i) {
-                const Decision& decision = plan.decisions[i];
-                jobs[active[i]].hold(decision.option.configuration, decision.placement,
-                                     options.moves_restart);
-                recorder.set(active[i], decision.option.configuration, now, result.segments);
-            }
-            result.faults += plan.faults.size();
-            if (result.first_fault.empty() && !plan.faults.empty())
-                result.first_fault = plan.faults.front().report(snapshot);
-            return plan;
-        });
-        const bool any_runs = std::any_of(active.begin(), active.end(),
-                                          [&](std::size_t index) { return !jobs[index].held().empty(); });
-        idle_rounds = any_runs ? 0 : idle_rounds + 1;
-        if (idle_rounds > options.most_idle_rounds && submitted == jobs.size() &&
-            std::isinf(timeline.next_seconds()))
-            break;
-    }
-    for (std::size_t index = 0; index < jobs.size(); ++index) {
-        recorder.set(index, {}, now, result.segments);
-        const RunningJob<Modelling>& job = jobs[index];
-        result.jobs.push_back({job.submission().time_seconds, job.completion_seconds(), job.restarts(),
-                               job.gpu_seconds(), job.migrations(), job.failures(), job.done()});
-    }
-    result.end_seconds = now;
-    return result;
+template <class W, class S, class Observe>
+requires World<std::remove_reference_t<W>> && Planner<std::remove_reference_t<S>> ReplayResult
+replay(const Cluster& cluster, W&& world, S&& scheduler, const ReplayOptions& options, Observe observe) {
+    validate(cluster);
+    detail::validate(options);
+    detail::validate_world(world);
+    return detail::Replay<std::remove_reference_t<W>, std::remove_reference_t<S>>(cluster, world, scheduler,
+                                                                                  options)
+        .run(observe);
 }
 
 }  // namespace goodput

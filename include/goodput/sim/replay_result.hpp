@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "goodput/core/shape.hpp"
+#include "goodput/core/configuration.hpp"
 
 namespace goodput {
 
 /// GPUs that a job holds without change from `begin` to `end`.
-struct Segment {
+struct HeldPeriod {
     std::size_t job = 0;            ///< index into the submissions
     Configuration configuration{};  ///< what it holds
     double begin_seconds = 0;       ///< from the start of the trace
@@ -39,11 +39,11 @@ struct Capacity {
 
 /// Everything that a replay did, for metrics_of() and reports.
 struct ReplayResult {
-    std::vector<JobOutcome> jobs{};    ///< by submission
-    std::vector<Segment> segments{};   ///< as they end, round by round
-    std::vector<Capacity> capacity{};  ///< by time, from 0 on
-    std::size_t rounds = 0;            ///< decisions with at least one active job
-    double end_seconds = 0;            ///< of the last round
+    std::vector<JobOutcome> jobs{};          ///< by submission
+    std::vector<HeldPeriod> held_periods{};  ///< as they end, round by round
+    std::vector<Capacity> capacity{};        ///< by time, from 0 on
+    std::size_t rounds = 0;                  ///< decisions with at least one active job
+    double end_seconds = 0;                  ///< of the last round
     std::size_t faults = 0;     ///< of the policy, see Plan::faults; all of them cost somebody a choice
     std::string first_fault{};  ///< in words; empty if there was none
 };

@@ -1,0 +1,123 @@
+#ifndef GOODPUT_SIM_WORLD_HPP
+#define GOODPUT_SIM_WORLD_HPP
+
+// What a replay replays: jobs of one kind, and how they really behave. replay() (replay.hpp) has the clock,
+// the cluster, the decisions and the records; a world knows the jobs, by their index in the trace. It is a
+// struct with three functions:
+//
+//   jobs() const                        all jobs as the scheduler gets to know them, by time of submission;
+//                                       their number does not change
+//   train(job, held, begin, seconds)    the job trains for `seconds` from `begin` on with what it holds;
+//                                       answers when its work was done, or nothing if some is left
+//   done(job) const                     the part of its work that is done, from 0 to 1
+//
+// train() is called only while the job holds GPUs and has started. A completion after the end of these
+// seconds is allowed (a world may round), but it holds its GPUs no longer. A world may also have
+//
+//   report(job, known, model)           what the job tells the scheduler before a decision. `known` is that
+//                                       of jobs(), with restarts, GPU time and placement of the replay;
+//                                       `model` is that of the decision before, or of another job: to be
+//                                       filled in completely. Without: it tells nothing new, and no model
+//   predictor() const                   the OptionPredictor of the decisions. Without: GoodputPredictor
+//   start(job, held)                    it starts or restarts with that; answers how many seconds pass before
+//                                       it trains. Without: none
+//   save(job)                           a decision or a drained node stops it, after it has saved its state
+//   fail(job)                           it falls back to its last saved state. Without: failures lose no work
+//   isolated_seconds(job, sharers) const   how long it would have taken alone with its share of a cluster
+//                                       that so many jobs share on average: what finish-time fairness is
+//                                       relative to (metrics.hpp)
+//   one_gpu_seconds(job) const          how long it would have taken on one GPU that suits it best
+//
+// A world changes while it is replayed. For another replay make another one.
+
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "goodput/core/configuration.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/model/goodput_predictor.hpp"
+#include "goodput/model/job_model.hpp"
+#include "goodput/schedule/concepts.hpp"
+
+namespace goodput {
+
+/// Jobs and how they really behave.
+template <class W>
+concept World = requires(W& world, const W& asked, std::size_t job, const Configuration& held, double begin,
+                         double seconds) {
+    { asked.jobs() } -> std::convertible_to<std::span<const Job>>;
+    { world.train(job, held, begin, seconds) } -> std::convertible_to<std::optional<double>>;
+    { asked.done(job) } -> std::convertible_to<double>;
+};
+
+/// A world whose jobs tell the scheduler what they have measured and done.
+template <class W>
+concept ReportingWorld = World<W> && requires(W& world, std::size_t job, Job& known, JobModel& model) {
+    world.report(job, known, model);
+};
+/// A world that says how options are to be predicted.
+template <class W>
+concept PredictingWorld = World<W> && requires(const W& world) {
+    { world.predictor() } -> OptionPredictor;
+};
+/// A world in which starts take time.
+template <class W>
+concept StartingWorld = World<W> && requires(W& world, std::size_t job, const Configuration& held) {
+    { world.start(job, held) } -> std::convertible_to<double>;
+};
+/// A world whose jobs save their state when they are stopped.
+template <class W>
+concept SavingWorld = World<W> && requires(W& world, std::size_t job) {
+    world.save(job);
+};
+/// A world in which failures lose work.
+template <class W>
+concept FailingWorld = World<W> && requires(W& world, std::size_t job) {
+    world.fail(job);
+};
+
+/// What metrics_of() needs to say how fair a replay was, by the index of a job in its trace: seconds above 0,
+/// or infinity for a job that cannot run. A world that has this function is its own.
+template <class T>
+concept IsolatedTimes = requires(const T& times, std::size_t job, double sharers) {
+    { times.isolated_seconds(job, sharers) } -> std::convertible_to<double>;
+};
+
+/// Does not compile for a world with a function of one of the optional names that does not fit: it would be
+/// left out without a word. Overloaded ones are only asked whether one of them fits.
+template <World W>
+constexpr bool optional_world_functions_fit() {
+    static_assert(
+        ReportingWorld<W> || !requires { &W::report; },
+        "ReportingWorld: this world's report is not: void report(job, Job&, JobModel&)");
+    static_assert(
+        PredictingWorld<W> || !requires { &W::predictor; },
+        "PredictingWorld: this world's predictor is not: an OptionPredictor predictor() const");
+    static_assert(
+        StartingWorld<W> || !requires { &W::start; },
+        "StartingWorld: this world's start is not: double start(job, const Configuration&)");
+    static_assert(
+        SavingWorld<W> || !requires { &W::save; }, "SavingWorld: this world's save is not: void save(job)");
+    static_assert(
+        FailingWorld<W> || !requires { &W::fail; }, "FailingWorld: this world's fail is not: void fail(job)");
+    static_assert(
+        IsolatedTimes<W> || !requires { &W::isolated_seconds; },
+        "IsolatedTimes: this world's isolated_seconds is not: double isolated_seconds(job, "
+        "sharers) const");
+    return true;
+}
+
+/// The predictor of a world's decisions.
+template <World W>
+[[nodiscard]] auto predictor_of(const W& world) {
+    if constexpr (PredictingWorld<W>)
+        return world.predictor();
+    else
+        return GoodputPredictor();
+}
+
+}  // namespace goodput
+
+#endif

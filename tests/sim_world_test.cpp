@@ -1,0 +1,358 @@
+// Worlds of one's own: where jobs progress at known rates, a replay gives the times that one computes without
+// it; in any world nobody progresses without GPUs, and nobody holds more than there is.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "goodput/policy/queue.hpp"
+#include "goodput/sim/metrics.hpp"
+#include "goodput/sim/replay.hpp"
+#include "support/random.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace goodput;
+
+namespace {
+
+/// A job of so many GPUs that says nothing of itself.
+Job rigid_job(std::size_t index, double submitted_seconds, int gpus, std::size_t gpu_types = 1) {
+    Job job{.name = "job-" + std::to_string(index)};
+    job.submitted_seconds = submitted_seconds;
+    job.max_gpus = gpus;
+    job.adaptivity = Adaptivity::none;
+    job.initial_batch = job.target_batch = gpus;
+    job.types.assign(gpu_types, {.max_atomic_batch = 1});
+    return job;
+}
+
+/// The least that a world can be: every job has so many GPU-seconds of work.
+struct LeastWorld {
+    std::vector<Job> trace{};
+    std::vector<double> work{}, left{};
+
+    void add(double submitted_seconds, int gpus, double gpu_seconds) {
+        trace.push_back(rigid_job(trace.size(), submitted_seconds, gpus));
+        left.push_back(work.emplace_back(gpu_seconds));
+    }
+    [[nodiscard]] const std::vector<Job>& jobs() const { return trace; }
+    [[nodiscard]] double done(std::size_t job) const { return 1 - left[job] / work[job]; }
+    std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds) {
+        const double needed = left[job] / held.gpus();
+        left[job] = needed <= seconds ? 0 : left[job] - seconds * held.gpus();
+        return needed <= seconds ? std::optional(begin + needed) : std::nullopt;
+    }
+};
+
+/// That world, in which starts take time.
+struct WorldWithStarts : LeastWorld {
+    double start_seconds = 0;
+    [[nodiscard]] double start(std::size_t, const Configuration&) const { return start_seconds; }
+};
+
+static_assert(World<LeastWorld> && !ReportingWorld<LeastWorld> && !PredictingWorld<LeastWorld> &&
+              !StartingWorld<LeastWorld> && !SavingWorld<LeastWorld> && !FailingWorld<LeastWorld>);
+static_assert(StartingWorld<WorldWithStarts> && !IsolatedTimes<WorldWithStarts>);
+
+/// When jobs of one GPU each complete, first come, first served on so many GPUs: no engine, a list of times.
+std::vector<double> completions_by_hand(const WorldWithStarts& world, int gpus, double interval) {
+    std::vector<double> free_at(static_cast<std::size_t>(gpus), 0.0), completions;
+    double last_start = 0;
+    for (std::size_t j = 0; j < world.trace.size(); ++j) {
+        const auto gpu = std::min_element(free_at.begin(), free_at.end());
+        // The first decision at which it is there, a GPU is free, and those before it have been served.
+        const double ready = std::max({world.trace[j].submitted_seconds, *gpu, last_start, interval});
+        last_start = std::ceil(ready / interval) * interval;
+        completions.push_back(last_start + world.start_seconds + world.work[j]);
+        *gpu = completions.back();
+    }
+    return completions;
+}
+
+/// Looks at everything that the engine asks of a world.
+struct WatchedWorld {
+    struct Watched {
+        double work = 0, done = 0, saved = 0;
+        double trained_until = 0, gpu_seconds = 0;
+        int starts = 0, saves = 0, fails = 0;
+        bool complete = false;
+    };
+    std::vector<Job> trace{};
+    std::vector<Watched> watched{};
+    std::vector<double> rates{};  ///< by GPU type
+    double start_seconds = 0;
+
+    [[nodiscard]] const std::vector<Job>& jobs() const { return trace; }
+    [[nodiscard]] double done(std::size_t job) const { return watched[job].done / watched[job].work; }
+    std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds) {
+        Watched& of = watched[job];
+        REQUIRE(!of.complete);
+        REQUIRE(of.starts > 0);
+        REQUIRE(held.gpus() == trace[job].max_gpus);
+        REQUIRE(seconds > 0);
+        REQUIRE(begin > trace[job].submitted_seconds - 1e-9);
+        REQUIRE(begin > of.trained_until - 1e-6);
+        of.trained_until = begin + seconds;
+        of.gpu_seconds += held.gpus() * seconds;
+        const double rate = rates[held.first().gpu_type] * held.gpus();
+        const double needed = (of.work - of.done) / rate;
+        of.complete = needed <= seconds;
+        of.done = of.complete ? of.work : of.done + rate * seconds;
+        return of.complete ? std::optional(begin + needed) : std::nullopt;
+    }
+    void report(std::size_t job, Job& known, JobModel& model) const {
+        known.done_examples = watched[job].done;
+        known.remaining_examples = watched[job].work - watched[job].done;
+        model.types.clear();
+    }
+    double start(std::size_t job, const Configuration& held) {
+        REQUIRE(!held.empty());
+        ++watched[job].starts;
+        return start_seconds;
+    }
+    void save(std::size_t job) {
+        ++watched[job].saves;
+        watched[job].saved = watched[job].done;
+    }
+    void fail(std::size_t job) {
+        ++watched[job].fails;
+        watched[job].done = watched[job].saved;
+    }
+    [[nodiscard]] double isolated_seconds(std::size_t job, double sharers) const {
+        return sharers * watched[job].work;
+    }
+};
+
+/// Takes jobs off the cluster and puts them on as it likes.
+struct Restless {
+    double value(const Round& round, const Job& job, const Option& option) const {
+        const double time = round.time_seconds + 7.0 * static_cast<double>(job.name.size());
+        return 1 + std::sin(time * static_cast<double>(1 + option.configuration.first().gpu_type) +
+                            std::sqrt(1 + job.submitted_seconds));
+    }
+};
+
+WatchedWorld random_world(support::Random& random) {
+    WatchedWorld world;
+    world.rates = {1, random.between(1, 4)};
+    world.start_seconds = random.chance(0.3) ? 0 : random.between(0, 150);
+    double time = 0;
+    for (int j = random.integer(1, 20); j > 0; --j) {
+        time += random.between(0, 300);
+        world.trace.push_back(rigid_job(world.trace.size(), time, 1 << random.integer(0, 3), 2));
+        world.watched.push_back({.work = random.between(1, 5000)});
+    }
+    return world;
+}
+
+std::vector<Event> random_events(support::Random& random, const WatchedWorld& world) {
+    std::vector<Event> events;
+    for (int i = random.integer(0, 20); i > 0; --i) {
+        const double time = random.between(1, 5000);
+        const std::string node = "node-" + std::to_string(random.integer(0, 3));
+        const std::string job =
+            world.trace[static_cast<std::size_t>(random.unit() * static_cast<double>(world.trace.size()))]
+                .name;
+        const EventKind kinds[]{EventKind::node_fails, EventKind::node_drains, EventKind::job_fails};
+        const EventKind kind = kinds[random.integer(0, 2)];
+        events.push_back({time, kind, kind == EventKind::job_fails ? job : node});
+        if (kind != EventKind::job_fails)
+            events.push_back({time + random.between(0, 2000), EventKind::node_returns, node});
+    }
+    return events;
+}
+
+const Cluster two_types{{"slow", "fast"},
+                        {{"node-0", 0, 4}, {"node-1", 0, 4}, {"node-2", 1, 8}, {"node-3", 1, 8}}};
+
+/// At no time more than there is.
+void check_capacity(const ReplayResult& result) {
+    for (const HeldPeriod& at : result.held_periods) {
+        int held = 0, there = 0;
+        for (const HeldPeriod& other : result.held_periods)
+            if (other.begin_seconds <= at.begin_seconds && at.begin_seconds < other.end_seconds)
+                held += other.configuration.gpus();
+        for (const Capacity& capacity : result.capacity)
+            if (capacity.seconds <= at.begin_seconds) there = capacity.gpus;
+        CHECK(held <= there);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("jobs of known length complete when a list of times says that they do") {
+    support::Random random(1);
+    for (int round = 0; round < 60; ++round) {
+        CAPTURE(round);
+        WorldWithStarts world;
+        world.start_seconds = random.chance(0.3) ? 0 : random.integer(1, 200);
+        const int gpus = random.integer(1, 5);
+        const double interval = random.integer(10, 100);
+        double time = 0;
+        for (int j = random.integer(1, 40); j > 0; --j) {
+            time += random.chance(0.1) ? random.integer(0, 20'000) : random.integer(0, 300);
+            // Halves, so that nobody completes on the second of a decision.
+            world.add(time, 1, random.integer(1, 2000) + 0.5);
+        }
+        const std::vector<double> expected = completions_by_hand(world, gpus, interval);
+        Cluster cluster{{"only"}, {}};
+        for (int node = 0; node < gpus; ++node)
+            cluster.nodes.push_back({"node-" + std::to_string(node), 0, 1});
+        const ReplayResult result = replay(cluster, world, Fifo{}, {.interval_seconds = interval});
+        for (std::size_t j = 0; j < expected.size(); ++j) {
+            CAPTURE(j);
+            REQUIRE(result.jobs[j].completed_seconds);
+            CHECK(*result.jobs[j].completed_seconds == doctest::Approx(expected[j]).epsilon(1e-12));
+            CHECK(result.jobs[j].restarts == 0);
+            CHECK(result.jobs[j].done == 1);
+        }
+    }
+}
+
+TEST_CASE("three functions are a world: no reports, starts without time, failures that lose nothing") {
+    LeastWorld world;
+    world.add(0, 2, 1000);
+    const ReplayResult result =
+        replay({{"only"}, {{"node", 0, 2}}}, world, Fifo{},
+               {.events = {{.time_seconds = 100, .kind = EventKind::job_fails, .subject = "job-0"}}});
+    REQUIRE(result.jobs[0].completed_seconds);
+    CHECK(*result.jobs[0].completed_seconds == doctest::Approx(60 + 500));
+    CHECK(result.jobs[0].failures == 1);
+    CHECK(result.jobs[0].restarts == 1);
+    CHECK(result.jobs[0].gpu_seconds == 2 * 540);  // to the end of the round
+}
+
+TEST_CASE("in any world nobody progresses without GPUs or holds more than there is, whatever happens") {
+    support::Random random(2);
+    int stopped = 0, failed = 0, completed = 0;
+    for (int round = 0; round < 40; ++round) {
+        CAPTURE(round);
+        WatchedWorld world = random_world(random);
+        const ReplayOptions options{.interval_seconds = random.between(20, 90),
+                                    .moves_restart = random.chance(0.5),
+                                    .last_second = 20'000,
+                                    .events = random_events(random, world)};
+        const ReplayResult result = replay(two_types, world, Restless{}, options);
+        check_capacity(result);
+        double gpu_seconds = 0;
+        for (std::size_t j = 0; j < result.jobs.size(); ++j) {
+            const JobOutcome& job = result.jobs[j];
+            const WatchedWorld::Watched& watched = world.watched[j];
+            CHECK(watched.starts == (watched.starts == 0 ? 0 : job.restarts + 1));
+            CHECK(watched.fails == job.failures);
+            CHECK(watched.gpu_seconds <= job.gpu_seconds * (1 + 1e-9));
+            CHECK(watched.complete == job.completed_seconds.has_value());
+            CHECK(job.done == world.done(j));
+            if (watched.starts == 0) CHECK(job.done == 0);
+            gpu_seconds += job.gpu_seconds;
+            stopped += watched.saves;
+            failed += watched.fails;
+            completed += watched.complete;
+        }
+        double there = 0;
+        for (std::size_t c = 0; c < result.capacity.size(); ++c)
+            there += result.capacity[c].gpus *
+                     ((c + 1 < result.capacity.size() ? result.capacity[c + 1].seconds : result.end_seconds) -
+                      result.capacity[c].seconds);
+        // What fails within a round counts as held to its end, by at most one round each.
+        double lost = 0;
+        for (const Event& event : options.events)
+            lost += event.kind == EventKind::node_fails ? 8 * options.interval_seconds : 0;
+        CHECK(gpu_seconds <= there + lost + 1e-6);
+        const ReplayMetrics metrics = metrics_of(result, world);
+        CHECK(metrics.utilisation <= 1 + 1e-12);
+        CHECK((metrics.completed == 0) == (metrics.rho_mean == 0));
+    }
+    CHECK(stopped > 100);
+    CHECK(failed > 20);
+    CHECK(completed > 200);
+}
+
+TEST_CASE("equal worlds have equal replays, whatever the order of the events") {
+    support::Random random(3);
+    for (int round = 0; round < 10; ++round) {
+        WatchedWorld world = random_world(random), again = world;
+        ReplayOptions options{.last_second = 20'000, .events = random_events(random, world)};
+        const ReplayResult first = replay(two_types, world, Restless{}, options);
+        std::reverse(options.events.begin(), options.events.end());
+        const ReplayResult second = replay(two_types, again, Restless{}, options);
+        for (std::size_t j = 0; j < first.jobs.size(); ++j) {
+            CHECK(first.jobs[j].completed_seconds == second.jobs[j].completed_seconds);
+            CHECK(first.jobs[j].gpu_seconds == second.jobs[j].gpu_seconds);
+        }
+        CHECK(first.held_periods.size() == second.held_periods.size());
+    }
+}
+
+TEST_CASE("finish-time fairness takes the isolated times that a world says") {
+    struct World : LeastWorld {
+        [[nodiscard]] double isolated_seconds(std::size_t job, double sharers) const {
+            return sharers * work[job];
+        }
+    } world;
+    world.add(0, 1, 630);
+    world.add(0, 1, 630);
+    const ReplayResult result = replay({{"only"}, {{"node", 0, 1}}}, world, Fifo{});
+    // From 60 to 690 and, after the decision at 720, to 1350: 2 sharers at first, and (2 x 690 + 660) / 1350.
+    const std::vector<double> rho = finish_time_fairness(result, world);
+    CHECK(rho[0] == doctest::Approx(690 / (2 * 630.0)));
+    CHECK(rho[1] == doctest::Approx(1350 / (2040 / 1350.0 * 630)));
+    const ReplayMetrics metrics = metrics_of(result, world);
+    CHECK(metrics.rho_mean == doctest::Approx((rho[0] + rho[1]) / 2));
+    CHECK(metrics.rho_p99 == std::max(rho[0], rho[1]));
+    CHECK(metrics.effective_gpus == 0);  // nobody says what one GPU does
+}
+
+TEST_CASE("anything that plans can decide, and is told if it forgets a job") {
+    /// Everybody waits for his turn on the only node, the last one first.
+    struct LastFirst {
+        std::size_t missing = 0;
+        Plan plan(const Snapshot& snapshot) const {
+            Plan plan;
+            plan.decisions.resize(snapshot.jobs.size() - missing);
+            if (plan.decisions.empty()) return plan;
+            plan.decisions.back().option.configuration = {0, 1, {1, 1}};
+            plan.decisions.back().placement = {{0, 1}};
+            return plan;
+        }
+    };
+    const Cluster cluster{{"only"}, {{"node", 0, 1}}};
+    LeastWorld world;
+    for (int j = 0; j < 3; ++j) world.add(0, 1, 100);
+    LeastWorld again = world;
+    const ReplayResult result = replay(cluster, world, LastFirst{}, {.interval_seconds = 100});
+    for (std::size_t j = 0; j < 3; ++j)
+        CHECK(*result.jobs[j].completed_seconds == doctest::Approx(400 - 100.0 * static_cast<double>(j)));
+    CHECK_THROWS_WITH(replay(cluster, again, LastFirst{.missing = 1}),
+                      "scheduler: number of decisions is 2, but must be that of jobs, 3");
+}
+
+TEST_CASE("worlds that cannot be replayed are refused with job, field and value") {
+    const Cluster cluster{{"only"}, {{"node", 0, 1}}};
+    LeastWorld world;
+    world.add(0, 1, 100);
+    LeastWorld again = world;
+    CHECK(replay(cluster, world, Fifo{}).jobs[0].done == 1);
+    CHECK_THROWS_WITH(replay(cluster, world, Fifo{}),
+                      "job 'job-0': part that is done is 1, but must be at least 0 and below 1 before a "
+                      "replay");
+    again.add(-1, 1, 100);
+    CHECK_THROWS_WITH(replay(cluster, again, Fifo{}),
+                      "job 'job-1': time is -1, but must be a finite number of at least 0");
+    WorldWithStarts endless;
+    endless.add(0, 1, 100);
+    endless.start_seconds = std::nan("");
+    CHECK_THROWS_WITH(replay(cluster, endless, Fifo{}),
+                      "world, job 'job-0': seconds of a start is nan, but must be a finite number of at "
+                      "least 0");
+    struct Backwards : LeastWorld {
+        std::optional<double> train(std::size_t, const Configuration&, double, double) { return 3; }
+    } backwards;
+    backwards.add(0, 1, 100);
+    CHECK_THROWS_WITH(replay(cluster, backwards, Fifo{}),
+                      "world, job 'job-0': completion is 3, but must be a finite number of at least 60");
+}

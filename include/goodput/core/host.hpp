@@ -28,7 +28,7 @@ struct HostNeeds {
     std::vector<HostSpeed> speed{};  ///< in any order; none: the throughput does not depend on it
 
     /// Factor on the throughput with this share, between the measured points: bilinear on the grid of their
-    /// cores and memories, at its edge beyond them. A grid point that was not measured takes the largest
+    /// cores and memories, at its edge beyond them, and in proportion below its least. A grid point that was not measured takes the largest
     /// factor of those that have no more of either: more never harms.
     [[nodiscard]] double factor(const HostShare& share) const;
 };
@@ -55,6 +55,7 @@ namespace detail {
 /// The measured coordinates on both sides of `at`, and how far it is from the lower to the upper one.
 struct Between {
     double low = 0, high = 0, part = 0;
+    double below = 1;  ///< part of the least measured coordinate, where it is less than that
 
     template <class Coordinate>
     Between(const std::vector<HostSpeed>& points, Coordinate coordinate, double at) {
@@ -66,7 +67,10 @@ struct Between {
             if (here <= at) low = std::max(low, here);
             if (here >= at) high = std::min(high, here);
         }
-        if (low == -far) low = high;
+        if (low == -far) {
+            low = high;
+            if (high > 0) below = at / high;
+        }
         if (high == far) high = low;
         part = high > low ? (at - low) / (high - low) : 0;
     }
@@ -97,7 +101,7 @@ inline double HostNeeds::factor(const HostShare& share) const {
         return low + cores.part * (detail::factor_at(speed, cores.high, gib) - low);
     };
     const double low = along_cores(memory.low);
-    return low + memory.part * (along_cores(memory.high) - low);
+    return (low + memory.part * (along_cores(memory.high) - low)) * cores.below * memory.below;
 }
 
 }  // namespace goodput

@@ -14,8 +14,9 @@
 // 1. Solve the linear relaxation of what is listed, ask everybody for options above r_j, add them, again
 //    until nobody offers any: then L is the bound of the relaxation over all options there are.
 // 2. Allot. Is that worth z, a better allotment can only use options within L - z of the best of their job.
-//    Ask for all of these, and allot again. What is then proven of what is listed holds for all options,
-//    except where a maker still keeps back something: then the bound is the one above.
+//    Ask for these, the nearest first, since they may raise z, and allot again. What is then proven of what is
+//    listed holds for all options, except where a maker still keeps back something: then the bound is the one
+//    above.
 
 #include <algorithm>
 #include <cmath>
@@ -49,23 +50,39 @@ public:
             return ask_all(snapshot, round, open, policy, predict, maker, limits, offers, rows, prices,
                            above_best, faults);
         };
+        // The best prices so far, and the bound there.
         double bound = std::numeric_limits<double>::infinity();
         for (int pass = 0; pass < most_passes; ++pass) {
             const RelaxedAllotment relaxed = relax_.relax(rows.problem, options);
             const Answer answer = ask(relaxed.prices, 0);
-            bound = std::min(bound, answer.bound);
-            const double enough = 0.1 * options.gap * std::max(1.0, std::abs(bound));
-            if (answer.added == 0 || bound - relaxed.objective <= enough) break;
+            if (answer.bound < bound) {
+                bound = answer.bound;
+                prices_ = relaxed.prices;
+            }
+            if (answer.added == 0 || bound - relaxed.objective <= 0.1 * allowed(options, bound)) break;
         }
+        // A window that grows finds better allotments, and those need a smaller one.
         AllotResult result = solver(rows.problem, options);
-        const Answer last = ask(result.prices, std::max(bound - result.objective, 0.0));
-        bound = std::min(bound, last.bound);
-        if (last.added > 0) result = solver(rows.problem, options);
+        double window = 4 * allowed(options, bound);
+        Answer last{bound, bound, 0};
+        for (int pass = 0; pass < most_passes; ++pass) {
+            const double needed = bound - result.objective;
+            if (needed <= allowed(options, bound)) break;
+            window = std::min(window, needed);
+            last = ask(prices_, window);
+            if (last.added > 0) result = solver(rows.problem, options);
+            if (window >= bound - result.objective) break;
+            window *= 4;
+        }
         // What is not listed is worth at most `unlisted`, what is listed at most what the solver has proven.
         result.bound = std::max(result.objective, std::min(bound, std::max(result.bound, last.unlisted)));
         if (result.status == AllotStatus::optimal &&
-            result.gap() > options.gap * std::max(1.0, std::abs(result.bound)))
+            result.gap() > 1.0000001 * allowed(options, result.bound))
             result.status = AllotStatus::feasible;
+        if (found_allotment(result.status) && result.gap() <= allowed(options, result.bound)) {
+            result.status = AllotStatus::optimal;
+            result.stopped = StopReason::proven;
+        }
         if (std::any_of(added_.begin(), added_.end(), [](const auto& of_job) { return !of_job.empty(); }))
             offers.append(added_);
         return result;
@@ -73,6 +90,11 @@ public:
 
 private:
     static constexpr int most_passes = 100;
+
+    /// By how much the objective may lie below the bound.
+    static double allowed(const AllotOptions& options, double bound) {
+        return options.gap * std::max(1.0, std::abs(bound));
+    }
 
     struct Answer {
         double bound = 0;     ///< on all allotments
@@ -179,7 +201,7 @@ private:
     Allotter<> relax_;
     std::vector<std::vector<Option>> added_;  // by job
     std::vector<Option> offered_, kept_;
-    std::vector<double> values_;
+    std::vector<double> values_, prices_;
     std::vector<int> most_gpus_;
 };
 

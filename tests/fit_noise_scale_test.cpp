@@ -8,7 +8,6 @@
 #include <stdexcept>
 #include <vector>
 
-
 #include "goodput/fit/gradient_by_batch.hpp"
 #include "goodput/fit/gradient_groups.hpp"
 #include "goodput/fit/gradient_preconditioner.hpp"

@@ -126,23 +126,7 @@ private:
         return errors;
     }
 
-    /// d ln C or d ln S by a coordinate.
-    struct Slope {
-        Eigen::Index at;
-        double value;
-    };
-    /// Those of a row that are not zero; indices ascend in both lists.
-    struct Slopes {
-        std::array<Slope, 5> compute, sync;
-        std::size_t computes = 0, syncs = 0;
-    };
-
     void prepare(const DenseVector& x) const;
-    [[nodiscard]] Slopes slopes_of(const RefinedRow& row) const;
-    void add_computing(const RefinedRow& row, const Slopes& slopes, const Errors& errors, double weight,
-                       DenseNormalEquations& normal) const;
-    static void add_synchronising(const Slopes& slopes, const Errors& errors, double overlap, double weight,
-                                  DenseNormalEquations& normal);
 
     // Of the point evaluated last: buffers, not state.
     mutable std::vector<LogCompute> of_batch_{};
@@ -198,12 +182,64 @@ inline void RefinedSquares::prepare(const DenseVector& x) const {
 inline void RefinedSquares::linearise(const DenseVector& x, DenseNormalEquations& normal) const {
     prepare(x);
     normal.clear(parameters());
-    const double overlap = std::exp(x[overlap_level]), unit = 1 / (scatter * scatter);
+    const double overlap = std::exp(x[overlap_level]), gamma = 1 + overlap;
+    const double unit = 1 / (scatter * scatter);
+    struct Entry {
+        Eigen::Index at;
+        double value;
+    };
     for (const RefinedRow& row : rows) {
-        const Slopes slopes = slopes_of(row);
-        const Errors errors = errors_of(row, 1 + overlap);
-        add_computing(row, slopes, errors, unit * row.weight, normal);
-        if (slopes.syncs > 0) add_synchronising(slopes, errors, overlap, unit * row.weight, normal);
+        const Errors errors = errors_of(row, gamma);
+        const RefinedShape& shape = shapes[row.shape];
+        const RefinedBatch& batch = batches[row.batch];
+        const LogCompute& of = of_batch_[row.batch];
+        const double weight = unit * row.weight, weight_compute = shape.alone() ? 0 : weight / 2;
+        normal.squares +=
+            weight * errors.step * errors.step + weight_compute * errors.compute * errors.compute;
+        // d ln C and d ln S by the parameters that they depend on; indices ascend over both lists.
+        std::array<Entry, 5> compute;
+        std::array<Entry, 5> sync;
+        std::size_t computes = 0, syncs = 0;
+        compute[computes++] = {computing_constant, of.by_constant};
+        compute[computes++] = {computing_slope, of.by_slope};
+        compute[computes++] =
+            shape.alone() ? Entry{alone_factor, 1} : Entry{straggling_exponent, shape.log_replicas};
+        compute[computes++] = {static_cast<Eigen::Index>(refined_parameters + batch.low), of.by_low};
+        if (batch.high != batch.low)
+            compute[computes++] = {static_cast<Eigen::Index>(refined_parameters + batch.high), of.by_high};
+        const double share = errors.sync_share, rest = 1 - share;
+        const double both = weight * rest * rest + weight_compute;
+        const double pull = weight * rest * errors.step + weight_compute * errors.compute;
+        for (std::size_t i = 0; i < computes; ++i) {
+            normal.gradient[compute[i].at] += pull * compute[i].value;
+            for (std::size_t j = 0; j <= i; ++j)
+                normal.hessian(compute[i].at, compute[j].at) += both * compute[i].value * compute[j].value;
+        }
+        if (shape.alone()) continue;
+        shape.for_each_sync_term([&](RefinedParameter at, double feature) {
+            sync[syncs++] = {static_cast<Eigen::Index>(at), feature};
+        });
+        // By ln(gamma - 1).
+        const double bend = overlap * (share * errors.log_ratio - errors.excess) / gamma;
+        const double weighted = weight * share, by_bend = weight * bend;
+        normal.gradient[overlap_level] += by_bend * errors.step;
+        normal.hessian(overlap_level, overlap_level) += by_bend * bend;
+        for (std::size_t i = 0; i < syncs; ++i) {
+            const double value = sync[i].value;
+            normal.gradient[sync[i].at] += weighted * value * errors.step;
+            normal.hessian(overlap_level, sync[i].at) += by_bend * share * value;
+            for (std::size_t j = 0; j <= i; ++j)
+                normal.hessian(sync[i].at, sync[j].at) += weighted * share * value * sync[j].value;
+            for (std::size_t j = 0; j < computes; ++j) {
+                const Eigen::Index a = std::max(sync[i].at, compute[j].at),
+                                   b = std::min(sync[i].at, compute[j].at);
+                normal.hessian(a, b) += weighted * rest * value * compute[j].value;
+            }
+        }
+        for (std::size_t j = 0; j < computes; ++j) {
+            const Eigen::Index at = compute[j].at, bent = overlap_level;
+            normal.hessian(std::max(at, bent), std::min(at, bent)) += by_bend * rest * compute[j].value;
+        }
     }
     // The only bend of the residuals that matters: towards gamma = 1 they lose their slope exponentially, so
     // that J^T J alone promises too much and steps overshoot. d^2/dtheta^2 is about d/dtheta there.
@@ -213,69 +249,6 @@ inline void RefinedSquares::linearise(const DenseVector& x, DenseNormalEquations
         normal.squares += precision * off * off;
         normal.gradient[i] += precision * off;
         normal.hessian(i, i) += precision;
-    }
-}
-
-inline RefinedSquares::Slopes RefinedSquares::slopes_of(const RefinedRow& row) const {
-    const RefinedShape& shape = shapes[row.shape];
-    const RefinedBatch& batch = batches[row.batch];
-    const LogCompute& of = of_batch_[row.batch];
-    Slopes slopes;
-    slopes.compute[slopes.computes++] = {computing_constant, of.by_constant};
-    slopes.compute[slopes.computes++] = {computing_slope, of.by_slope};
-    slopes.compute[slopes.computes++] =
-        shape.alone() ? Slope{alone_factor, 1} : Slope{straggling_exponent, shape.log_replicas};
-    slopes.compute[slopes.computes++] = {static_cast<Eigen::Index>(refined_parameters + batch.low),
-                                         of.by_low};
-    if (batch.high != batch.low)
-        slopes.compute[slopes.computes++] = {static_cast<Eigen::Index>(refined_parameters + batch.high),
-                                             of.by_high};
-    if (!shape.alone())
-        shape.for_each_sync_term([&](RefinedParameter at, double feature) {
-            slopes.sync[slopes.syncs++] = {static_cast<Eigen::Index>(at), feature};
-        });
-    return slopes;
-}
-
-/// What both residuals of a row say of computing.
-inline void RefinedSquares::add_computing(const RefinedRow& row, const Slopes& slopes, const Errors& errors,
-                                          double weight, DenseNormalEquations& normal) const {
-    const double weight_compute = shapes[row.shape].alone() ? 0 : weight / 2;
-    normal.squares += weight * errors.step * errors.step + weight_compute * errors.compute * errors.compute;
-    const double rest = 1 - errors.sync_share;
-    const double both = weight * rest * rest + weight_compute;
-    const double pull = weight * rest * errors.step + weight_compute * errors.compute;
-    for (std::size_t i = 0; i < slopes.computes; ++i) {
-        const auto [at, value] = slopes.compute[i];
-        normal.gradient[at] += pull * value;
-        for (std::size_t j = 0; j <= i; ++j)
-            normal.hessian(at, slopes.compute[j].at) += both * value * slopes.compute[j].value;
-    }
-}
-
-/// What the step says of synchronising and of the overlap, also together with computing.
-inline void RefinedSquares::add_synchronising(const Slopes& slopes, const Errors& errors, double overlap,
-                                              double weight, DenseNormalEquations& normal) {
-    const double share = errors.sync_share, rest = 1 - share;
-    // By ln(gamma - 1).
-    const double bend = overlap * (share * errors.log_ratio - errors.excess) / (1 + overlap);
-    const double weighted = weight * share, by_bend = weight * bend;
-    normal.gradient[overlap_level] += by_bend * errors.step;
-    normal.hessian(overlap_level, overlap_level) += by_bend * bend;
-    for (std::size_t i = 0; i < slopes.syncs; ++i) {
-        const auto [at, value] = slopes.sync[i];
-        normal.gradient[at] += weighted * value * errors.step;
-        normal.hessian(overlap_level, at) += by_bend * share * value;
-        for (std::size_t j = 0; j <= i; ++j)
-            normal.hessian(at, slopes.sync[j].at) += weighted * share * value * slopes.sync[j].value;
-        for (std::size_t j = 0; j < slopes.computes; ++j) {
-            const auto [other, slope] = slopes.compute[j];
-            normal.hessian(std::max(at, other), std::min(at, other)) += weighted * rest * value * slope;
-        }
-    }
-    for (std::size_t j = 0; j < slopes.computes; ++j) {
-        const Eigen::Index at = slopes.compute[j].at, bent = overlap_level;
-        normal.hessian(std::max(at, bent), std::min(at, bent)) += by_bend * rest * slopes.compute[j].value;
     }
 }
 

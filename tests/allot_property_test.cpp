@@ -298,3 +298,23 @@ TEST_CASE("64 resources: what comes back keeps the capacities, and no bound is b
         }
     }
 }
+
+TEST_CASE("many limits: proven after few passes, and the prices of the relaxation prove its mixture") {
+    // Among them numbers at which the small linear program once lost its way in rounding or went in circles.
+    for (const std::uint64_t seed : {100'006u, 100'050u, 100'157u, 800'101u, 3u, 4u}) {
+        CAPTURE(seed);
+        Random random(seed);
+        const AllotmentProblem problem = support::limits_problem(random, 10'000);
+        const AllotResult result = allot(problem, {.gap = 1e-3, .most_states = 100'000});
+        REQUIRE(result.status == AllotStatus::optimal);
+        REQUIRE(result.passes <= 100);  // one block of all jobs took up to a thousand
+        REQUIRE(std::abs(support::value_of(problem, result.choice) - result.objective) <= 1e-9);
+        REQUIRE(support::bound_at(support::without_too_large(problem), result.prices) <=
+                result.bound * (1 + 1e-9));
+        const RelaxedAllotment relaxed = Allotter<>{}.relax(problem);
+        REQUIRE(relaxed.status == AllotStatus::optimal);
+        REQUIRE(relaxed.bound - relaxed.objective <= 1e-9 * relaxed.bound);
+        REQUIRE(support::bound_at(support::without_too_large(problem), relaxed.prices) <=
+                relaxed.objective * (1 + 1e-9));
+    }
+}

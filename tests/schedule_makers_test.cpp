@@ -159,8 +159,9 @@ TEST_CASE("options that are asked for at prices are worth as much as a list of a
     for (int trial = 0; trial < 50; ++trial) {
         CAPTURE(trial);
         const bool large = trial % 10 == 0;
-        const Snapshot snapshot = large ? random_snapshot(random, 16, 30)
-                                        : random_snapshot(random, random.integer(2, 8), random.integer(1, 12));
+        const Snapshot snapshot = large
+                                      ? random_snapshot(random, 16, 30)
+                                      : random_snapshot(random, random.integer(2, 8), random.integer(1, 12));
         for (const double gap : {1e-3, 1e-6}) {
             if (large && gap < 1e-3) continue;
             auto all = scheduler_with(ListAll{}, gap);

@@ -28,8 +28,8 @@ struct HostNeeds {
     std::vector<HostSpeed> speed{};  ///< in any order; none: the throughput does not depend on it
 
     /// Factor on the throughput with this share, between the measured points: bilinear on the grid of their
-    /// cores and memories, at its edge beyond them, and in proportion below its least. A grid point that was not measured takes the largest
-    /// factor of those that have no more of either: more never harms.
+    /// cores and memories, at its edge beyond them, and in proportion below its least. A grid point that was
+    /// not measured takes the largest factor of those that have no more of either: more never harms.
     [[nodiscard]] double factor(const HostShare& share) const;
 };
 

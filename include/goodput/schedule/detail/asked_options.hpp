@@ -14,9 +14,9 @@
 // 1. Solve the linear relaxation of what is listed, ask everybody for options above r_j, add them, again
 //    until nobody offers any: then L is the bound of the relaxation over all options there are.
 // 2. Allot. Is that worth z, a better allotment can only use options within L - z of the best of their job.
-//    Ask for these, the nearest first, since they may raise z, and allot again. What is then proven of what is
-//    listed holds for all options, except where a maker still keeps back something: then the bound is the one
-//    above.
+//    Ask for these, the nearest first, since they may raise z, and allot again. What is then proven of what
+//    is listed holds for all options, except where a maker still keeps back something: then the bound is the
+//    one above.
 
 #include <algorithm>
 #include <cmath>
@@ -90,6 +90,7 @@ public:
 
 private:
     static constexpr int most_passes = 100;
+    static constexpr std::size_t few = 3;
 
     /// By how much the objective may lie below the bound.
     static double allowed(const AllotOptions& options, double bound) {
@@ -151,33 +152,24 @@ private:
                     faults.push_back({j, {}, "the maker " + std::move(what)});
                     rest = 0;  // who fails offers nothing more
                 });
-            for (Option& option : offered_) {
-                const auto same = [&](const Option& listed) {
-                    return listed.configuration == option.configuration;
-                };
-                const auto listed = offers.options_of(j);
-                if (std::any_of(listed.begin(), listed.end(), same) ||
-                    std::any_of(added_[j].begin(), added_[j].end(), same) ||
-                    std::any_of(kept_.begin(), kept_.end(), same))
-                    continue;
+            find_new(offers, j);
+            candidates_.clear();
+            for (std::size_t n = 0; n < new_.size(); ++n) {
                 double value = 0;
-                if (!contained([&] { value = value_beside(policy, round, row, option); }) ||
-                    !std::isfinite(value) || !std::isfinite(option.goodput) || option.goodput <= 0)
+                if (!contained([&] { value = value_beside(policy, round, row, new_[n]); }) ||
+                    !std::isfinite(value) || !std::isfinite(new_[n].goodput) || new_[n].goodput <= 0)
                     continue;
-                values_.push_back(value);
-                kept_.push_back(option);
+                candidates_.push_back({n, value, less_price(new_[n], value)});
             }
-            for (std::size_t k = 0; k < kept_.size(); ++k) {
-                const auto uses = rows.find_uses(round, open, limits, job, j, kept_[k], false, ignore);
-                double reduced = values_[k];
-                for (const Use& use : uses) reduced -= prices[use.resource] * use.units;
-                best = std::max(best, reduced);
-                problem.add_option(j, values_[k], uses);
-                added_[j].push_back(kept_[k]);
+            if (window == 0) rest = std::max(rest, keep_best());
+            for (const Candidate& candidate : candidates_) {
+                const Option& option = new_[candidate.option];
+                best = std::max(best, candidate.reduced);
+                problem.add_option(j, candidate.value,
+                                   rows.find_uses(round, open, limits, job, j, option, false, ignore));
+                added_[j].push_back(option);
                 ++answer.added;
             }
-            kept_.clear();
-            values_.clear();
             const double top = std::max(best, rest);
             answer.bound += top;
             least_distance = std::min(least_distance, top - rest);
@@ -186,7 +178,37 @@ private:
         return answer;
     }
 
+    /// An option that is offered, by its index in new_.
+    struct Candidate {
+        std::size_t option = 0;
+        double value = 0;
+        double reduced = 0;  ///< value less price
+    };
+
     static void ignore(const std::string&) {}
+
+    /// Of what the maker offers, what the job does not have yet.
+    void find_new(const Offers& offers, std::size_t j) {
+        new_.clear();
+        for (const Option& option : offered_) {
+            const auto among = [&](std::span<const Option> listed) {
+                return std::any_of(listed.begin(), listed.end(), [&](const Option& other) {
+                    return other.configuration == option.configuration;
+                });
+            };
+            if (!among(offers.options_of(j)) && !among(added_[j]) && !among(new_)) new_.push_back(option);
+        }
+    }
+    /// While prices are far off, most options look good: a few of them teach as much as all. Returns the best
+    /// that is dropped.
+    double keep_best() {
+        std::stable_sort(candidates_.begin(), candidates_.end(),
+                         [](const Candidate& a, const Candidate& b) { return a.reduced > b.reduced; });
+        if (candidates_.size() <= few) return -std::numeric_limits<double>::infinity();
+        const double dropped = candidates_[few].reduced;
+        candidates_.resize(few);
+        return dropped;
+    }
     /// The largest value less price of a job's listed options, and of going without.
     static double best_at(const AllotmentProblem& problem, std::size_t j, std::span<const double> prices) {
         double best = problem.must(j) ? -std::numeric_limits<double>::infinity() : 0;
@@ -200,8 +222,9 @@ private:
 
     Allotter<> relax_;
     std::vector<std::vector<Option>> added_;  // by job
-    std::vector<Option> offered_, kept_;
-    std::vector<double> values_, prices_;
+    std::vector<Option> offered_, new_;
+    std::vector<Candidate> candidates_;
+    std::vector<double> prices_;
     std::vector<int> most_gpus_;
 };
 

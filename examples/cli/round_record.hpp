@@ -71,8 +71,8 @@ private:
     [[nodiscard]] bool starts(const goodput::Snapshot& snapshot, const goodput::Job& job,
                               const goodput::Decision& decision) const {
         return decision.starts &&
-               (moves_restart_ ||
-                decision.option.configuration != goodput::configuration_of(job.placement, snapshot.cluster));
+               (moves_restart_ || !decision.option.configuration.same_gpus(
+                                      goodput::configuration_of(job.placement, snapshot.cluster)));
     }
 
     void note_capacity(const goodput::Snapshot& snapshot) {

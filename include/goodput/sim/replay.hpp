@@ -250,9 +250,7 @@ private:
 
     decltype(auto) decide() {
         decltype(auto) plan = scheduler_.plan(snapshot_);
-        if (plan.decisions.size() != active_.size())
-            bad_input("scheduler", "number of decisions", plan.decisions.size(),
-                      "that of jobs, " + text_of(active_.size()));
+        check(plan);
         sizes_.note(snapshot_, plan);
         for (std::size_t j = 0; j < active_.size(); ++j) {
             const Decision& decision = plan.decisions[j];
@@ -263,6 +261,23 @@ private:
         if (result_.first_fault.empty() && !plan.faults.empty())
             result_.first_fault = plan.faults.front().report(snapshot_);
         return plan;
+    }
+
+    /// Refuses what a scheduler of one's own may get wrong.
+    void check(const Plan& plan) {
+        if (plan.decisions.size() != active_.size())
+            bad_input("scheduler", "number of decisions", plan.decisions.size(),
+                      "that of jobs, " + text_of(active_.size()));
+        const std::vector<Node>& nodes = snapshot_.cluster.nodes;
+        used_.assign(nodes.size(), 0);
+        for (const Decision& decision : plan.decisions)
+            for (const NodeShare& share : decision.placement) {
+                if (share.node >= nodes.size())
+                    bad_input("scheduler", "index of a node", share.node, "below " + text_of(nodes.size()));
+                if ((used_[share.node] += share.gpus) > nodes[share.node].gpus)
+                    bad_input("scheduler", "GPUs given of node '" + nodes[share.node].name + "'",
+                              used_[share.node], "at most " + text_of(nodes[share.node].gpus));
+            }
     }
 
     /// Whether it makes sense to go on. An idle cluster may still have reasons to wait, but not for ever.
@@ -297,6 +312,7 @@ private:
     std::vector<HeldPeriod> holds_since_;    // by job: what it holds now
     JobSizes sizes_;
     Snapshot snapshot_;
+    std::vector<int> used_;        // GPUs by node
     std::size_t idle_rounds_ = 0;  // up to now
     double now_ = 0;
     ReplayResult result_;

@@ -32,9 +32,10 @@ struct SiaRules {
     double checkpoint_seconds = 1800;
 };
 
+namespace detail {
+
 /// The job of a submission as the scheduler gets to know it.
-[[nodiscard]] inline Job sia_job(const Submission& submission, const Application& application,
-                                 const SiaRules& rules) {
+inline Job sia_job(const Submission& submission, const Application& application, const SiaRules& rules) {
     Job job;
     job.name = submission.name;
     job.submitted_seconds = submission.time_seconds;
@@ -53,12 +54,14 @@ struct SiaRules {
     return job;
 }
 
+}  // namespace detail
+
 /// How one job of Sia's world trains and what it learns, from its submission to its completion.
 template <class Modelling>
 class SiaJob {
 public:
-    /// All of these have to outlive it: `known` is its sia_job(), `modelling` is shared by all jobs of a
-    /// world.
+    /// All of these have to outlive it: `known` is what the scheduler knows of it, `modelling` is shared
+    /// by all jobs of a world.
     SiaJob(Job& known, const Application& application, Modelling& modelling, const SiaRules& rules)
         : known_(&known),
           application_(&application),

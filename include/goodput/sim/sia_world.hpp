@@ -94,7 +94,7 @@ SiaWorld<Modelling>::SiaWorld(const Cluster& cluster, std::span<const Applicatio
         require_between(subject, "num_replicas", submission.gpus, 1, 1 << 20);
         require_between(subject, "batch_size", submission.batch, 1, 1 << 30);
         const Application& application = applications[submission.application];
-        known_.push_back(sia_job(submission, application, rules));
+        known_.push_back(detail::sia_job(submission, application, rules));
         jobs_.emplace_back(known_.back(), application, modelling_, rules_);
     }
 }

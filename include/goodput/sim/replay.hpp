@@ -28,6 +28,7 @@
 #include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
+#include "goodput/sim/detail/replay_checks.hpp"
 #include "goodput/sim/detail/replayed_job.hpp"
 #include "goodput/sim/events.hpp"
 #include "goodput/sim/replay_result.hpp"
@@ -93,45 +94,11 @@ requires World<std::remove_reference_t<W>> ReplayResult replay(const Cluster& cl
 
 namespace detail {
 
-/// Seconds; far more than what is lost where times of decades are added up.
-inline constexpr double shortest_interval = 1e-3;
-inline constexpr double longest_time = 1e12;
-
 inline void validate(const ReplayOptions& options) {
     require_at_least("replay", "interval", options.interval_seconds, shortest_interval);
     if (options.interval_seconds > longest_time)
         bad_input("replay", "interval", options.interval_seconds, "at most " + text_of(longest_time));
     if (std::isnan(options.last_second)) bad_input("replay", "last second", options.last_second, "a number");
-}
-
-template <World W>
-void validate_world(const W& world) {
-    const std::span<const Job> jobs = world.jobs();
-    double last = 0;
-    std::vector<const std::string*> names;
-    for (std::size_t j = 0; j < jobs.size(); ++j) {
-        const auto subject = [&] { return "job '" + jobs[j].name + "'"; };
-        names.push_back(&jobs[j].name);
-        require_at_least(subject, "time", jobs[j].submitted_seconds, last);
-        last = jobs[j].submitted_seconds;
-        if (last > longest_time) bad_input(subject(), "time", last, "at most " + text_of(longest_time));
-        if (const double done = world.done(j); !(done >= 0 && done < 1))
-            bad_input(subject(), "part that is done", done, "at least 0 and below 1 before a replay");
-    }
-    require_own_names("job", names);
-}
-
-/// The jobs' order: by time, then by name.
-inline std::vector<std::size_t> order_of(std::span<const Job> jobs) {
-    std::vector<std::size_t> order(jobs.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        const Job &first = jobs[a], &second = jobs[b];
-        if (first.submitted_seconds != second.submitted_seconds)
-            return first.submitted_seconds < second.submitted_seconds;
-        return name_before(first.name, second.name);
-    });
-    return order;
 }
 
 /// One replay, round after round.
@@ -250,7 +217,7 @@ private:
 
     decltype(auto) decide() {
         decltype(auto) plan = scheduler_.plan(snapshot_);
-        check(plan);
+        check_plan(plan, snapshot_, used_);
         sizes_.note(snapshot_, plan);
         for (std::size_t j = 0; j < active_.size(); ++j) {
             const Decision& decision = plan.decisions[j];
@@ -261,23 +228,6 @@ private:
         if (result_.first_fault.empty() && !plan.faults.empty())
             result_.first_fault = plan.faults.front().report(snapshot_);
         return plan;
-    }
-
-    /// Refuses what a scheduler of one's own may get wrong.
-    void check(const Plan& plan) {
-        if (plan.decisions.size() != active_.size())
-            bad_input("scheduler", "number of decisions", plan.decisions.size(),
-                      "that of jobs, " + text_of(active_.size()));
-        const std::vector<Node>& nodes = snapshot_.cluster.nodes;
-        used_.assign(nodes.size(), 0);
-        for (const Decision& decision : plan.decisions)
-            for (const NodeShare& share : decision.placement) {
-                if (share.node >= nodes.size())
-                    bad_input("scheduler", "index of a node", share.node, "below " + text_of(nodes.size()));
-                if ((used_[share.node] += share.gpus) > nodes[share.node].gpus)
-                    bad_input("scheduler", "GPUs given of node '" + nodes[share.node].name + "'",
-                              used_[share.node], "at most " + text_of(nodes[share.node].gpus));
-            }
     }
 
     /// Whether it makes sense to go on. An idle cluster may still have reasons to wait, but not for ever.

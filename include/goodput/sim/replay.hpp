@@ -17,10 +17,8 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -57,7 +55,7 @@ concept Planner = requires(S& planner, const Snapshot& snapshot) {
     { planner.plan(snapshot) } -> std::convertible_to<const Plan&>;
 };
 
-/// Calls make_plan() and nothing else: the observer of a replay that nobody observes.
+/// The observer of a replay that nobody observes: calls make_plan() and nothing else.
 inline constexpr auto unobserved = [](double, const Snapshot&, auto make_plan) { make_plan(); };
 
 /// Replays the jobs of a world, as a scheduler of one's own decides. `observe(time, snapshot, make_plan)` is
@@ -66,28 +64,19 @@ inline constexpr auto unobserved = [](double, const Snapshot&, auto make_plan) {
 /// unknown jobs and nodes and options that are not positive (std::invalid_argument); Scheduler::plan's
 /// exceptions pass through, while what the policy does wrong is counted. The cluster lists every GPU type
 /// that nodes may be added of, those without nodes at the start, too.
-template <class W, class S, class Observe>
-requires World<std::remove_reference_t<W>> && Planner<std::remove_reference_t<S>> ReplayResult
-replay(const Cluster& cluster, W&& world, S&& scheduler, const ReplayOptions& options, Observe observe);
+template <World W, Planner S, class Observe = decltype(unobserved)>
+ReplayResult replay(const Cluster& cluster, W& world, S scheduler, const ReplayOptions& options = {},
+                    Observe observe = unobserved);
 
 /// Replays the jobs of a world under a policy, with the world's predictor.
-template <class W, Policy P, class Observe>
-requires World<std::remove_reference_t<W>> ReplayResult replay(const Cluster& cluster, W&& world, P policy,
-                                                               const ReplayOptions& options,
-                                                               Observe observe) {
+template <World W, Policy P, class Observe = decltype(unobserved)>
+ReplayResult replay(const Cluster& cluster, W& world, P policy, const ReplayOptions& options = {},
+                    Observe observe = unobserved) {
     using Predictor = decltype(predictor_of(world));
     return replay(cluster, world,
                   Scheduler<P, LeastMovesPlacer, Allotter<>, Predictor>(std::move(policy), options.allot, {},
                                                                         {}, predictor_of(world)),
-                  options, observe);
-}
-
-/// Replays the jobs of a world, by a policy or a scheduler, without an observer.
-template <class W, class Decider>
-requires World<std::remove_reference_t<W>> ReplayResult replay(const Cluster& cluster, W&& world,
-                                                               Decider&& decider,
-                                                               const ReplayOptions& options = {}) {
-    return replay(cluster, world, std::forward<Decider>(decider), options, unobserved);
+                  options, std::move(observe));
 }
 
 // ---------------------------------------------------------------------------------------------------------
@@ -270,15 +259,13 @@ private:
 
 }  // namespace detail
 
-template <class W, class S, class Observe>
-requires World<std::remove_reference_t<W>> && Planner<std::remove_reference_t<S>> ReplayResult
-replay(const Cluster& cluster, W&& world, S&& scheduler, const ReplayOptions& options, Observe observe) {
+template <World W, Planner S, class Observe>
+ReplayResult replay(const Cluster& cluster, W& world, S scheduler, const ReplayOptions& options,
+                    Observe observe) {
     validate(cluster);
     detail::validate(options);
     detail::validate_world(world);
-    return detail::Replay<std::remove_reference_t<W>, std::remove_reference_t<S>>(cluster, world, scheduler,
-                                                                                  options)
-        .run(observe);
+    return detail::Replay<W, S>(cluster, world, scheduler, options).run(observe);
 }
 
 }  // namespace goodput

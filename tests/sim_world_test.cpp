@@ -327,8 +327,44 @@ TEST_CASE("anything that plans can decide, and is told if it forgets a job") {
     const ReplayResult result = replay(cluster, world, LastFirst{}, {.interval_seconds = 100});
     for (std::size_t j = 0; j < 3; ++j)
         CHECK(*result.jobs[j].completed_seconds == doctest::Approx(400 - 100.0 * static_cast<double>(j)));
+    LeastWorld once_more = again;
     CHECK_THROWS_WITH(replay(cluster, again, LastFirst{.missing = 1}),
                       "scheduler: number of decisions is 2, but must be that of jobs, 3");
+    /// Gives all of them the same GPU.
+    struct ToEverybody {
+        [[nodiscard]] static Plan plan(const Snapshot& snapshot) {
+            Plan plan;
+            plan.decisions.resize(snapshot.jobs.size());
+            for (Decision& decision : plan.decisions) {
+                decision.option.configuration = {0, 1, {1, 1}};
+                decision.placement = {{0, 1}};
+            }
+            return plan;
+        }
+    };
+    CHECK_THROWS_WITH(replay(cluster, once_more, ToEverybody{}),
+                      "scheduler: GPUs given of node 'node' is 2, but must be at most 1");
+}
+
+TEST_CASE("more cores beside the same GPUs are no restart") {
+    /// Gives the job another number of cores every round.
+    struct MoreCores {
+        [[nodiscard]] static Plan plan(const Snapshot& snapshot) {
+            const HostShare host{.cores_per_gpu = snapshot.time_seconds / 60};
+            Plan plan;
+            plan.decisions.resize(1);
+            plan.decisions[0].option.configuration = {PoolShare{0, 1, {1, 1}}, host};
+            plan.decisions[0].placement = {{0, 1}};
+            return plan;
+        }
+    };
+    LeastWorld world;
+    world.add(0, 1, 200);
+    const ReplayResult result = replay({{"only"}, {{"node", 0, 1}}}, world, MoreCores{});
+    CHECK(*result.jobs[0].completed_seconds == doctest::Approx(260));
+    CHECK(result.jobs[0].restarts == 0);
+    REQUIRE(result.held_periods.size() == 4);
+    CHECK(result.held_periods[3].configuration.host().cores_per_gpu == 4);
 }
 
 TEST_CASE("worlds that cannot be replayed are refused with job, field and value") {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "goodput/core/job.hpp"
 #include "goodput/core/placement.hpp"
 #include "goodput/schedule/snapshot.hpp"
-#include "goodput/sim/application.hpp"
 #include "goodput/sim/replay_result.hpp"
 
 namespace cli {
@@ -42,13 +42,13 @@ struct RoundRecord {
     std::vector<Restart> restarts{};                         ///< by time
 };
 
-/// Takes down every round of one replay of `submissions`, whose names differ; `moves_restart` as in
+/// Takes down every round of one replay of `jobs`, whose names differ; `moves_restart` as in
 /// goodput::ReplayOptions.
 class RoundRecorder {
 public:
-    RoundRecorder(std::span<const goodput::Submission> submissions, bool moves_restart)
-        : moves_restart_(moves_restart), starts_(submissions.size()) {
-        for (std::size_t job = 0; job < submissions.size(); ++job) index_of_[submissions[job].name] = job;
+    RoundRecorder(std::span<const goodput::Job> jobs, bool moves_restart)
+        : moves_restart_(moves_restart), starts_(jobs.size()) {
+        for (std::size_t job = 0; job < jobs.size(); ++job) index_of_[jobs[job].name] = job;
     }
 
     void note(const goodput::Snapshot& snapshot, const goodput::Plan& plan) {
@@ -71,8 +71,8 @@ private:
     [[nodiscard]] bool starts(const goodput::Snapshot& snapshot, const goodput::Job& job,
                               const goodput::Decision& decision) const {
         return decision.starts &&
-               (moves_restart_ ||
-                decision.option.configuration != goodput::configuration_of(job.placement, snapshot.cluster));
+               (moves_restart_ || !decision.option.configuration.same_gpus(
+                                      goodput::configuration_of(job.placement, snapshot.cluster)));
     }
 
     void note_capacity(const goodput::Snapshot& snapshot) {

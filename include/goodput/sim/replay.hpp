@@ -17,10 +17,8 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -28,6 +26,7 @@
 #include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
+#include "goodput/sim/detail/replay_checks.hpp"
 #include "goodput/sim/detail/replayed_job.hpp"
 #include "goodput/sim/events.hpp"
 #include "goodput/sim/replay_result.hpp"
@@ -56,7 +55,7 @@ concept Planner = requires(S& planner, const Snapshot& snapshot) {
     { planner.plan(snapshot) } -> std::convertible_to<const Plan&>;
 };
 
-/// Calls make_plan() and nothing else: the observer of a replay that nobody observes.
+/// The observer of a replay that nobody observes: calls make_plan() and nothing else.
 inline constexpr auto unobserved = [](double, const Snapshot&, auto make_plan) { make_plan(); };
 
 /// Replays the jobs of a world, as a scheduler of one's own decides. `observe(time, snapshot, make_plan)` is
@@ -65,73 +64,30 @@ inline constexpr auto unobserved = [](double, const Snapshot&, auto make_plan) {
 /// unknown jobs and nodes and options that are not positive (std::invalid_argument); Scheduler::plan's
 /// exceptions pass through, while what the policy does wrong is counted. The cluster lists every GPU type
 /// that nodes may be added of, those without nodes at the start, too.
-template <class W, class S, class Observe>
-requires World<std::remove_reference_t<W>> && Planner<std::remove_reference_t<S>> ReplayResult
-replay(const Cluster& cluster, W&& world, S&& scheduler, const ReplayOptions& options, Observe observe);
+template <World W, Planner S, class Observe = decltype(unobserved)>
+ReplayResult replay(const Cluster& cluster, W& world, S scheduler, const ReplayOptions& options = {},
+                    Observe observe = unobserved);
 
 /// Replays the jobs of a world under a policy, with the world's predictor.
-template <class W, Policy P, class Observe>
-requires World<std::remove_reference_t<W>> ReplayResult replay(const Cluster& cluster, W&& world, P policy,
-                                                               const ReplayOptions& options,
-                                                               Observe observe) {
+template <World W, Policy P, class Observe = decltype(unobserved)>
+ReplayResult replay(const Cluster& cluster, W& world, P policy, const ReplayOptions& options = {},
+                    Observe observe = unobserved) {
     using Predictor = decltype(predictor_of(world));
     return replay(cluster, world,
                   Scheduler<P, LeastMovesPlacer, Allotter<>, Predictor>(std::move(policy), options.allot, {},
                                                                         {}, predictor_of(world)),
-                  options, observe);
-}
-
-/// Replays the jobs of a world, by a policy or a scheduler, without an observer.
-template <class W, class Decider>
-requires World<std::remove_reference_t<W>> ReplayResult replay(const Cluster& cluster, W&& world,
-                                                               Decider&& decider,
-                                                               const ReplayOptions& options = {}) {
-    return replay(cluster, world, std::forward<Decider>(decider), options, unobserved);
+                  options, std::move(observe));
 }
 
 // ---------------------------------------------------------------------------------------------------------
 
 namespace detail {
 
-/// Seconds; far more than what is lost where times of decades are added up.
-inline constexpr double shortest_interval = 1e-3;
-inline constexpr double longest_time = 1e12;
-
 inline void validate(const ReplayOptions& options) {
     require_at_least("replay", "interval", options.interval_seconds, shortest_interval);
     if (options.interval_seconds > longest_time)
         bad_input("replay", "interval", options.interval_seconds, "at most " + text_of(longest_time));
     if (std::isnan(options.last_second)) bad_input("replay", "last second", options.last_second, "a number");
-}
-
-template <World W>
-void validate_world(const W& world) {
-    const std::span<const Job> jobs = world.jobs();
-    double last = 0;
-    std::vector<const std::string*> names;
-    for (std::size_t j = 0; j < jobs.size(); ++j) {
-        const auto subject = [&] { return "job '" + jobs[j].name + "'"; };
-        names.push_back(&jobs[j].name);
-        require_at_least(subject, "time", jobs[j].submitted_seconds, last);
-        last = jobs[j].submitted_seconds;
-        if (last > longest_time) bad_input(subject(), "time", last, "at most " + text_of(longest_time));
-        if (const double done = world.done(j); !(done >= 0 && done < 1))
-            bad_input(subject(), "part that is done", done, "at least 0 and below 1 before a replay");
-    }
-    require_own_names("job", names);
-}
-
-/// The jobs' order: by time, then by name.
-inline std::vector<std::size_t> order_of(std::span<const Job> jobs) {
-    std::vector<std::size_t> order(jobs.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        const Job &first = jobs[a], &second = jobs[b];
-        if (first.submitted_seconds != second.submitted_seconds)
-            return first.submitted_seconds < second.submitted_seconds;
-        return name_before(first.name, second.name);
-    });
-    return order;
 }
 
 /// One replay, round after round.
@@ -250,9 +206,7 @@ private:
 
     decltype(auto) decide() {
         decltype(auto) plan = scheduler_.plan(snapshot_);
-        if (plan.decisions.size() != active_.size())
-            bad_input("scheduler", "number of decisions", plan.decisions.size(),
-                      "that of jobs, " + text_of(active_.size()));
+        check_plan(plan, snapshot_, used_);
         sizes_.note(snapshot_, plan);
         for (std::size_t j = 0; j < active_.size(); ++j) {
             const Decision& decision = plan.decisions[j];
@@ -297,6 +251,7 @@ private:
     std::vector<HeldPeriod> holds_since_;    // by job: what it holds now
     JobSizes sizes_;
     Snapshot snapshot_;
+    std::vector<int> used_;        // GPUs by node
     std::size_t idle_rounds_ = 0;  // up to now
     double now_ = 0;
     ReplayResult result_;
@@ -304,15 +259,13 @@ private:
 
 }  // namespace detail
 
-template <class W, class S, class Observe>
-requires World<std::remove_reference_t<W>> && Planner<std::remove_reference_t<S>> ReplayResult
-replay(const Cluster& cluster, W&& world, S&& scheduler, const ReplayOptions& options, Observe observe) {
+template <World W, Planner S, class Observe>
+ReplayResult replay(const Cluster& cluster, W& world, S scheduler, const ReplayOptions& options,
+                    Observe observe) {
     validate(cluster);
     detail::validate(options);
     detail::validate_world(world);
-    return detail::Replay<std::remove_reference_t<W>, std::remove_reference_t<S>>(cluster, world, scheduler,
-                                                                                  options)
-        .run(observe);
+    return detail::Replay<W, S>(cluster, world, scheduler, options).run(observe);
 }
 
 }  // namespace goodput

@@ -2,8 +2,16 @@
 #define GOODPUT_SIM_SIA_WORLD_HPP
 
 // Sia's world: jobs are runs of applications with measured or modelled step times and gradient statistics
-// (application.hpp). They choose their batch, and learn their speed as a modelling says (modelling.hpp).
+// (application.hpp). They measure their steps and their gradient, fit models as a modelling says
+// (modelling.hpp), and choose their batch. The rules are those of Sia's public simulator.
+//
+// Checkpoints are free and are taken at the end of an epoch, when a decision stops the job (its restart cost
+// pays for that), and after every `checkpoint_seconds` of training since the last: epochs last from seconds
+// to hours, so neither the epoch nor a period alone is what a trainer does. A failure takes the job back to
+// the last one; what it measured of its speed it keeps.
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -12,16 +20,195 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/core/batch.hpp"
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/model/batch_plan.hpp"
+#include "goodput/model/efficiency.hpp"
 #include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/job_history.hpp"
 #include "goodput/sim/application.hpp"
 #include "goodput/sim/modelling.hpp"
 #include "goodput/sim/replay.hpp"
-#include "goodput/sim/sia_job.hpp"
 #include "goodput/sim/world.hpp"
 
 namespace goodput {
+
+/// What holds for all jobs of Sia's world.
+struct SiaRules {
+    bool rigid = false;          ///< they run with the GPUs and the batch size that their owners asked for
+    int most_gpus_per_job = 64;  ///< that any job may hold, unless they are rigid
+    /// Seconds of training from one checkpoint to the next within an epoch; may be infinite.
+    double checkpoint_seconds = 1800;
+};
+
+namespace detail {
+
+/// The job of a submission as the scheduler gets to know it.
+inline Job sia_job(const Submission& submission, const Application& application, const SiaRules& rules) {
+    Job job;
+    job.name = submission.name;
+    job.submitted_seconds = submission.time_seconds;
+    job.restart_cost_seconds = application.restart_cost_seconds;
+    job.adaptivity = rules.rigid ? Adaptivity::none : Adaptivity::batch;
+    job.max_gpus = rules.rigid ? submission.gpus : rules.most_gpus_per_job;
+    job.initial_batch = application.curve.initial_batch();
+    job.max_batch = std::max(job.initial_batch, submission.batch);
+    job.target_batch = submission.batch;
+    job.single_gpu_accumulates = true;
+    for (const ApplicationOnType& type : application.types)
+        job.types.push_back({.min_atomic_batch = type.min_atomic_batch,
+                             .max_atomic_batch = type.max_atomic_batch,
+                             .max_nodes = type.max_nodes,
+                             .reference_rate = type.reference_rate});
+    return job;
+}
+
+}  // namespace detail
+
+/// How one job of Sia's world trains and what it learns, from its submission to its completion.
+template <class Modelling>
+class SiaJob {
+public:
+    /// All of these have to outlive it: `known` is what the scheduler knows of it, `modelling` is shared
+    /// by all jobs of a world.
+    SiaJob(Job& known, const Application& application, Modelling& modelling, const SiaRules& rules)
+        : known_(&known),
+          application_(&application),
+          modelling_(&modelling),
+          rules_(&rules),
+          own_history_(application.types.size()),
+          shared_history_(modelling.begin(known)) {}
+
+    /// How it trains since its last start.
+    [[nodiscard]] BatchPlan plan() const { return plan_; }
+    /// Epochs that are complete.
+    [[nodiscard]] std::size_t epoch() const { return epoch_; }
+    /// The part of its work that is done, from 0 to 1.
+    [[nodiscard]] double done() const { return progress_ / application_->curve.total_progress(); }
+    /// Its measurements and fits, or those of its kind.
+    [[nodiscard]] const JobHistory& history() const {
+        return shared_history_ ? *shared_history_ : own_history_;
+    }
+
+    /// What it tells the scheduler.
+    void report(Job& job, JobModel& model) const {
+        job.gradient = gradient_;
+        job.done_examples = progress_ * job.initial_batch;
+        job.remaining_examples = (application_->curve.total_progress() - progress_) * job.initial_batch;
+        model = history().model();
+    }
+
+    /// Trains with what it holds for `left` seconds from `now` on; returns when its work was done, if it was.
+    std::optional<double> train(const Configuration& held, double now, double left) {
+        const PoolShare& on = held.first();
+        while (left > 0) {
+            const auto total = static_cast<double>(plan_.total(held.gpus()));
+            const GradientStatistics gradient = application_->curve.gradient(total, epoch_);
+            const StepSeconds times = on_type(on).seconds(on.shape, plan_.atomic_batch);
+            gradient_ = gradient;
+            measure(on, times);
+            const double efficiency =
+                NoiseScaleEfficiency{static_cast<double>(known_->initial_batch), gradient}.efficiency(total);
+            const double gain = efficiency * total / known_->initial_batch;
+            const double iteration = times.step + plan_.accumulation_steps * (times.step - times.sync);
+            const double rate = gain / iteration / application_->slowdown;
+            const double goal = application_->curve.progress_after(epoch_);
+            if (progress_ + rate * left < goal) {
+                checkpoint_within(rate, left);
+                progress_ += rate * left;
+                left = 0;
+            } else {
+                // Whole seconds, as published: epochs of a short job end on the clock's grid.
+                const double needed = std::nearbyint((goal - progress_) / rate);
+                progress_ = goal;
+                now += needed;
+                left -= needed;
+                ++epoch_;
+                save();
+                if (epoch_ == application_->curve.epochs()) return now;
+            }
+            choose_batch(on);
+        }
+        return std::nullopt;
+    }
+
+    /// Starts or restarts; returns how long that takes.
+    double start(const Configuration& held) {
+        choose_batch(held.first());
+        return application_->restart_seconds;
+    }
+
+    /// Takes a checkpoint.
+    void save() {
+        saved_progress_ = progress_;
+        saved_epoch_ = epoch_;
+        since_checkpoint_ = 0;
+    }
+
+    /// Goes back to its last checkpoint.
+    void fail() {
+        progress_ = saved_progress_;
+        epoch_ = saved_epoch_;
+        since_checkpoint_ = 0;
+    }
+
+private:
+    [[nodiscard]] const ApplicationOnType& on_type(const PoolShare& on) const {
+        return application_->types[on.gpu_type];
+    }
+
+    /// The checkpoints due within the next `seconds` of one epoch; only the last one matters.
+    void checkpoint_within(double rate, double seconds) {
+        since_checkpoint_ += seconds;
+        if (since_checkpoint_ < rules_->checkpoint_seconds) return;
+        since_checkpoint_ = std::fmod(since_checkpoint_, rules_->checkpoint_seconds);
+        saved_progress_ = progress_ + rate * std::max(seconds - since_checkpoint_, 0.0);
+        saved_epoch_ = epoch_;
+    }
+
+    void measure(const PoolShare& on, StepSeconds times) {
+        if (history().has_measured(on.gpu_type, on.shape, plan_.atomic_batch)) return;
+        shared_history_ =
+            modelling_->add(*known_, own_history_, on.gpu_type, {on.shape, plan_, times.step, times.sync});
+    }
+
+    /// The batch plan of largest goodput by the job's own model, or the initial batch while it has none for
+    /// this GPU type.
+    void choose_batch(const PoolShare& on) {
+        const BatchLimits limits{known_->initial_batch, application_->curve.max_batch(),
+                                 on_type(on).min_atomic_batch, on_type(on).largest_batch(on.shape),
+                                 known_->single_gpu_accumulates};
+        const TypeModel& model = history().model().types[on.gpu_type];
+        BestPlan best;
+        if (!rules_->rigid && gradient_ && model.most_replicas > 0)
+            best = modelling_->best_plan(
+                model, NoiseScaleEfficiency{static_cast<double>(known_->initial_batch), *gradient_}, on.shape,
+                limits);
+        plan_ = best.goodput > 0
+                    ? best.plan
+                    : detail::share_of(rules_->rigid ? known_->target_batch : known_->initial_batch, on.shape,
+                                       limits);
+        known_->max_batch =
+            modelling_->max_batch(known_->max_batch, static_cast<int>(plan_.total(on.shape.gpus)));
+    }
+
+    Job* known_;  ///< its max_batch grows with what it uses
+    const Application* application_;
+    Modelling* modelling_;
+    const SiaRules* rules_;
+    JobHistory own_history_;
+    JobHistory* shared_history_;  ///< instead of that; of the modelling
+    BatchPlan plan_;
+    std::optional<GradientStatistics> gradient_;
+    double progress_ = 0;  ///< iterations at the initial batch size
+    std::size_t epoch_ = 0;
+    double since_checkpoint_ = 0;  ///< seconds of training
+    double saved_progress_ = 0;
+    std::size_t saved_epoch_ = 0;
+};
 
 /// The jobs of a trace, for one replay.
 template <class Modelling = RefinedModels>
@@ -94,7 +281,7 @@ SiaWorld<Modelling>::SiaWorld(const Cluster& cluster, std::span<const Applicatio
         require_between(subject, "num_replicas", submission.gpus, 1, 1 << 20);
         require_between(subject, "batch_size", submission.batch, 1, 1 << 30);
         const Application& application = applications[submission.application];
-        known_.push_back(sia_job(submission, application, rules));
+        known_.push_back(detail::sia_job(submission, application, rules));
         jobs_.emplace_back(known_.back(), application, modelling_, rules_);
     }
 }

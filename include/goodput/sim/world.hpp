@@ -5,8 +5,8 @@
 // the cluster, the decisions and the records; a world knows the jobs, by their index in the trace. It is a
 // struct with three functions:
 //
-//   jobs() const                        all jobs as the scheduler gets to know them, by time of submission;
-//                                       their number does not change
+//   jobs() const                        all jobs as the scheduler gets to know them, by time of submission:
+//                                       a list or span that it keeps, whose length does not change
 //   train(job, held, begin, seconds)    the job trains for `seconds` from `begin` on with what it holds;
 //                                       answers when its work was done, or nothing if some is left
 //   done(job) const                     the part of its work that is done, from 0 to 1
@@ -34,6 +34,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
@@ -50,6 +51,8 @@ concept World = requires(W& world, const W& asked, std::size_t job, const Config
     { asked.jobs() } -> std::convertible_to<std::span<const Job>>;
     { world.train(job, held, begin, seconds) } -> std::convertible_to<std::optional<double>>;
     { asked.done(job) } -> std::convertible_to<double>;
+    // Not a copy of its jobs: they are looked at all the time.
+    requires !std::same_as<decltype(asked.jobs()), std::vector<Job>>;
 };
 
 /// A world whose jobs tell the scheduler what they have measured and done.

@@ -16,6 +16,13 @@ struct Missing {};
 // says: asked.jobs()
 static_assert(World<Missing>);
 
+struct CopiesItsJobs : Right {
+    std::vector<Job> jobs() const { return trace; }
+};
+// says: World
+// says: asked.jobs()
+static_assert(World<CopiesItsJobs>);
+
 struct WithoutWork : Right {
     void done(std::size_t) const {}
 };

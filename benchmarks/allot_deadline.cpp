@@ -48,7 +48,7 @@ double thread_cpu_ms() {
 AllotmentProblem many_resources(Random& random, std::uint32_t resources, int jobs) {
     AllotmentProblem problem;
     for (std::uint32_t r = 0; r < resources; ++r) problem.capacity.push_back(jobs * 16.0 - r);
-    std::vector<Use> uses;
+    std::vector<ResourceUse> uses;
     for (int job = 0; job < jobs; ++job) {
         problem.add_job();
         for (int option = 0; option < 12; ++option) {

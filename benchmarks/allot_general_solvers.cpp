@@ -60,7 +60,7 @@ struct Matrix {
             row_high.push_back(1);
             for (std::size_t option = 0; option < problem.options_of(job); ++option) {
                 value.push_back(problem.value(job, option));
-                for (const goodput::Use& use : problem.uses(job, option))
+                for (const goodput::ResourceUse& use : problem.uses(job, option))
                     if (use.units != 0) add(use.resource, use.units);
                 add(problem.capacity.size() + job, 1);
                 first.push_back(static_cast<int>(row.size()));
@@ -215,7 +215,8 @@ nlohmann::json checked(const AllotmentProblem& problem, const Answer& answer) {
             continue;
         }
         value += problem.value(job, answer.choice[job]);
-        for (const goodput::Use& use : problem.uses(job, answer.choice[job])) left[use.resource] -= use.units;
+        for (const goodput::ResourceUse& use : problem.uses(job, answer.choice[job]))
+            left[use.resource] -= use.units;
     }
     for (std::size_t r = 0; r < left.size(); ++r)
         feasible = feasible && left[r] >= -1e-9 * std::max(1.0, problem.capacity[r]);

@@ -44,7 +44,7 @@ void write(const AllotmentProblem& problem) {
         for (std::size_t k = 0; k < problem.options_of(job); ++k) {
             std::printf("%s{\"value\":%.17g,\"use\":[", k == 0 ? "" : ",", problem.value(job, k));
             for (std::size_t i = 0; i < problem.uses(job, k).size(); ++i) {
-                const Use& use = problem.uses(job, k)[i];
+                const ResourceUse& use = problem.uses(job, k)[i];
                 std::printf("%s[%u,%.17g]", i == 0 ? "" : ",", use.resource, use.units);
             }
             std::printf("]}");

@@ -26,7 +26,7 @@ int main() {
     for (std::size_t bidder = 0; bidder < bids.jobs(); ++bidder) {
         if (won.choice[bidder] == goodput::no_option) continue;
         sum += bids.value(bidder, won.choice[bidder]);
-        for (const goodput::Use& use : bids.uses(bidder, won.choice[bidder]))
+        for (const goodput::ResourceUse& use : bids.uses(bidder, won.choice[bidder]))
             (use.resource == 0 ? t4 : a100) += use.units;
     }
     std::cout << won.report() << "\n"

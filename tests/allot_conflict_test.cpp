@@ -28,7 +28,7 @@ bool fit(const AllotmentProblem& problem, const std::vector<std::size_t>& jobs, 
         if (i == jobs.size()) return true;
         for (std::size_t k = 0; k < problem.options_of(jobs[i]); ++k) {
             std::vector<double> next = room;
-            for (const Use& use : problem.uses(jobs[i], k)) next[use.resource] -= use.units;
+            for (const ResourceUse& use : problem.uses(jobs[i], k)) next[use.resource] -= use.units;
             bool fits = true;
             for (std::size_t r = 0; r < next.size(); ++r)
                 if ((resources >> r & 1U) != 0) fits = fits && next[r] >= -1e-12 * problem.capacity[r];
@@ -70,7 +70,7 @@ AllotmentProblem tight_problem(Random& random) {
     for (int r = 0; r < resources; ++r) problem.capacity.push_back(random.integer(6, 24));
     const double must = random.between(0.5, 1), several = random.between(0, 1);
     const int most = random.integer(4, 10);
-    std::vector<Use> uses;
+    std::vector<ResourceUse> uses;
     for (int job = 0; job < jobs; ++job) {
         problem.add_job(random.chance(must));
         for (int k = random.chance(0.02) ? 0 : random.integer(1, 3); k > 0; --k) {

@@ -68,7 +68,7 @@ double smallest_value(const AllotmentProblem& problem) {
 double units_of(const AllotmentProblem& problem, std::size_t job, std::size_t option, std::size_t resource) {
     double units = 0;
     if (option == no_option) return 0;
-    for (const Use& use : problem.uses(job, option))
+    for (const ResourceUse& use : problem.uses(job, option))
         if (use.resource == resource) units += use.units;
     return units;
 }

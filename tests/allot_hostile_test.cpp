@@ -41,7 +41,7 @@ private:
         if (!problem.must(job)) best = best_from(problem, job + 1, left);
         for (std::size_t k = 0; k < problem.options_of(job); ++k) {
             std::vector<long double> rest = left;
-            for (const Use& use : problem.uses(job, k)) rest[use.resource] -= use.units;
+            for (const ResourceUse& use : problem.uses(job, k)) rest[use.resource] -= use.units;
             bool fits = true;
             for (std::size_t r = 0; r < rest.size(); ++r)
                 fits = fits && rest[r] >= -excess_ * static_cast<long double>(problem.capacity[r]);
@@ -74,7 +74,7 @@ void check_certificate(const AllotmentProblem& problem, const AllotResult& resul
         }
         REQUIRE(k < problem.options_of(job));
         value += problem.value(job, k);
-        for (const Use& use : problem.uses(job, k)) used[use.resource] += use.units;
+        for (const ResourceUse& use : problem.uses(job, k)) used[use.resource] += use.units;
     }
     const auto jobs = static_cast<long double>(problem.jobs());
     for (std::size_t r = 0; r < used.size(); ++r)
@@ -135,7 +135,7 @@ AllotmentProblem hostile_problem(Random& random) {
         if (choices > 300) break;
         problem.add_job(random.chance(0.1));
         for (int k = 0; k < options; ++k) {
-            std::vector<Use> uses;
+            std::vector<ResourceUse> uses;
             for (int u = resources > 0 ? random.integer(0, 4) : 0; u > 0; --u) {
                 const auto r = static_cast<std::uint32_t>(random.integer(0, resources - 1));
                 const double capacity = problem.capacity[r];
@@ -297,7 +297,7 @@ TEST_CASE("a job of a hundred thousand options, in the order that sorts worst") 
         for (int job = 0; job < 2; ++job) {
             problem.add_job();
             for (int k = 100000; k > 0; --k) {
-                std::vector<Use> uses{{0, 30000.0 * k}};
+                std::vector<ResourceUse> uses{{0, 30000.0 * k}};
                 if (several) uses.push_back({1, 1});
                 problem.add_option(std::sqrt(k), uses);
             }
@@ -311,7 +311,7 @@ TEST_CASE("a job of a hundred thousand options, in the order that sorts worst") 
 TEST_CASE("an option that names resources a hundred thousand times") {
     AllotmentProblem problem;
     problem.capacity = {1e5, 1e5};
-    std::vector<Use> uses;
+    std::vector<ResourceUse> uses;
     for (std::uint32_t u = 0; u < 100000; ++u) uses.push_back({u % 2, 1});
     for (int job = 0; job < 3; ++job) {
         problem.add_job(true);
@@ -360,7 +360,7 @@ TEST_CASE("the work is limited without a clock, and the same everywhere") {
     for (int job = 0; job < 60; ++job) {
         problem.add_job();
         for (int k = 0; k < 12; ++k) {
-            std::vector<Use> uses;
+            std::vector<ResourceUse> uses;
             for (std::uint32_t r = 0; r < 4; ++r) uses.push_back({r, random.between(1, 60)});
             problem.add_option(random.between(100, 110), uses);
         }
@@ -422,7 +422,7 @@ TEST_CASE("a relaxation keeps to the capacity, however far one option goes beyon
     double taken = 0;
     for (std::size_t job = 0; job < 3; ++job)
         for (const OptionFraction& part : relaxed.choice[job])
-            for (const Use& use : problem.uses(job, part.option))
+            for (const ResourceUse& use : problem.uses(job, part.option))
                 taken += use.resource == 1 ? part.fraction * use.units : 0;
     CHECK(taken <= 4 * (1 + 1e-9));
     CHECK(relaxed.bound - relaxed.objective <= 1e-8);

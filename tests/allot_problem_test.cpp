@@ -46,7 +46,9 @@ void fill_in_random_order(const AllotmentProblem& problem, Random& random, Allot
     }
 }
 
-bool same(const Use& a, const Use& b) { return a.resource == b.resource && a.units == b.units; }
+bool same(const ResourceUse& a, const ResourceUse& b) {
+    return a.resource == b.resource && a.units == b.units;
+}
 
 void require_same(const AllotmentProblem& a, const AllotmentProblem& b) {
     REQUIRE(a.jobs() == b.jobs());

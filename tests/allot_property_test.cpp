@@ -66,7 +66,7 @@ void require_within(const AllotmentProblem& problem, const AllotResult& result, 
 AllotmentProblem medium_problem(Random& random, int resources, int jobs) {
     AllotmentProblem problem;
     for (int r = 0; r < resources; ++r) problem.capacity.push_back(random.integer(8, 40));
-    std::vector<Use> uses;
+    std::vector<ResourceUse> uses;
     for (int job = 0; job < jobs; ++job) {
         problem.add_job(random.chance(0.03));
         const double worth = random.between(0.2, 2);
@@ -178,7 +178,8 @@ TEST_CASE("prices are the relaxation's multipliers, its fractions the primal sol
                 if (fraction < 1 - 1e-9) ++split;
                 const double regret = best - support::reduced_value(problem, job, option, relaxed.prices);
                 REQUIRE(regret * fraction <= tolerance);
-                for (const Use& use : problem.uses(job, option)) left[use.resource] -= fraction * use.units;
+                for (const ResourceUse& use : problem.uses(job, option))
+                    left[use.resource] -= fraction * use.units;
             }
             REQUIRE(sum <= 1 + 1e-9);
             if (problem.must(job)) REQUIRE(sum >= 1 - 1e-9);

@@ -35,7 +35,7 @@ TEST_CASE("jobs with the same values and the same uses are not equal if the uses
         AllotmentProblem problem;
         problem.capacity = {static_cast<double>(random.integer(1, 5)),
                             static_cast<double>(random.integer(1, 5))};
-        const std::vector<Use> uses{{0, 1}, {1, 1}, {0, 2}, {1, 1}};
+        const std::vector<ResourceUse> uses{{0, 1}, {1, 1}, {0, 2}, {1, 1}};
         const std::size_t options = 2 + static_cast<std::size_t>(random.integer(0, 1));
         for (int job = 0; job < 5; ++job) {
             problem.add_job();
@@ -46,7 +46,7 @@ TEST_CASE("jobs with the same values and the same uses are not equal if the uses
                                             : static_cast<std::size_t>(random.integer(
                                                   static_cast<int>(begin), static_cast<int>(uses.size())));
                 problem.add_option(static_cast<double>(k + 1),
-                                   std::span<const Use>(uses.data() + begin, uses.data() + end));
+                                   std::span<const ResourceUse>(uses.data() + begin, uses.data() + end));
                 begin = end;
             }
         }

@@ -51,7 +51,7 @@ AllotmentProblem random_problem(Random& random) {
                     value = random.between(-1, 1);
                     break;
             }
-            std::vector<Use> uses;
+            std::vector<ResourceUse> uses;
             const int used = random.chance(0.6) ? 1 : random.integer(0, resources);
             for (int u = 0; u < used; ++u)
                 uses.push_back({static_cast<std::uint32_t>(random.integer(0, resources - 1)),
@@ -130,7 +130,7 @@ TEST_CASE(
                 REQUIRE(part.fraction > 0);
                 whole += part.fraction;
                 value += part.fraction * problem.value(job, part.option);
-                for (const Use& use : problem.uses(job, part.option))
+                for (const ResourceUse& use : problem.uses(job, part.option))
                     left[use.resource] -= part.fraction * use.units;
             }
             REQUIRE(whole <= 1 + 1e-9);

@@ -69,9 +69,9 @@ std::vector<std::vector<double>> values_of(const P& policy, const Cluster& clust
     const Round round{time, cluster, pools};
     std::vector<std::vector<double>> values;
     for (const auto& of_job : options) values.emplace_back(of_job.size());
-    std::vector<Row> rows;
+    std::vector<OptionRow> rows;
     for (std::size_t j = 0; j < jobs.size(); ++j) rows.push_back({jobs[j], options[j], values[j]});
-    value_rows(policy, round, std::span<const Row>(rows));
+    value_rows(policy, round, std::span<const OptionRow>(rows));
     return values;
 }
 

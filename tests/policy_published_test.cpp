@@ -62,13 +62,13 @@ struct SmallCluster {
     void value(const P& policy) {
         values.clear();
         for (const auto& of_job : options) values.emplace_back(of_job.size());
-        std::vector<Row> rows;
+        std::vector<OptionRow> rows;
         std::vector<support::PoolUses> uses;
         for (const auto& of_job : options) uses.emplace_back(pools, of_job);
         for (std::size_t j = 0; j < jobs.size(); ++j)
             rows.push_back({jobs[j], options[j], values[j], uses[j].view()});
         const std::vector<double> capacity = support::capacity_of(pools);
-        value_rows(policy, Round{time_seconds, cluster, pools, capacity}, std::span<const Row>(rows));
+        value_rows(policy, Round{time_seconds, cluster, pools, capacity}, std::span<const OptionRow>(rows));
     }
 
     /// What the allotment step makes of the values, by job.
@@ -79,7 +79,7 @@ struct SmallCluster {
             problem.add_job(false);
             for (std::size_t k = 0; k < of_job.size(); ++k)
                 problem.add_option(values[problem.jobs() - 1][k],
-                                   {Use{0, static_cast<double>(of_job[k].configuration.gpus())}});
+                                   {ResourceUse{0, static_cast<double>(of_job[k].configuration.gpus())}});
         }
         return Allotter<>{}(problem, {.gap = 0}).choice;
     }

@@ -161,10 +161,11 @@ TEST_CASE("a lead makes two equal jobs take turns less often") {
         std::vector<double> values(2);
         int changes = 0;
         for (int round = 0; round < 60; ++round) {
-            const std::vector<Row> rows{{jobs[0], options, std::span<double>(values).first(1), uses.view()},
-                                        {jobs[1], options, std::span<double>(values).last(1), uses.view()}};
+            const std::vector<OptionRow> rows{
+                {jobs[0], options, std::span<double>(values).first(1), uses.view()},
+                {jobs[1], options, std::span<double>(values).last(1), uses.view()}};
             value_rows(LeastAttainedService{.lead_gpu_seconds = lead},
-                       Round{60.0 * round, cluster, pools, capacity}, std::span<const Row>(rows));
+                       Round{60.0 * round, cluster, pools, capacity}, std::span<const OptionRow>(rows));
             REQUIRE(values[0] + values[1] == 1);
             for (std::size_t j = 0; j < 2; ++j) {
                 changes += values[j] > 0 && jobs[j].placement.empty() ? 1 : 0;

@@ -41,15 +41,15 @@ public:
         REQUIRE(found != options.end());
         return static_cast<std::size_t>(found - options.begin());
     }
-    [[nodiscard]] Use use(std::size_t k) const { return scheduler_.problem().uses(job_, k).front(); }
+    [[nodiscard]] ResourceUse use(std::size_t k) const { return scheduler_.problem().uses(job_, k).front(); }
     void set_price(std::size_t pool, double price) { prices_[pool] = price; }
     /// The policy's values with another goodput of one option.
     void scale(std::size_t option, double factor) {
         const auto options = scheduler_.options_of(job_);
         std::vector<Option> changed(options.begin(), options.end());
         changed[option].goodput *= factor;
-        const std::vector<Row> rows{{snapshot_.jobs[job_], changed, values_}};
-        value_rows(scheduler_.policy(), scheduler_.round_of(snapshot_), std::span<const Row>(rows));
+        const std::vector<OptionRow> rows{{snapshot_.jobs[job_], changed, values_}};
+        value_rows(scheduler_.policy(), scheduler_.round_of(snapshot_), std::span<const OptionRow>(rows));
         for (std::size_t k = 0; k < options.size(); ++k)
             if (options[k].goodput <= 0) values_[k] = 0;
     }
@@ -86,7 +86,7 @@ void act_on(const S& scheduler, const Snapshot& snapshot, std::size_t j, const A
             const AllotmentProblem& problem, Counts& counts) {
     const Wishes<S> now(scheduler, snapshot, j);
     const std::size_t k = now.option(said.configuration);
-    const Use use = now.use(k);
+    const ResourceUse use = now.use(k);
     const double present = scheduler.allotted().prices[use.resource], tiny = 1e-9 * (1 + said.price);
     CHECK(said.value == problem.value(j, k));
     CHECK(said.price == doctest::Approx(present * use.units));
@@ -119,7 +119,7 @@ void act_on(const S& scheduler, const Snapshot& snapshot, std::size_t j, const A
         double others = 0;
         for (std::size_t i = 0; i < problem.jobs(); ++i)
             if (const std::size_t choice = scheduler.allotted().choice[i]; i != j && choice != no_option)
-                for (const Use& of : problem.uses(i, choice))
+                for (const ResourceUse& of : problem.uses(i, choice))
                     if (of.resource == use.resource) others += of.units;
         CHECK(others + use.units > problem.capacity[use.resource] + said.gpus_short - 1 + 1e-6);
     }
@@ -302,7 +302,7 @@ TEST_CASE("sentences that people read") {
     of.reason = DecisionReason::best_offered;
     of.limit = SizeLimit{8, 4, 4};
     CHECK(of.report(cluster) ==
-          "4 T4 on 1 node: nothing that it is offered is worth more to it; 8 are not offered, as it may have "
+          "4 T4 on 1 node: it got its preferred option; 8 are not offered, as it may have "
           "at "
           "most 4 and the policy lets it grow to at most 4 this round");
     of.reason = DecisionReason::keeps;

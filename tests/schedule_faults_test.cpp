@@ -67,8 +67,9 @@ struct FlawedRows {
 
 struct FlawedRound {
     Wrong wrong;
-    void value_round(const Round& round, std::span<const Row> rows) const {
-        for (const Row& row : rows) FlawedRows{wrong}.value_row(round, row.job, row.options, row.values);
+    void value_round(const Round& round, std::span<const OptionRow> rows) const {
+        for (const OptionRow& row : rows)
+            FlawedRows{wrong}.value_row(round, row.job, row.options, row.values);
     }
 };
 

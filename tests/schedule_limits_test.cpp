@@ -151,16 +151,16 @@ TEST_CASE("limits are rows of one problem: nothing better respects them all") {
         std::vector<double> left = problem.capacity;
         for (std::size_t j = 0; j < problem.jobs(); ++j)
             if (const std::size_t k = scheduler.allotted().choice[j]; k != no_option)
-                for (const Use& use : problem.uses(j, k)) left[use.resource] -= use.units;
+                for (const ResourceUse& use : problem.uses(j, k)) left[use.resource] -= use.units;
         for (std::size_t j = 0; j < problem.jobs(); ++j) {
             const std::size_t got = scheduler.allotted().choice[j];
             for (std::size_t k = 0; k < problem.options_of(j); ++k) {
                 if (problem.value(j, k) <= (got == no_option ? 0 : problem.value(j, got)) + 1e-6) continue;
                 std::vector<double> room = left;
                 if (got != no_option)
-                    for (const Use& use : problem.uses(j, got)) room[use.resource] += use.units;
+                    for (const ResourceUse& use : problem.uses(j, got)) room[use.resource] += use.units;
                 bool fits = true;
-                for (const Use& use : problem.uses(j, k))
+                for (const ResourceUse& use : problem.uses(j, k))
                     fits = fits && use.units <= room[use.resource] + 1e-9;
                 CHECK_FALSE(fits);
             }

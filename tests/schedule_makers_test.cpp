@@ -225,7 +225,7 @@ TEST_CASE("a policy that values whole rounds answers for one more option as if i
             if (random.chance(0.5)) job.placement = {};
         std::vector<std::vector<Option>> options(3);
         std::vector<std::vector<double>> values(3);
-        std::vector<Row> rows;
+        std::vector<OptionRow> rows;
         for (std::size_t j = 0; j < 3; ++j) {
             for (int gpus = 8; gpus >= 1; gpus /= 2)
                 options[j].push_back({{0, 8, {1, gpus}}, {1, 0}, std::pow(gpus, 0.9), Knowledge::measured});
@@ -234,11 +234,11 @@ TEST_CASE("a policy that values whole rounds answers for one more option as if i
         }
         const GoodputPolicy policy;
         const Round round{1000, snapshot.cluster, {}};
-        value_rows(policy, round, std::span<const Row>(rows));
+        value_rows(policy, round, std::span<const OptionRow>(rows));
         // Without its last option, asked for that one.
         for (std::size_t j = 0; j < 3; ++j) {
-            const Row fewer{snapshot.jobs[j], std::span<const Option>(options[j]).first(3),
-                            std::span<double>(values[j]).first(3)};
+            const OptionRow fewer{snapshot.jobs[j], std::span<const Option>(options[j]).first(3),
+                                  std::span<double>(values[j]).first(3)};
             CHECK(value_beside(policy, round, fewer, options[j][3]) == doctest::Approx(values[j][3]));
             ++compared;
         }

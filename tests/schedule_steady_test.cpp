@@ -88,15 +88,15 @@ struct SmallProblem {
             for (int p = 0; p < pools; ++p)
                 for (int gpus = 1; gpus <= kind.most_gpus; ++gpus) {
                     if (kind.groups > 1 && random.chance(0.3)) continue;
-                    const std::size_t k =
-                        problem.add_option(worth * gpus * (1 + kind.seed * random.unit()),
-                                           {Use{static_cast<std::uint32_t>(p), static_cast<double>(gpus)}});
+                    const std::size_t k = problem.add_option(
+                        worth * gpus * (1 + kind.seed * random.unit()),
+                        {ResourceUse{static_cast<std::uint32_t>(p), static_cast<double>(gpus)}});
                     if (gpus <= left[static_cast<std::size_t>(p)]) fitting.push_back(k);
                 }
             if (fitting.empty() || random.chance(0.3)) continue;
             const std::size_t k =
                 fitting[static_cast<std::size_t>(random.integer(0, static_cast<int>(fitting.size()) - 1))];
-            const Use use = problem.uses(static_cast<std::size_t>(j), k).front();
+            const ResourceUse use = problem.uses(static_cast<std::size_t>(j), k).front();
             left[use.resource] -= use.units;
             held.back() = k;
             if (must) pinned.push_back(static_cast<std::size_t>(j));
@@ -140,7 +140,7 @@ struct SmallProblem {
                 if (problem.must(j)) return false;
                 continue;
             }
-            const Use use = problem.uses(j, choice[j]).front();
+            const ResourceUse use = problem.uses(j, choice[j]).front();
             if ((left[use.resource] -= use.units) < 0) return false;
         }
         return true;
@@ -197,7 +197,7 @@ int missed(std::uint64_t seed, int problems, SmallKind kind) {
 /// An allotment problem of jobs with given options (value, pool, GPUs), solved.
 struct Written {
     explicit Written(std::vector<double> capacity) { problem.capacity = std::move(capacity); }
-    void job(std::size_t holds, std::vector<std::pair<double, Use>> options, bool must = false) {
+    void job(std::size_t holds, std::vector<std::pair<double, ResourceUse>> options, bool must = false) {
         problem.add_job(must);
         for (const auto& [value, use] : options) problem.add_option(value, {use});
         held.push_back(holds);

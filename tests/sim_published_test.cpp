@@ -314,7 +314,7 @@ TEST_SUITE("data") {
         std::map<Configuration, double>* weights = nullptr;
         std::map<Configuration, double>* goodputs = nullptr;
 
-        void value_round(const Round& round, std::span<const Row> rows) const {
+        void value_round(const Round& round, std::span<const OptionRow> rows) const {
             value_rows(sia, round, rows);
             weights->clear();
             goodputs->clear();
@@ -323,7 +323,7 @@ TEST_SUITE("data") {
                 (*weights)[option.configuration] = sia.unserved_penalty - rows.front().values[k];
                 (*goodputs)[option.configuration] = option.goodput;
             }
-            for (const Row& row : rows)
+            for (const OptionRow& row : rows)
                 for (std::size_t k = 0; k < row.values.size(); ++k)
                     row.values[k] -= 1e-6 * static_cast<double>(k);
         }

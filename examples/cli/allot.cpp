@@ -29,7 +29,7 @@ goodput::AllotOptions read(const Field& line, goodput::AllotmentProblem& problem
     problem.capacity.clear();
     line["capacity"].for_each(
         [&](const Field& capacity) { problem.capacity.push_back(capacity.number_at_least(0)); });
-    std::vector<goodput::Use> uses;
+    std::vector<goodput::ResourceUse> uses;
     line["jobs"].for_each([&](const Field& job) {
         const Field must = job["must"];
         problem.add_job(must.given() && must.boolean());

@@ -21,7 +21,7 @@ struct AnyPolicy {
     static constexpr bool rigid_jobs = Rigid;
     static constexpr bool weights_count = false;  ///< the policy inside has counted them
 
-    std::function<void(const goodput::Round&, std::span<const goodput::Row>)> values{};
+    std::function<void(const goodput::Round&, std::span<const goodput::OptionRow>)> values{};
     std::function<int(const goodput::Job&, const goodput::JobModel&, std::size_t)> limit{};  ///< empty: none
 
     std::function<std::optional<goodput::GradientStatistics>(const goodput::Job&)>
@@ -29,10 +29,11 @@ struct AnyPolicy {
 
     void value_row(const goodput::Round& round, const goodput::Job& job,
                    std::span<const goodput::Option> options, std::span<double> out) const requires ByJob {
-        const goodput::Row row{job, options, out};
+        const goodput::OptionRow row{job, options, out};
         values(round, {&row, 1});
     }
-    void value_round(const goodput::Round& round, std::span<const goodput::Row> rows) const requires(!ByJob) {
+    void value_round(const goodput::Round& round, std::span<const goodput::OptionRow> rows) const
+        requires(!ByJob) {
         values(round, rows);
     }
     [[nodiscard]] int most_gpus(const goodput::Job& job, const goodput::JobModel& model,
@@ -50,7 +51,7 @@ template <bool ByJob = false, goodput::Policy P>
 requires(!ByJob ||
          !goodput::RoundPolicy<P>) AnyPolicy<goodput::runs_rigid_jobs<P>, ByJob> any_policy(const P& policy) {
     AnyPolicy<goodput::runs_rigid_jobs<P>, ByJob> any;
-    any.values = [policy](const goodput::Round& round, std::span<const goodput::Row> rows) {
+    any.values = [policy](const goodput::Round& round, std::span<const goodput::OptionRow> rows) {
         goodput::value_rows(policy, round, rows);
     };
     if constexpr (goodput::GrowthLimit<P>)

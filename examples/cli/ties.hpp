@@ -34,10 +34,10 @@ struct WithTiesBroken {
     P policy{};
     std::uint64_t seed = 0;
 
-    void value_round(const goodput::Round& round, std::span<const goodput::Row> rows) const {
+    void value_round(const goodput::Round& round, std::span<const goodput::OptionRow> rows) const {
         value_rows(policy, round, rows);
         if (seed == 0) return;
-        for (const goodput::Row& row : rows) {
+        for (const goodput::OptionRow& row : rows) {
             std::uint64_t of_job = detail::mixed(seed);
             for (const char letter : row.job.name)
                 of_job = detail::mixed(of_job ^ static_cast<unsigned char>(letter));

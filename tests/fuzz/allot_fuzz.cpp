@@ -131,7 +131,7 @@ private:
     double magnitude_ = 1, value_ = 0;
     int must_ = 0;
     std::vector<double> capacity_;
-    std::vector<Use> uses_;
+    std::vector<ResourceUse> uses_;
 };
 
 /// What sums of values may differ by that are the same but for rounding; above 0 for the least of numbers.
@@ -151,7 +151,7 @@ bool units_are_plain(const AllotmentProblem& problem) {
     bool all = true;
     for (const double units : problem.capacity) all = all && plain(units * 1024);
     for (std::size_t job = 0; job < problem.jobs(); ++job)
-        for (const Use& use : problem.uses(job)) all = all && plain(use.units * 1024);
+        for (const ResourceUse& use : problem.uses(job)) all = all && plain(use.units * 1024);
     return all;
 }
 
@@ -165,7 +165,7 @@ bool amounts_are_alike(const AllotmentProblem& problem) {
     };
     for (const double units : problem.capacity) look(units, least, most);
     for (std::size_t job = 0; job < problem.jobs(); ++job) {
-        for (const Use& use : problem.uses(job)) look(use.units, least, most);
+        for (const ResourceUse& use : problem.uses(job)) look(use.units, least, most);
         for (const double value : problem.values(job)) look(value, least_value, most_value);
     }
     return most <= 1e9 * least && most_value <= 1e12 * least_value;
@@ -194,7 +194,7 @@ void check_relaxation(const AllotmentProblem& problem, const RelaxedAllotment& r
             check(part.fraction > 0 && part.fraction <= 1, "a share of a job", part.fraction);
             sum += part.fraction;
             value += part.fraction * problem.value(job, part.option);
-            for (const Use& use : problem.uses(job, part.option))
+            for (const ResourceUse& use : problem.uses(job, part.option))
                 taken[use.resource] += part.fraction * use.units;
         }
         check(sum <= 1 + 1e-9, "shares of a job are one at most", sum);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -23,8 +24,11 @@
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/policy/tiresias.hpp"
+#include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
+#include "goodput/schedule/host_shares.hpp"
 #include "goodput/schedule/scheduler.hpp"
+#include "goodput/schedule/team_quotas.hpp"
 
 #include "fuzz/support/bytes.hpp"
 #include "fuzz/support/check.hpp"
@@ -89,14 +93,15 @@ void check_decision(const Snapshot& snapshot, const Plan& plan, std::size_t j, b
         return;
     }
     check(decision.verdict.outcome == Outcome::runs && decision.verdict.reason.empty(), "who has GPUs runs");
-    check(configuration_of(decision.placement, snapshot.cluster) == configuration,
-          "a placement of the allotment");
+    check(configuration_of(decision.placement, snapshot.cluster).same_gpus(configuration),
+          "a placement of the configuration");
     check(decision.starts == (decision.placement != job.placement), "what starts");
     if (keeps) return;
     const TypeLimits& limits = job.types[configuration.first().gpu_type];
     check(configuration.gpus() >= job.min_gpus && configuration.gpus() <= job.max_gpus,
           "GPUs within the job's limits", configuration.gpus());
     check(configuration.gpus() % limits.gpus_per_replica == 0, "whole replicas", configuration.gpus());
+    check(configuration.is_single(), "GPUs of one pool");
     check(configuration.first().shape.nodes <= limits.max_nodes, "nodes within the job's limit",
           configuration.first().shape.nodes);
     if (job.adaptivity == Adaptivity::none)
@@ -160,6 +165,44 @@ void check_explanations(const AnyScheduler& scheduler, const Snapshot& snapshot,
     }
 }
 
+/// Teams, weights, prices, cores and memory, by the names of jobs and nodes.
+void add_what_is_limited(Snapshot& snapshot) {
+    for (Node& node : snapshot.cluster.nodes) {
+        node.dollars_per_hour = 2.5 * node.gpus;
+        if (!node.name.empty() && node.name.back() % 2 == 0) node.cores = node.memory_gib = 4.0 * node.gpus;
+    }
+    for (Job& job : snapshot.jobs) {
+        const int letter = job.name.empty() ? 0 : job.name.back();
+        if (letter % 3 > 0) job.team = letter % 3 == 1 ? "one" : "two";
+        if (letter % 4 == 0) job.weight = 2.5;
+        if (letter % 5 == 0) job.host = HostNeeds{{1, 1}, {6, 8}, {{2, 2, 0.5}, {4, 4, 1}, {6, 8, 1.25}}};
+    }
+}
+
+/// Limits that are often met.
+auto tight_limits() {
+    return std::tuple(TeamQuotas({{"one", 3, {{2}}, 11}, {"two", {}, {}, 5}}), Budget(40), HostCapacity());
+}
+
+void check_limits(const Snapshot& snapshot, const Plan& plan) {
+    std::vector<double> most;
+    for (const LimitUse& limit : plan.limits) {
+        check(std::isfinite(limit.price) && limit.price >= 0, "the price of a limit is a number",
+              limit.price);
+        check(!limit.name.empty() && !limit.report().empty(), "a limit is named");
+        most.push_back(limit.capacity);
+    }
+    for (const LimitConflict& conflict : plan.conflicts) {
+        check(conflict.limit < most.size() && !conflict.jobs.empty(), "a conflict has a limit and jobs");
+        check(conflict.kept > most[conflict.limit], "of which more is kept than there is");
+        check(!conflict.report(plan.limits[conflict.limit], snapshot.jobs).empty(), "and is said");
+        most[conflict.limit] = conflict.kept;
+    }
+    for (std::size_t l = 0; l < most.size(); ++l)
+        check(plan.limits[l].used <= most[l] * (1 + 1e-8) + 1e-8, "no limit is exceeded", plan.limits[l].used,
+              most[l]);
+}
+
 bool same(const Plan& a, const Plan& b) {
     const auto same_decision = [](const Decision& one, const Decision& other) {
         return one.placement == other.placement && one.value == other.value &&
@@ -173,13 +216,15 @@ bool same(const Plan& a, const Plan& b) {
 }
 
 template <class Scheduler>
-void round(Scheduler& kept, Scheduler& fresh, World& world, bool warm) {
-    const Snapshot snapshot = world.snapshot();
+void round(Scheduler& kept, Scheduler& fresh, World& world, bool warm, bool limited) {
+    Snapshot snapshot = world.snapshot();
+    if (limited) add_what_is_limited(snapshot);
     Plan plan, anew;
     const bool good = fuzz::accepted([&] { plan = kept.plan(snapshot); });
     check(good == fuzz::accepted([&] { anew = fresh.plan(snapshot); }), "whatever came before");
     if (!good) return;
     check_plan(kept, snapshot, plan);
+    check_limits(snapshot, plan);
     check_explanations(kept, snapshot, plan);
     if (!warm) check(same(plan, anew), "a plan is a function of the snapshot");
     world.carry_out(snapshot, plan);
@@ -195,19 +240,28 @@ Topology racks(const Cluster& cluster) {
 
 template <class NodePlacer, class P>
 void run(fuzz::Bytes bytes, World world, const P& policy, const AllotOptions& options) {
-    using Loop = Scheduler<P, NodePlacer>;
+    const auto make = [&] {
+        return std::apply(
+            [&](auto... limits) {
+                return Scheduler<P, NodePlacer>(policy, options)
+                    .limited_by(limits...)
+                    .offering(HostShares<>());
+            },
+            tight_limits());
+    };
+    using Loop = decltype(make());
     std::optional<Loop> kept;
-    if (!fuzz::accepted([&] { kept.emplace(policy, options); })) return;
+    if (!fuzz::accepted([&] { kept.emplace(make()); })) return;
     const bool with_racks = options.gap > 0;
     std::size_t rounds = 0;
     const auto plan = [&] {
-        Loop fresh(policy, options);
+        Loop fresh = make();
         if constexpr (requires { fresh.placer().set_topology({}); }) {
             const Topology topology = with_racks ? racks(world.snapshot().cluster) : Topology{};
             kept->placer().set_topology(topology);
             fresh.placer().set_topology(topology);
         }
-        round(*kept, fresh, world, options.warm_start);
+        round(*kept, fresh, world, options.warm_start, with_racks);
         ++rounds;
     };
     while (!bytes.empty() && rounds < most_rounds)
@@ -229,7 +283,7 @@ struct RoundOf {
             },
             policy);
     }
-    void value_round(const Round& round, std::span<const Row> rows) const {
+    void value_round(const Round& round, std::span<const OptionRow> rows) const {
         std::visit([&](const auto& one) { one.value_round(round, rows); }, policy);
     }
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {

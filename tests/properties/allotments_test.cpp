@@ -30,7 +30,7 @@ template <class Change>
 AllotmentProblem changed(const AllotmentProblem& problem, Change change) {
     AllotmentProblem other;
     other.capacity = problem.capacity;
-    std::vector<Use> uses;
+    std::vector<ResourceUse> uses;
     for (std::size_t job = 0; job < problem.jobs(); ++job) {
         other.add_job(problem.must(job));
         for (std::size_t k = 0; k < problem.options_of(job); ++k) {
@@ -51,7 +51,7 @@ AllotmentProblem small_odd_problem(Random& random, int most_resources = 4) {
     for (std::size_t job = 0; job < problem.jobs(); ++job)
         factors.push_back(random.chance(0.5) ? 1 : std::pow(10, random.integer(-10, -3)));
     return changed(problem,
-                   [&](std::size_t job, double& value, std::vector<Use>&) { value *= factors[job]; });
+                   [&](std::size_t job, double& value, std::vector<ResourceUse>&) { value *= factors[job]; });
 }
 
 /// Mostly small and odd, now and then as a scheduler of some dozens of GPUs poses it.
@@ -111,14 +111,15 @@ RelabelledProblem relabelled(const AllotmentProblem& problem, Random& random) {
         job_from[other.job_to[job]] = job;
         other.option_to.push_back(random_order(random, problem.options_of(job)));
     }
-    std::vector<Use> uses;
+    std::vector<ResourceUse> uses;
     for (const std::size_t job : job_from) {
         other.problem.add_job(problem.must(job));
         std::vector<std::size_t> option_from(problem.options_of(job));
         for (std::size_t k = 0; k < option_from.size(); ++k) option_from[other.option_to[job][k]] = k;
         for (const std::size_t k : option_from) {
             uses.assign(problem.uses(job, k).begin(), problem.uses(job, k).end());
-            for (Use& use : uses) use.resource = static_cast<std::uint32_t>(resource_to[use.resource]);
+            for (ResourceUse& use : uses)
+                use.resource = static_cast<std::uint32_t>(resource_to[use.resource]);
             other.problem.add_option(problem.value(job, k), uses);
         }
     }
@@ -142,7 +143,7 @@ private:
         std::vector<double> rest;
         for (std::size_t k = 0; k < problem_.options_of(job); ++k) {
             rest = left;
-            for (const Use& use : problem_.uses(job, k)) rest[use.resource] -= use.units;
+            for (const ResourceUse& use : problem_.uses(job, k)) rest[use.resource] -= use.units;
             bool fits = true;
             for (std::size_t r = 0; r < rest.size(); ++r)
                 fits = fits && rest[r] >= -1e-12 * problem_.capacity[r];
@@ -235,7 +236,7 @@ TEST_CASE(
         const AllotmentProblem problem = random_problem(one.random);
         const double factor = properties::random_factor(one.random);
         const AllotmentProblem scaled =
-            changed(problem, [&](std::size_t, double& value, std::vector<Use>&) { value *= factor; });
+            changed(problem, [&](std::size_t, double& value, std::vector<ResourceUse>&) { value *= factor; });
         CAPTURE(factor);
         const AllotResult before = solved(problem), after = solved(scaled);
         REQUIRE(about(worth(after), factor * worth(before), 2 * rounding(scaled)));
@@ -251,8 +252,8 @@ TEST_CASE("allotments: units and capacities of a resource in another unit change
         std::vector<double> factors;
         for (std::size_t r = 0; r < problem.capacity.size(); ++r)
             factors.push_back(properties::random_factor(one.random));
-        AllotmentProblem scaled = changed(problem, [&](std::size_t, double&, std::vector<Use>& uses) {
-            for (Use& use : uses) use.units *= factors[use.resource];
+        AllotmentProblem scaled = changed(problem, [&](std::size_t, double&, std::vector<ResourceUse>& uses) {
+            for (ResourceUse& use : uses) use.units *= factors[use.resource];
         });
         for (std::size_t r = 0; r < factors.size(); ++r) scaled.capacity[r] *= factors[r];
         const AllotResult before = solved(problem), after = solved(scaled);
@@ -269,8 +270,8 @@ TEST_CASE("allotments: units of a resource in another unit change nothing for jo
         std::vector<double> factors;
         for (std::size_t r = 0; r < problem.capacity.size(); ++r)
             factors.push_back(std::ldexp(1.0, one.random.integer(-60, 60)));
-        AllotmentProblem scaled = changed(problem, [&](std::size_t, double&, std::vector<Use>& uses) {
-            for (Use& use : uses) use.units *= factors[use.resource];
+        AllotmentProblem scaled = changed(problem, [&](std::size_t, double&, std::vector<ResourceUse>& uses) {
+            for (ResourceUse& use : uses) use.units *= factors[use.resource];
         });
         for (std::size_t r = 0; r < factors.size(); ++r) scaled.capacity[r] *= factors[r];
         const RelaxedAllotment before = Allotter<>{}.relax(problem), after = Allotter<>{}.relax(scaled);
@@ -305,12 +306,13 @@ TEST_CASE("allotments: problems that share no resource add up") {
                                right = small_odd_problem(one.random, 3);
         AllotmentProblem both = left;
         both.capacity.insert(both.capacity.end(), right.capacity.begin(), right.capacity.end());
-        std::vector<Use> uses;
+        std::vector<ResourceUse> uses;
         for (std::size_t job = 0; job < right.jobs(); ++job) {
             both.add_job(right.must(job));
             for (std::size_t k = 0; k < right.options_of(job); ++k) {
                 uses.assign(right.uses(job, k).begin(), right.uses(job, k).end());
-                for (Use& use : uses) use.resource += static_cast<std::uint32_t>(left.capacity.size());
+                for (ResourceUse& use : uses)
+                    use.resource += static_cast<std::uint32_t>(left.capacity.size());
                 both.add_option(right.value(job, k), uses);
             }
         }
@@ -323,14 +325,14 @@ TEST_CASE("allotments: an option that is worth no more and takes no less than an
         const AllotmentProblem problem = random_problem(one.random);
         AllotmentProblem wider;
         wider.capacity = problem.capacity;
-        std::vector<Use> uses;
+        std::vector<ResourceUse> uses;
         for (std::size_t job = 0; job < problem.jobs(); ++job) {
             support::add_copy(wider, problem, job);
             const int options = static_cast<int>(problem.options_of(job));
             if (options == 0 || !one.random.chance(0.5)) continue;
             const auto better = static_cast<std::size_t>(one.random.integer(0, options - 1));
             uses.assign(problem.uses(job, better).begin(), problem.uses(job, better).end());
-            for (Use& use : uses) use.units += one.random.integer(0, 2);
+            for (ResourceUse& use : uses) use.units += one.random.integer(0, 2);
             const double value = problem.value(job, better);
             wider.add_option(value - (one.random.chance(0.5) ? 0 : 0.1 * std::abs(value)), uses);
         }

@@ -91,9 +91,9 @@ struct AnyPolicy {
             },
             rule);
     }
-    void value_round(const goodput::Round& round, std::span<const goodput::Row> rows) const {
+    void value_round(const goodput::Round& round, std::span<const goodput::OptionRow> rows) const {
         std::visit([&](const auto& policy) { goodput::value_rows(policy, round, rows); }, rule);
-        for (const goodput::Row& row : rows)
+        for (const goodput::OptionRow& row : rows)
             for (double& value : row.values) value *= factor;
     }
 };

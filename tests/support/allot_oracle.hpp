@@ -24,7 +24,8 @@ inline double value_of(const goodput::AllotmentProblem& problem, const std::vect
         }
         if (choice[job] >= problem.options_of(job)) return broken;
         value += problem.value(job, choice[job]);
-        for (const goodput::Use& use : problem.uses(job, choice[job])) left[use.resource] -= use.units;
+        for (const goodput::ResourceUse& use : problem.uses(job, choice[job]))
+            left[use.resource] -= use.units;
     }
     for (std::size_t r = 0; r < left.size(); ++r)
         if (left[r] < -1e-9 * problem.capacity[r]) return broken;

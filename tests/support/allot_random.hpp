@@ -55,7 +55,7 @@ inline goodput::AllotmentProblem in_other_order(const goodput::AllotmentProblem&
 
 inline bool fits_alone(const goodput::AllotmentProblem& problem, std::size_t job, std::size_t option) {
     std::vector<double> left = problem.capacity;
-    for (const goodput::Use& use : problem.uses(job, option)) left[use.resource] -= use.units;
+    for (const goodput::ResourceUse& use : problem.uses(job, option)) left[use.resource] -= use.units;
     for (std::size_t r = 0; r < left.size(); ++r)
         if (left[r] < -1e-12 * problem.capacity[r]) return false;
     return true;
@@ -74,7 +74,8 @@ inline goodput::AllotmentProblem without_too_large(const goodput::AllotmentProbl
 inline double reduced_value(const goodput::AllotmentProblem& problem, std::size_t job, std::size_t option,
                             std::span<const double> prices) {
     double reduced = problem.value(job, option);
-    for (const goodput::Use& use : problem.uses(job, option)) reduced -= prices[use.resource] * use.units;
+    for (const goodput::ResourceUse& use : problem.uses(job, option))
+        reduced -= prices[use.resource] * use.units;
     return reduced;
 }
 
@@ -118,7 +119,7 @@ private:
         }
         for (std::size_t k = 0; k < problem.options_of(job); ++k) {
             std::copy(now, now + resources, next);
-            for (const goodput::Use& use : problem.uses(job, k)) next[use.resource] -= use.units;
+            for (const goodput::ResourceUse& use : problem.uses(job, k)) next[use.resource] -= use.units;
             bool fits = true;
             for (std::size_t r = 0; r < resources; ++r)
                 fits = fits && next[r] >= -1e-12 * problem.capacity[r];
@@ -173,7 +174,7 @@ inline goodput::AllotmentProblem small_problem(Random& random, int most_resource
     for (int r = 0; r < resources; ++r) problem.capacity.push_back(random.chance(0.07) ? 0 : units(16));
     double choices = 1;
     const int jobs = random.integer(0, 9);
-    std::vector<goodput::Use> uses;
+    std::vector<goodput::ResourceUse> uses;
     for (int job = 0; job < jobs; ++job) {
         const std::size_t before = problem.jobs();
         if (before > 0 && random.chance(repeat)) {
@@ -223,7 +224,7 @@ inline goodput::AllotmentProblem cluster_problem(Random& random, int gpus) {
 inline goodput::AllotmentProblem hard_problem(Random& random, int jobs) {
     goodput::AllotmentProblem problem;
     problem.capacity = {997, 991, 983, 977};
-    std::vector<goodput::Use> uses;
+    std::vector<goodput::ResourceUse> uses;
     for (int job = 0; job < jobs; ++job) {
         problem.add_job();
         for (int option = 0; option < 12; ++option) {
@@ -287,7 +288,7 @@ inline goodput::AllotmentProblem limits_problem(Random& random, int gpus) {
     const auto budget = static_cast<std::uint32_t>(problem.capacity.size());
     problem.capacity.push_back(std::round(cost * random.between(0.75, 0.95)));
 
-    std::vector<goodput::Use> uses;
+    std::vector<goodput::ResourceUse> uses;
     for (const auto& [team, most, weight, half] : jobs) {
         problem.add_job();
         const double likes_speed = random.between(0.3, 1.2);

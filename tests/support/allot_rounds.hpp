@@ -28,7 +28,7 @@ struct RecordedRound {
 inline goodput::AllotmentProblem problem_of(const nlohmann::json& line) {
     goodput::AllotmentProblem problem;
     problem.capacity = line.at("capacity").get<std::vector<double>>();
-    std::vector<goodput::Use> uses;
+    std::vector<goodput::ResourceUse> uses;
     for (const auto& job : line.at("jobs")) {
         problem.add_job(job.value("must", false));
         for (const auto& option : job.at("options")) {

@@ -10,7 +10,7 @@
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/option.hpp"
-#include "goodput/core/use.hpp"
+#include "goodput/core/resource_use.hpp"
 
 namespace support {
 
@@ -35,7 +35,7 @@ public:
     [[nodiscard]] goodput::OptionUses view() const { return {uses_, offsets_}; }
 
 private:
-    std::vector<goodput::Use> uses_;
+    std::vector<goodput::ResourceUse> uses_;
     std::vector<std::size_t> offsets_{0};
 };
 

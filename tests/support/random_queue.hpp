@@ -50,13 +50,13 @@ struct RandomQueue {
     void value(const P& policy) {
         std::vector<PoolUses> uses;
         for (const goodput::Option& option : options) uses.emplace_back(pools, std::span(&option, 1));
-        std::vector<goodput::Row> rows;
+        std::vector<goodput::OptionRow> rows;
         for (std::size_t j = 0; j < jobs.size(); ++j)
             rows.push_back({jobs[j], std::span<const goodput::Option>(options).subspan(j, 1),
                             std::span<double>(values).subspan(j, 1), uses[j].view()});
         const std::vector<double> capacity = capacity_of(pools);
         goodput::value_rows(policy, goodput::Round{100, cluster, pools, capacity},
-                            std::span<const goodput::Row>(rows));
+                            std::span<const goodput::OptionRow>(rows));
     }
     [[nodiscard]] bool served(std::size_t j) const { return values[j] > 0; }
     [[nodiscard]] bool runs(std::size_t j) const { return !jobs[j].placement.empty(); }

@@ -102,7 +102,7 @@ public:
 private:
     enum class Fit { yes, no, unknown };
 
-    [[nodiscard]] std::span<const Use> uses(std::size_t job, std::size_t option) const {
+    [[nodiscard]] std::span<const ResourceUse> uses(std::size_t job, std::size_t option) const {
         return problem_.uses(job, option);
     }
 
@@ -133,7 +133,7 @@ private:
         for (std::size_t k = 0; k < problem_.options_of(a); ++k) {
             if (!fits_alone(uses(a, k), problem_.capacity)) continue;
             taken = none_taken_;
-            for (const Use& use : uses(a, k)) taken[use.resource] += use.units;
+            for (const ResourceUse& use : uses(a, k)) taken[use.resource] += use.units;
             for (std::size_t other = 0; other < problem_.options_of(b); ++other) {
                 if (++tries > most_pair_tries || clock_.late(8)) return true;
                 if (fits_beside(uses(b, other), taken, problem_.capacity)) return true;
@@ -168,7 +168,7 @@ private:
             work_ += 1 + problem_.uses(job).size();
             for (std::size_t k = 0; k < problem_.options_of(job); ++k) {
                 kept_uses_.clear();
-                for (const Use& use : uses(job, k))
+                for (const ResourceUse& use : uses(job, k))
                     if (resource_kept_[use.resource] != 0) kept_uses_.push_back(use);
                 served_.add_option(1, kept_uses_);
             }
@@ -193,7 +193,7 @@ private:
         for (std::size_t k = 0; k < problem_.options_of(job); ++k) {
             if (!fits_alone(uses(job, k), problem_.capacity)) continue;
             double share = 0;
-            for (const Use& use : uses(job, k))
+            for (const ResourceUse& use : uses(job, k))
                 if (use.units > 0) share = std::max(share, use.units / problem_.capacity[use.resource]);
             least = std::min(least, share);
         }
@@ -311,7 +311,7 @@ private:
     std::size_t states_left_, work_ = 0;
     std::vector<char> resource_kept_;
     std::vector<double> none_taken_;
-    std::vector<Use> kept_uses_;
+    std::vector<ResourceUse> kept_uses_;
     AllotmentProblem served_;
     Allotter<> solver_;
     bool minimal_ = true;

@@ -99,7 +99,7 @@ inline JobExplanation explain_job(const AllotmentProblem& problem, const AllotRe
     answer.got = result.choice[job];
     const auto value = [&](std::size_t k) { return k == no_option ? 0 : problem.value(job, k); };
     const auto uses = [&](std::size_t k) {
-        return k == no_option ? std::span<const Use>() : problem.uses(job, k);
+        return k == no_option ? std::span<const ResourceUse>() : problem.uses(job, k);
     };
     const auto reduced = [&](std::size_t k) { return reduced_value(problem, job, k, prices); };
     const auto choose = [&](auto admits) {
@@ -150,7 +150,7 @@ inline JobExplanation explain_job(const AllotmentProblem& problem, const AllotRe
         answer.reason = JobReason::got_wanted;
     } else {
         std::vector<double> others(taken.begin(), taken.end());
-        for (const Use& use : uses(answer.got)) others[use.resource] -= use.units;
+        for (const ResourceUse& use : uses(answer.got)) others[use.resource] -= use.units;
         const double rounding = 1e-9 * (std::abs(answer.wanted_value) + answer.wanted_price +
                                         std::abs(value(answer.got)) + answer.pays);
         if (fits_beside(uses(answer.wanted), others, problem.capacity)) {

@@ -275,7 +275,7 @@ private:
         for (std::size_t job = 0; job < problem_.jobs(); ++job) {
             const double best = best_reduced(job, prices);
             for (std::size_t k = 0; k < problem_.options_of(job); ++k) {
-                const std::span<const Use> uses = problem_.uses(job, k);
+                const std::span<const ResourceUse> uses = problem_.uses(job, k);
                 const double units = units_of(uses, resource_);
                 if (!fits_alone(uses, problem_.capacity, resource_)) continue;
                 const double price = price_of(uses, prices), value = problem_.value(job, k);

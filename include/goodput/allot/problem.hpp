@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
-#include "goodput/core/use.hpp"
+#include "goodput/core/resource_use.hpp"
 
 namespace goodput {
 
@@ -68,7 +68,7 @@ public:
     /// Adds an option to a job and returns its index within that job. Spans that values() and uses() gave end
     /// here, and `uses` must not be one of them. Constant time on average. An unknown job:
     /// std::invalid_argument.
-    std::size_t add_option(std::size_t job, Value value, std::span<const Use> uses) {
+    std::size_t add_option(std::size_t job, Value value, std::span<const ResourceUse> uses) {
         require_job(job);
         Job& its = jobs_[job];
         make_room(its.options + 2, its.first, its.room, value_, offset_);
@@ -82,19 +82,19 @@ public:
         return its.options - 1;
     }
     /// Adds an option with its uses written out to a job.
-    std::size_t add_option(std::size_t job, Value value, std::initializer_list<Use> uses) {
-        return add_option(job, value, std::span<const Use>(uses.begin(), uses.size()));
+    std::size_t add_option(std::size_t job, Value value, std::initializer_list<ResourceUse> uses) {
+        return add_option(job, value, std::span<const ResourceUse>(uses.begin(), uses.size()));
     }
     /// Adds an option to the job started last and returns its index within that job. Before any add_job():
     /// std::invalid_argument.
-    std::size_t add_option(Value value, std::span<const Use> uses) {
+    std::size_t add_option(Value value, std::span<const ResourceUse> uses) {
         if (jobs_.empty())
             bad_input("allotment problem", "number of jobs", jobs(), "at least 1 when an option is added");
         return add_option(jobs() - 1, value, uses);
     }
     /// Adds an option with its uses written out to the job started last.
-    std::size_t add_option(Value value, std::initializer_list<Use> uses) {
-        return add_option(value, std::span<const Use>(uses.begin(), uses.size()));
+    std::size_t add_option(Value value, std::initializer_list<ResourceUse> uses) {
+        return add_option(value, std::span<const ResourceUse>(uses.begin(), uses.size()));
     }
 
     /// Changes what an option is worth. An unknown job or option: std::invalid_argument.
@@ -126,7 +126,7 @@ public:
         return value_[jobs_[job].first + option];
     }
     /// What an option takes of each resource, as it was added.
-    [[nodiscard]] std::span<const Use> uses(std::size_t job, std::size_t option) const {
+    [[nodiscard]] std::span<const ResourceUse> uses(std::size_t job, std::size_t option) const {
         const Job& its = jobs_[job];
         const std::size_t begin = offset_[its.first + option], end = offset_[its.first + option + 1];
         return {uses_.data() + its.first_use + begin, end - begin};
@@ -141,7 +141,7 @@ public:
         return {value_.data() + jobs_[job].first, jobs_[job].options};
     }
     /// The uses of all options of a job, one option after the other.
-    [[nodiscard]] std::span<const Use> uses(std::size_t job) const {
+    [[nodiscard]] std::span<const ResourceUse> uses(std::size_t job) const {
         return {uses_.data() + jobs_[job].first_use, jobs_[job].uses};
     }
     /// Where in uses(job) the uses of each option begin, and where those of the last one end.
@@ -167,7 +167,7 @@ public:
         bool good = true;
         if constexpr (std::floating_point<Value>)
             for (const Value value : values(job)) good = good && std::abs(value) <= largest_number;
-        for (const Use& use : uses(job))
+        for (const ResourceUse& use : uses(job))
             good = good && use.resource < capacity.size() && use.units >= 0 && use.units <= largest_number;
         if (good) return;
         for (std::size_t option = 0; option < options_of(job); ++option) validate_option(job, option);
@@ -187,7 +187,7 @@ private:
                           std::isfinite(value(job, option))
                               ? "at most " + text_of(largest_number) + " either way"
                               : "finite");
-        for (const Use& use : uses(job, option)) {
+        for (const ResourceUse& use : uses(job, option)) {
             if (use.resource >= capacity.size())
                 bad_input(subject(), "resource", use.resource,
                           "below the number of capacities, " + text_of(capacity.size()));
@@ -233,7 +233,7 @@ private:
     std::vector<Value> value_;
     std::vector<std::size_t>
         offset_;  ///< of an option: where its uses begin, from the beginning of its job's
-    std::vector<Use> uses_;
+    std::vector<ResourceUse> uses_;
     std::size_t options_ = 0, use_count_ = 0;
 };
 

@@ -15,6 +15,8 @@
 //   int most_gpus(job, model, gpu_type)                   larger options are not offered this round
 //   optional<GradientStatistics> expected_gradient(job)   options are valued with these instead of the
 //                                                         present ones; the batch plan keeps to those
+//   double value_beside(round, row, option)               what one more option would be worth
+//   static constexpr bool weights_count = false           Job::weight is no factor on its values
 
 #include <algorithm>
 #include <concepts>
@@ -27,7 +29,7 @@
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
-#include "goodput/core/use.hpp"
+#include "goodput/core/resource_use.hpp"
 #include "goodput/model/job_model.hpp"
 
 namespace goodput {
@@ -38,7 +40,7 @@ struct Round {
     const Cluster& cluster;       ///< the nodes now
     std::span<const Pool> pools;  ///< of the open nodes, by GPU type, then node size; some without nodes
     /// What there is of everything that is limited: first the GPUs of every pool, then the rows of all other
-    /// limits, in the order that Use::resource counts.
+    /// limits, in the order that ResourceUse::resource counts.
     std::span<const double> capacity{};
 
     /// What the job holds now; empty if it waits.
@@ -52,7 +54,7 @@ struct Round {
 };
 
 /// One job's options and where their values go.
-struct Row {
+struct OptionRow {
     const Job& job;                   ///< whose options they are
     std::span<const Option> options;  ///< that it is offered; may be none
     std::span<double> values;         ///< as many; to be filled, finite
@@ -74,7 +76,7 @@ concept RowPolicy = requires(const P& policy, const Round& round, const Job& job
 
 /// Values all jobs' options beside each other.
 template <class P>
-concept RoundPolicy = requires(const P& policy, const Round& round, std::span<const Row> rows) {
+concept RoundPolicy = requires(const P& policy, const Round& round, std::span<const OptionRow> rows) {
     policy.value_round(round, rows);
 };
 
@@ -101,6 +103,21 @@ inline constexpr bool runs_rigid_jobs = requires {
     requires P::rigid_jobs;
 };
 
+/// Policies with `static constexpr bool weights_count = false` give values that only say who is served, so
+/// that a factor on them would say nothing. The values of all others are multiplied by Job::weight.
+template <class P>
+inline constexpr bool counts_weights = !requires {
+    requires !P::weights_count;
+};
+
+/// A policy that says what another option would be worth to a job beside those that it has valued: what
+/// makers that answer at prices (schedule/makers.hpp) need of a policy that values a whole round.
+template <class P>
+concept ValuesBeside = requires(const P& policy, const Round& round, const OptionRow& row,
+                                const Option& option) {
+    { policy.value_beside(round, row, option) } -> std::convertible_to<double>;
+};
+
 /// Does not compile for a policy with a function or constant of one of the names above that does not fit:
 /// it would be left out without a word. Overloaded ones are only asked whether one of them fits.
 template <Policy P>
@@ -119,6 +136,14 @@ constexpr bool optional_functions_fit() {
     static_assert(GradientForecast<P> || !names_expected_gradient,
                   "GradientForecast: this policy's expected_gradient is not: "
                   "std::optional<GradientStatistics> expected_gradient(job) const");
+    constexpr bool names_value_beside = requires { &P::value_beside; };
+    static_assert(
+        ValuesBeside<P> || !names_value_beside,
+        "ValuesBeside: this policy's value_beside is not: double value_beside(round, row, option) const");
+    constexpr bool names_weights_count = requires { P::weights_count; };
+    constexpr bool knows_weights_count = requires { typename std::bool_constant<P::weights_count>; };
+    static_assert(knows_weights_count || !names_weights_count,
+                  "counts_weights: this policy's weights_count is not: static constexpr bool weights_count");
     constexpr bool names_rigid_jobs = requires { P::rigid_jobs; };
     constexpr bool knows_rigid_jobs = requires { typename std::bool_constant<P::rigid_jobs>; };
     static_assert(knows_rigid_jobs || !names_rigid_jobs,
@@ -126,31 +151,17 @@ constexpr bool optional_functions_fit() {
     return true;
 }
 
-/// Policies with `static constexpr bool weights_count = false` give values that only say who is served, so
-/// that a factor on them would say nothing. The values of all others are multiplied by Job::weight.
-template <class P>
-inline constexpr bool counts_weights = !requires {
-    requires !P::weights_count;
-};
-
-/// A policy that says what another option would be worth to a job beside those that it has valued: what
-/// makers that answer at prices (schedule/makers.hpp) need of a policy that values a whole round.
-template <class P>
-concept ValuesBeside = requires(const P& policy, const Round& round, const Row& row, const Option& option) {
-    { policy.value_beside(round, row, option) } -> std::convertible_to<double>;
-};
-
 /// Lets a policy of any of the three forms fill all rows, and multiplies by the jobs' weights. Each call of
 /// the policy goes through `guard(row, option, call)`, where `row` and `option` are indices, or no_index
 /// where the call is about all of them.
 inline constexpr std::size_t no_index = std::numeric_limits<std::size_t>::max();
 template <Policy P, class Guard>
-void value_rows(const P& policy, const Round& round, std::span<const Row> rows, Guard guard) {
+void value_rows(const P& policy, const Round& round, std::span<const OptionRow> rows, Guard guard) {
     if constexpr (RoundPolicy<P>) {
         guard(no_index, no_index, [&] { policy.value_round(round, rows); });
     } else {
         for (std::size_t r = 0; r < rows.size(); ++r) {
-            const Row& row = rows[r];
+            const OptionRow& row = rows[r];
             if constexpr (RowPolicy<P>)
                 guard(r, no_index, [&] { policy.value_row(round, row.job, row.options, row.values); });
             else
@@ -159,20 +170,20 @@ void value_rows(const P& policy, const Round& round, std::span<const Row> rows, 
         }
     }
     if constexpr (counts_weights<P>)
-        for (const Row& row : rows)
+        for (const OptionRow& row : rows)
             if (row.job.weight != 1)
                 for (double& value : row.values) value *= row.job.weight;
 }
 /// Lets a policy of any of the three forms fill all rows; what it throws passes through.
 template <Policy P>
-void value_rows(const P& policy, const Round& round, std::span<const Row> rows) {
+void value_rows(const P& policy, const Round& round, std::span<const OptionRow> rows) {
     value_rows(policy, round, rows, [](std::size_t, std::size_t, auto call) { call(); });
 }
 
 /// What another option is worth to a job beside those of the row, which have their values.
 template <Policy P>
 requires(!RoundPolicy<P> || ValuesBeside<P>) double value_beside(const P& policy, const Round& round,
-                                                                 const Row& row, const Option& option) {
+                                                                 const OptionRow& row, const Option& option) {
     const double weight = counts_weights<P> ? row.job.weight : 1;
     if constexpr (ValuesBeside<P>) {
         return policy.value_beside(round, row, option);  // in the unit of the row's values, weight included

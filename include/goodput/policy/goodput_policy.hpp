@@ -143,12 +143,14 @@ struct GoodputPolicy {
     }
 
     /// Values of all jobs' options, at least 0; 0 without goodput.
-    void value_round(const Round& round, std::span<const Row> rows) const { value_round(round, rows, false); }
+    void value_round(const Round& round, std::span<const OptionRow> rows) const {
+        value_round(round, rows, false);
+    }
 
     /// Values of all jobs' options; `declared`: the declared work counts.
-    void value_round(const Round& round, std::span<const Row> rows, bool declared) const {
+    void value_round(const Round& round, std::span<const OptionRow> rows, bool declared) const {
         detail::OutlastingCount outlasting;
-        for (const Row& row : rows) {
+        for (const OptionRow& row : rows) {
             const double left = expected_seconds(row.job, row.options, declared);
             outlasting.add(counted(row.job, left));
             // Until there are values, their place keeps what they are made from.
@@ -156,7 +158,7 @@ struct GoodputPolicy {
         }
         outlasting.finish(sharpness);
         std::array<Waiting, 64> waiting{};  // one for every few of the kinds that wait
-        for (const Row& row : rows) {
+        for (const OptionRow& row : rows) {
             if (row.values.empty()) continue;
             const double left = row.values.front();
             // Under load thousands wait that have the same before them, and so the same values.
@@ -176,7 +178,7 @@ struct GoodputPolicy {
     /// What another option is worth beside those of the row, in the unit of their values: by its speed
     /// relative to theirs, also where it is faster than all of them. 0 where none of theirs is worth
     /// anything.
-    [[nodiscard]] double value_beside(const Round& round, const Row& row, const Option& option,
+    [[nodiscard]] double value_beside(const Round& round, const OptionRow& row, const Option& option,
                                       bool declared = false) const {
         const Speeds speeds(*this, round, row, expected_seconds(row.job, row.options, declared));
         for (std::size_t k = 0; k < row.options.size(); ++k)
@@ -212,11 +214,11 @@ private:
 
     /// A job that waits, with its values.
     struct Waiting {
-        const Row* row = nullptr;
+        const OptionRow* row = nullptr;
         double left = 0;
 
         /// Whether another one that waits has the same values.
-        [[nodiscard]] bool stands_for(const Row& other, double other_left) const {
+        [[nodiscard]] bool stands_for(const OptionRow& other, double other_left) const {
             return row && left == other_left &&
                    row->job.restart_cost_seconds == other.job.restart_cost_seconds &&
                    std::equal(row->options.begin(), row->options.end(), other.options.begin(),
@@ -233,7 +235,7 @@ private:
     /// What the values of one job's options are made from.
     class Speeds {
     public:
-        Speeds(const GoodputPolicy& policy, const Round& round, const Row& row, double left)
+        Speeds(const GoodputPolicy& policy, const Round& round, const OptionRow& row, double left)
             : held_(round.held_by(row.job)),
               best_goodput_(best_option(row.options) ? best_option(row.options)->goodput : 1),
               cost_(std::min(row.job.restart_cost_seconds * policy.restart_weight, longest_seconds)),
@@ -275,7 +277,7 @@ private:
         double life_ = 1;
     };
 
-    void value_row(const Round& round, const Row& row, double left, double weight) const {
+    void value_row(const Round& round, const OptionRow& row, double left, double weight) const {
         const Speeds speeds(*this, round, row, left);
         const double factor = weight * speeds.start_saved(row.options);
         for (std::size_t k = 0; k < row.options.size(); ++k)
@@ -300,11 +302,11 @@ struct DeclaredGoodputPolicy {
         return undeclared.most_gpus(job, model, gpu_type);
     }
     /// As GoodputPolicy's.
-    [[nodiscard]] double value_beside(const Round& round, const Row& row, const Option& option) const {
+    [[nodiscard]] double value_beside(const Round& round, const OptionRow& row, const Option& option) const {
         return undeclared.value_beside(round, row, option, true);
     }
     /// Values of all jobs' options, weighed by who has least left to do.
-    void value_round(const Round& round, std::span<const Row> rows) const {
+    void value_round(const Round& round, std::span<const OptionRow> rows) const {
         undeclared.value_round(round, rows, true);
     }
 };

@@ -34,11 +34,11 @@ struct LeastAttainedService {
     void validate() const { require_at_least("policy las", "lead", lead_gpu_seconds, 0); }
 
     /// Values that give the queue what it takes.
-    void value_round(const Round& round, std::span<const Row> rows) const {
+    void value_round(const Round& round, std::span<const OptionRow> rows) const {
         const auto service = [&](const Job& job) {
             return job.attained_gpu_seconds - (job.placement.empty() ? 0 : lead_gpu_seconds);
         };
-        const auto order = detail::ordered(rows, [&](const Row& a, const Row& b) {
+        const auto order = detail::ordered(rows, [&](const OptionRow& a, const OptionRow& b) {
             const double first = service(a.job), second = service(b.job);
             return first != second ? first < second : a.job.submitted_seconds < b.job.submitted_seconds;
         });

@@ -57,19 +57,19 @@ struct Optimus {
     }
 
     /// Values of all jobs' options.
-    void value_round(const Round& round, std::span<const Row> rows) const {
-        const auto by_submission = detail::ordered(rows, [](const Row& a, const Row& b) {
+    void value_round(const Round& round, std::span<const OptionRow> rows) const {
+        const auto by_submission = detail::ordered(rows, [](const OptionRow& a, const OptionRow& b) {
             return a.job.submitted_seconds < b.job.submitted_seconds;
         });
         // Where the smallest allotment exists in several pools, that with the most room.
-        const auto smallest = [](const Round&, const Row&, const Option& option, double room) {
+        const auto smallest = [](const Round&, const OptionRow&, const Option& option, double room) {
             return 1 / (option.configuration.occupied_gpus() + 1 / (1.0 + room));
         };
         detail::serve_in_order(round, rows, by_submission, true, smallest);
         double spread = 0;
         std::vector<double> longest(rows.size(), not_admitted);
         for (std::size_t j = 0; j < rows.size(); ++j) {
-            const Row& row = rows[j];
+            const OptionRow& row = rows[j];
             if (std::none_of(row.values.begin(), row.values.end(), [](double v) { return v > 0; })) continue;
             const RemainingSeconds seconds(*this, round, row);
             double shortest = std::numeric_limits<double>::infinity();
@@ -81,7 +81,7 @@ struct Optimus {
             spread += longest[j] - shortest;
         }
         for (std::size_t j = 0; j < rows.size(); ++j) {
-            const Row& row = rows[j];
+            const OptionRow& row = rows[j];
             const RemainingSeconds seconds(*this, round, row);
             for (std::size_t k = 0; k < row.options.size(); ++k)
                 row.values[k] = longest[j] == not_admitted || row.options[k].goodput <= 0
@@ -96,7 +96,7 @@ private:
     /// T of a job's options.
     class RemainingSeconds {
     public:
-        RemainingSeconds(const Optimus& policy, const Round& round, const Row& row)
+        RemainingSeconds(const Optimus& policy, const Round& round, const OptionRow& row)
             : held_(round.held_by(row.job)) {
             double least = std::numeric_limits<double>::infinity();
             bool known = row.job.remaining_examples.has_value();

@@ -65,11 +65,11 @@ struct Pollux {
     }
 
     /// Values of all jobs' options.
-    void value_round(const Round& round, std::span<const Row> rows) const {
+    void value_round(const Round& round, std::span<const OptionRow> rows) const {
         int gpus = 0;
         for (const Pool& pool : round.pools) gpus += pool.gpus();
         const auto jobs = static_cast<int>(rows.size());
-        for (const Row& row : rows)
+        for (const OptionRow& row : rows)
             value_row(round, row, std::min((gpus + jobs - 1) / jobs, row.job.max_gpus));
     }
 
@@ -98,7 +98,7 @@ private:
         double goodput = 0;
     };
 
-    void value_row(const Round& round, const Row& row, int fair_share) const {
+    void value_row(const Round& round, const OptionRow& row, int fair_share) const {
         const Configuration held = round.held_by(row.job);
         const double factor = restart_factor(round, row.job);
         double fair = 0;

@@ -19,7 +19,7 @@ namespace detail {
 
 /// What a job holds, before the largest goodput.
 struct LikesWhatItHolds {
-    double operator()(const Round& round, const Row& row, const Option& option, double) const {
+    double operator()(const Round& round, const OptionRow& row, const Option& option, double) const {
         const Configuration held = round.held_by(row.job);
         return !held.empty() && option.configuration.same_gpus(held) ? std::numeric_limits<double>::infinity()
                                                                      : option.goodput;
@@ -31,18 +31,18 @@ struct LikesWhatItHolds {
 /// above 0, the first of equals. Jobs that keep what they hold come before all others. Without backfilling
 /// the first job that finds nothing ends the round.
 template <class Liking = LikesWhatItHolds>
-void serve_in_order(const Round& round, std::span<const Row> rows, std::span<const std::size_t> order,
+void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::span<const std::size_t> order,
                     bool backfill, Liking liking = {}) {
     std::vector<double> left(round.capacity.begin(), round.capacity.end());
-    const auto fits = [&](const Use& use) {
+    const auto fits = [&](const ResourceUse& use) {
         return use.units <= left[use.resource] + 1e-9 * round.capacity[use.resource];
     };
-    const auto serve = [&](const Row& row) {
+    const auto serve = [&](const OptionRow& row) {
         std::size_t chosen = row.options.size();
         double best = 0;
         for (std::size_t k = 0; k < row.options.size(); ++k) {
             const Option& option = row.options[k];
-            const std::span<const Use> uses = row.uses(k);
+            const std::span<const ResourceUse> uses = row.uses(k);
             if (option.goodput <= 0 || !std::all_of(uses.begin(), uses.end(), fits)) continue;
             const double liked = liking(round, row, option, uses.empty() ? 0 : left[uses.front().resource]);
             if (liked <= best) continue;
@@ -51,10 +51,10 @@ void serve_in_order(const Round& round, std::span<const Row> rows, std::span<con
         }
         if (chosen == row.options.size()) return row.options.empty();
         row.values[chosen] = 1;
-        for (const Use& use : row.uses(chosen)) left[use.resource] -= use.units;
+        for (const ResourceUse& use : row.uses(chosen)) left[use.resource] -= use.units;
         return true;
     };
-    for (const Row& row : rows) std::fill(row.values.begin(), row.values.end(), 0.0);
+    for (const OptionRow& row : rows) std::fill(row.values.begin(), row.values.end(), 0.0);
     for (const std::size_t index : order)
         if (rows[index].job.keeps_what_it_holds()) serve(rows[index]);
     for (const std::size_t index : order) {
@@ -65,7 +65,7 @@ void serve_in_order(const Round& round, std::span<const Row> rows, std::span<con
 
 /// Rows in the order of less(row, row), equal ones as they come.
 template <class Less>
-std::vector<std::size_t> ordered(std::span<const Row> rows, Less less) {
+std::vector<std::size_t> ordered(std::span<const OptionRow> rows, Less less) {
     std::vector<std::size_t> order(rows.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
@@ -83,8 +83,8 @@ struct Fifo {
     bool backfill = false;                        ///< lets later jobs pass one that does not fit
 
     /// Values that give the queue what it takes.
-    void value_round(const Round& round, std::span<const Row> rows) const {
-        const auto order = detail::ordered(rows, [](const Row& a, const Row& b) {
+    void value_round(const Round& round, std::span<const OptionRow> rows) const {
+        const auto order = detail::ordered(rows, [](const OptionRow& a, const OptionRow& b) {
             if (a.job.placement.empty() != b.job.placement.empty()) return b.job.placement.empty();
             return a.job.submitted_seconds < b.job.submitted_seconds;
         });
@@ -101,14 +101,14 @@ struct ShortestRemainingTime {
     bool backfill = true;                         ///< lets later jobs pass one that does not fit
 
     /// Values that give the queue what it takes.
-    void value_round(const Round& round, std::span<const Row> rows) const {
-        const auto seconds = [](const Row& row) {
+    void value_round(const Round& round, std::span<const OptionRow> rows) const {
+        const auto seconds = [](const OptionRow& row) {
             double best = 0;
             for (const Option& option : row.options) best = std::max(best, option.goodput);
             return row.job.remaining_examples && best > 0 ? *row.job.remaining_examples / best
                                                           : std::numeric_limits<double>::infinity();
         };
-        const auto order = detail::ordered(rows, [&](const Row& a, const Row& b) {
+        const auto order = detail::ordered(rows, [&](const OptionRow& a, const OptionRow& b) {
             const double first = seconds(a), second = seconds(b);
             return first != second ? first < second : a.job.submitted_seconds < b.job.submitted_seconds;
         });

@@ -59,8 +59,8 @@ struct Tiresias {
     }
 
     /// Values that give the queues what they take.
-    void value_round(const Round& round, std::span<const Row> rows) const {
-        const auto order = detail::ordered(rows, [&](const Row& a, const Row& b) {
+    void value_round(const Round& round, std::span<const OptionRow> rows) const {
+        const auto order = detail::ordered(rows, [&](const OptionRow& a, const OptionRow& b) {
             const std::size_t first = queue_of(a.job), second = queue_of(b.job);
             return first != second ? first < second : a.job.submitted_seconds < b.job.submitted_seconds;
         });

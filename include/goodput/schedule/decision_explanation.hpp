@@ -158,7 +158,7 @@ inline std::string DecisionExplanation::report(const Cluster& cluster) const {
                                               : "; ";
     switch (reason) {
         case DecisionReason::best_offered:
-            text += ": nothing that it is offered is worth more to it";
+            text += ": it got its preferred option";
             if (!detail.empty()) text += "; " + detail;
             if (limit)
                 text += "; " + text_of(limit->gpus) + " are not offered, as " + detail::text_of_limit(*limit);

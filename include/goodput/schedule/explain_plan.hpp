@@ -151,14 +151,14 @@ private:
         answer.configuration = scheduler_.options_of(j)[k].configuration;
         answer.value = value(j, k);
         answer.price = price(j, k);
-        const std::span<const Use> uses = problem_.uses(j, k);
+        const std::span<const ResourceUse> uses = problem_.uses(j, k);
         const std::size_t row = in_the_way != no_resource ? in_the_way
                                 : uses.empty()            ? std::size_t{0}
                                                           : uses.front().resource;
         if (row >= pools()) answer.limit = scheduler_.limit_rows()[row - pools()].name;
         answer.price_needed = price_needed(j, k, row, of_all);
         answer.goodput_needed = goodput_needed(j, k, of_all);
-        for (const Use& use : uses) {
+        for (const ResourceUse& use : uses) {
             const double room =
                 problem_.capacity[use.resource] - taken_[use.resource] + units(j, got, use.resource);
             const double missing = use.units - room;
@@ -197,12 +197,12 @@ private:
             const std::span<const Option> options = scheduler_.options_of(j);
             std::vector<Option> changed(options.begin(), options.end());
             std::vector<double> values(options.size());
-            const std::vector<Row> rows{
+            const std::vector<OptionRow> rows{
                 {snapshot_.jobs[j], changed, values, OptionUses(problem_.uses(j), problem_.use_offsets(j))}};
             const auto chosen = [&](double factor) {
                 changed[wanted].goodput = options[wanted].goodput * factor;
                 if (!contained([&] {
-                        value_rows(policy, scheduler_.round_of(snapshot_), std::span<const Row>(rows));
+                        value_rows(policy, scheduler_.round_of(snapshot_), std::span<const OptionRow>(rows));
                     }))
                     return false;
                 double best = 0;
@@ -275,7 +275,7 @@ private:
                 !fits_alone(problem_.uses(j, k), problem_.capacity))
                 best = k;
         if (best == no_option) return;
-        for (const Use& use : problem_.uses(j, best)) {
+        for (const ResourceUse& use : problem_.uses(j, best)) {
             if (use.resource < pools() || use.units <= problem_.capacity[use.resource] * (1 + 1e-9)) continue;
             const LimitRow& limit = scheduler_.limit_rows()[use.resource - pools()];
             answer.detail = describe(snapshot_.cluster, scheduler_.options_of(j)[best].configuration) +

@@ -30,7 +30,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
-#include "goodput/core/use.hpp"
+#include "goodput/core/resource_use.hpp"
 #include "goodput/policy/concepts.hpp"
 
 namespace goodput {
@@ -64,7 +64,7 @@ private:
 class LimitUses {
 public:
     /// Starts an option's uses of the rows [first, end) of the allotment problem, in `uses`.
-    LimitUses(std::vector<Use>& uses, std::size_t first, std::size_t end)
+    LimitUses(std::vector<ResourceUse>& uses, std::size_t first, std::size_t end)
         : uses_(uses), first_(first), end_(end) {}
     /// Adds units of the row of that index within the limit. Units that are negative or not finite, and rows
     /// that the limit does not have: std::invalid_argument.
@@ -74,7 +74,7 @@ public:
             bad_input("limit", "row", row, "below the number of its rows, " + text_of(end_ - first_));
         if (units == 0) return;
         const auto resource = static_cast<std::uint32_t>(first_ + row);
-        for (Use& use : uses_)
+        for (ResourceUse& use : uses_)
             if (use.resource == resource) {
                 use.units += units;
                 return;
@@ -83,7 +83,7 @@ public:
     }
 
 private:
-    std::vector<Use>& uses_;
+    std::vector<ResourceUse>& uses_;
     std::size_t first_, end_;
 };
 
@@ -122,7 +122,7 @@ public:
         std::apply([&](auto&... limit) { (tell(limit), ...); }, limits_);
     }
     /// Appends what the option takes of all rows.
-    void uses(const Round& round, const Job& job, const Option& option, std::vector<Use>& uses) {
+    void uses(const Round& round, const Job& job, const Option& option, std::vector<ResourceUse>& uses) {
         std::size_t at = 0;
         const auto ask = [&](auto& limit) {
             LimitUses of_limit(uses, ends_[at], ends_[at + 1]);

@@ -37,8 +37,8 @@
 
 namespace goodput {
 
-/// Makes plans round after round. Keeps buffers and the last prices; nothing else carries over from one
-/// snapshot to the next.
+/// Makes plans round after round. Keeps buffers; nothing carries over from one snapshot to the next, but for
+/// the last prices where AllotOptions::warm_start asks for them.
 template <Policy P = Sia, Placer NodePlacer = LeastMovesPlacer, AllotmentSolver Solver = Allotter<>,
           OptionPredictor Predictor = GoodputPredictor, class Pack = Limits<>,
           OptionMaker Maker = ListedShapes>
@@ -265,7 +265,7 @@ private:
         }
         for (std::size_t j = 0; j < plan_.decisions.size(); ++j) {
             if (plan_.decisions[j].placement.empty()) continue;
-            for (const Use& use : problem().uses(j, allotted_.choice[j]))
+            for (const ResourceUse& use : problem().uses(j, allotted_.choice[j]))
                 if (use.resource >= rows_.pools())
                     plan_.limits[use.resource - rows_.pools()].used += use.units;
         }

@@ -43,7 +43,7 @@ struct WithoutRound {
 // says: value(round, job, option) const
 static_assert(Policy<WithoutRound>);
 
-void fill(const Round& round, std::span<const Row> rows) {
+void fill(const Round& round, std::span<const OptionRow> rows) {
     value_rows(Right{}, round, rows);
     // says: Policy
     // says: value(round, job, option) const
@@ -72,7 +72,7 @@ struct RowNotConst : Right {
 static_assert(optional_functions_fit<RowNotConst>());
 
 struct RoundOfAVector : Right {
-    void value_round(const Round&, const std::vector<Row>&) const {}
+    void value_round(const Round&, const std::vector<OptionRow>&) const {}
 };
 // says: RoundPolicy
 // says: void value_round(round, rows) const

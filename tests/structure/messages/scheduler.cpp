@@ -51,3 +51,30 @@ Scheduler<WrongLimit> wrong_limit;
 // says: ForecastPredictor
 // says: predictor(job, model, options, gradient)
 Scheduler<LooksAhead, LeastMovesPlacer, Allotter<>, AsNow> not_ahead;
+
+struct NoRows {
+    void uses(const Round&, const Job&, const Option&, LimitUses&) {}
+};
+// says: Limit
+// says: limit.rows(round, rows)
+static_assert(Limit<NoRows>);
+
+struct ListsNothing {
+    void list(const Round&, const Job&) {}
+};
+// says: OptionMaker
+// says: maker.list(round, job, most_gpus, options)
+auto no_maker = Scheduler<Right>().offering(ListsNothing{});
+
+struct Asked : ListedShapes {
+    double ask(const Round&, const Job&, std::span<const int>, const AtPrices&, double,
+               std::vector<Option>&) {
+        return 0;
+    }
+};
+struct WholeRounds {
+    void value_round(const Round&, std::span<const OptionRow>) const {}
+};
+// says: ValuesBeside
+// says: double value_beside(round, row, option) const
+Scheduler<WholeRounds, LeastMovesPlacer, Allotter<>, GoodputPredictor, Limits<>, Asked> no_value_beside;

@@ -33,10 +33,10 @@ struct CompactProblem {
     std::vector<std::uint8_t> single;  ///< none of its options uses more than one resource
     // By option.
     std::vector<double> value;
-    std::vector<Use> main_use;            ///< its first use; no units where it uses nothing
+    std::vector<ResourceUse> main_use;    ///< its first use; no units where it uses nothing
     std::vector<std::uint32_t> original;  ///< index within its job, as given; none: getting nothing
     std::vector<std::uint32_t> first_use;
-    std::vector<Use> uses;           ///< each resource at most once an option, no zeros
+    std::vector<ResourceUse> uses;   ///< each resource at most once an option, no zeros
     std::vector<std::uint32_t> job;  ///< by copy, group after group: the job of the problem as given
     double magnitude = 0;            ///< sum over jobs of the largest |value|: what rounding is relative to
     double granularity = 0;          ///< all values are multiples of this; 0 where no such number is known
@@ -53,9 +53,9 @@ struct CompactProblem {
         first_use[0] = 0;
         uses.resize(all_uses);
     }
-    void append(double its_value, std::uint32_t its_original, std::span<const Use> its_uses) {
+    void append(double its_value, std::uint32_t its_original, std::span<const ResourceUse> its_uses) {
         value[count] = its_value;
-        main_use[count] = its_uses.empty() ? Use{0, 0} : its_uses[0];
+        main_use[count] = its_uses.empty() ? ResourceUse{0, 0} : its_uses[0];
         original[count] = its_original;
         std::copy(its_uses.begin(), its_uses.end(), uses.begin() + first_use[count]);
         first_use[count + 1] = first_use[count] + static_cast<std::uint32_t>(its_uses.size());
@@ -74,12 +74,12 @@ struct CompactProblem {
     [[nodiscard]] std::uint32_t copies(std::size_t group) const {
         return first_copy[group + 1] - first_copy[group];
     }
-    [[nodiscard]] std::span<const Use> uses_of(std::uint32_t option) const {
+    [[nodiscard]] std::span<const ResourceUse> uses_of(std::uint32_t option) const {
         return {uses.data() + first_use[option], uses.data() + first_use[option + 1]};
     }
     [[nodiscard]] double reduced_value(std::uint32_t option, std::span<const double> prices) const {
         double reduced = value[option];
-        for (const Use& use : uses_of(option)) reduced -= prices[use.resource] * use.units;
+        for (const ResourceUse& use : uses_of(option)) reduced -= prices[use.resource] * use.units;
         return reduced;
     }
     /// Calls visit(resource, units) for what taking `option` instead of `now` (none: of nothing) takes more,
@@ -87,8 +87,8 @@ struct CompactProblem {
     /// that.
     template <class Visit>
     bool each_change(std::uint32_t now, std::uint32_t option, Visit visit) const {
-        const std::span<const Use> back = now == none ? std::span<const Use>() : uses_of(now);
-        const std::span<const Use> taken = uses_of(option);  // both are in order of resource
+        const std::span<const ResourceUse> back = now == none ? std::span<const ResourceUse>() : uses_of(now);
+        const std::span<const ResourceUse> taken = uses_of(option);  // both are in order of resource
         for (std::size_t i = 0, j = 0; i < back.size() || j < taken.size();) {
             const bool first =
                 j == taken.size() || (i < back.size() && back[i].resource <= taken[j].resource);

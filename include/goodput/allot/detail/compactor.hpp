@@ -135,7 +135,7 @@ private:
         const auto uses = problem.uses(job);
         if (thorough) {
             for (const auto value : values) mix(static_cast<double>(value));
-            for (const Use& use : uses) {
+            for (const ResourceUse& use : uses) {
                 mix(use.units);
                 hash += use.resource;
             }
@@ -150,7 +150,7 @@ private:
 
     template <class Problem>
     static bool equal(const Problem& problem, std::size_t a, std::size_t b) {
-        const auto same_use = [](const Use& x, const Use& y) {
+        const auto same_use = [](const ResourceUse& x, const ResourceUse& y) {
             return x.resource == y.resource && x.units == y.units;
         };
         return problem.must(a) == problem.must(b) &&
@@ -186,7 +186,7 @@ private:
         std::uint32_t floor_option = none;
         const auto values = problem.values(job);
         const auto offsets = problem.use_offsets(job);
-        const std::span<const Use> uses = problem.uses(job);
+        const std::span<const ResourceUse> uses = problem.uses(job);
         candidates_.resize(values.size());
         std::size_t count = 0;
         for (std::size_t k = 0; k < values.size(); ++k) {
@@ -219,7 +219,7 @@ private:
         for (const bool left_out : {false, true}) {
             for (const Candidate& c : candidates_)
                 if (c.left_out == left_out) {
-                    const Use use{c.resource, c.units};
+                    const ResourceUse use{c.resource, c.units};
                     compact.append(c.value, c.original, {&use, 1});
                 }
             if (!left_out) compact.end_hull.push_back(compact.count);
@@ -295,14 +295,14 @@ private:
     void add_candidate(const Problem& problem, std::size_t job, std::size_t k,
                        const CompactProblem& compact) {
         const std::size_t first_new = candidate_uses_.size();
-        for (const Use& use : problem.uses(job, k)) {
+        for (const ResourceUse& use : problem.uses(job, k)) {
             if (use.units == 0) continue;
             if (merged_[use.resource] == 0) candidate_uses_.push_back({use.resource, 0});
             merged_[use.resource] += use.units;
         }
         bool fits = true;
         for (std::size_t u = first_new; u < candidate_uses_.size(); ++u) {
-            Use& use = candidate_uses_[u];
+            ResourceUse& use = candidate_uses_[u];
             use.units = merged_[use.resource];
             merged_[use.resource] = 0;
             fits = fits && use.units <= compact.capacity[use.resource] + compact.tolerance[use.resource];
@@ -312,20 +312,20 @@ private:
             return;
         }
         std::sort(candidate_uses_.begin() + static_cast<std::ptrdiff_t>(first_new), candidate_uses_.end(),
-                  [](const Use& a, const Use& b) { return a.resource < b.resource; });
+                  [](const ResourceUse& a, const ResourceUse& b) { return a.resource < b.resource; });
         candidates_.push_back({static_cast<double>(problem.value(job, k)), static_cast<std::uint32_t>(k), 0,
                                0, static_cast<std::uint32_t>(first_new),
                                static_cast<std::uint32_t>(candidate_uses_.size() - first_new), false});
     }
 
-    [[nodiscard]] std::span<const Use> uses_of(const Candidate& candidate) const {
+    [[nodiscard]] std::span<const ResourceUse> uses_of(const Candidate& candidate) const {
         return {candidate_uses_.data() + candidate.first_use, candidate.uses};
     }
 
     /// Whether a uses no more of any resource than b (both sorted by resource).
-    static bool uses_no_more(std::span<const Use> a, std::span<const Use> b) {
+    static bool uses_no_more(std::span<const ResourceUse> a, std::span<const ResourceUse> b) {
         auto other = b.begin();
-        for (const Use& use : a) {
+        for (const ResourceUse& use : a) {
             while (other != b.end() && other->resource < use.resource) ++other;
             if (other == b.end() || other->resource != use.resource || other->units < use.units) return false;
         }
@@ -360,7 +360,7 @@ private:
     static constexpr int most_looks = 64;
     std::vector<std::uint32_t> representative_, counts_, group_of_, slots_;
     std::vector<Candidate> candidates_;
-    std::vector<Use> candidate_uses_;
+    std::vector<ResourceUse> candidate_uses_;
     std::vector<double> merged_;
     std::vector<std::size_t> hull_;
 };

@@ -137,7 +137,7 @@ private:
 
     [[nodiscard]] static bool uses_overloaded(const CompactProblem& problem, const Incumbent& incumbent,
                                               std::uint32_t option) {
-        for (const Use& use : problem.uses_of(option))
+        for (const ResourceUse& use : problem.uses_of(option))
             if (incumbent.left[use.resource] < -problem.tolerance[use.resource]) return true;
         return false;
     }

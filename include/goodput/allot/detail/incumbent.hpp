@@ -37,12 +37,12 @@ struct Incumbent {
     void set(const CompactProblem& problem, std::size_t copy, std::uint32_t option) {
         if (choice[copy] != none) {
             value -= problem.value[choice[copy]];
-            for (const Use& use : problem.uses_of(choice[copy])) left[use.resource] += use.units;
+            for (const ResourceUse& use : problem.uses_of(choice[copy])) left[use.resource] += use.units;
         }
         choice[copy] = option;
         if (option == none) return;
         value += problem.value[option];
-        for (const Use& use : problem.uses_of(option)) left[use.resource] -= use.units;
+        for (const ResourceUse& use : problem.uses_of(option)) left[use.resource] -= use.units;
     }
     /// Adds the values up anew, in order: the sum must not depend on the way that led here.
     void recount(const CompactProblem& problem) {

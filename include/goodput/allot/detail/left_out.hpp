@@ -19,14 +19,15 @@ namespace goodput::detail {
 
 /// A resource of which the uses take far too much, with all that they take of it; 0 units if there is none.
 /// `sums`: zeros, by resource, and left as such.
-inline Use far_too_much(std::span<const Use> uses, std::span<const double> capacity, std::span<double> sums) {
-    Use found{0, 0};
-    for (const Use& use : uses) {
+inline ResourceUse far_too_much(std::span<const ResourceUse> uses, std::span<const double> capacity,
+                                std::span<double> sums) {
+    ResourceUse found{0, 0};
+    for (const ResourceUse& use : uses) {
         const std::size_t r = use.resource;
         sums[r] += use.units;
         if (sums[r] > capacity[r] + Compactor::most_exceeding(capacity[r])) found = {use.resource, sums[r]};
     }
-    for (const Use& use : uses) sums[use.resource] = 0;
+    for (const ResourceUse& use : uses) sums[use.resource] = 0;
     return found;
 }
 
@@ -34,11 +35,13 @@ inline Use far_too_much(std::span<const Use> uses, std::span<const double> capac
 template <class Problem>
 void price_out_what_is_left_out(const Problem& problem, std::vector<double>& prices) {
     std::vector<double> sums(prices.size(), 0);
-    std::vector<std::pair<std::size_t, Use>> left_out;  // of a job: option, and what it takes too much of
+    std::vector<std::pair<std::size_t, ResourceUse>>
+        left_out;  // of a job: option, and what it takes too much of
     for (std::size_t job = 0; job < problem.jobs(); ++job) {
         left_out.clear();
         for (std::size_t k = 0; k < problem.options_of(job); ++k)
-            if (const Use far = far_too_much(problem.uses(job, k), problem.capacity, sums); far.units > 0)
+            if (const ResourceUse far = far_too_much(problem.uses(job, k), problem.capacity, sums);
+                far.units > 0)
                 left_out.emplace_back(k, far);
         if (left_out.empty()) continue;
         auto next = left_out.begin();

@@ -149,7 +149,7 @@ private:
             };
             if (problem.single[group])
                 look([&](std::uint32_t k) {
-                    const Use& use = problem.main_use[k];
+                    const ResourceUse& use = problem.main_use[k];
                     return problem.value[k] - trial_[use.resource] * use.units;
                 });
             else
@@ -159,7 +159,7 @@ private:
             reduced_sum += copies * best;
             value_[block_of_[group]] += copies * problem.value[chosen];
             double* const usage = usage_.data() + block_of_[group] * problem.resources();
-            for (const Use& use : problem.uses_of(chosen)) usage[use.resource] += copies * use.units;
+            for (const ResourceUse& use : problem.uses_of(chosen)) usage[use.resource] += copies * use.units;
         }
         double bound = reduced_sum;
         for (std::size_t r = 0; r < problem.resources(); ++r) bound += trial_[r] * problem.capacity[r];
@@ -215,7 +215,7 @@ private:
         for (std::size_t group = 0; group < problem.groups(); ++group)
             for (std::uint32_t k = problem.first[group]; k < problem.end_hull[group]; ++k) {
                 const double worth = problem.must[group] ? 4 * everything : 2 * problem.value[k];
-                for (const Use& use : problem.uses_of(k))
+                for (const ResourceUse& use : problem.uses_of(k))
                     if (worth > ceiling_[use.resource] * use.units)
                         ceiling_[use.resource] = std::min(worth / use.units, highest_price);
             }
@@ -236,13 +236,13 @@ private:
         constexpr std::uint32_t unseen = none;
         rarest_.assign(resources, unseen);  // first the last group that used it
         for (std::uint32_t group = 0; group < problem.groups(); ++group)
-            for (const Use& use : uses_of_group(problem, group))
+            for (const ResourceUse& use : uses_of_group(problem, group))
                 if (std::exchange(rarest_[use.resource], group) != group) ++groups_of_[use.resource];
         rarest_.assign(resources, unseen);  // then the block
         blocks_ = 0;
         for (std::uint32_t group = 0; group < problem.groups(); ++group) {
             std::size_t rare = resources;
-            for (const Use& use : uses_of_group(problem, group))
+            for (const ResourceUse& use : uses_of_group(problem, group))
                 if (rare == resources || groups_of_[use.resource] < groups_of_[rare] ||
                     (groups_of_[use.resource] == groups_of_[rare] && use.resource < rare))
                     rare = use.resource;
@@ -252,7 +252,7 @@ private:
         }
         blocks_ = std::clamp<std::size_t>(blocks_, 1, most_blocks);
     }
-    static std::span<const Use> uses_of_group(const CompactProblem& problem, std::uint32_t group) {
+    static std::span<const ResourceUse> uses_of_group(const CompactProblem& problem, std::uint32_t group) {
         return {problem.uses.data() + problem.first_use[problem.first[group]],
                 problem.uses.data() + problem.first_use[problem.end_hull[group]]};
     }

@@ -58,7 +58,7 @@ private:
                 for (double n = std::floor(mixture_[k] + whole); n > 0 && copy < end; --n)
                     rounded_.set(problem, copy++, k);
                 double paid = 0;
-                for (const Use& use : problem.uses_of(k)) paid += prices()[use.resource] * use.units;
+                for (const ResourceUse& use : problem.uses_of(k)) paid += prices()[use.resource] * use.units;
                 worth = std::max(worth, paid);
             }
             if (copy < end) remainders_.push_back({static_cast<std::uint32_t>(group), copy, end, worth});
@@ -85,23 +85,24 @@ private:
             return;
         }
         for (std::uint32_t k = first; k < end; ++k)
-            for (const Use& use : problem.uses_of(k)) ahead_[use.resource] -= part(mixture_[k]) * use.units;
+            for (const ResourceUse& use : problem.uses_of(k))
+                ahead_[use.resource] -= part(mixture_[k]) * use.units;
         for (std::uint32_t copy = remainder.first_copy; copy < remainder.end_copy; ++copy) {
             std::uint32_t chosen = first;
             double least = std::numeric_limits<double>::infinity();
             for (std::uint32_t k = first; k < end; ++k) {
                 if (part(mixture_[k]) <= whole) continue;
                 double distance = 0;
-                for (const Use& use : problem.uses_of(k)) ahead_[use.resource] += use.units;
+                for (const ResourceUse& use : problem.uses_of(k)) ahead_[use.resource] += use.units;
                 for (std::size_t r = 0; r < ahead_.size(); ++r) distance += prices()[r] * std::abs(ahead_[r]);
-                for (const Use& use : problem.uses_of(k)) ahead_[use.resource] -= use.units;
+                for (const ResourceUse& use : problem.uses_of(k)) ahead_[use.resource] -= use.units;
                 if (distance < least) {
                     least = distance;
                     chosen = k;
                 }
             }
             rounded_.set(problem, copy, chosen);
-            for (const Use& use : problem.uses_of(chosen)) ahead_[use.resource] += use.units;
+            for (const ResourceUse& use : problem.uses_of(chosen)) ahead_[use.resource] += use.units;
         }
     }
 

@@ -17,9 +17,9 @@
 
 namespace goodput::detail {
 
-inline double price_of(std::span<const Use> uses, std::span<const double> prices) {
+inline double price_of(std::span<const ResourceUse> uses, std::span<const double> prices) {
     double sum = 0;
-    for (const Use& use : uses) sum += prices[use.resource] * use.units;
+    for (const ResourceUse& use : uses) sum += prices[use.resource] * use.units;
     return sum;
 }
 
@@ -44,24 +44,24 @@ double best_reduced_value(const Problem& problem, std::size_t job, std::span<con
 }
 
 /// Units of one resource.
-inline double units_of(std::span<const Use> uses, std::size_t resource) {
+inline double units_of(std::span<const ResourceUse> uses, std::size_t resource) {
     double sum = 0;
-    for (const Use& use : uses)
+    for (const ResourceUse& use : uses)
         if (use.resource == resource) sum += use.units;
     return sum;
 }
 
 /// Whether units that are in use already leave room for an option. `ignored`: a resource that is not looked
 /// at.
-inline bool fits_beside(std::span<const Use> uses, std::span<const double> in_use,
+inline bool fits_beside(std::span<const ResourceUse> uses, std::span<const double> in_use,
                         std::span<const double> capacity, std::size_t ignored = no_option) {
     // Of few uses the sums are had more quickly by looking at all again.
     std::vector<double> sums;
     if (uses.size() > 32) {
         sums.assign(capacity.size(), 0);
-        for (const Use& use : uses) sums[use.resource] += use.units;
+        for (const ResourceUse& use : uses) sums[use.resource] += use.units;
     }
-    for (const Use& use : uses) {
+    for (const ResourceUse& use : uses) {
         const std::size_t r = use.resource;
         if (r == ignored || use.units == 0) continue;
         const double units = sums.empty() ? units_of(uses, r) : sums[r];
@@ -72,7 +72,7 @@ inline bool fits_beside(std::span<const Use> uses, std::span<const double> in_us
 }
 
 /// Whether an option fits a cluster that is empty.
-inline bool fits_alone(std::span<const Use> uses, std::span<const double> capacity,
+inline bool fits_alone(std::span<const ResourceUse> uses, std::span<const double> capacity,
                        std::size_t ignored = no_option) {
     return fits_beside(uses, {}, capacity, ignored);
 }
@@ -96,7 +96,7 @@ inline std::vector<double> units_taken(const AllotmentProblem& problem, std::spa
     std::vector<double> taken(problem.capacity.size(), 0);
     for (std::size_t job = 0; job < choice.size(); ++job)
         if (choice[job] != no_option)
-            for (const Use& use : problem.uses(job, choice[job])) taken[use.resource] += use.units;
+            for (const ResourceUse& use : problem.uses(job, choice[job])) taken[use.resource] += use.units;
     return taken;
 }
 

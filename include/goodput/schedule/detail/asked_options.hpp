@@ -123,10 +123,11 @@ private:
             find_most_gpus(policy, snapshot, j, most_gpus_);
             limits.start_job(round, job);
             // Values are those beside what was listed first, in the first pass and in the last.
-            Row row = Worth::row_of(snapshot, offers, problem, j);
+            OptionRow row = Worth::row_of(snapshot, offers, problem, j);
             row.values = row.values.first(row.options.size());
             const auto less_price = [&](const Option& option, double value) {
-                for (const Use& use : rows.find_uses(round, open, limits, job, j, option, false, ignore))
+                for (const ResourceUse& use :
+                     rows.find_uses(round, open, limits, job, j, option, false, ignore))
                     value -= prices[use.resource] * use.units;
                 return value;
             };
@@ -214,7 +215,7 @@ private:
         double best = problem.must(j) ? -std::numeric_limits<double>::infinity() : 0;
         for (std::size_t k = 0; k < problem.options_of(j); ++k) {
             double reduced = problem.value(j, k);
-            for (const Use& use : problem.uses(j, k)) reduced -= prices[use.resource] * use.units;
+            for (const ResourceUse& use : problem.uses(j, k)) reduced -= prices[use.resource] * use.units;
             best = std::max(best, reduced);
         }
         return best;

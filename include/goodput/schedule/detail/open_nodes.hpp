@@ -25,12 +25,12 @@
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/placement.hpp"
-#include "goodput/core/use.hpp"
+#include "goodput/core/resource_use.hpp"
 
 namespace goodput::detail {
 
 /// Adds units of a pool to the uses from index `first` on.
-inline void add_use(std::vector<Use>& uses, std::size_t first, std::size_t pool, double gpus) {
+inline void add_use(std::vector<ResourceUse>& uses, std::size_t first, std::size_t pool, double gpus) {
     for (std::size_t u = first; u < uses.size(); ++u)
         if (uses[u].resource == pool) {
             uses[u].units += gpus;
@@ -41,7 +41,7 @@ inline void add_use(std::vector<Use>& uses, std::size_t first, std::size_t pool,
 
 /// Appends what a configuration takes of the pools: the GPUs that it occupies.
 inline void append_occupied(const Configuration& configuration, std::span<const Pool> pools,
-                            std::vector<Use>& uses) {
+                            std::vector<ResourceUse>& uses) {
     const std::size_t first = uses.size();
     for (const PoolShare& part : configuration.parts())
         add_use(uses, first, find_pool(pools, part.gpu_type, part.gpus_per_node), part.occupied_gpus());
@@ -83,7 +83,7 @@ public:
     [[nodiscard]] std::span<const Pool> used_pools() const { return used_pools_; }
 
     /// Of each pool, the GPUs of open nodes that the job of that index takes if it keeps what it holds.
-    [[nodiscard]] std::span<const Use> uses_to_keep(std::size_t job) const {
+    [[nodiscard]] std::span<const ResourceUse> uses_to_keep(std::size_t job) const {
         return std::span(kept_uses_)
             .subspan(kept_[job].first_use, kept_[job + 1].first_use - kept_[job].first_use);
     }
@@ -140,11 +140,11 @@ private:
         return false;
     }
     std::vector<Pool> pools_, used_pools_;
-    std::vector<std::size_t> pool_of_;  // by node
-    std::vector<Holders> holders_;      // by node
-    std::vector<Kept> kept_;            // by job, and one more
-    std::vector<Use> kept_uses_;        // of one job after the other
-    std::vector<char> keeps_;           // by job
+    std::vector<std::size_t> pool_of_;    // by node
+    std::vector<Holders> holders_;        // by node
+    std::vector<Kept> kept_;              // by job, and one more
+    std::vector<ResourceUse> kept_uses_;  // of one job after the other
+    std::vector<char> keeps_;             // by job
 };
 
 }  // namespace goodput::detail

@@ -17,16 +17,16 @@
 namespace goodput::detail {
 
 /// What an option costs at the prices.
-inline double price_at(std::span<const Use> uses, std::span<const double> prices) {
+inline double price_at(std::span<const ResourceUse> uses, std::span<const double> prices) {
     double price = 0;
-    for (const Use& use : uses) price += prices[use.resource] * use.units;
+    for (const ResourceUse& use : uses) price += prices[use.resource] * use.units;
     return price;
 }
 
 /// Who is paid: "to others", and the limits among them by name.
-inline void append_who_asks(std::string& reason, const Rows& rows, std::span<const Use> uses,
+inline void append_who_asks(std::string& reason, const Rows& rows, std::span<const ResourceUse> uses,
                             std::span<const double> prices) {
-    for (const Use& use : uses) {
+    for (const ResourceUse& use : uses) {
         if (use.resource < rows.pools() || prices[use.resource] * use.units <= 0) continue;
         const LimitRow& limit = rows.limits()[use.resource - rows.pools()];
         reason.append(", ").append(rounded_text_of(prices[use.resource] * use.units));
@@ -70,7 +70,7 @@ inline Outcome say_why_not(const Snapshot& snapshot, std::size_t j, const Offers
                  rounded_text_of(value) + ")";
         return Outcome::waits;
     }
-    for (const Use& use : rows.problem.uses(j, best)) {
+    for (const ResourceUse& use : rows.problem.uses(j, best)) {
         const double capacity = rows.problem.capacity[use.resource];
         if (use.resource < rows.pools() || use.units <= capacity * (1 + 1e-9)) continue;
         const LimitRow& limit = rows.limits()[use.resource - rows.pools()];

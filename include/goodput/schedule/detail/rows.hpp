@@ -63,8 +63,9 @@ public:
 
     /// What an option takes; `failed(what)` is told of a limit that threw.
     template <class Pack, class Failed>
-    std::span<const Use> find_uses(const Round& round, const OpenNodes& open, Pack& limits, const Job& job,
-                                   std::size_t j, const Option& option, bool keeps, Failed failed) {
+    std::span<const ResourceUse> find_uses(const Round& round, const OpenNodes& open, Pack& limits,
+                                           const Job& job, std::size_t j, const Option& option, bool keeps,
+                                           Failed failed) {
         uses_.clear();
         if (keeps)
             uses_.assign(open.uses_to_keep(j).begin(), open.uses_to_keep(j).end());
@@ -91,14 +92,14 @@ private:
         kept_.assign(problem.capacity.size(), 0);
         for (std::size_t j = 0; j < problem.jobs(); ++j)
             if (problem.must(j))
-                for (const Use& use : problem.uses(j, 0)) kept_[use.resource] += use.units;
+                for (const ResourceUse& use : problem.uses(j, 0)) kept_[use.resource] += use.units;
         for (std::size_t r = pools_; r < problem.capacity.size(); ++r) {
             if (kept_[r] <= problem.capacity[r] * (1 + 1e-9)) continue;
             problem.capacity[r] = kept_[r];
             LimitConflict& conflict = conflicts.emplace_back(LimitConflict{r - pools_, kept_[r], {}});
             for (std::size_t j = 0; j < problem.jobs(); ++j) {
                 if (!problem.must(j)) continue;
-                for (const Use& use : problem.uses(j, 0))
+                for (const ResourceUse& use : problem.uses(j, 0))
                     if (use.resource == r && use.units > 0) conflict.jobs.push_back(j);
             }
         }
@@ -106,7 +107,7 @@ private:
 
     std::size_t pools_ = 0;
     LimitRows rows_;
-    std::vector<Use> uses_;
+    std::vector<ResourceUse> uses_;
     std::vector<double> kept_;  // by row: units of jobs that keep what they hold
 };
 

@@ -79,7 +79,7 @@ private:
         std::size_t pool = none;
         double gpus = 0;
         double value = 0;
-        std::span<const Use> more{};  ///< what it takes besides
+        std::span<const ResourceUse> more{};  ///< what it takes besides
     };
     /// A changed job.
     struct Change {
@@ -111,7 +111,7 @@ private:
 
     static Share share_of(const AllotmentProblem& problem, std::size_t job, std::size_t option) {
         if (option == no_option) return {};
-        const std::span<const Use> uses = problem.uses(job, option);
+        const std::span<const ResourceUse> uses = problem.uses(job, option);
         if (uses.empty()) return {option, none, 0, problem.value(job, option)};
         return {option, uses.front().resource, uses.front().units, problem.value(job, option),
                 uses.subspan(1)};
@@ -185,7 +185,7 @@ private:
     }
     void take(const Share& share, double sign) {
         if (share.pool != none) left_[share.pool] -= sign * share.gpus;
-        for (const Use& use : share.more) left_[use.resource] -= sign * use.units;
+        for (const ResourceUse& use : share.more) left_[use.resource] -= sign * use.units;
     }
 
     /// A pool that is exceeded.
@@ -202,7 +202,7 @@ private:
         if (from.more.empty() && to.more.empty()) return true;
         take(from, -1);
         take(to, 1);
-        const bool room = std::all_of(to.more.begin(), to.more.end(), [&](const Use& use) {
+        const bool room = std::all_of(to.more.begin(), to.more.end(), [&](const ResourceUse& use) {
             return left_[use.resource] >= -tolerance_[use.resource];
         });
         take(to, -1);

@@ -37,15 +37,15 @@ public:
         }
         failed_.assign(problem.options(), 0);
         first_.assign(1, 0);
-        for (const Row& row : rows_) first_.push_back(first_.back() + row.options.size());
+        for (const OptionRow& row : rows_) first_.push_back(first_.back() + row.options.size());
         ask(round, policy, faults);
         for (std::size_t r = 0; r < rows_.size(); ++r) judge(r, offers, problem, faults);
         for (const auto& [job, option] : rows.forbidden) problem.set_value(job, option, 0);
     }
 
     /// A job's options with the places of their values.
-    static Row row_of(const Snapshot& snapshot, const Offers& offers, AllotmentProblem& problem,
-                      std::size_t j) {
+    static OptionRow row_of(const Snapshot& snapshot, const Offers& offers, AllotmentProblem& problem,
+                            std::size_t j) {
         const AllotmentProblem& read = problem;
         return {snapshot.jobs[j], offers.options_of(j), problem.values(j),
                 OptionUses(read.uses(j), read.use_offsets(j))};
@@ -69,12 +69,12 @@ private:
                 }
             });
         };
-        value_rows(policy, round, std::span<const Row>(rows_), guard);
+        value_rows(policy, round, std::span<const OptionRow>(rows_), guard);
     }
 
     void judge(std::size_t r, Offers& offers, const AllotmentProblem& problem,
                std::vector<PlanFault>& faults) {
-        const Row& row = rows_[r];
+        const OptionRow& row = rows_[r];
         std::size_t failures = 0;
         for (std::size_t k = 0; k < row.options.size(); ++k) {
             char& failed = failed_[first_[r] + k];
@@ -89,7 +89,7 @@ private:
         if (failures > 0 && failures == row.options.size()) offers.leave_alone(job_of_[r]);
     }
 
-    std::vector<Row> rows_;
+    std::vector<OptionRow> rows_;
     std::vector<std::size_t> job_of_;  // by row
     std::vector<std::size_t> first_;   // by row: its first option among all
     std::vector<char> failed_;         // by option of the rows

@@ -320,4 +320,12 @@ TEST_CASE("more cores beside a GPU go to those who gain by them, and nobody rest
     CHECK(swapped.decisions[0].option.configuration.host().cores_per_gpu == 2);
     CHECK_FALSE(swapped.decisions[0].starts);
     CHECK_FALSE(swapped.decisions[1].starts);
+    // What no node can give is not offered, and said.
+    snapshot.jobs[0].host->least.cores_per_gpu = snapshot.jobs[0].host->most.cores_per_gpu = 9;
+    snapshot.jobs[0].placement.clear();
+    const Plan greedy = scheduler.plan(snapshot);
+    CHECK(greedy.decisions[0].placement.empty());
+    CHECK(greedy.decisions[0].verdict.outcome == Outcome::impossible);
+    CHECK(greedy.decisions[0].verdict.reason ==
+          "no node has the cores and the memory that it needs beside each GPU");
 }

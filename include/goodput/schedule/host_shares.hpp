@@ -16,7 +16,8 @@ namespace goodput {
 
 /// Offers what `Inner` offers, to jobs with Job::host in several variants: their share of the node, and each
 /// measured point that lies within the job's limits and that the node can give; of these only variants that
-/// are faster than every one that takes no more. Nodes that count no cores and no memory offer none.
+/// are faster than every one that takes no more. GPUs whose nodes cannot give the least that the job needs
+/// are not offered; those whose nodes count no cores and no memory are offered as they are.
 template <OptionMaker Inner = ListedShapes>
 class HostShares {
 public:
@@ -32,23 +33,24 @@ public:
         plain_.assign(options.begin() + static_cast<std::ptrdiff_t>(first), options.end());
         options.resize(first);
         for (const Option& option : plain_) {
-            if (option.configuration.is_single())
-                find_variants(round, *job.host, option.configuration.first());
-            else
-                variants_.clear();
-            if (variants_.empty()) options.push_back(option);
-            for (const HostShare& share : variants_) {
+            const bool counted = option.configuration.is_single() &&
+                                 find_variants(round, *job.host, option.configuration.first());
+            if (!counted)
                 options.push_back(option);
-                options.back().configuration = Configuration(option.configuration.first(), share);
-            }
+            else
+                for (const HostShare& share : variants_) {
+                    options.push_back(option);
+                    options.back().configuration = Configuration(option.configuration.first(), share);
+                }
         }
     }
 
 private:
-    void find_variants(const Round& round, const HostNeeds& needs, const PoolShare& part) {
+    /// False if the pool's nodes count neither cores nor memory.
+    bool find_variants(const Round& round, const HostNeeds& needs, const PoolShare& part) {
         variants_.clear();
         const Pool& pool = round.pools[find_pool(round.pools, part.gpu_type, part.gpus_per_node)];
-        if (pool.nodes.empty()) return;
+        if (pool.nodes.empty()) return false;
         // What every node of the pool has.
         HostShare node{round.cluster.nodes[pool.nodes.front()].cores,
                        round.cluster.nodes[pool.nodes.front()].memory_gib};
@@ -57,7 +59,7 @@ private:
             node.memory_gib_per_gpu =
                 std::min(node.memory_gib_per_gpu, round.cluster.nodes[index].memory_gib);
         }
-        if (node.empty()) return;
+        if (node.empty()) return false;
         const int gpus_on_node = (part.shape.gpus + part.shape.nodes - 1) / part.shape.nodes;
         const auto offer = [&](HostShare share) {
             share.cores_per_gpu =
@@ -86,6 +88,7 @@ private:
                        needs.factor(other) >= needs.factor(share);
             });
         });
+        return true;
     }
 
     Inner inner_;

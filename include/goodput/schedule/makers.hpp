@@ -233,6 +233,10 @@ inline std::string why_no_option(const Job& job, const Cluster& cluster, std::sp
         const std::string offer = detail::text_of_offers(job, cluster, pools, type);
         if (!offer.empty()) offers += (offers.empty() ? "" : "; ") + offer;
     }
+    bool any = false;
+    for (const Pool& pool : pools) detail::for_each_shape(job, pool, [&](Shape) { any = true; });
+    if (any && job.host) return "no node has the cores and the memory that it needs beside each GPU";
+    if (any) return "it is offered none of the shapes that it may hold";
     if (!usable) return "max_atomic_batch is 0 on every GPU type: it can run nowhere";
     if (offers.empty()) return "no open node has GPUs of a type that it can use";
     if (detail::has_fixed_gpus(job))

@@ -111,6 +111,7 @@ struct WatchedWorld {
     }
     double start(std::size_t job, const Configuration& held) {
         REQUIRE(!held.empty());
+        REQUIRE(watched[job].done == watched[job].saved);  // nothing is lost but by failures
         ++watched[job].starts;
         return start_seconds;
     }
@@ -171,13 +172,16 @@ const Cluster two_types{{"slow", "fast"},
 
 /// At no time more than there is.
 void check_capacity(const ReplayResult& result) {
-    for (const HeldPeriod& at : result.held_periods) {
+    std::vector<double> times;
+    for (const HeldPeriod& period : result.held_periods) times.push_back(period.begin_seconds);
+    for (const Capacity& capacity : result.capacity) times.push_back(capacity.seconds);
+    for (const double time : times) {
         int held = 0, there = 0;
-        for (const HeldPeriod& other : result.held_periods)
-            if (other.begin_seconds <= at.begin_seconds && at.begin_seconds < other.end_seconds)
-                held += other.configuration.gpus();
+        for (const HeldPeriod& period : result.held_periods)
+            if (period.begin_seconds <= time && time < period.end_seconds)
+                held += period.configuration.gpus();
         for (const Capacity& capacity : result.capacity)
-            if (capacity.seconds <= at.begin_seconds) there = capacity.gpus;
+            if (capacity.seconds <= time) there = capacity.gpus;
         CHECK(held <= there);
     }
 }

@@ -223,16 +223,25 @@ public:
     SiaWorld(const SiaWorld&) = delete;
     SiaWorld& operator=(const SiaWorld&) = delete;
 
-    // What a world answers (world.hpp):
+    // What a world answers (world.hpp).
+
+    /// The jobs, with the largest batch that each was seen to use.
     [[nodiscard]] const std::vector<Job>& jobs() const { return known_; }
+    /// Lets a job train.
     std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds) {
         return jobs_[job].train(held, begin, seconds);
     }
+    /// The part of its work that is done.
     [[nodiscard]] double done(std::size_t job) const { return jobs_[job].done(); }
+    /// Its work, gradient and models.
     void report(std::size_t job, Job& known, JobModel& model) const { jobs_[job].report(known, model); }
+    /// The modelling's.
     [[nodiscard]] auto predictor() const { return typename Modelling::Predictor(); }
+    /// Starts a job; returns what that takes.
     double start(std::size_t job, const Configuration& held) { return jobs_[job].start(held); }
+    /// A checkpoint.
     void save(std::size_t job) { jobs_[job].save(); }
+    /// Back to the last checkpoint.
     void fail(std::size_t job) { jobs_[job].fail(); }
 
     /// What the job does and has learned.

@@ -11,7 +11,7 @@ struct Seats {
     void uses(const Round&, const Job&, const Option&, LimitUses& uses) const { uses.add(0, 1); }
 };
 static_assert(Limit<Seats>);
-// [limit]
+// [/limit]
 
 int main() {
     const Job job{.max_gpus = 4, .initial_batch = 64, .max_batch = 512, .types = {{.max_atomic_batch = 64}}};

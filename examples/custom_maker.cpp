@@ -26,7 +26,7 @@ struct AnyNumber {
     }
 };
 static_assert(PricedOptionMaker<AnyNumber>);
-// [maker]
+// [/maker]
 struct Roots {
     double value(const Round&, const Job&, const Option& o) const { return std::sqrt(o.goodput); }
 };

@@ -181,7 +181,6 @@ std::set<std::string> contradictions(const Json& line) {
         for (const Json& share : job["placement"]["nodes"])
             if ((held[share[0]] += share[1].get<int>()) > nodes[share[0]]["gpus"].get<int>())
                 whom.insert(subject);
-        if (kinds.size() > 1 && (!preemptible || job.value("restarting", false))) whom.insert(subject);
     }
     return whom;
 }

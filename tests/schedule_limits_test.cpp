@@ -343,3 +343,23 @@ TEST_CASE("a queue is not promised room on a drained node") {
     CHECK(waiting.decisions[2].placement.empty());
     CHECK_FALSE(plan(snapshot, Fifo{.backfill = true}).decisions[2].placement.empty());
 }
+
+TEST_CASE("who stays on a drained node takes no cores of the open ones") {
+    Snapshot snapshot;
+    snapshot.cluster = {{"A100"}, {{"open", 0, 8, false, 64, 0}, {"drained", 0, 8, true, 64, 0}}};
+    for (const char* name : {"stays", "waits"}) {
+        Job job{.name = name, .min_gpus = 8, .max_gpus = 8, .initial_batch = 64, .max_batch = 512};
+        job.types = {{.max_atomic_batch = 64}};
+        snapshot.jobs.push_back(job);
+    }
+    snapshot.jobs[0].placement = {{1, 8}};
+    auto scheduler = Scheduler<Sia>().limited_by(HostCapacity());
+    for (const bool pinned : {false, true}) {
+        for (Job& job : snapshot.jobs) job.preemptible = !pinned;
+        const Plan& plan = scheduler.plan(snapshot);
+        CHECK(plan.conflicts.empty());
+        CHECK_FALSE(plan.decisions[0].placement.empty());
+        CHECK_FALSE(plan.decisions[1].placement.empty());
+        CHECK(plan.limits[0].used == 64);
+    }
+}

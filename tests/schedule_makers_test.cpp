@@ -209,6 +209,15 @@ TEST_CASE("a maker that keeps everything back gets a bound that says so, and one
     const Plan& plan = silent.plan(snapshot);
     CHECK(plan.bound >= plan.objective + 5);
     CHECK(plan.status == AllotStatus::feasible);
+    struct Vague : AskForMore {
+        double ask(const Round&, const Job&, std::span<const int>, const AtPrices&, double,
+                   std::vector<Option>&) const {
+            return std::numeric_limits<double>::infinity();
+        }
+    };
+    auto vague = scheduler_with(Vague{}, 1e-4);
+    CHECK(std::isfinite(vague.plan(snapshot).bound));
+    CHECK(vague.last_plan().faults.at(0).what == "the maker threw: its bound is inf");
     auto failing = scheduler_with(Failing{}, 1e-4);
     const Plan& named = failing.plan(snapshot);
     REQUIRE(!named.faults.empty());

@@ -127,7 +127,7 @@ private:
             job.done_examples = done.number_at_least(0);
         if (const Field kind = about["kind"]; kind.given()) job.kind = kind.text();
         if (const Field team = about["team"]; team.given()) job.team = team.text();
-        if (const Field weight = about["weight"]; weight.given()) job.weight = weight.number_at_least(1e-4);
+        if (const Field weight = about["weight"]; weight.given()) job.weight = weight.number_at_least(1e-9);
         if (const auto of_team = weights_.find(job.team); of_team != weights_.end())
             job.weight *= of_team->second;
         if (const Field host = about["host"]; host.given()) job.host = read_host(host);
@@ -153,7 +153,7 @@ private:
 
     void read_team(const std::string& name, const Field& field) {
         const std::string subject = "team '" + name + "'";
-        if (name.empty()) field.refuse("of a team with a name");
+        if (name.empty()) goodput::bad_input("round", "teams", "a team without a name", "named teams");
         const Field about = field.about(subject);
         goodput::TeamQuota quota{.team = name};
         if (const Field gpus = about["gpus"]; gpus.given()) quota.gpus = gpus.number_at_least(0);
@@ -165,7 +165,7 @@ private:
         if (const Field budget = about["budget_h"]; budget.given())
             quota.dollars_per_hour = budget.number_at_least(0);
         if (const Field weight = about["weight"]; weight.given())
-            weights_[name] = weight.number_at_least(1e-4);
+            weights_[name] = weight.number_at_least(1e-9);
         round_.teams.push_back(std::move(quota));
     }
 

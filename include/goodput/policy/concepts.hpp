@@ -151,10 +151,11 @@ constexpr bool optional_functions_fit() {
     return true;
 }
 
-/// Lets a policy of any of the three forms fill all rows, and multiplies by the jobs' weights. Each call of
-/// the policy goes through `guard(row, option, call)`, where `row` and `option` are indices, or no_index
-/// where the call is about all of them.
+/// In place of an index where something is about all rows or options.
 inline constexpr std::size_t no_index = std::numeric_limits<std::size_t>::max();
+
+/// Lets a policy of any of the three forms fill all rows, and multiplies by the jobs' weights. Each call of
+/// the policy goes through `guard(row, option, call)`, where `row` and `option` are indices or no_index.
 template <Policy P, class Guard>
 void value_rows(const P& policy, const Round& round, std::span<const OptionRow> rows, Guard guard) {
     if constexpr (RoundPolicy<P>) {

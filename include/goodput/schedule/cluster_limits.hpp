@@ -148,15 +148,23 @@ public:
             }
         }
     }
-    /// Cores and memory that go with the option's GPUs.
-    void uses(const Round& round, const Job&, const Option& option, LimitUses& uses) const {
-        for (const PoolShare& part : option.configuration.parts()) {
-            const OfPool& of = of_pool_[find_pool(round.pools, part.gpu_type, part.gpus_per_node)];
+    /// Cores and memory that go with the option's GPUs; of what the job holds, those of open nodes.
+    void uses(const Round& round, const Job& job, const Option& option, LimitUses& uses) const {
+        const auto take = [&](std::size_t gpu_type, int gpus_per_node, int gpus) {
+            const OfPool& of = of_pool_[find_pool(round.pools, gpu_type, gpus_per_node)];
             const HostShare& said = option.configuration.host();
             const HostShare& share = said.empty() ? of.usual : said;
-            if (of.cores_row) uses.add(*of.cores_row, part.shape.gpus * share.cores_per_gpu);
-            if (of.memory_row) uses.add(*of.memory_row, part.shape.gpus * share.memory_gib_per_gpu);
+            if (of.cores_row) uses.add(*of.cores_row, gpus * share.cores_per_gpu);
+            if (of.memory_row) uses.add(*of.memory_row, gpus * share.memory_gib_per_gpu);
+        };
+        if (!job.placement.empty() && option.configuration.same_gpus(round.held_by(job))) {
+            for (const NodeShare& held : job.placement)
+                if (const Node& node = round.cluster.nodes[held.node]; !node.drained)
+                    take(node.gpu_type, node.gpus, held.gpus);
+            return;
         }
+        for (const PoolShare& part : option.configuration.parts())
+            take(part.gpu_type, part.gpus_per_node, part.shape.gpus);
     }
 
 private:

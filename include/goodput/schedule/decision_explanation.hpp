@@ -108,14 +108,17 @@ inline std::string text_rounded_down(double number) {
 
 /// "at less than 0.12 per A100, or with 12% more goodput there"; the goodput only where a job might reach it.
 inline std::string ways_to(const Alternative& alternative, const std::string& type) {
-    std::string text = "at less than " + text_rounded_down(alternative.price_needed) + " per " + type;
-    if (!alternative.goodput_needed || *alternative.goodput_needed > 4) return text;
+    const std::string price = text_rounded_down(alternative.price_needed);
+    std::string text = price == "0" ? "" : "at less than " + price + " per " + type;
+    if (!alternative.goodput_needed || *alternative.goodput_needed > 4)
+        return text.empty() ? "not even at a price of 0 per " + type + " as things are" : text;
     const double percent = std::round((*alternative.goodput_needed - 1) * 1000) / 10;
-    return text + ", or with " + rounded_text_of(percent) + "% more goodput there,";
+    return text + (text.empty() ? "with " : ", or with ") + rounded_text_of(percent) +
+           "% more goodput there,";
 }
 
 inline std::string proven_within(double gap) {
-    return "the configuration is proven to be within " + rounded_text_of(gap) + " of the best";
+    return "the allotment is proven to be within " + rounded_text_of(gap) + " of the best";
 }
 
 inline std::string text_of_limit(const SizeLimit& limit) {

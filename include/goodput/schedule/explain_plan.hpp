@@ -278,10 +278,8 @@ private:
         for (const ResourceUse& use : problem_.uses(j, best)) {
             if (use.resource < pools() || use.units <= problem_.capacity[use.resource] * (1 + 1e-9)) continue;
             const LimitRow& limit = scheduler_.limit_rows()[use.resource - pools()];
-            answer.detail = describe(snapshot_.cluster, scheduler_.options_of(j)[best].configuration) +
-                            " would take " + rounded_text_of(use.units) + " of " + limit.name +
-                            ", which is " + rounded_text_of(limit.capacity) +
-                            (limit.unit.empty() ? "" : " " + limit.unit);
+            answer.detail = describe(snapshot_.cluster, scheduler_.options_of(j)[best].configuration);
+            append_excess(answer.detail, limit, use.units, limit.capacity);
             return;
         }
     }

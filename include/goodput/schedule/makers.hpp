@@ -17,7 +17,7 @@
 //
 // appends options whose value less the price of all that they take is above `least`, with at.evaluate(option)
 // as the judge, and returns a number that this difference does not exceed for any option that it has neither
-// listed nor appended, now or in an earlier call of the round; infinity if it cannot tell. It may append all
+// listed nor appended, now or in an earlier call of the round: a number, or minus infinity. It may append all
 // that are above `least`, or the best one only. The Scheduler prices, asks, adds and prices again until
 // nobody offers more, and its bound then covers the options that were never listed
 // (detail/asked_options.hpp).

@@ -126,7 +126,7 @@ inline void append_description(std::string& text, const Cluster& cluster,
 inline std::string LimitUse::report() const {
     const std::string amount = rounded_text_of(capacity) + (unit.empty() ? "" : " " + unit);
     const std::string level = name + ": " + rounded_text_of(used) + " of " + amount + " used";
-    return price > 0 ? level + "; one more would be worth " + rounded_text_of(price) : level;
+    return price > 0 ? level + "; one more would be worth at most " + rounded_text_of(price) : level;
 }
 
 inline std::string LimitConflict::report(const LimitUse& limit_use, std::span<const Job> all_jobs) const {

@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <limits>
 #include <span>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -147,11 +148,13 @@ private:
                     rest =
                         maker.ask(round, job, std::span<const int>(most_gpus_), AtPrices{evaluate, suppose},
                                   window > 0 ? least : best + 1e-9 * (1 + std::abs(best)), offered_);
+                    if (!(rest < std::numeric_limits<double>::infinity()))
+                        throw std::runtime_error("its bound is " + text_of(rest));
                 },
                 [&](std::string what) {
                     offered_.clear();
                     faults.push_back({j, {}, "the maker " + std::move(what)});
-                    rest = 0;  // who fails offers nothing more
+                    rest = -std::numeric_limits<double>::infinity();  // who fails offers nothing more
                 });
             find_new(offers, j);
             candidates_.clear();

@@ -34,6 +34,13 @@ inline void append_who_asks(std::string& reason, const Rows& rows, std::span<con
     }
 }
 
+/// " would take 8 of the quota of team vision, which is 6 GPUs".
+inline void append_excess(std::string& text, const LimitRow& limit, double units, double capacity) {
+    text.append(" would take ").append(rounded_text_of(units)).append(" of ").append(limit.name);
+    text.append(", which is ").append(rounded_text_of(capacity));
+    if (!limit.unit.empty()) text.append(" ").append(limit.unit);
+}
+
 /// Why a job gets nothing: everything failed for it, or there is no option at all, or none worth its price.
 inline Outcome say_why_not(const Snapshot& snapshot, std::size_t j, const Offers& offers, const Rows& rows,
                            std::span<const Pool> pools, std::span<const double> prices, std::string& reason) {
@@ -64,26 +71,31 @@ inline Outcome say_why_not(const Snapshot& snapshot, std::size_t j, const Offers
         return Outcome::impossible;
     }
     const double value = rows.problem.value(j, best);
-    const std::string wanted = describe(snapshot.cluster, options[best].configuration);
+    const auto append_wanted = [&] {
+        append_description(reason, snapshot.cluster, options[best].configuration);
+    };
     if (value <= 0) {
-        reason = "the policy offers it nothing this round (" + wanted + " has value " +
-                 rounded_text_of(value) + ")";
+        reason = "the policy offers it nothing this round (";
+        append_wanted();
+        reason.append(" has value ").append(rounded_text_of(value)).append(")");
         return Outcome::waits;
     }
     for (const ResourceUse& use : rows.problem.uses(j, best)) {
         const double capacity = rows.problem.capacity[use.resource];
         if (use.resource < rows.pools() || use.units <= capacity * (1 + 1e-9)) continue;
-        const LimitRow& limit = rows.limits()[use.resource - rows.pools()];
-        reason = wanted + " would take " + rounded_text_of(use.units) + " of " + limit.name + ", which is " +
-                 rounded_text_of(capacity) + (limit.unit.empty() ? "" : " " + limit.unit);
+        append_wanted();
+        append_excess(reason, rows.limits()[use.resource - rows.pools()], use.units, capacity);
         return Outcome::waits;
     }
     if (best_reduced <= 0) {
-        reason = wanted + " would be worth " + rounded_text_of(value) + " to it, but " +
-                 rounded_text_of(best_price) + " to others";
+        append_wanted();
+        reason.append(" would be worth ").append(rounded_text_of(value));
+        reason.append(" to it, but ").append(rounded_text_of(best_price)).append(" to others");
         append_who_asks(reason, rows, rows.problem.uses(j, best), prices);
     } else {
-        reason = "its best option, " + wanted + ", does not fit beside those of others in this round";
+        reason = "its best option, ";
+        append_wanted();
+        reason.append(", does not fit beside those of others in this round");
     }
     return Outcome::waits;
 }

@@ -24,6 +24,7 @@
 #include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/scheduler.hpp"
+#include "goodput/sim/application.hpp"
 #include "goodput/sim/metrics.hpp"
 
 namespace {

@@ -126,7 +126,7 @@ const char* text_of_knowledge(goodput::Knowledge knowledge) {
 /// Cores and memory of each node of the job, where they are counted: by what goes with a GPU, or else by the
 /// job's share of the node.
 void add_host(Json& answer, const goodput::Decision& decision, const goodput::Cluster& cluster) {
-    const goodput::HostShare& share = decision.option.configuration.host();
+    const goodput::HostShare share = decision.option.configuration.host();
     const auto add = [&](const char* name, double goodput::Node::*amount, double per_gpu) {
         Json list = Json::array();
         bool counted = false;

@@ -71,6 +71,7 @@ public:
     std::size_t add_option(std::size_t job, Value value, std::span<const ResourceUse> uses) {
         require_job(job);
         Job& its = jobs_[job];
+        if (ends_arrays(its)) return append(its, value, uses);
         make_room(its.options + 2, its.first, its.room, value_, offset_);
         make_room(its.uses + uses.size(), its.first_use, its.use_room, uses_);
         std::ranges::copy(uses, uses_.begin() + static_cast<std::ptrdiff_t>(its.first_use + its.uses));
@@ -206,6 +207,23 @@ private:
     void require_job(std::size_t job) const {
         if (job >= jobs())
             bad_input("allotment problem", "job", job, "below the number of jobs, " + text_of(jobs()));
+    }
+
+    /// Its places are full and the last ones: what nearly every option is added to.
+    [[nodiscard]] bool ends_arrays(const Job& its) const {
+        return its.options + 1 == its.room && its.first + its.room == value_.size() &&
+               its.uses == its.use_room && its.first_use + its.use_room == uses_.size();
+    }
+    std::size_t append(Job& its, Value value, std::span<const ResourceUse> uses) {
+        uses_.insert(uses_.end(), uses.begin(), uses.end());
+        its.uses = its.use_room += uses.size();
+        value_.back() = value;
+        value_.push_back(Value{});
+        offset_.push_back(its.uses);
+        ++its.room;
+        ++options_;
+        use_count_ += uses.size();
+        return its.options++;
     }
 
     /// Brings a place of equal extent in all `arrays` to at least `wanted` elements. The last one grows where

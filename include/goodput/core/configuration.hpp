@@ -34,31 +34,34 @@ public:
     /// Nothing.
     Configuration() = default;
     /// GPUs of one pool.
-    Configuration(const PoolShare& part, HostShare host = {}) : first_(part), host_(host) {}
+    Configuration(const PoolShare& part, HostShare host = {}) : first_(part) {
+        if (!host.empty()) rest_ = std::make_shared<const Rest>(Rest{{}, host});
+    }
     /// GPUs of the pool of that GPU type and node size.
     Configuration(std::size_t gpu_type, int gpus_per_node, Shape shape)
         : first_{gpu_type, gpus_per_node, shape} {}
     /// GPUs of several pools. Parts without GPUs are left out, the others put in order; a pool may come once,
     /// or more often where a job has several groups of nodes in it.
-    explicit Configuration(std::vector<PoolShare> parts, HostShare host = {}) : host_(host) {
+    explicit Configuration(std::vector<PoolShare> parts, HostShare host = {}) {
         std::erase_if(parts, [](const PoolShare& part) { return part.empty(); });
         std::sort(parts.begin(), parts.end());
-        if (parts.empty()) return;
-        first_ = parts.front();
-        if (parts.size() > 1) parts_ = std::make_shared<const std::vector<PoolShare>>(std::move(parts));
+        if (!parts.empty()) first_ = parts.front();
+        if (parts.size() < 2) parts.clear();
+        if (!parts.empty() || !host.empty())
+            rest_ = std::make_shared<const Rest>(Rest{std::move(parts), host});
     }
 
     /// Its parts, by GPU type, node size and shape; none where it gives nothing.
     [[nodiscard]] std::span<const PoolShare> parts() const {
-        if (parts_) return *parts_;
+        if (!is_single()) return rest_->parts;
         return {&first_, first_.empty() ? std::size_t{0} : std::size_t{1}};
     }
     /// The first part: all of it, if it has one. An empty part where it gives nothing.
     [[nodiscard]] const PoolShare& first() const { return first_; }
     /// Whether its GPUs are of one pool and in one part, or there are none.
-    [[nodiscard]] bool is_single() const { return !parts_; }
+    [[nodiscard]] bool is_single() const { return !rest_ || rest_->parts.empty(); }
     /// What goes with every GPU.
-    [[nodiscard]] const HostShare& host() const { return host_; }
+    [[nodiscard]] HostShare host() const { return rest_ ? rest_->host : HostShare{}; }
 
     /// Whether it gives the job nothing.
     [[nodiscard]] bool empty() const { return first_.empty(); }
@@ -76,27 +79,27 @@ public:
     }
     /// Whether both hold the same GPUs. What goes with a GPU may differ: that changes without a restart.
     [[nodiscard]] bool same_gpus(const Configuration& other) const {
-        return first_ == other.first_ && (!(parts_ || other.parts_) || same_parts(other));
+        return first_ == other.first_ && (rest_ == other.rest_ || same_parts(other));
     }
 
     /// Same GPUs, and the same that goes with them.
     friend bool operator==(const Configuration& a, const Configuration& b) {
-        return a.same_gpus(b) && a.host_ == b.host_;
+        return a.first_ == b.first_ && (a.rest_ == b.rest_ || (a.same_parts(b) && a.host() == b.host()));
     }
     /// By parts, then by what goes with a GPU.
     friend std::partial_ordering operator<=>(const Configuration& a, const Configuration& b) {
         const auto mine = a.parts(), theirs = b.parts();
         const auto by_parts =
             std::lexicographical_compare_three_way(mine.begin(), mine.end(), theirs.begin(), theirs.end());
-        return by_parts != 0 ? std::partial_ordering(by_parts) : a.host_ <=> b.host_;
+        return by_parts != 0 ? std::partial_ordering(by_parts) : a.host() <=> b.host();
     }
 
 private:
     template <class Count>
     int sum(Count count) const {
-        if (!parts_) return count(first_);
+        if (is_single()) return count(first_);
         int total = 0;
-        for (const PoolShare& part : *parts_) total += count(part);
+        for (const PoolShare& part : rest_->parts) total += count(part);
         return total;
     }
     [[nodiscard]] bool same_parts(const Configuration& other) const {
@@ -104,9 +107,13 @@ private:
         return std::equal(mine.begin(), mine.end(), theirs.begin(), theirs.end());
     }
 
+    struct Rest {
+        std::vector<PoolShare> parts{};  ///< all of them, if there are several
+        HostShare host{};
+    };
+
     PoolShare first_{};
-    std::shared_ptr<const std::vector<PoolShare>> parts_{};  // none: first_ is all
-    HostShare host_{};
+    std::shared_ptr<const Rest> rest_{};  // none for most: first_ is all
 };
 
 }  // namespace goodput

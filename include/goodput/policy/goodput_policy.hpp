@@ -237,7 +237,7 @@ private:
     public:
         Speeds(const GoodputPolicy& policy, const Round& round, const OptionRow& row, double left)
             : held_(round.held_by(row.job)),
-              best_goodput_(best_option(row.options) ? best_option(row.options)->goodput : 1),
+              best_goodput_(best_goodput(row.options)),
               cost_(std::min(row.job.restart_cost_seconds * policy.restart_weight, longest_seconds)),
               seconds_(std::max(left, row.job.restart_cost_seconds)),
               horizon_(policy.horizon_seconds) {
@@ -260,6 +260,10 @@ private:
         }
 
     private:
+        static double best_goodput(std::span<const Option> options) {
+            const Option* best = best_option(options);
+            return best ? best->goodput : 1;
+        }
         [[nodiscard]] double speed(const Option& option) const {
             return option.goodput > 0 ? option.goodput / best_goodput_ : 0;
         }

@@ -152,8 +152,8 @@ public:
     void uses(const Round& round, const Job& job, const Option& option, LimitUses& uses) const {
         const auto take = [&](std::size_t gpu_type, int gpus_per_node, int gpus) {
             const OfPool& of = of_pool_[find_pool(round.pools, gpu_type, gpus_per_node)];
-            const HostShare& said = option.configuration.host();
-            const HostShare& share = said.empty() ? of.usual : said;
+            const HostShare said = option.configuration.host();
+            const HostShare share = said.empty() ? of.usual : said;
             if (of.cores_row) uses.add(*of.cores_row, gpus * share.cores_per_gpu);
             if (of.memory_row) uses.add(*of.memory_row, gpus * share.memory_gib_per_gpu);
         };

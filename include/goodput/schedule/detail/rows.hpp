@@ -5,6 +5,7 @@
 // the others those of the limits.
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
@@ -27,6 +28,7 @@ public:
     void find_capacity(const Round& round, const OpenNodes& open, Pack& limits) {
         problem.clear();
         problem.capacity.clear();
+        last_part_ = {};
         for (const Pool& pool : open.pools()) problem.capacity.push_back(pool.gpus());
         pools_ = problem.capacity.size();
         limits.rows(round, pools_, rows_);
@@ -69,6 +71,9 @@ public:
         uses_.clear();
         if (keeps)
             uses_.assign(open.uses_to_keep(j).begin(), open.uses_to_keep(j).end());
+        else if (option.configuration.is_single())
+            uses_.push_back({pool_of(option.configuration.first(), open),
+                             static_cast<double>(option.configuration.occupied_gpus())});
         else
             append_occupied(option.configuration, open.pools(), uses_);
         if (rows_.all().empty()) return uses_;
@@ -88,6 +93,16 @@ public:
     std::vector<LimitConflict> conflicts;                        ///< rows of which more is kept than there is
 
 private:
+    /// Options of one pool lie side by side: it is looked up once.
+    std::uint32_t pool_of(const PoolShare& part, const OpenNodes& open) {
+        if (!part.same_pool(last_part_)) {
+            last_part_ = part;
+            last_pool_ =
+                static_cast<std::uint32_t>(find_pool(open.pools(), part.gpu_type, part.gpus_per_node));
+        }
+        return last_pool_;
+    }
+
     void make_room_for_what_is_kept() {
         kept_.assign(problem.capacity.size(), 0);
         for (std::size_t j = 0; j < problem.jobs(); ++j)
@@ -106,6 +121,8 @@ private:
     }
 
     std::size_t pools_ = 0;
+    PoolShare last_part_{};
+    std::uint32_t last_pool_ = 0;
     LimitRows rows_;
     std::vector<ResourceUse> uses_;
     std::vector<double> kept_;  // by row: units of jobs that keep what they hold

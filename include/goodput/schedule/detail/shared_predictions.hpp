@@ -117,8 +117,14 @@ public:
     }
 
 private:
+    /// Their configurations are equal already.
     static void copy(const Option* answer, std::span<Option> options) {
-        std::copy_n(answer, options.size(), options.begin());
+        for (Option& option : options) {
+            option.plan = answer->plan;
+            option.goodput = answer->goodput;
+            option.knowledge = answer->knowledge;
+            ++answer;
+        }
     }
 
     /// Questions and answers of one round, in a table with open addressing.

@@ -76,7 +76,7 @@ public:
         }
         answer.value = value(j, found.got);
         answer.price = found.pays;
-        answer.best_at_prices = reduced(j, found.got) >= best_reduced(j, no_option) - rounding(found);
+        answer.best_at_prices = reduced(j, found.got) >= best_reduced(j) - rounding(found);
         answer.on_drained =
             std::any_of(decision.placement.begin(), decision.placement.end(),
                         [&](const NodeShare& share) { return snapshot_.cluster.nodes[share.node].drained; });
@@ -133,16 +133,15 @@ private:
     [[nodiscard]] double price(std::size_t j, std::size_t k) const {
         return k == no_option ? 0 : price_of(problem_.uses(j, k), prices_);
     }
-    [[nodiscard]] double reduced(std::size_t j, std::size_t k) const { return value(j, k) - price(j, k); }
+    [[nodiscard]] double reduced(std::size_t j, std::size_t k) const {
+        return reduced_value(problem_, j, k, prices_);
+    }
     static double rounding(const JobExplanation& found) {
         return 1e-9 * (std::abs(found.wanted_value) + found.wanted_price + found.pays);
     }
-    /// Over all options but one, and over going without.
-    [[nodiscard]] double best_reduced(std::size_t j, std::size_t except) const {
-        double best = 0;
-        for (std::size_t k = 0; k < problem_.options_of(j); ++k)
-            if (k != except) best = std::max(best, reduced(j, k));
-        return best;
+    /// Over all options, and over going without.
+    [[nodiscard]] double best_reduced(std::size_t j) const {
+        return std::max(0.0, best_reduced_value(problem_, j, prices_, [](std::size_t) { return true; }));
     }
 
     [[nodiscard]] Alternative alternative(std::size_t j, std::size_t k, std::size_t got, bool of_all,

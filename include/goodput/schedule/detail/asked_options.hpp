@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
+#include "goodput/allot/detail/units.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
@@ -115,7 +116,7 @@ private:
         double least_distance = std::numeric_limits<double>::infinity();
         for (std::size_t r = 0; r < prices.size(); ++r) answer.bound += prices[r] * problem.capacity[r];
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
-            double best = best_at(problem, j, prices);
+            double best = best_reduced_value(problem, j, prices, [](std::size_t) { return true; });
             if (problem.must(j) || offers.left_alone(j)) {
                 answer.bound += best;
                 continue;
@@ -127,10 +128,8 @@ private:
             OptionRow row = Worth::row_of(snapshot, offers, problem, j);
             row.values = row.values.first(row.options.size());
             const auto less_price = [&](const Option& option, double value) {
-                for (const ResourceUse& use :
-                     rows.find_uses(round, open, limits, job, j, option, false, ignore))
-                    value -= prices[use.resource] * use.units;
-                return value;
+                return value -
+                       price_of(rows.find_uses(round, open, limits, job, j, option, false, ignore), prices);
             };
             const auto suppose = [&](const Option& option) {
                 return option.goodput > 0 ? less_price(option, value_beside(policy, round, row, option)) : 0;
@@ -212,16 +211,6 @@ private:
         const double dropped = candidates_[few].reduced;
         candidates_.resize(few);
         return dropped;
-    }
-    /// The largest value less price of a job's listed options, and of going without.
-    static double best_at(const AllotmentProblem& problem, std::size_t j, std::span<const double> prices) {
-        double best = problem.must(j) ? -std::numeric_limits<double>::infinity() : 0;
-        for (std::size_t k = 0; k < problem.options_of(j); ++k) {
-            double reduced = problem.value(j, k);
-            for (const ResourceUse& use : problem.uses(j, k)) reduced -= prices[use.resource] * use.units;
-            best = std::max(best, reduced);
-        }
-        return best;
     }
 
     Allotter<> relax_;

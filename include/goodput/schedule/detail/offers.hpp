@@ -134,41 +134,44 @@ public:
     template <OptionPredictor Predictor>
     void offer_what_is_kept(const Snapshot& snapshot, const Round& round, const OpenNodes& open,
                             Predictor& predict) {
-        std::vector<Option> options;
-        std::vector<std::size_t> first{0};
-        for (std::size_t j = 0; j < silent_.size(); ++j) {
+        rebuild([&](std::size_t j, std::vector<Option>& options) {
             if (silent_[j] && open.keeps(j))
                 options.push_back(kept(snapshot, round, j, predict));
             else
                 options.insert(options.end(), options_of(j).begin(), options_of(j).end());
-            first.push_back(options.size());
-        }
-        options_ = std::move(options);
-        first_ = std::move(first);
+        });
     }
 
     /// Appends to the options of some jobs: `added[job]`, empty for most.
     void append(std::span<const std::vector<Option>> added) {
-        std::vector<Option> options;
-        std::vector<std::size_t> first{0};
-        for (std::size_t j = 0; j < added.size(); ++j) {
+        rebuild([&](std::size_t j, std::vector<Option>& options) {
             options.insert(options.end(), options_of(j).begin(), options_of(j).end());
             options.insert(options.end(), added[j].begin(), added[j].end());
+        });
+    }
+
+private:
+    /// Makes the list anew: `append(job, options)` for one job after the other.
+    template <class Append>
+    void rebuild(Append append) {
+        std::vector<Option> options;
+        std::vector<std::size_t> first{0};
+        for (std::size_t j = 0; j < silent_.size(); ++j) {
+            append(j, options);
             first.push_back(options.size());
         }
         options_ = std::move(options);
         first_ = std::move(first);
     }
 
-private:
     template <Policy P, OptionPredictor Predictor, OptionMaker Maker>
     void offer(const Snapshot& snapshot, const Round& round, std::size_t j, const OpenNodes& open,
                const P& policy, Predictor& predict, Maker& maker) {
         const Job& job = snapshot.jobs[j];
-        find_most_gpus(policy, snapshot, j, most_gpus_);
         if (open.keeps(j)) {
             options_.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
         } else {
+            find_most_gpus(policy, snapshot, j, most_gpus_);
             maker.list(round, job, std::span<const int>(most_gpus_), options_);
             if (open.may_stay_on_drained(j))
                 insert_held(

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "goodput/allot/detail/units.hpp"
 #include "goodput/model/valid_model.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/rows.hpp"
@@ -15,13 +16,6 @@
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::detail {
-
-/// What an option costs at the prices.
-inline double price_at(std::span<const ResourceUse> uses, std::span<const double> prices) {
-    double price = 0;
-    for (const ResourceUse& use : uses) price += prices[use.resource] * use.units;
-    return price;
-}
 
 /// Who is paid: "to others", and the limits among them by name.
 inline void append_who_asks(std::string& reason, const Rows& rows, std::span<const ResourceUse> uses,
@@ -57,7 +51,7 @@ inline Outcome say_why_not(const Snapshot& snapshot, std::size_t j, const Offers
     double best_reduced = -std::numeric_limits<double>::infinity(), best_price = 0;
     for (std::size_t k = 0; k < options.size(); ++k) {
         if (options[k].goodput <= 0) continue;
-        const double price = price_at(rows.problem.uses(j, k), prices);
+        const double price = price_of(rows.problem.uses(j, k), prices);
         if (rows.problem.value(j, k) - price <= best_reduced) continue;
         best_reduced = rows.problem.value(j, k) - price;
         best_price = price;

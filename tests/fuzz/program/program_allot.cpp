@@ -1,5 +1,5 @@
 // `goodput allot`: choices are options of their jobs and fit the capacities, the bound is one, and so are the
-// bounds of the same problem solved cold, relaxed, or by trying everything. The first byte chooses --cold,
+// bounds of the same problem solved cold, relaxed, or by trying everything. The first byte chooses --warm,
 // --relax and --explain.
 
 #include <algorithm>
@@ -173,13 +173,13 @@ void check_allotment(const Exchange& exchange, const cli::AllotCommand& command)
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size == 0) return 0;
     const cli::AllotCommand command{
-        .cold = (data[0] & 1) != 0, .relax = (data[0] & 6) == 2, .explain = (data[0] & 6) == 4};
+        .warm = (data[0] & 1) == 0, .relax = (data[0] & 6) == 2, .explain = (data[0] & 6) == 4};
     const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
     const std::vector<Exchange> exchanges = allotted(text, command);
     for (const Exchange& exchange : exchanges)
         if (!exchange.refused) check_allotment(exchange, command);
 
-    const cli::AllotCommand cold{.cold = true};
+    const cli::AllotCommand cold;
     const std::vector<Exchange> again = allotted(text, cold);
     for (std::size_t i = 0; i < exchanges.size(); ++i) {
         const Exchange &warm = exchanges[i], &other = again[i];

@@ -65,6 +65,21 @@ public:
         return jobs_.size() - 1;
     }
 
+    /// Starts a job with the options of another one and returns its index. An unknown job:
+    /// std::invalid_argument.
+    std::size_t add_job_like(std::size_t other) {
+        require_job(other);
+        const Job like = jobs_[other];
+        jobs_.push_back(
+            {value_.size(), like.options, like.options + 1, uses_.size(), like.uses, like.uses, like.must});
+        append_copy(value_, like.first, like.options + 1);
+        append_copy(offset_, like.first, like.options + 1);
+        append_copy(uses_, like.first_use, like.uses);
+        options_ += like.options;
+        use_count_ += like.uses;
+        return jobs_.size() - 1;
+    }
+
     /// Adds an option to a job and returns its index within that job. Spans that values() and uses() gave end
     /// here, and `uses` must not be one of them. Constant time on average. An unknown job:
     /// std::invalid_argument.
@@ -224,6 +239,15 @@ private:
         ++options_;
         use_count_ += uses.size();
         return its.options++;
+    }
+
+    /// Copies elements of an array to its end.
+    template <class Array>
+    static void append_copy(Array& array, std::size_t first, std::size_t count) {
+        const std::size_t end = array.size();
+        array.resize(end + count);
+        std::copy_n(array.begin() + static_cast<std::ptrdiff_t>(first), count,
+                    array.begin() + static_cast<std::ptrdiff_t>(end));
     }
 
     /// Brings a place of equal extent in all `arrays` to at least `wanted` elements. The last one grows where

@@ -31,6 +31,21 @@ struct HostNeeds {
     /// cores and memories, at its edge beyond them, and in proportion below its least. A grid point that was
     /// not measured takes the largest factor of those that have no more of either: more never harms.
     [[nodiscard]] double factor(const HostShare& share) const;
+
+    /// Calls `input(number)` for all numbers.
+    template <class Input>
+    void for_each_input(Input& input) const {
+        for (const HostShare& share : {least, most}) {
+            input(share.cores_per_gpu);
+            input(share.memory_gib_per_gpu);
+        }
+        input(speed.size());
+        for (const HostSpeed& point : speed) {
+            input(point.cores_per_gpu);
+            input(point.memory_gib_per_gpu);
+            input(point.factor);
+        }
+    }
 };
 
 /// Refuses needs with numbers that are not finite, or with less at most than at least

@@ -221,9 +221,10 @@ private:
         [[nodiscard]] bool stands_for(const OptionRow& other, double other_left) const {
             return row && left == other_left &&
                    row->job.restart_cost_seconds == other.job.restart_cost_seconds &&
-                   std::equal(row->options.begin(), row->options.end(), other.options.begin(),
-                              other.options.end(),
-                              [](const Option& a, const Option& b) { return a.goodput == b.goodput; });
+                   (row->options.data() == other.options.data() ||
+                    std::equal(row->options.begin(), row->options.end(), other.options.begin(),
+                               other.options.end(),
+                               [](const Option& a, const Option& b) { return a.goodput == b.goodput; }));
         }
     };
 

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "goodput/core/host.hpp"
+#include "goodput/schedule/detail/shared_offers.hpp"
 #include "goodput/schedule/makers.hpp"
 
 namespace goodput {
@@ -23,6 +25,14 @@ class HostShares {
 public:
     /// Variants of what this maker offers.
     explicit HostShares(Inner inner = {}) : inner_(std::move(inner)) {}
+
+    /// A Scheduler asks once for all jobs that are alike, where it does so with the inner maker.
+    using DeclaresInputsOf = std::conditional_t<detail::DeclaresJobInputs<Inner>, HostShares, void>;
+    /// What the inner maker reads.
+    template <class Input>
+    static void for_each_input(const Job& job, Input& input) {
+        Inner::for_each_input(job, input);
+    }
 
     /// Appends variants side by side, by host share.
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,

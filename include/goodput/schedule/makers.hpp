@@ -162,6 +162,22 @@ void insert_held(const Job& job, const Configuration& held, std::span<const Pool
 
 /// The default maker: the shapes that always pack.
 struct ListedShapes {
+    /// A Scheduler asks only once for all jobs that for_each_input() cannot tell apart, if a maker names
+    /// itself here. Not so a class that derives from this one.
+    using DeclaresInputsOf = ListedShapes;
+    /// Calls `input(number)` for all that is read of a job, besides Job::host.
+    template <class Input>
+    static void for_each_input(const Job& job, Input& input) {
+        input(static_cast<int>(job.adaptivity));
+        input(job.min_gpus);
+        input(job.max_gpus);
+        for (const TypeLimits& type : job.types) {
+            input(type.max_atomic_batch);
+            input(type.gpus_per_replica);
+            input(type.max_nodes);
+        }
+    }
+
     /// Appends the job's shapes on all pools.
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options) const {

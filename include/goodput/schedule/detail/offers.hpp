@@ -21,7 +21,7 @@
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
-#include "goodput/schedule/detail/shared_predictions.hpp"
+#include "goodput/schedule/detail/shared_offers.hpp"
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
@@ -91,7 +91,7 @@ void find_most_gpus(const P& policy, const Snapshot& snapshot, std::size_t job, 
                 static_cast<int>(policy.most_gpus(snapshot.jobs[job], model_of(snapshot, job), type));
 }
 
-/// The options of all jobs, one after the other. Keeps its buffers from round to round.
+/// The options of all jobs. Keeps its buffers from round to round.
 class Offers {
 public:
     /// Asks maker and predictor about all jobs.
@@ -99,32 +99,29 @@ public:
     void make(const Snapshot& snapshot, const Round& round, const OpenNodes& open, const P& policy,
               Predictor& predict, Maker& maker, std::vector<PlanFault>& faults) {
         const std::size_t jobs = snapshot.jobs.size();
-        options_.clear();
-        first_.assign(1, 0);
+        shared_.begin_round(jobs);
+        range_.assign(jobs, {});
         silent_.assign(jobs, 0);
-        if constexpr (DeclaresInputs<Predictor>) shared_.begin_round(jobs);
         for (std::size_t j = 0; j < jobs; ++j) {
+            const std::size_t before = shared_.options.size();
             const auto failed = [&](std::string what) {
-                options_.resize(first_.back());
+                shared_.options.resize(before);
+                range_[j] = {before, 0};
                 silent_[j] = 1;
                 faults.push_back({j, {}, std::move(what)});
             };
-            contained([&] { offer(snapshot, round, j, open, policy, predict, maker); }, failed);
-            if (silent_[j] && open.keeps(j)) options_.push_back(kept(snapshot, round, j, predict));
-            for (std::size_t k = first_.back(); k < options_.size(); ++k) {
-                count_host(snapshot.jobs[j], options_[k]);
-                if (std::isfinite(options_[k].goodput)) continue;
-                faults.push_back({j, options_[k].configuration,
-                                  "the predicted goodput is " + text_of(options_[k].goodput)});
-                options_[k].goodput = 0;
-            }
-            first_.push_back(options_.size());
+            contained([&] { offer(snapshot, round, j, open, policy, predict, maker, faults); }, failed);
+            if (silent_[j] && open.keeps(j)) offer_what_it_holds(snapshot, round, j, predict);
         }
     }
 
     [[nodiscard]] std::span<const Option> options_of(std::size_t job) const {
-        return {options_.data() + first_[job], first_[job + 1] - first_[job]};
+        return std::span<const Option>(shared_.options).subspan(range_[job].first, range_[job].size);
     }
+    /// Where its options lie, below end(): at the same place for jobs that share them.
+    [[nodiscard]] std::size_t place_of(std::size_t job) const { return range_[job].first; }
+    /// Above all places.
+    [[nodiscard]] std::size_t end() const { return shared_.options.size(); }
     /// Everything that was asked about it failed.
     [[nodiscard]] bool left_alone(std::size_t job) const { return silent_[job] != 0; }
     /// From now on that is so.
@@ -134,78 +131,99 @@ public:
     template <OptionPredictor Predictor>
     void offer_what_is_kept(const Snapshot& snapshot, const Round& round, const OpenNodes& open,
                             Predictor& predict) {
-        rebuild([&](std::size_t j, std::vector<Option>& options) {
-            if (silent_[j] && open.keeps(j))
-                options.push_back(kept(snapshot, round, j, predict));
-            else
-                options.insert(options.end(), options_of(j).begin(), options_of(j).end());
-        });
+        for (std::size_t j = 0; j < range_.size(); ++j)
+            if (silent_[j] && open.keeps(j)) offer_what_it_holds(snapshot, round, j, predict);
     }
 
     /// Appends to the options of some jobs: `added[job]`, empty for most.
     void append(std::span<const std::vector<Option>> added) {
-        rebuild([&](std::size_t j, std::vector<Option>& options) {
-            options.insert(options.end(), options_of(j).begin(), options_of(j).end());
+        std::vector<Option>& options = shared_.options;
+        for (std::size_t j = 0; j < range_.size(); ++j) {
+            if (added[j].empty()) continue;
+            const OptionRange listed = std::exchange(range_[j], {options.size(), 0});
+            for (std::size_t k = 0; k < listed.size; ++k)
+                options.push_back(Option(options[listed.first + k]));
             options.insert(options.end(), added[j].begin(), added[j].end());
-        });
+            range_[j].size = options.size() - range_[j].first;
+        }
     }
 
 private:
-    /// Makes the list anew: `append(job, options)` for one job after the other.
-    template <class Append>
-    void rebuild(Append append) {
-        std::vector<Option> options;
-        std::vector<std::size_t> first{0};
-        for (std::size_t j = 0; j < silent_.size(); ++j) {
-            append(j, options);
-            first.push_back(options.size());
-        }
-        options_ = std::move(options);
-        first_ = std::move(first);
-    }
-
     template <Policy P, OptionPredictor Predictor, OptionMaker Maker>
     void offer(const Snapshot& snapshot, const Round& round, std::size_t j, const OpenNodes& open,
-               const P& policy, Predictor& predict, Maker& maker) {
+               const P& policy, Predictor& predict, Maker& maker, std::vector<PlanFault>& faults) {
         const Job& job = snapshot.jobs[j];
-        if (open.keeps(j)) {
-            options_.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
-        } else {
-            find_most_gpus(policy, snapshot, j, most_gpus_);
-            maker.list(round, job, std::span<const int>(most_gpus_), options_);
-            if (open.may_stay_on_drained(j))
+        const JobModel& model = model_of(snapshot, j);
+        const bool keeps = open.keeps(j), may_stay = !keeps && open.may_stay_on_drained(j);
+        if (!keeps) find_most_gpus(policy, snapshot, j, most_gpus_);
+        const auto list = [&](std::vector<Option>& options) {
+            if (keeps) {
+                options.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
+                return;
+            }
+            const std::size_t first = options.size();
+            maker.list(round, job, std::span<const int>(most_gpus_), options);
+            if (may_stay)
                 insert_held(
                     job, round.held_by(job), open.used_pools(),
-                    [&](std::size_t type) { return most_gpus_[type]; }, first_.back(), options_);
-        }
-        const std::span<Option> options = std::span<Option>(options_).subspan(first_.back());
-        const JobModel& model = model_of(snapshot, j);
-        const auto ask = [&](std::span<Option> of) { predict_as_valued(policy, job, model, predict, of); };
+                    [&](std::size_t type) { return most_gpus_[type]; }, first, options);
+        };
+        const auto ask = [&](std::span<Option> options) {
+            predict_as_valued(policy, job, model, predict, options);
+            const std::size_t before = faults.size();
+            for (Option& option : options) {
+                count_host(job, option);
+                if (std::isfinite(option.goodput)) continue;
+                faults.push_back(
+                    {j, option.configuration, "the predicted goodput is " + text_of(option.goodput)});
+                option.goodput = 0;
+            }
+            return faults.size() == before;
+        };
         if constexpr (DeclaresInputs<Predictor>) {
-            std::optional<GradientStatistics> gradient = job.gradient;
-            if constexpr (GradientForecast<P>) gradient = policy.expected_gradient(job);
-            shared_.predict<Predictor>(job, model, gradient, options, ask);
+            const bool complete = DeclaresJobInputs<Maker> && !keeps && !may_stay;
+            const auto input = [&](Question& question) {
+                std::optional<GradientStatistics> gradient = job.gradient;
+                if constexpr (GradientForecast<P>) gradient = policy.expected_gradient(job);
+                question(gradient.has_value());
+                question(gradient ? gradient->squared_norm : 0);
+                question(gradient ? gradient->variance : 0);
+                Predictor::for_each_input(job, model, question);
+                question(job.host.has_value());
+                if (job.host) job.host->for_each_input(question);
+                if constexpr (DeclaresJobInputs<Maker>)
+                    if (complete) {
+                        Maker::for_each_input(job, question);
+                        for (const int most : most_gpus_) question(most);
+                    }
+            };
+            range_[j] = shared_.offer(complete, input, list, ask);
         } else {
-            ask(options);
+            std::vector<Option>& options = shared_.options;
+            const std::size_t first = options.size();
+            list(options);
+            ask(std::span<Option>(options).subspan(first));
+            range_[j] = {first, options.size() - first};
         }
     }
 
-    /// What the job holds, as far as the predictor has anything to say of it.
+    /// Offers a job what it holds, as far as the predictor has anything to say of it.
     template <OptionPredictor Predictor>
-    static Option kept(const Snapshot& snapshot, const Round& round, std::size_t j, Predictor& predict) {
+    void offer_what_it_holds(const Snapshot& snapshot, const Round& round, std::size_t j,
+                             Predictor& predict) {
         const JobModel& model = model_of(snapshot, j);
         Option option{round.held_by(snapshot.jobs[j]), {}, 0, Knowledge::unknown};
         const std::size_t type = option.configuration.first().gpu_type;
         if (!predict_one(snapshot, j, predict, option) && type < model.types.size())
             option.plan = model.types[type].last_plan;
-        return option;
+        range_[j] = {shared_.options.size(), 1};
+        shared_.options.push_back(std::move(option));
     }
 
-    std::vector<Option> options_;
-    std::vector<std::size_t> first_{0};  // by job: its first option
-    std::vector<char> silent_;           // by job
-    std::vector<int> most_gpus_;         // by GPU type, of the job that is being offered something
-    SharedPredictions shared_;
+    std::vector<OptionRange> range_;  // by job
+    std::vector<char> silent_;        // by job
+    std::vector<int> most_gpus_;      // by GPU type, of the job that is being offered something
+    SharedOffers shared_;
 };
 
 }  // namespace goodput::detail

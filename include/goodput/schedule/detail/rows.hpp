@@ -43,10 +43,20 @@ public:
         held.assign(snapshot.jobs.size(), no_option);
         forbidden.clear();
         conflicts.clear();
+        posed_.assign(offers.end(), no_option);
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             const Job& job = snapshot.jobs[j];
             const Configuration holds = round.held_by(job);
             const std::span<const Option> options = offers.options_of(j);
+            // Jobs that wait and share their options take the same of everything.
+            std::size_t* const like = holds.empty() && rows_.all().empty() && !options.empty()
+                                          ? &posed_[offers.place_of(j)]
+                                          : nullptr;
+            if (like && *like != no_option) {
+                problem.add_job_like(*like);
+                continue;
+            }
+            if (like) *like = j;
             problem.add_job(open.keeps(j));
             limits.start_job(round, job);
             for (std::size_t k = 0; k < options.size(); ++k) {
@@ -125,7 +135,8 @@ private:
     std::uint32_t last_pool_ = 0;
     LimitRows rows_;
     std::vector<ResourceUse> uses_;
-    std::vector<double> kept_;  // by row: units of jobs that keep what they hold
+    std::vector<std::size_t> posed_;  // by place of a list of options: a job that has it, and holds nothing
+    std::vector<double> kept_;        // by row: units of jobs that keep what they hold
 };
 
 }  // namespace goodput::detail

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <vector>
 
@@ -88,6 +89,42 @@ TEST_CASE("options in any order of the jobs are the same problem, and get the sa
         require_same(problem, other);
         require_same(allot(problem, {.gap = 0, .most_states = 100'000}),
                      allot(other, {.gap = 0, .most_states = 100'000}));
+    }
+}
+
+TEST_CASE("a job like another has its options, and options of its own after that") {
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+        Random random(seed);
+        const AllotmentProblem problem = support::small_problem(random);
+        AllotmentProblem copied, added;
+        copied.capacity = added.capacity = problem.capacity;
+        const auto add = [&](std::size_t job) {
+            added.add_job(problem.must(job));
+            for (std::size_t k = 0; k < problem.options_of(job); ++k)
+                added.add_option(problem.value(job, k), problem.uses(job, k));
+        };
+        std::vector<std::size_t> place(problem.jobs(), problem.jobs());
+        for (int n = 0; n < 30 && problem.jobs() > 0; ++n) {
+            const auto job =
+                static_cast<std::size_t>(random.integer(0, static_cast<int>(problem.jobs()) - 1));
+            if (place[job] < copied.jobs()) {
+                REQUIRE(copied.add_job_like(place[job]) == added.jobs());
+            } else {
+                place[job] = copied.add_job(problem.must(job));
+                for (std::size_t k = 0; k < problem.options_of(job); ++k)
+                    copied.add_option(problem.value(job, k), problem.uses(job, k));
+            }
+            add(job);
+            require_same(copied, added);
+        }
+        for (int n = 0; n < 30 && added.jobs() > 0; ++n) {
+            const auto job = static_cast<std::size_t>(random.integer(0, static_cast<int>(added.jobs()) - 1));
+            const std::vector<ResourceUse> uses{{0, 1.0 * n}};
+            copied.add_option(job, n, uses);
+            added.add_option(job, n, uses);
+        }
+        require_same(copied, added);
+        CHECK_THROWS_AS(copied.add_job_like(copied.jobs()), std::invalid_argument);
     }
 }
 

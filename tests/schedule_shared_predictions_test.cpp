@@ -1,4 +1,4 @@
-// Jobs of which a predictor is asked the same get the same answer, without being asked for each.
+// Jobs of which maker and predictor are asked the same get the same answer, without being asked for each.
 
 #include <bit>
 #include <cmath>
@@ -11,6 +11,8 @@
 
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/sia.hpp"
+#include "goodput/schedule/cluster_limits.hpp"
+#include "goodput/schedule/host_shares.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
 
@@ -33,6 +35,11 @@ struct EachByItself {
 };
 static_assert(!detail::DeclaresInputs<EachByItself>);
 static_assert(detail::DeclaresInputs<GoodputPredictor>);
+
+/// The same options, by a maker that does not say what it reads.
+struct ListForEach : ListedShapes {};
+static_assert(detail::DeclaresJobInputs<ListedShapes> && detail::DeclaresJobInputs<HostShares<>>);
+static_assert(!detail::DeclaresJobInputs<ListForEach> && !detail::DeclaresJobInputs<HostShares<ListForEach>>);
 
 TypeModel random_model(support::Random& random) {
     TypeModel model;
@@ -65,6 +72,7 @@ TypeModel random_model(support::Random& random) {
 /// Few different numbers, so that many jobs are asked about alike and many nearly so.
 Job random_job(support::Random& random, int number) {
     Job job{.name = "job-" + std::to_string(number), .restart_cost_seconds = 30};
+    job.min_gpus = 1 << random.integer(0, 1);
     job.max_gpus = 16 << random.integer(0, 1);
     job.adaptivity = random.chance(0.8) ? Adaptivity::batch : Adaptivity::gpus;
     job.initial_batch = 64 << random.integer(0, 1);
@@ -74,7 +82,12 @@ Job random_job(support::Random& random, int number) {
     for (int type = 0; type < 3; ++type)
         job.types.push_back({.max_atomic_batch = random.chance(0.9) ? 128 : 0,
                              .gpus_per_replica = random.chance(0.8) ? 1 : 2,
+                             .max_nodes = random.chance(0.9) ? 1 << 20 : 1,
                              .reference_rate = 100.0 * random.integer(0, 1)});
+    if (random.chance(0.3)) {
+        job.host = HostNeeds{{1, 0}, {16.0 * random.integer(1, 2), 0}, {}};
+        job.host->speed = {{1, 0, 0.5}, {4, 0, 0.9 + 0.1 * random.integer(0, 1)}, {12, 0, 1.2}};
+    }
     return job;
 }
 
@@ -102,29 +115,38 @@ void check_same(const A& shared, const B& each, std::size_t jobs) {
 TEST_CASE("predictions that are shared are to the bit those of every job by itself, round after round") {
     support::Random random(3);
     Scheduler<GoodputPolicy> shared;
-    Scheduler<GoodputPolicy, LeastMovesPlacer, Allotter<>, EachByItself> each;
+    Scheduler<GoodputPolicy, LeastMovesPlacer, Allotter<>, EachByItself, Limits<>, ListForEach> each;
     Scheduler<Sia> shared_sia;
     Scheduler<Sia, LeastMovesPlacer, Allotter<>, EachByItself> each_sia;
+    auto shared_host = Scheduler<GoodputPolicy>().limited_by(HostCapacity()).offering(HostShares<>());
+    auto each_host = Scheduler<GoodputPolicy, LeastMovesPlacer, Allotter<>, EachByItself>()
+                         .limited_by(HostCapacity())
+                         .offering(HostShares<ListForEach>());
     Snapshot now;
     now.cluster.gpu_types = {"A", "B", "C"};
-    for (int n = 0; n < 20; ++n)
+    for (int n = 0; n < 20; ++n) {
         now.cluster.nodes.push_back(
             {"node-" + std::to_string(n), static_cast<std::size_t>(n % 3), n % 3 == 0 ? 4 : 8});
+        now.cluster.nodes.back().cores = 48;
+    }
     int number = 0;
     for (int round = 0; round < 30; ++round) {
         now.time_seconds = 60.0 * round;
+        for (Node& node : now.cluster.nodes) node.drained = random.chance(0.05);
         while (now.jobs.size() < 120) {
             now.jobs.push_back(random_job(random, number++));
             JobModel model;
             for (int type = 0; type < 3; ++type) model.types.push_back(random_model(random));
             now.models.push_back(model);
         }
-        shared.plan(now);
-        each.plan(now);
-        check_same(shared, each, now.jobs.size());
-        shared_sia.plan(now);
-        each_sia.plan(now);
-        check_same(shared_sia, each_sia, now.jobs.size());
+        const auto compare = [&](auto& ours, auto& theirs) {
+            ours.plan(now);
+            theirs.plan(now);
+            check_same(ours, theirs, now.jobs.size());
+        };
+        compare(shared, each);
+        compare(shared_sia, each_sia);
+        compare(shared_host, each_host);
         for (std::size_t j = now.jobs.size(); j-- > 0;) {
             Job& job = now.jobs[j];
             job.placement = shared.last_plan().decisions[j].placement;

@@ -103,11 +103,11 @@ TEST_CASE("a job like another has its options, and options of its own after that
             for (std::size_t k = 0; k < problem.options_of(job); ++k)
                 added.add_option(problem.value(job, k), problem.uses(job, k));
         };
-        std::vector<std::size_t> place(problem.jobs(), problem.jobs());
+        std::vector<std::size_t> place(problem.jobs(), no_option);
         for (int n = 0; n < 30 && problem.jobs() > 0; ++n) {
             const auto job =
                 static_cast<std::size_t>(random.integer(0, static_cast<int>(problem.jobs()) - 1));
-            if (place[job] < copied.jobs()) {
+            if (place[job] != no_option) {
                 REQUIRE(copied.add_job_like(place[job]) == added.jobs());
             } else {
                 place[job] = copied.add_job(problem.must(job));

@@ -314,8 +314,7 @@ TEST_CASE("more cores beside a GPU go to those who gain by them, and nobody rest
         job.types = {{.max_atomic_batch = 64}};
         job.host = HostNeeds{{1, 0}, {6, 0}, {}};
         for (const double cores : {2.0, 4.0, 6.0})
-            job.host->speed.push_back(
-                {cores, 0, std::string(name) == "hungry" ? cores / 6 : 0.9 + cores / 60});
+            job.host->speed.push_back({cores, 0, std::string(name) == "hungry" ? cores / 6 : 1});
         snapshot.jobs.push_back(job);
     }
     auto scheduler = Scheduler<RootOfGoodput>().limited_by(HostCapacity()).offering(HostShares<>());

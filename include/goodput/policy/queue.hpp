@@ -30,6 +30,11 @@ struct LikesWhatItHolds {
 /// of Round::capacity, that of the largest liking(round, row, option, units left of what it takes first)
 /// above 0, the first of equals. Jobs that keep what they hold come before all others. Without backfilling
 /// the first job that finds nothing ends the round.
+///
+/// Where options are variants of the same GPUs with more or less beside them, a job is served with the
+/// leanest, and all that are offered with these GPUs are worth something: twice the number of its GPUs and,
+/// up to 1 more, how fast they are beside the fastest. So it is served in any case, and what there is beside
+/// the GPUs goes where it helps most.
 template <class Liking = LikesWhatItHolds>
 void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::span<const std::size_t> order,
                     bool backfill, Liking liking = {}) {
@@ -37,10 +42,52 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
     const auto fits = [&](const ResourceUse& use) {
         return use.units <= left[use.resource] + 1e-9 * round.capacity[use.resource];
     };
+    // The largest part of a capacity that an option takes.
+    const auto part_of = [&](std::span<const ResourceUse> uses) {
+        double part = 0;
+        for (const ResourceUse& use : uses)
+            if (use.units > 0) part = std::max(part, use.units / round.capacity[use.resource]);
+        return part;
+    };
+    const bool variants = std::any_of(rows.begin(), rows.end(), [](const OptionRow& row) {
+        return std::any_of(row.options.begin(), row.options.end(),
+                           [](const Option& option) { return !option.configuration.host().empty(); });
+    });
+    // Options with the same GPUs lie side by side: behind the last one, and which of them takes least.
+    const auto end_of_variants = [&](const OptionRow& row, std::size_t first) {
+        std::size_t end = first + 1;
+        while (variants && end < row.options.size() &&
+               row.options[end].configuration.same_gpus(row.options[first].configuration))
+            ++end;
+        return end;
+    };
+    const auto leanest = [&](const OptionRow& row, std::size_t first, std::size_t end) {
+        std::size_t lean = first;
+        for (std::size_t k = first + 1; k < end; ++k)
+            if (row.options[lean].goodput <= 0 ||
+                (row.options[k].goodput > 0 && part_of(row.uses(k)) < part_of(row.uses(lean))))
+                lean = k;
+        return lean;
+    };
+    const auto value_served = [&](const OptionRow& row, std::size_t chosen) {
+        const Configuration& served = row.options[chosen].configuration;
+        double fastest = 0;
+        for (const Option& option : row.options)
+            if (option.configuration.same_gpus(served)) fastest = std::max(fastest, option.goodput);
+        for (std::size_t k = 0; k < row.options.size(); ++k)
+            if (row.options[k].configuration.same_gpus(served) && row.options[k].goodput > 0)
+                row.values[k] = 2 * served.gpus() + row.options[k].goodput / fastest;
+    };
+    const auto take = [&](const OptionRow& row, std::size_t option) {
+        for (const ResourceUse& use : row.uses(option)) left[use.resource] -= use.units;
+    };
     const auto serve = [&](const OptionRow& row) {
         std::size_t chosen = row.options.size();
         double best = 0;
-        for (std::size_t k = 0; k < row.options.size(); ++k) {
+        for (std::size_t first = 0; first < row.options.size();) {
+            const std::size_t end = end_of_variants(row, first);
+            const std::size_t k = leanest(row, first, end);
+            first = end;
             const Option& option = row.options[k];
             const std::span<const ResourceUse> uses = row.uses(k);
             if (option.goodput <= 0 || !std::all_of(uses.begin(), uses.end(), fits)) continue;
@@ -51,12 +98,14 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
         }
         if (chosen == row.options.size()) return row.options.empty();
         row.values[chosen] = 1;
-        for (const ResourceUse& use : row.uses(chosen)) left[use.resource] -= use.units;
+        if (variants) value_served(row, chosen);
+        take(row, chosen);
         return true;
     };
     for (const OptionRow& row : rows) std::fill(row.values.begin(), row.values.end(), 0.0);
     for (const std::size_t index : order)
-        if (rows[index].job.keeps_what_it_holds()) serve(rows[index]);
+        // What is kept is kept also where nothing is known of its goodput.
+        if (rows[index].job.keeps_what_it_holds() && !serve(rows[index])) take(rows[index], 0);
     for (const std::size_t index : order) {
         if (rows[index].job.keeps_what_it_holds()) continue;
         if (!serve(rows[index]) && !backfill) return;

@@ -57,12 +57,15 @@ public:
           snapshot_(snapshot),
           problem_(scheduler.problem()),
           prices_(scheduler.allotted().prices),
-          taken_(units_taken(problem_, scheduler.allotted().choice)) {}
+          given_(scheduler.allotted()),
+          taken_(units_taken(problem_, scheduler.chosen())) {
+        given_.choice.assign(scheduler.chosen().begin(), scheduler.chosen().end());
+    }
 
     [[nodiscard]] DecisionExplanation operator()(std::size_t j) const {
         const Job& job = snapshot_.jobs[j];
         const Decision& decision = scheduler_.last_plan().decisions[j];
-        const JobExplanation found = explain_job(problem_, scheduler_.allotted(), j, taken_);
+        const JobExplanation found = explain_job(problem_, given_, j, taken_);
         DecisionExplanation answer;
         answer.job = job.name;
         answer.gap = std::max(scheduler_.allotted().gap(), 0.0);
@@ -295,6 +298,7 @@ private:
     const Snapshot& snapshot_;
     const AllotmentProblem& problem_;
     std::span<const double> prices_;
+    AllotResult given_;  // what the plan gives in place of the allotment
     std::vector<double> taken_;
 };
 

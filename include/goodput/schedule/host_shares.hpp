@@ -18,8 +18,9 @@ namespace goodput {
 
 /// Offers what `Inner` offers, to jobs with Job::host in several variants: their share of the node, and each
 /// measured point that lies within the job's limits and that the node can give; of these only variants that
-/// are faster than every one that takes no more. GPUs whose nodes cannot give the least that the job needs
-/// are not offered; those whose nodes count no cores and no memory are offered as they are.
+/// are faster than every one that takes no more, and none that is slower than with the job's share of the
+/// node, brought within its limits. GPUs whose nodes cannot give the least that the job needs are not
+/// offered; those whose nodes count no cores and no memory are offered as they are.
 template <OptionMaker Inner = ListedShapes>
 class HostShares {
 public:
@@ -71,31 +72,41 @@ private:
         }
         if (node.empty()) return false;
         const int gpus_on_node = (part.shape.gpus + part.shape.nodes - 1) / part.shape.nodes;
-        const auto offer = [&](HostShare share) {
-            share.cores_per_gpu =
+        const auto within_limits = [&](HostShare variant) {
+            variant.cores_per_gpu =
                 node.cores_per_gpu == 0
                     ? 0
-                    : std::clamp(share.cores_per_gpu, needs.least.cores_per_gpu, needs.most.cores_per_gpu);
-            share.memory_gib_per_gpu =
+                    : std::clamp(variant.cores_per_gpu, needs.least.cores_per_gpu, needs.most.cores_per_gpu);
+            variant.memory_gib_per_gpu =
                 node.memory_gib_per_gpu == 0
                     ? 0
-                    : std::clamp(share.memory_gib_per_gpu, needs.least.memory_gib_per_gpu,
+                    : std::clamp(variant.memory_gib_per_gpu, needs.least.memory_gib_per_gpu,
                                  needs.most.memory_gib_per_gpu);
-            if (share.cores_per_gpu * gpus_on_node > node.cores_per_gpu * (1 + 1e-9) ||
-                share.memory_gib_per_gpu * gpus_on_node > node.memory_gib_per_gpu * (1 + 1e-9))
-                return;
-            variants_.push_back(share);
+            return variant;
         };
-        offer({node.cores_per_gpu / part.gpus_per_node, node.memory_gib_per_gpu / part.gpus_per_node});
+        const auto offer = [&](HostShare variant) {
+            variant = within_limits(variant);
+            if (variant.cores_per_gpu * gpus_on_node > node.cores_per_gpu * (1 + 1e-9) ||
+                variant.memory_gib_per_gpu * gpus_on_node > node.memory_gib_per_gpu * (1 + 1e-9))
+                return;
+            variants_.push_back(variant);
+        };
+        const HostShare share = within_limits(
+            {node.cores_per_gpu / part.gpus_per_node, node.memory_gib_per_gpu / part.gpus_per_node});
+        offer(share);
         offer(needs.least);
         for (const HostSpeed& speed : needs.speed) offer({speed.cores_per_gpu, speed.memory_gib_per_gpu});
         std::sort(variants_.begin(), variants_.end());
         variants_.erase(std::unique(variants_.begin(), variants_.end()), variants_.end());
-        std::erase_if(variants_, [&, all = variants_](const HostShare& share) {
+        if (std::find(variants_.begin(), variants_.end(), share) != variants_.end())
+            std::erase_if(variants_, [&](const HostShare& other) {
+                return needs.factor(other) < needs.factor(share) * (1 - 1e-9);
+            });
+        std::erase_if(variants_, [&, all = variants_](const HostShare& one) {
             return std::any_of(all.begin(), all.end(), [&](const HostShare& other) {
-                return other != share && other.cores_per_gpu <= share.cores_per_gpu &&
-                       other.memory_gib_per_gpu <= share.memory_gib_per_gpu &&
-                       needs.factor(other) >= needs.factor(share);
+                return other != one && other.cores_per_gpu <= one.cores_per_gpu &&
+                       other.memory_gib_per_gpu <= one.memory_gib_per_gpu &&
+                       needs.factor(other) >= needs.factor(one);
             });
         });
         return true;

@@ -5,7 +5,7 @@
 // it have found:
 //
 //     what is open -> what is offered -> the rows -> what it is worth -> the allotment -> the nodes ->
-//     reasons
+//     their cores and memory -> reasons
 
 #include <algorithm>
 #include <cstddef>
@@ -23,6 +23,7 @@
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/detail/asked_options.hpp"
+#include "goodput/schedule/detail/hosting.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/detail/placing.hpp"
@@ -107,6 +108,7 @@ public:
             give_nothing(decision);
             decision.verdict = why;
         });
+        divide_hosts(snapshot);
         count_limits();
         step(PlanStep::place);
         return plan_;
@@ -144,6 +146,9 @@ public:
     }
     /// As many as options_of(job); finite.
     [[nodiscard]] std::span<const double> values_of(std::size_t job) const { return problem().values(job); }
+    /// By job: the option that the last plan gives it, or gave before it found no nodes. Other than in
+    /// allotted() where nodes could not give the cores and memory.
+    [[nodiscard]] std::span<const std::size_t> chosen() const { return chosen_; }
     /// In the last plan the job of that index was left alone, because everything that was asked about it
     /// failed.
     [[nodiscard]] bool left_alone(std::size_t job) const { return offers_.left_alone(job); }
@@ -231,16 +236,39 @@ private:
             Decision& decision = plan_.decisions[j];
             give_nothing(decision);
             if (const std::size_t choice = allotted_.choice[j]; choice != no_option) {
-                decision.option = options_of(j)[choice];
-                decision.value = values_of(j)[choice];
-                // Valued by what is to come, run by what is.
-                if constexpr (GradientForecast<P>)
-                    detail::predict_one(snapshot, j, predict_, decision.option);
+                choose(snapshot, j, choice);
             } else {
                 decision.verdict.outcome = detail::say_why_not(snapshot, j, offers_, rows_, pools(),
                                                                allotted_.prices, decision.verdict.reason);
             }
         }
+    }
+
+    /// What is given becomes what the nodes can give of the allotment.
+    void divide_hosts(const Snapshot& snapshot) {
+        chosen_ = allotted_.choice;
+        hosting_.find(
+            snapshot, open_, offers_, rows_, allotted_.choice, plan_,
+            [&](std::size_t j, std::size_t option) {
+                plan_.objective += values_of(j)[option] - plan_.decisions[j].value;
+                chosen_[j] = option;
+                choose(snapshot, j, option);
+            },
+            [&](std::size_t j) {
+                plan_.objective -= plan_.decisions[j].value;
+                give_nothing(plan_.decisions[j]);
+                plan_.decisions[j].verdict = {Outcome::waits,
+                                              "its nodes cannot give the cores and the memory that it needs "
+                                              "beside those of others"};
+            });
+    }
+
+    void choose(const Snapshot& snapshot, std::size_t j, std::size_t option) {
+        Decision& decision = plan_.decisions[j];
+        decision.option = options_of(j)[option];
+        decision.value = values_of(j)[option];
+        // Valued by what is to come, run by what is.
+        if constexpr (GradientForecast<P>) detail::predict_one(snapshot, j, predict_, decision.option);
     }
 
     /// Keeps the memory of what it had.
@@ -265,7 +293,7 @@ private:
         }
         for (std::size_t j = 0; j < plan_.decisions.size(); ++j) {
             if (plan_.decisions[j].placement.empty()) continue;
-            for (const ResourceUse& use : problem().uses(j, allotted_.choice[j]))
+            for (const ResourceUse& use : problem().uses(j, chosen_[j]))
                 if (use.resource >= rows_.pools())
                     plan_.limits[use.resource - rows_.pools()].used += use.units;
         }
@@ -286,7 +314,9 @@ private:
     detail::AskedOptions asked_;
     AllotResult allotted_;
     detail::SteadyChoice steady_;
+    std::vector<std::size_t> chosen_;
     detail::Placing placing_;
+    detail::Hosting hosting_;
     Plan plan_;
 };
 

@@ -1,0 +1,279 @@
+// Cores and memory, node by node: no node gives more than it has, nobody is slower than with its share, what
+// is divided is divided as well as can be, and more of it never harms.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "goodput/policy/goodput_policy.hpp"
+#include "goodput/policy/las.hpp"
+#include "goodput/policy/queue.hpp"
+#include "goodput/policy/sia.hpp"
+#include "goodput/schedule/cluster_limits.hpp"
+#include "goodput/schedule/host_shares.hpp"
+#include "goodput/schedule/scheduler.hpp"
+#include "support/random.hpp"
+#include "support/random_round.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace goodput;
+using support::Random;
+using support::RandomRound;
+
+namespace {
+
+/// Nodes of 8 GPUs, 32 cores and 256 GiB, full of jobs of one or two nodes with variants of falling appetite.
+struct Division {
+    explicit Division(Random& random, int nodes, double movable) {
+        cluster.gpu_types = {"A100"};
+        std::vector<int> free;
+        for (int n = 0; n < nodes; ++n) {
+            cluster.nodes.push_back({"node-" + std::to_string(n), 0, 8, false, 32, 256});
+            free.push_back(8);
+        }
+        for (int tries = 0; tries < 4 * nodes; ++tries) {
+            detail::HostClaim claim;
+            const bool two = nodes > 1 && random.chance(0.1);
+            const int gpus = two ? 8 : 1 << random.integer(0, 3);
+            for (std::size_t n = 0; n < free.size() && claim.placement.size() < (two ? 2u : 1u); ++n)
+                if (free[n] >= gpus) claim.placement.push_back({n, gpus});
+            if (claim.placement.size() < (two ? 2u : 1u)) continue;
+            for (const NodeShare& held : claim.placement) free[held.node] -= held.gpus;
+            const double gain = random.between(0, 1), share = 1;
+            claim.variants.push_back({{4, 32}, share});
+            for (const double cores : {6.0, 8.0, 12.0, 16.0})
+                if (cores * gpus <= 32)
+                    claim.variants.push_back(
+                        {{cores, random.chance(0.3) ? 64.0 : 32.0}, 1 + gain * std::log2(cores / 4)});
+            if (random.chance(0.3)) claim.variants.push_back({{1, 16}, share});
+            if (random.chance(0.1)) claim.variants.resize(1), claim.variants[0].share = {};
+            claim.chosen = claim.variants.size() - 1;
+            claim.movable = random.chance(movable);
+            claims.push_back(claim);
+        }
+    }
+    [[nodiscard]] double worth() const {
+        double sum = 0;
+        for (const detail::HostClaim& claim : claims) sum += claim.variants[claim.chosen].value;
+        return sum;
+    }
+    /// Whether no node gives more than it has.
+    [[nodiscard]] bool fits() const {
+        for (std::size_t n = 0; n < cluster.nodes.size(); ++n) {
+            double gpus = 0, cores = 0, memory = 0;
+            for (const detail::HostClaim& claim : claims)
+                for (const NodeShare& held : claim.placement) {
+                    if (held.node != n) continue;
+                    const HostShare said = claim.variants[claim.chosen].share;
+                    gpus += held.gpus;
+                    cores += held.gpus * (said.empty() ? 4 : said.cores_per_gpu);
+                    memory += held.gpus * (said.empty() ? 32 : said.memory_gib_per_gpu);
+                }
+            if (gpus > 8 || cores > 32 + 1e-6 || memory > 256 + 1e-6) return false;
+        }
+        return true;
+    }
+    /// The largest worth of all choices of variants, with everybody where it is.
+    [[nodiscard]] double best() const {
+        Division tried = *this;
+        double best = -std::numeric_limits<double>::infinity();
+        const std::function<void(std::size_t)> choose = [&](std::size_t c) {
+            if (c == claims.size()) {
+                if (tried.fits()) best = std::max(best, tried.worth());
+                return;
+            }
+            for (tried.claims[c].chosen = 0; tried.claims[c].chosen < claims[c].variants.size();
+                 ++tried.claims[c].chosen)
+                choose(c + 1);
+        };
+        choose(0);
+        return best;
+    }
+
+    Cluster cluster;
+    std::vector<detail::HostClaim> claims;
+};
+
+/// A random round in which nodes count cores and memory, and some jobs gain by more of them than others.
+Snapshot hosted_round(Random& random, bool drained) {
+    Snapshot snapshot = RandomRound(random, {.drained = drained ? 0.2 : 0, .packs = true}).snapshot;
+    for (Node& node : snapshot.cluster.nodes) {
+        node.cores = 4.0 * node.gpus;
+        node.memory_gib = 16.0 * node.gpus;
+    }
+    for (Job& job : snapshot.jobs) {
+        if (random.chance(0.3)) continue;
+        const double low = random.between(0.1, 1), high = random.between(1, 3);
+        job.host = HostNeeds{{random.chance(0.5) ? 1.0 : 4.0, 4}, {16, 64}, {}};
+        job.host->speed = {
+            {1, 4, random.chance(0.2) ? 1 : low}, {4, 16, 1}, {8, 16, (1 + high) / 2}, {16, 32, high}};
+    }
+    return snapshot;
+}
+
+/// What a GPU of a job has on a node: what is said, or its share.
+HostShare share_on(const Configuration& configuration, const Node& node) {
+    return configuration.host().empty() ? HostShare{node.cores / node.gpus, node.memory_gib / node.gpus}
+                                        : configuration.host();
+}
+
+void check_nodes(const Snapshot& snapshot, const Plan& plan) {
+    const std::vector<Node>& nodes = snapshot.cluster.nodes;
+    std::vector<double> cores(nodes.size(), 0), memory(nodes.size(), 0);
+    for (std::size_t j = 0; j < plan.decisions.size(); ++j) {
+        const Decision& decision = plan.decisions[j];
+        for (const NodeShare& held : decision.placement) {
+            const HostShare share = share_on(decision.option.configuration, nodes[held.node]);
+            cores[held.node] += held.gpus * share.cores_per_gpu;
+            memory[held.node] += held.gpus * share.memory_gib_per_gpu;
+        }
+        const std::optional<HostNeeds>& needs = snapshot.jobs[j].host;
+        if (decision.placement.empty() || !needs || decision.option.configuration.host().empty()) continue;
+        CHECK(needs->factor(decision.option.configuration.host()) >= needs->factor({4, 16}) * (1 - 1e-9));
+    }
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+        CHECK(cores[n] <= nodes[n].cores * (1 + 1e-6));
+        CHECK(memory[n] <= nodes[n].memory_gib * (1 + 1e-6));
+    }
+}
+
+template <class P>
+void check_rounds(Random& random, P policy, int trials) {
+    auto scheduler = Scheduler<P>(policy).limited_by(HostCapacity()).offering(HostShares<>());
+    int divided = 0;
+    for (int trial = 0; trial < trials; ++trial) {
+        CAPTURE(trial);
+        Snapshot snapshot = hosted_round(random, trial % 2 == 1);
+        for (int round = 0; round < 2; ++round) {
+            const Plan plan = scheduler.plan(snapshot);
+            CHECK(plan.faults.empty());
+            support::check_plan(snapshot, plan);
+            check_nodes(snapshot, plan);
+            double worth = 0;
+            for (const Decision& decision : plan.decisions) worth += decision.value;
+            CHECK(worth == doctest::Approx(plan.objective));
+            CHECK(plan.objective <= plan.bound + 1e-9 * std::abs(plan.bound));
+            for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+                const Decision& decision = plan.decisions[j];
+                divided += decision.option.configuration.host().cores_per_gpu > 4 ? 1 : 0;
+                CHECK((decision.placement.empty() || decision.placement == snapshot.jobs[j].placement) !=
+                      decision.starts);
+                snapshot.jobs[j].placement = decision.placement;
+            }
+        }
+    }
+    CHECK(divided > trials / 10);
+}
+
+}  // namespace
+
+TEST_CASE("nodes divide cores and memory as well as can be, with everybody where it is") {
+    Random random(1);
+    int compared = 0;
+    for (int trial = 0; trial < 400; ++trial) {
+        CAPTURE(trial);
+        Division division(random, random.integer(1, 3), 0);
+        if (division.claims.size() > 6) continue;
+        const double best = division.best();
+        detail::HostDivision().divide(division.cluster, division.claims);
+        CHECK(division.fits());
+        CHECK(division.worth() == doctest::Approx(best));
+        ++compared;
+    }
+    CHECK(compared > 100);
+}
+
+TEST_CASE("changing places is worth something, overfills no node, and moves nobody who may not move") {
+    Random random(2);
+    double stayed = 0, changed = 0;
+    for (int trial = 0; trial < 100; ++trial) {
+        CAPTURE(trial);
+        Division division(random, random.integer(2, 12), 0.7);
+        const Division before = division;
+        Division fixed = division;
+        for (detail::HostClaim& claim : fixed.claims) claim.movable = false;
+        detail::HostDivision divide;
+        divide.divide(fixed.cluster, fixed.claims);
+        divide.divide(division.cluster, division.claims);
+        CHECK(division.fits());
+        CHECK(division.worth() >= fixed.worth() * (1 - 1e-9));
+        for (std::size_t c = 0; c < division.claims.size(); ++c)
+            if (!before.claims[c].movable) CHECK(division.claims[c].placement == before.claims[c].placement);
+        stayed += fixed.worth();
+        changed += division.worth();
+    }
+    CHECK(changed > 1.01 * stayed);
+}
+
+TEST_CASE("a job whose least is more than its share is left out where its node has no room for it") {
+    Cluster cluster{{"A100"}, {{"node", 0, 8, false, 32, 0}}};
+    std::vector<detail::HostClaim> claims(2);
+    for (detail::HostClaim& claim : claims) {
+        claim.placement = {{0, 4}};
+        claim.variants = {{{6, 0}, 1}};
+        claim.must = false;
+    }
+    claims[1].variants[0].value = 2;
+    detail::HostDivision().divide(cluster, claims);
+    CHECK(claims[0].chosen == no_option);
+    CHECK(claims[1].chosen == 0);
+}
+
+TEST_CASE("under every kind of policy no node is over-committed and nobody is slower than with its share") {
+    Random random(3);
+    check_rounds(random, GoodputPolicy(), 200);
+    check_rounds(random, Sia(), 200);
+    check_rounds(random, Fifo{.backfill = true}, 200);
+    check_rounds(random, LeastAttainedService(), 200);
+}
+
+TEST_CASE("a queue serves the same jobs with and without cores and memory, and gives those to who gains") {
+    Random random(4);
+    int gained = 0;
+    for (int trial = 0; trial < 300; ++trial) {
+        CAPTURE(trial);
+        const Snapshot snapshot = hosted_round(random, false);
+        Snapshot plain = snapshot;
+        for (Job& job : plain.jobs) job.host.reset();
+        auto hosted = Scheduler<Fifo>({.backfill = true}, {.gap = 1e-6})
+                          .limited_by(HostCapacity())
+                          .offering(HostShares<>());
+        Scheduler<Fifo> without({.backfill = true}, {.gap = 1e-6});
+        const Plan& with = hosted.plan(snapshot);
+        const Plan& same = without.plan(plain);
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+            gained += with.decisions[j].option.configuration.host().cores_per_gpu > 4 ? 1 : 0;
+        std::vector<int> gpus_with, gpus_without;
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            gpus_with.push_back(with.decisions[j].option.configuration.gpus());
+            gpus_without.push_back(same.decisions[j].option.configuration.gpus());
+        }
+        CHECK(gpus_with == gpus_without);
+    }
+    CHECK(gained > 30);
+}
+
+TEST_CASE("with the same variants on offer, more cores and memory never lower what they are worth") {
+    Random random(5);
+    for (int trial = 0; trial < 200; ++trial) {
+        CAPTURE(trial);
+        Division few(random, random.integer(1, 6), 0);
+        for (detail::HostClaim& claim : few.claims)
+            for (detail::HostVariant& variant : claim.variants)
+                if (variant.share.empty()) variant.share = {4, 32};
+        Division more = few;
+        for (Node& node : more.cluster.nodes) {
+            node.cores *= random.between(1, 2);
+            node.memory_gib *= random.between(1, 2);
+        }
+        detail::HostDivision divide;
+        divide.divide(few.cluster, few.claims);
+        divide.divide(more.cluster, more.claims);
+        CHECK(more.worth() >= few.worth() * (1 - 1e-9));
+    }
+}

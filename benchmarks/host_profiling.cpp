@@ -7,9 +7,9 @@
 //     models-6
 //
 // A row a model: measurements after which the median error over the table stays within 3 %, then
-// measurements in all with the median and the largest error reached; in the same way for the rule with the
-// effect of memory given to it, exactly and for nothing, and for the rule where nothing is known of memory.
-// "inside" is the part of the table inside the intervals of 90 % at the end.
+// measurements in all, with the median and the largest error reached. "given": only cores are measured, and
+// what memory does is known exactly and for nothing. "inside": part of the table inside the intervals of 90 %
+// at the end of what is chosen with nothing given.
 
 #include <algorithm>
 #include <cmath>
@@ -60,10 +60,10 @@ struct Course {
     }
     void print() const {
         if (needed > points)
-            std::printf("     - %4zu", points);
+            std::printf("|      - %4zu", points);
         else
-            std::printf("  %4zu %4zu", needed, points);
-        std::printf("  %4.1f %% %5.1f %%", 100 * median, 100 * largest);
+            std::printf("| %6zu %4zu", needed, points);
+        std::printf(" %4.1f %% %5.0f %% ", 100 * median, 100 * largest);
     }
 };
 
@@ -77,26 +77,32 @@ std::vector<double> errors_of(const Table& table, Predict predict) {
     return errors;
 }
 
-/// `inside` becomes the part of the table inside its intervals in the end.
-Course ours(const Table& table, double& inside) {
-    std::vector<HostShare> grid;
-    for (const double cores : table.cores)
-        for (const double gib : table.memories) grid.push_back({cores, gib});
+/// `inside` becomes the part of the table inside its intervals in the end. `given_memory`: measured with all
+/// memory, and no faster than the table's fastest entry with less.
+Course chosen(const Table& table, bool given_memory, double& inside) {
+    std::vector<HostShare> all, grid;
+    for (const double cores : table.cores) {
+        for (const double gib : table.memories) all.push_back({cores, gib});
+        grid.push_back({cores, table.memories.back()});
+    }
+    if (!given_memory) grid = all;
     Course course;
     std::vector<goodput::HostSample> samples;
     for (;;) {
         const goodput::HostFit fit(samples);
         course.take(samples.size(), errors_of(table, [&](std::size_t c, std::size_t m) {
-                        return fit.forecast({table.cores[c], table.memories[m]}).speed;
+                        const double gib = given_memory ? table.memories.back() : table.memories[m];
+                        const double speed = fit.forecast({table.cores[c], gib}).speed;
+                        return given_memory ? std::min(speed, table.speed.back()[m]) : speed;
                     }));
         const goodput::HostProfile profile = next_host_share(fit, grid, tolerance);
         if (!profile.next) {
             inside = 0;
-            for (const HostShare& share : grid) {
+            for (const HostShare& share : all) {
                 const goodput::Interval range = fit.forecast(share).interval(0.9);
                 const double truth = table.at(share);
                 inside +=
-                    range.low <= truth && truth <= range.high ? 1.0 / static_cast<double>(grid.size()) : 0;
+                    range.low <= truth && truth <= range.high ? 1.0 / static_cast<double>(all.size()) : 0;
             }
             return course;
         }
@@ -104,9 +110,8 @@ Course ours(const Table& table, double& inside) {
     }
 }
 
-/// Straight lines between the core counts measured with all memory; `known_memory`: no faster than the
-/// table's fastest entry with that memory.
-Course by_rule(const Table& table, bool known_memory) {
+/// Straight lines between the core counts measured with all memory; `given_memory` as above.
+Course by_rule(const Table& table, bool given_memory) {
     const std::size_t last = table.cores.size() - 1, all = table.memories.size() - 1;
     std::vector<std::size_t> measured;
     Course course;
@@ -123,7 +128,7 @@ Course by_rule(const Table& table, bool known_memory) {
                         const double width = table.cores[high] - table.cores[low];
                         const double part = width > 0 ? (table.cores[c] - table.cores[low]) / width : 0;
                         const double line = from + (to - from) * part;
-                        return known_memory ? std::min(line, table.speed[last][m]) : line;
+                        return given_memory ? std::min(line, table.speed[last][m]) : line;
                     }));
     };
     course.needed = 1;
@@ -153,37 +158,39 @@ int main(int argc, char** argv) {
         }
         std::ifstream file(argv[1]);
         const auto document = nlohmann::ordered_json::parse(file);
-        std::printf("%-12s | %-27s | %-27s | %-27s | inside\n%-12s | %-27s | %-27s | %-27s |\n", "", "chosen",
-                    "rule, memory given", "rule, memory unknown", "", "needed all   median largest",
-                    "needed all   median largest", "needed all   median largest");
-        std::size_t models = 0, chosen = 0, given = 0, within = 0;
-        double inside_all = 0;
+        constexpr const char* heads[] = {"chosen", "chosen, memory given", "rule, memory given",
+                                         "rule, memory ignored"};
+        std::printf("%-12s", "");
+        for (const char* head : heads) std::printf("| %-27s", head);
+        std::printf("| inside\n%-12s", "");
+        for (std::size_t i = 0; i < 4; ++i) std::printf("| needed  all median largest ");
+        std::printf("|\n");
+        std::size_t models = 0, within = 0;
+        double inside_all = 0, points[4] = {0, 0, 0, 0};
         for (const auto& [name, profile] :
              document.at("profiles").at(argc > 2 ? argv[2] : "models").items()) {
             if (!name.ends_with("_1")) continue;
             const Table table{document.at("cpu_values"), document.at("mem_values_gb"), profile.at("tput")};
-            double inside = 0;
-            const Course mine = ours(table, inside), rule = by_rule(table, true),
-                         blind = by_rule(table, false);
-            std::printf("%-12s |", name.substr(0, name.size() - 2).c_str());
-            mine.print();
-            std::printf(" |");
-            rule.print();
-            std::printf(" |");
-            blind.print();
-            std::printf(" | %3.0f %%\n", 100 * inside);
+            double inside = 0, ignored = 0;
+            const Course mine = chosen(table, false, inside);
+            const Course courses[] = {mine, chosen(table, true, ignored), by_rule(table, true),
+                                      by_rule(table, false)};
+            std::printf("%-12s", name.substr(0, name.size() - 2).c_str());
+            for (std::size_t i = 0; i < 4; ++i) {
+                courses[i].print();
+                points[i] += static_cast<double>(courses[i].points);
+            }
+            std::printf("|  %3.0f %%\n", 100 * inside);
             ++models;
-            chosen += mine.points;
-            given += rule.points;
             within += mine.largest <= tolerance;
             inside_all += inside;
         }
         const auto count = static_cast<double>(models);
         std::printf(
-            "%zu models: %.1f measurements chosen on average, %.1f by the rule; every entry within 3 %% on "
-            "%zu "
-            "models; %.0f %% of entries inside\n",
-            models, static_cast<double>(chosen) / count, static_cast<double>(given) / count, within,
+            "%zu models: %.1f measurements chosen on average, of 45; memory given, %.1f and %.1f by the "
+            "rule. "
+            "Every entry within 3 %% on %zu models, %.0f %% of entries inside.\n",
+            models, points[0] / count, points[1] / count, points[2] / count, within,
             100 * inside_all / count);
         return 0;
     } catch (const std::exception& error) {

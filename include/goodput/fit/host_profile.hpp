@@ -3,19 +3,23 @@
 
 // With which CPU cores and memory beside a GPU should a job be measured next?
 //
-// Each surface of a fit (fit/host_fit.hpp) says what a measurement would show there and what the speed is
-// elsewhere. A measurement at x takes from the variance of ln f at z
+// Each surface of a fit (fit/host_fit.hpp) says what a measurement at x would find, and what the speed is
+// elsewhere. Surfaces that x would find alike, within the scatter of a measurement, stay together; what
+// their ln f(z) still differ by is left uncertain after x:
 //
-//     cov(f(z), f(x))^2 / (var f(x) + deviation^2)
+//     left(x) = sum over z of  E[ var( ln f(z) | found at x ) ]
 //
-// and is worth the sum over the grid (Bayesian I-optimal design; Chaloner and Verdinelli 1995). With nothing
-// measured it is the largest share, which no other exceeds: the same first step as Synergy's optimistic
-// profiling (OSDI'22, section 4.3), which measures all core counts with all memory.
+// The share that leaves least is next (Bayesian I-optimal design; Chaloner and Verdinelli 1995, by sums over
+// the surfaces instead of a covariance, because where two measurements are alike all between them is known).
+// With nothing measured it is the largest share, which no other exceeds. Synergy's optimistic profiling
+// (OSDI'22, section 4.3) measures core counts with all memory and computes what memory does; for that, give
+// shares with all memory only.
 //
-// Cost: O(surfaces * points^2), 256 surfaces: about 1 ms for 45 points.
+// It looks one measurement ahead. Cost: O(surfaces * shares^2), 256 surfaces: about 1 ms for 45 shares.
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -33,6 +37,13 @@ struct HostProfile {
     double largest_error = 0;         ///< expected relative error of HostForecast::speed, at worst
 };
 
+namespace detail {
+
+/// At least so many surfaces are put together as one finding of a measurement.
+inline constexpr std::size_t alike_surfaces = 16;
+
+}  // namespace detail
+
 /// Which of these shares should be measured next, to know the speed with all of them? None where the expected
 /// relative error is within `tolerance` with each. Refuses no shares, shares that no sample can have, and a
 /// tolerance that is not above 0 (std::invalid_argument).
@@ -45,31 +56,42 @@ struct HostProfile {
     for (const HostShare& share : grid) {
         at.push_back(fit.forecast(share));
         profile.largest_error = std::max(profile.largest_error, at.back().expected_error);
-        std::vector<double>& off = at.back().logarithms;  // from their mean, from here on
-        const double mean = std::accumulate(off.begin(), off.end(), 0.0) / static_cast<double>(off.size());
-        for (double& value : off) value -= mean;
     }
     if (profile.largest_error <= tolerance) return profile;
-    // What the form cannot explain is the same for all memories with one core count.
-    const auto covariance = [&](std::size_t z, std::size_t x) {
-        const auto &a = at[z].logarithms, &b = at[x].logarithms;
-        const bool same_cores = grid[z].cores_per_gpu == grid[x].cores_per_gpu;
-        return std::inner_product(a.begin(), a.end(), b.begin(), 0.0) / static_cast<double>(a.size()) +
-               (same_cores ? at[z].form_deviation * at[x].form_deviation : 0);
-    };
-    double most = -1;
+    std::vector<std::size_t> order(at.front().logarithms.size());
+    double least = std::numeric_limits<double>::infinity();
     for (std::size_t x = 0; x < grid.size(); ++x) {
         if (fit.has_measured(grid[x])) continue;
-        double gain = 0;
-        if (fit.samples() == 0)
-            gain = grid[x].cores_per_gpu * grid[x].memory_gib_per_gpu;
-        else
-            for (std::size_t z = 0; z < grid.size(); ++z) {
-                const double shared = covariance(z, x);
-                gain += shared * shared / (covariance(x, x) + at[x].deviation * at[x].deviation);
+        double left = 0;
+        if (fit.samples() == 0) {
+            left = 1 / (grid[x].cores_per_gpu * grid[x].memory_gib_per_gpu);
+        } else {
+            const std::vector<double>& found = at[x].logarithms;
+            std::iota(order.begin(), order.end(), std::size_t{0});
+            std::sort(order.begin(), order.end(),
+                      [&](std::size_t a, std::size_t b) { return found[a] < found[b]; });
+            for (std::size_t from = 0, to = 0; from < order.size(); from = to) {
+                while (to < order.size() && (to - from < detail::alike_surfaces ||
+                                             found[order[to]] < found[order[from]] + 2 * at[x].deviation))
+                    ++to;
+                for (std::size_t z = 0; z < grid.size(); ++z) {
+                    double sum = 0, squares = 0;
+                    const double level = at[z].logarithms[order[from]];
+                    for (std::size_t i = from; i < to; ++i) {
+                        const double off = at[z].logarithms[order[i]] - level;
+                        sum += off;
+                        squares += off * off;
+                    }
+                    left += squares - sum * sum / static_cast<double>(to - from);
+                }
             }
-        if (gain > most) {
-            most = gain;
+            // What the form cannot explain is the same for all memories with one core count.
+            for (std::size_t z = 0; z < grid.size(); ++z)
+                if (grid[z].cores_per_gpu != grid[x].cores_per_gpu)
+                    left += at[z].form_deviation * at[z].form_deviation * static_cast<double>(order.size());
+        }
+        if (left < least) {
+            least = left;
             profile.next = grid[x];
         }
     }

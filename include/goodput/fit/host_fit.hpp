@@ -22,7 +22,6 @@
 // Cost: a grid of 10^5 points, each O(measurements): some 3 ms for ten. O(256 + measurements) a forecast.
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -74,8 +73,8 @@ public:
     /// numbers outside the ranges above (std::invalid_argument).
     explicit HostFit(std::span<const HostSample> samples = {}, const HostFitOptions& options = {});
 
-    /// How fast with that share? The speed never falls with cores or memory. Refuses shares that no sample can
-    /// have (std::invalid_argument).
+    /// How fast with that share? The speed never falls with cores or memory. Refuses shares that no sample
+    /// can have (std::invalid_argument).
     [[nodiscard]] HostForecast forecast(const HostShare& share) const;
     /// Whether there is a measurement with exactly that share.
     [[nodiscard]] bool has_measured(const HostShare& share) const {
@@ -100,9 +99,10 @@ private:
     double deviation_ = 0;
 };
 
-/// The fit as HostNeeds::speed: at most 8 core counts times 4 memories from `least` to `most`, where straight
-/// lines between them come nearest. Factor 1 is the speed with `reference`, the share that the job's
-/// throughput was measured with. Refuses more at least than at most (std::invalid_argument).
+/// The fit as HostNeeds::speed: at most 6 core counts times 6 memories from `least` to `most`, that of the
+/// reference and where straight lines between them come nearest. Factor 1 is the speed with `reference`, the
+/// share that the job's throughput was measured with. Refuses more at least than at most
+/// (std::invalid_argument).
 [[nodiscard]] std::vector<HostSpeed> host_speed_points(const HostFit& fit, const HostShare& least,
                                                        const HostShare& most, const HostShare& reference);
 
@@ -118,36 +118,36 @@ inline bool has_no_more(const HostShare& a, const HostShare& b) {
     return a.cores_per_gpu <= b.cores_per_gpu && a.memory_gib_per_gpu <= b.memory_gib_per_gpu;
 }
 
-/// Both ends, then each time the point where straight lines between those chosen are farthest from `curve`,
-/// until that is 0.5 % or `most_points` are chosen.
+/// Both ends and `always`, then each time the point where straight lines between those chosen are farthest
+/// from `curve`, until that is 0.5 % or six are chosen.
 template <class Curve>
-std::vector<double> bends(Curve curve, double least, double most, std::size_t most_points) {
-    std::array<std::pair<double, double>, 65> all;  // and the curve there
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const double part = static_cast<double>(i) / static_cast<double>(all.size() - 1);
-        const double at = std::min(least * std::pow(most / least, part), most);
-        all[i] = {at, curve(at)};
+std::vector<double> bends(Curve curve, double least, double most, double always) {
+    constexpr std::size_t steps = 64;
+    std::vector<std::pair<double, double>> all, chosen;  // and the curve there
+    for (std::size_t i = 0; i <= steps; ++i) {
+        const double part = static_cast<double>(i) / steps;
+        const double at = i == steps ? most : std::min(least * std::pow(most / least, part), most);
+        all.emplace_back(at, curve(at));
     }
-    all.back() = {most, curve(most)};
-    std::vector<std::size_t> chosen{0};
-    if (most > least) chosen.push_back(all.size() - 1);
-    while (chosen.size() < most_points) {
-        std::size_t farthest = 0;
+    for (const double at : {least, std::clamp(always, least, most), most})
+        if (chosen.empty() || at > chosen.back().first) chosen.emplace_back(at, curve(at));
+    while (chosen.size() < 6) {
         double largest = 0.005;
-        for (std::size_t k = 0; k + 1 < chosen.size(); ++k) {
-            const auto [from, low] = all[chosen[k]];
-            const auto [to, high] = all[chosen[k + 1]];
-            for (std::size_t i = chosen[k] + 1; i < chosen[k + 1]; ++i) {
-                const double line = low + (high - low) * (all[i].first - from) / (to - from);
-                const double off = std::abs(line / all[i].second - 1);
-                if (off > largest) farthest = i, largest = off;
-            }
+        auto next = chosen.end();
+        std::pair<double, double> farthest;
+        for (const auto& [at, value] : all) {
+            const auto above = std::lower_bound(chosen.begin(), chosen.end(), std::pair{at, 0.0});
+            if (above == chosen.begin() || above == chosen.end()) continue;
+            const auto [from, low] = *(above - 1);
+            const double part = (at - from) / (above->first - from);
+            const double off = std::abs((low + (above->second - low) * part) / value - 1);
+            if (off > largest) largest = off, next = above, farthest = {at, value};
         }
-        if (farthest == 0) break;
-        chosen.insert(std::upper_bound(chosen.begin(), chosen.end(), farthest), farthest);
+        if (next == chosen.end()) break;
+        chosen.insert(next, farthest);
     }
     std::vector<double> points;
-    for (const std::size_t i : chosen) points.push_back(all[i].first);
+    for (const auto& [at, value] : chosen) points.push_back(at);
     return points;
 }
 
@@ -227,7 +227,7 @@ inline Interval HostForecast::interval(double coverage) const {
     std::vector<double> values = logarithms;
     std::sort(values.begin(), values.end());
     const double wider = detail::normal_quantile(coverage) * std::hypot(deviation, form_deviation);
-    const auto tail = static_cast<std::size_t>(static_cast<double>(values.size()) * (1 - coverage) / 2);
+    const auto tail = static_cast<std::size_t>(static_cast<double>(values.size() - 1) * (1 - coverage) / 2);
     return {detail::bounded_exp(values[tail] - wider),
             detail::bounded_exp(values[values.size() - 1 - tail] + wider)};
 }
@@ -241,12 +241,13 @@ inline std::vector<HostSpeed> host_speed_points(const HostFit& fit, const HostSh
         bad_input("host fit", "most memory_gib", most.memory_gib_per_gpu,
                   "at least " + text_of(least.memory_gib_per_gpu));
     const auto speed = [&](double cores, double gib) { return fit.forecast({cores, gib}).speed; };
-    const auto memories = detail::bends([&](double gib) { return speed(most.cores_per_gpu, gib); },
-                                        least.memory_gib_per_gpu, most.memory_gib_per_gpu, 4);
+    const auto memories =
+        detail::bends([&](double gib) { return speed(most.cores_per_gpu, gib); }, least.memory_gib_per_gpu,
+                      most.memory_gib_per_gpu, reference.memory_gib_per_gpu);
     std::vector<HostSpeed> points;
     for (const double cores :
          detail::bends([&](double count) { return speed(count, most.memory_gib_per_gpu); },
-                       least.cores_per_gpu, most.cores_per_gpu, 8))
+                       least.cores_per_gpu, most.cores_per_gpu, reference.cores_per_gpu))
         for (const double gib : memories) points.push_back({cores, gib, speed(cores, gib) / one});
     return points;
 }

@@ -118,16 +118,16 @@ inline bool has_no_more(const HostShare& a, const HostShare& b) {
     return a.cores_per_gpu <= b.cores_per_gpu && a.memory_gib_per_gpu <= b.memory_gib_per_gpu;
 }
 
-/// Both ends and `always`, then each time the point where straight lines between those chosen are farthest
-/// from `curve`, until that is 0.5 % or six are chosen.
+/// Both ends and `always`, then each time the whole number where straight lines between those chosen are
+/// farthest from `curve`, until that is 0.5 % or six are chosen.
 template <class Curve>
 std::vector<double> bends(Curve curve, double least, double most, double always) {
     constexpr std::size_t steps = 64;
     std::vector<std::pair<double, double>> all, chosen;  // and the curve there
     for (std::size_t i = 0; i <= steps; ++i) {
-        const double part = static_cast<double>(i) / steps;
-        const double at = i == steps ? most : std::min(least * std::pow(most / least, part), most);
-        all.emplace_back(at, curve(at));
+        const double at = least * std::pow(most / least, static_cast<double>(i) / steps);
+        const double whole = std::clamp(at < 1 ? at : std::round(at), least, most);
+        all.emplace_back(whole, curve(whole));
     }
     for (const double at : {least, std::clamp(always, least, most), most})
         if (chosen.empty() || at > chosen.back().first) chosen.emplace_back(at, curve(at));

@@ -22,20 +22,20 @@ using namespace goodput;
 
 namespace {
 
-double normal(support::Random& random) {
+double normal_number(support::Random& random) {
     double sum = -6;
     for (int i = 0; i < 12; ++i) sum += random.unit();
     return sum;
 }
 
-HostSpeedModel random_surface(support::Random& random) {
+HostSpeedModel random_host_speed(support::Random& random) {
     const double computing = std::exp(random.between(-5, 3));
-    const double knee = 4 * std::exp(normal(random)), power = random.between(0.7, 1);
-    return {computing, computing * std::pow(knee, power), power, computing * std::exp(2 * normal(random)),
-            64 * std::exp(normal(random))};
+    const double knee = 4 * std::exp(normal_number(random)), power = random.between(0.7, 1);
+    return {computing, computing * std::pow(knee, power), power,
+            computing * std::exp(2 * normal_number(random)), 64 * std::exp(normal_number(random))};
 }
 
-std::vector<HostShare> shares_of(const std::vector<double>& cores, const std::vector<double>& memories) {
+std::vector<HostShare> host_shares_of(const std::vector<double>& cores, const std::vector<double>& memories) {
     std::vector<HostShare> shares;
     for (const double count : cores)
         for (const double gib : memories) shares.push_back({count, gib});
@@ -44,20 +44,20 @@ std::vector<HostShare> shares_of(const std::vector<double>& cores, const std::ve
 
 /// Measures what is chosen until that is enough.
 template <class Measure>
-std::vector<HostSample> profile(const std::vector<HostShare>& grid, Measure measure) {
+std::vector<HostSample> profile_host(const std::vector<HostShare>& shares, Measure measure) {
     std::vector<HostSample> samples;
     for (;;) {
-        const auto next = next_host_share(HostFit(samples), grid).next;
+        const auto next = next_host_share(HostFit(samples), shares).next;
         if (!next) return samples;
         samples.push_back({*next, measure(*next)});
     }
 }
 
-bool holds(const Interval& range, double truth) { return range.low <= truth && truth <= range.high; }
+bool encloses(const Interval& range, double truth) { return range.low <= truth && truth <= range.high; }
 
-/// What refuses says.
+/// What a refusal says.
 template <class Call>
-std::string refusal(Call call) {
+std::string host_refusal(Call call) {
     try {
         call();
     } catch (const std::invalid_argument& error) {
@@ -66,7 +66,8 @@ std::string refusal(Call call) {
     return "";
 }
 
-const std::vector<HostShare> grid = shares_of({1, 2, 3, 4, 6, 8, 12, 24}, {16, 32, 64, 128, 256});
+const std::vector<HostShare> usual_shares =
+    host_shares_of({1, 2, 3, 4, 6, 8, 12, 24}, {16, 32, 64, 128, 256});
 
 }  // namespace
 
@@ -87,7 +88,7 @@ TEST_CASE("An iteration takes as long as the slowest of computing, preparing and
     CHECK_THROWS_AS(validate(HostSpeedModel{.preparation_seconds = nan}, "job"), std::invalid_argument);
     CHECK_THROWS_AS(validate(HostSpeedModel{.storage_seconds = -1}, "job"), std::invalid_argument);
     CHECK_THROWS_AS(validate(HostSpeedModel{.cached_gib = 0}, "job"), std::invalid_argument);
-    CHECK(refusal([] { validate(HostSpeedModel{.core_power = 3}, "job 'a'"); }) ==
+    CHECK(host_refusal([] { validate(HostSpeedModel{.core_power = 3}, "job 'a'"); }) ==
           "job 'a': core_power is 3, but must be above 0 and at most 2");
 }
 
@@ -96,12 +97,13 @@ TEST_CASE("Surfaces are recovered from the measurements that are chosen") {
     std::size_t points = 0;
     constexpr int rounds = 30;
     for (int round = 0; round < rounds; ++round) {
-        const HostSpeedModel truth = random_surface(random);
-        const auto samples = profile(grid, [&](const HostShare& share) { return truth.speed(share); });
+        const HostSpeedModel truth = random_host_speed(random);
+        const auto samples =
+            profile_host(usual_shares, [&](const HostShare& share) { return truth.speed(share); });
         points += samples.size();
         const HostFit fit(samples);
         std::vector<double> errors;
-        for (const HostShare& share : grid)
+        for (const HostShare& share : usual_shares)
             errors.push_back(std::abs(fit.forecast(share).speed / truth.speed(share) - 1));
         std::sort(errors.begin(), errors.end());
         CHECK(errors[errors.size() / 2] < 0.03);
@@ -116,14 +118,15 @@ TEST_CASE("Intervals of 90 % hold the truth of 90 % of 1,000 surfaces, measured 
     support::Random random(2);
     int held = 0, asked = 0;
     for (int round = 0; round < 1000; ++round) {
-        const HostSpeedModel truth = random_surface(random);
+        const HostSpeedModel truth = random_host_speed(random);
         std::vector<HostSample> samples;
         for (const std::size_t i : {39u, 2u, 17u, 13u, 35u})
-            samples.push_back({grid[i], truth.speed(grid[i]) * std::exp(0.02 * normal(random))});
+            samples.push_back(
+                {usual_shares[i], truth.speed(usual_shares[i]) * std::exp(0.02 * normal_number(random))});
         const HostFit fit(samples);
         for (int i = 0; i < 4; ++i) {
             const HostShare share{std::exp(random.between(0, 3)), std::exp(random.between(2.8, 5.5))};
-            held += holds(fit.forecast(share).interval(0.9), truth.speed(share));
+            held += encloses(fit.forecast(share).interval(0.9), truth.speed(share));
             ++asked;
         }
     }
@@ -145,7 +148,7 @@ TEST_CASE("Speed never falls with cores or memory, and intervals hold it") {
                                  share.memory_gib_per_gpu * random.between(1, 2)};
             CHECK(fit.forecast(more).speed >= here.speed * (1 - 1e-12));
             for (const double coverage : {1e-300, 0.01, 0.5, 0.9, 0.999})
-                CHECK(holds(here.interval(coverage), here.speed));
+                CHECK(encloses(here.interval(coverage), here.speed));
             CHECK(here.interval(0.5).high <= here.interval(0.9).high);
         }
     }
@@ -153,11 +156,11 @@ TEST_CASE("Speed never falls with cores or memory, and intervals hold it") {
 
 TEST_CASE("Two measurements alike tell all between them, and a third one what cores do with any memory") {
     const HostFit flat(std::vector<HostSample>{{{1, 16}, 5}, {{24, 256}, 5}});
-    for (const HostShare& share : grid) {
+    for (const HostShare& share : usual_shares) {
         CHECK(flat.forecast(share).speed == doctest::Approx(5));
         CHECK(flat.forecast(share).expected_error < 1e-9);
     }
-    CHECK(!next_host_share(flat, grid).next);
+    CHECK(!next_host_share(flat, usual_shares).next);
     // 64 GiB allow more than what was measured with two cores: these are what holds it back.
     const HostFit fit(std::vector<HostSample>{{{24, 64}, 5}, {{2, 64}, 1}});
     CHECK(fit.forecast({2, 256}).speed == doctest::Approx(1));
@@ -166,7 +169,7 @@ TEST_CASE("Two measurements alike tell all between them, and a third one what co
 }
 
 TEST_CASE("Without measurements the largest share is next, and the same measurements give the same fit") {
-    const HostProfile first = next_host_share(HostFit(), grid);
+    const HostProfile first = next_host_share(HostFit(), usual_shares);
     REQUIRE(first.next);
     CHECK(*first.next == HostShare{24, 256});
     CHECK(first.largest_error > 0.5);
@@ -203,7 +206,7 @@ TEST_CASE("Extreme, constant and contradictory measurements give a model that pr
             CHECK(forecast.interval(0.99).low > 0);
             last = forecast.speed;
         }
-        CHECK(std::isfinite(next_host_share(fit, grid).largest_error));
+        CHECK(std::isfinite(next_host_share(fit, usual_shares).largest_error));
     }
     const HostFit contradictory(std::vector<HostSample>{{{2, 64}, 4}, {{4, 64}, 1}});
     CHECK(contradictory.forecast({2, 64}).speed == doctest::Approx(2));
@@ -213,14 +216,15 @@ TEST_CASE("Extreme, constant and contradictory measurements give a model that pr
 TEST_CASE("A fit's points say what the fit says, with factor 1 at the reference") {
     const HostSpeedModel truth{
         .compute_seconds = 0.1, .preparation_seconds = 0.9, .storage_seconds = 0.8, .cached_gib = 90};
-    const auto samples = profile(grid, [&](const HostShare& share) { return truth.speed(share); });
+    const auto samples =
+        profile_host(usual_shares, [&](const HostShare& share) { return truth.speed(share); });
     const HostFit fit(samples);
     HostNeeds needs{.least = {1, 16}, .most = {24, 256}};
     needs.speed = host_speed_points(fit, needs.least, needs.most, {3, 64});
     CHECK(needs.speed.size() <= 36);
     validate(needs, "job");
     CHECK(needs.factor({3, 64}) == doctest::Approx(1));
-    for (const HostShare& share : grid) {
+    for (const HostShare& share : usual_shares) {
         const double factor = fit.forecast(share).speed / fit.forecast({3, 64}).speed;
         CHECK(needs.factor(share) == doctest::Approx(factor).epsilon(0.15));
     }
@@ -230,7 +234,7 @@ TEST_CASE("A fit's points say what the fit says, with factor 1 at the reference"
 
 TEST_CASE("Bad measurements, options and questions are refused with field and value") {
     const auto with = [](HostSample sample) {
-        return refusal([&] { (void)HostFit(std::vector<HostSample>{sample}, {.subject = "job 'a'"}); });
+        return host_refusal([&] { (void)HostFit(std::vector<HostSample>{sample}, {.subject = "job 'a'"}); });
     };
     CHECK(with({{0, 64}, 1}) == "job 'a': cores is 0, but must be between 1e-6 and 1e6");
     CHECK(with({{4, -1}, 1}) == "job 'a': memory_gib is -1, but must be between 1e-6 and 1e6");
@@ -244,7 +248,7 @@ TEST_CASE("Bad measurements, options and questions are refused with field and va
     CHECK_THROWS_AS((void)fit.forecast({0, 64}), std::invalid_argument);
     CHECK_THROWS_AS((void)fit.forecast({1, 64}).interval(1), std::invalid_argument);
     CHECK_THROWS_AS((void)next_host_share(fit, {}), std::invalid_argument);
-    CHECK_THROWS_AS((void)next_host_share(fit, grid, 0), std::invalid_argument);
+    CHECK_THROWS_AS((void)next_host_share(fit, usual_shares, 0), std::invalid_argument);
     CHECK_THROWS_AS((void)host_speed_points(fit, {4, 64}, {2, 64}, {2, 64}), std::invalid_argument);
     CHECK_THROWS_AS((void)host_speed_points(fit, {2, 64}, {2, 32}, {2, 64}), std::invalid_argument);
 }
@@ -255,7 +259,7 @@ TEST_SUITE("data") {
         if (!file) return;
         const auto document = nlohmann::json::parse(file);
         const std::vector<double> cores = document.at("cpu_values"), memories = document.at("mem_values_gb");
-        const auto shares = shares_of(cores, memories);
+        const auto shares = host_shares_of(cores, memories);
         std::size_t models = 0, points = 0;
         for (const auto& entry : document.at("profiles").at("models").items()) {
             const std::string& name = entry.key();
@@ -267,14 +271,14 @@ TEST_SUITE("data") {
                 return table[static_cast<std::size_t>(at) / memories.size()]
                             [static_cast<std::size_t>(at) % memories.size()];
             };
-            const auto samples = profile(shares, measured);
+            const auto samples = profile_host(shares, measured);
             const HostFit fit(samples);
             std::vector<double> errors;
             std::size_t held = 0;
             for (const HostShare& share : shares) {
                 const HostForecast forecast = fit.forecast(share);
                 errors.push_back(std::abs(forecast.speed / measured(share) - 1));
-                held += holds(forecast.interval(0.9), measured(share));
+                held += encloses(forecast.interval(0.9), measured(share));
             }
             std::sort(errors.begin(), errors.end());
             CHECK(samples.size() <= 15);

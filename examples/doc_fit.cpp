@@ -1,6 +1,8 @@
 // From measurements to a model that says how sure it is, and to the runs that would teach it most.
 
 #include <goodput/fit/forecast.hpp>
+#include <goodput/fit/host_fit.hpp>
+#include <goodput/fit/host_profile.hpp>
 #include <goodput/fit/job_fit.hpp>
 #include <goodput/fit/noise_scale.hpp>
 #include <goodput/fit/profile_runs.hpp>
@@ -48,4 +50,24 @@ int main() {
     std::cout << "squared norm " << noise.statistics().squared_norm << ", variance "
               << noise.statistics().variance << "\n";
     // [/noise]
+
+    // [host]
+    std::vector<HostShare> shares;
+    for (const double cores : {1, 2, 3, 4, 6, 8, 12})
+        for (const double gib : {32, 64, 128}) shares.push_back({cores, gib});
+    // Stands in for the job: a step computes for 0.1 s, a core prepares it in 0.6 s, 100 GiB are read.
+    const HostSpeedModel job{
+        .compute_seconds = 0.1, .preparation_seconds = 0.6, .storage_seconds = 0.25, .cached_gib = 100};
+    std::vector<HostSample> steps;
+    while (const auto next = next_host_share(HostFit(steps), shares).next)
+        steps.push_back({*next, 1 / job.seconds(*next)});
+    const HostFit host(steps);
+    const HostForecast forecast = host.forecast({3, 128});
+    const Interval range = forecast.interval(0.9);
+    std::cout << steps.size() << " of " << shares.size() << " shares measured; with 3 cores and 128 GiB "
+              << forecast.speed << " steps/s, 90 % from " << range.low << " to " << range.high << "; truly "
+              << job.speed({3, 128}) << "\n";
+    HostNeeds needs{.least = {1, 32}, .most = {12, 128}};
+    needs.speed = host_speed_points(host, needs.least, needs.most, {3, 64});  // for Job::host
+    // [/host]
 }

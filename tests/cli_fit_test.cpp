@@ -459,3 +459,38 @@ TEST_CASE("no samples and no questions are an empty answer") {
     CHECK(answer["predictions"] == Json::array());
     CHECK(program.finish().status == 0);
 }
+
+TEST_CASE("speed by cores and memory is fitted to points that plan takes, and the next share is named") {
+    Json line = empty_line();
+    line["host"] = {{"samples", Json::array()},
+                    {"cores_per_gpu", {1, 2, 4, 8}},
+                    {"memory_gib_per_gpu", {32, 64}},
+                    {"reference", {4, 64}}};
+    Program program = fit();
+    Json host = ask(program, line)["host"];
+    CHECK(host["next"] == Json{8.0, 64.0});
+    int asked = 0;
+    for (; !host["next"].is_null() && asked < 8; ++asked) {
+        const double cores = host["next"][0].get<double>(), gib = host["next"][1].get<double>();
+        line["host"]["samples"].push_back({cores, gib, 100 * std::min(cores, 4.0)});
+        host = ask(program, line)["host"];
+    }
+    CHECK(asked < 8);
+    CHECK(host["expected_error"].get<double>() <= 0.03);
+    CHECK(host["speed"].size() <= 36);
+    for (const Json& point : host["speed"])
+        CHECK(std::abs(point[2].get<double>() * 4 / std::min(point[0].get<double>(), 4.0) - 1) < 0.1);
+
+    const auto refused = [&](const char* field, const Json& value) {
+        Json bad = line;
+        bad["host"][field] = value;
+        return Json::parse(program.ask(bad.dump()))["error"].get<std::string>();
+    };
+    CHECK(refused("samples", {{1, 32}}).find("host.samples[0]") != std::string::npos);
+    CHECK(refused("samples", {{1, 32, -1}}).find("speed is -1") != std::string::npos);
+    CHECK(refused("samples", {{1, "much", 1}}).find("host.samples[0][1]") != std::string::npos);
+    CHECK(refused("cores_per_gpu", Json::array()).find("shares is 0") != std::string::npos);
+    CHECK(refused("cores_per_gpu", {0}).find("cores is 0") != std::string::npos);
+    CHECK(refused("reference", nullptr).find("host.reference") != std::string::npos);
+    CHECK(program.finish().status == 1);
+}

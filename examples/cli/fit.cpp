@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/fit/forecast.hpp"
+#include "goodput/fit/host_fit.hpp"
+#include "goodput/fit/host_profile.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "json_lines.hpp"
 #include "samples.hpp"
@@ -118,6 +120,51 @@ Question read_question(const Field& field, Job& job) {
     return question;
 }
 
+/// [cores a GPU, GiB a GPU].
+goodput::HostShare read_share(const Field& pair) {
+    pair.require_size(2, "[cores a GPU, GiB a GPU]");
+    return {pair[std::size_t{0}].number(), pair[std::size_t{1}].number()};
+}
+
+/// What measured speeds by cores and memory say of the shares that the job may be given, as points that
+/// `plan` takes, and which share to measure next.
+Json host_answer(const Field& host) {
+    constexpr std::size_t most_rows = 1024;  // the fit compares all with all
+    std::vector<goodput::HostSample> samples;
+    if (host["samples"].size() > most_rows) host["samples"].refuse("at most 1024 measurements");
+    host["samples"].for_each([&](const Field& sample) {
+        sample.require_size(3, "[cores a GPU, GiB a GPU, speed]");
+        samples.push_back({{sample[std::size_t{0}].number(), sample[std::size_t{1}].number()},
+                           sample[std::size_t{2}].number()});
+    });
+    std::vector<goodput::HostShare> shares;
+    if (host["cores_per_gpu"].size() * host["memory_gib_per_gpu"].size() > most_rows)
+        host["cores_per_gpu"].refuse("at most 1024 shares together with the memories");
+    host["cores_per_gpu"].for_each([&](const Field& cores) {
+        host["memory_gib_per_gpu"].for_each([&](const Field& memory) {
+            shares.push_back({cores.number(), memory.number()});
+        });
+    });
+    const goodput::HostFit fit(samples, {.subject = "job"});
+    const goodput::HostProfile profile = goodput::next_host_share(fit, shares);
+    goodput::HostShare least = shares.front(), most = least;
+    for (const goodput::HostShare& share : shares) {
+        least.cores_per_gpu = std::min(least.cores_per_gpu, share.cores_per_gpu);
+        least.memory_gib_per_gpu = std::min(least.memory_gib_per_gpu, share.memory_gib_per_gpu);
+        most.cores_per_gpu = std::max(most.cores_per_gpu, share.cores_per_gpu);
+        most.memory_gib_per_gpu = std::max(most.memory_gib_per_gpu, share.memory_gib_per_gpu);
+    }
+    Json answer;
+    Json& speed = answer["speed"] = Json::array();
+    for (const goodput::HostSpeed& point :
+         goodput::host_speed_points(fit, least, most, read_share(host["reference"])))
+        speed.push_back({point.cores_per_gpu, point.memory_gib_per_gpu, point.factor});
+    answer["expected_error"] = profile.largest_error;
+    answer["next"] = nullptr;
+    if (profile.next) answer["next"] = {profile.next->cores_per_gpu, profile.next->memory_gib_per_gpu};
+    return answer;
+}
+
 Json serve(const Json& document, goodput::JobFitter<>& fitter) {
     const Field line(document, subject);
     Job job;
@@ -149,6 +196,7 @@ Json serve(const Json& document, goodput::JobFitter<>& fitter) {
     answer["models"] = std::move(models);
     answer["predictions"] = std::move(predictions);
     answer["rmsle"] = std::move(errors);
+    if (const Field host = line["host"]; host.given()) answer["host"] = host_answer(host);
     answer["milliseconds"] = milliseconds;
     return answer;
 }

@@ -14,6 +14,8 @@
 #include "goodput/fit/forecast.hpp"
 #include "goodput/fit/gradient_by_batch.hpp"
 #include "goodput/fit/gradient_stream.hpp"
+#include "goodput/fit/host_fit.hpp"
+#include "goodput/fit/host_profile.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/memory_fit.hpp"
 #include "goodput/fit/noise_scale.hpp"
@@ -45,12 +47,13 @@ const std::array<Shape, 6> shapes{Shape{1, 1},  Shape{1, 2},         Shape{1, mo
 const std::array<BatchPlan, 4> plans{BatchPlan{1, 0}, BatchPlan{37, 2}, BatchPlan{most_batch, 0},
                                      BatchPlan{most_batch, 1 << 20}};
 
-/// What the records say: measurements by GPU type, of memory, of gradients.
+/// What the records say: measurements by GPU type, of memory, of gradients, by cores and host memory.
 struct Measured {
     std::vector<std::vector<ThroughputSample>> by_type{gpu_types};
     std::vector<MemorySample> memory{};
     std::vector<GradientNorms> norms{};
     std::vector<GradientAtBatch> gradients{};
+    std::vector<HostSample> hosts{};
     double coverage = 0.9;
     bool robust = true;
     int max_iterations = 60;
@@ -76,6 +79,8 @@ Measured read(fuzz::Bytes bytes) {
         switch (const std::size_t kind = record.index(6); kind) {
             case 3:
                 measured.memory.push_back({record.hostile_integer(1, 256), record.scale(1, 1e18)});
+                measured.hosts.push_back(
+                    {{record.scale(1e-6, 1e6), record.scale(1e-6, 1e6)}, record.scale(1e-12, 1e12)});
                 break;
             case 4: {
                 GradientNorms norms{record.scale(1e-9, 1e9), record.scale(1e-9, 1e9),
@@ -244,6 +249,25 @@ void check_gradients(const Measured& measured) {
     }
 }
 
+void check_hosts(const Measured& measured) {
+    HostFit fit;
+    if (!accepted([&] { fit = HostFit(measured.hosts); })) return;
+    std::vector<HostShare> shares{{1e-6, 1e-6}, {1, 16}, {3, 62.5}, {24, 250}, {1e6, 1e6}};
+    double last = 0;
+    for (const HostShare& share : shares) {
+        const HostForecast forecast = fit.forecast(share);
+        check(is_time(forecast.speed) && forecast.speed >= last, "more never harms", last, forecast.speed);
+        check(std::isfinite(forecast.expected_error), "an error is a number", forecast.expected_error);
+        (void)accepted([&] { check_interval(forecast.interval(measured.coverage), forecast.speed); });
+        last = forecast.speed;
+    }
+    for (const HostSample& sample : measured.hosts) shares.push_back(sample.share);
+    const HostProfile profile = next_host_share(fit, shares);
+    if (profile.next) check(!fit.has_measured(*profile.next), "nothing is measured twice");
+    for (const HostSpeed& point : host_speed_points(fit, {1, 16}, {24, 250}, {3, 62.5}))
+        check(std::isfinite(point.factor) && point.factor >= 0, "a factor is one", point.factor);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -257,6 +281,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     } else {
         check_memory(measured);
         check_gradients(measured);
+        check_hosts(measured);
     }
     return 0;
 }

@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "goodput/fit/host_fit.hpp"
+#include "goodput/fit/host_profile.hpp"
 #include "goodput/fit/memory_fit.hpp"
 #include "peers/published_fit.hpp"
 #include "peers/throughput_fit.hpp"
@@ -182,5 +184,49 @@ TEST_CASE("fits: the memory model underestimates no measurement, in whatever ord
         std::reverse(samples.begin(), samples.end());
         const MemoryFit reversed = fit_memory(samples, options);
         REQUIRE(reversed.model.bytes(100) == doctest::Approx(fit.model.bytes(100)).epsilon(1e-9));
+    });
+}
+
+TEST_CASE("fits: speed by cores and memory rises with both, keeps to the measurements and never asks twice") {
+    for_all(10, [](Case& one) {
+        Random& random = one.random;
+        const HostSpeedModel truth{
+            .compute_seconds = some_seconds(random, 0.01, 10),
+            .preparation_seconds = random.chance(0.2) ? 0 : some_seconds(random, 0.01, 100),
+            .core_power = random.between(0.5, 1.2),
+            .storage_seconds = random.chance(0.2) ? 0 : some_seconds(random, 0.01, 100),
+            .cached_gib = some_seconds(random, 1, 1000)};
+        // Without a scatter they contradict neither one another nor that the slowest part decides.
+        const double scatter = random.chance(0.5) ? 0 : random.between(0, 0.3);
+        std::vector<HostShare> shares;
+        std::vector<HostSample> samples;
+        for (int left = random.integer(1, 12); left > 0; --left) {
+            shares.push_back({random.integer(1, 32) * 1.0, random.integer(1, 16) * 16.0});
+            if (random.chance(0.6))
+                samples.push_back(
+                    {shares.back(), truth.speed(shares.back()) * (1 + scatter * random.between(-1, 1))});
+        }
+        const HostFit fit(samples);
+        for (const HostShare& share : shares) {
+            const HostForecast here = fit.forecast(share);
+            const Interval range = here.interval(random.between(0.1, 0.99));
+            REQUIRE(range.low <= here.speed);
+            REQUIRE(here.speed <= range.high);
+            for (const HostShare& other : shares)
+                if (other.cores_per_gpu >= share.cores_per_gpu &&
+                    other.memory_gib_per_gpu >= share.memory_gib_per_gpu)
+                    REQUIRE(fit.forecast(other).speed >= here.speed * (1 - 1e-12));
+        }
+        if (scatter == 0)
+            for (const HostSample& sample : samples)
+                REQUIRE(fit.forecast(sample.share).speed == doctest::Approx(sample.speed).epsilon(1e-9));
+        const HostProfile profile = next_host_share(fit, shares);
+        if (profile.next) {
+            one.count("asked for another");
+            REQUIRE(!fit.has_measured(*profile.next));
+        }
+        std::reverse(samples.begin(), samples.end());
+        const HostForecast reversed = HostFit(samples).forecast(shares.front());
+        REQUIRE(reversed.speed == doctest::Approx(fit.forecast(shares.front()).speed).epsilon(1e-6));
     });
 }

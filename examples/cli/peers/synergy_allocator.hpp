@@ -16,7 +16,8 @@
 //
 // Published, and kept: a demand that is more than a server has is cut, and its factor is drawn on a line
 // between those of the demand and of the proportional share, by its cores alone; a cut job counts as having
-// no more speed than with its proportional share, also where the next round's order asks for the time left.
+// no more speed than with its proportional share, also where the next round's order asks for the time left;
+// of any other job these ask with the factor of its full demand, whatever it gets.
 // Found from the results, which they make come out to the round: a job that was cut is back to its full
 // demand in the next round, after that has been ordered; LAS has greedy look only at jobs that the GPUs are
 // enough for, and tune serve these by falling number of GPUs; tune looks for jobs to cut server by server.
@@ -24,7 +25,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -46,11 +46,7 @@ public:
     /// `world` has to outlive it.
     SynergyAllocator(SynergyWorld& world, SynergyOrder order, SynergyMode mode,
                      SynergyPlacement placement = SynergyPlacement::fewest_free)
-        : world_(&world),
-          order_(order),
-          mode_(mode),
-          placement_(placement),
-          last_factor_(world.jobs().size()) {}
+        : world_(&world), order_(order), mode_(mode), placement_(placement), was_cut_(world.jobs().size()) {}
 
     /// A job for which tune finds no room, where the published program ends, waits and is one of the faults.
     const Plan& plan(const Snapshot& snapshot) {
@@ -68,7 +64,7 @@ public:
                              [&](std::size_t a, std::size_t b) { return asks_[a].gpus > asks_[b].gpus; });
         if (mode_ == SynergyMode::opt) share_out(served, snapshot.cluster);
         for (std::size_t at = 0; at < served.size(); ++at) serve(served, at, servers);
-        std::fill(last_factor_.begin(), last_factor_.end(), std::nullopt);
+        std::fill(was_cut_.begin(), was_cut_.end(), false);
         for (std::size_t j = 0; j < asks_.size(); ++j) decide(j, snapshot);
         return plan_;
     }
@@ -119,14 +115,13 @@ private:
         for (std::size_t j = 0; j < asks_.size(); ++j) {
             const Ask& ask = asks_[j];
             const SynergyJob& job = world_->job(ask.job);
-            const double factor =
-                mode_ == SynergyMode::proportional ? 1 : last_factor_[ask.job].value_or(ask.factor);
-            const SynergyStanding standing{
-                .waited_seconds = snapshot.time_seconds - job.submitted_seconds,
-                .left_seconds = world_->iterations_left(ask.job) * job.iteration_seconds / factor,
-                .whole_seconds = job.iterations * job.iteration_seconds,
-                .attained_gpu_seconds = snapshot.jobs[j].attained_gpu_seconds,
-                .demand = amounts(ask.share) * ask.gpus};
+            const bool slow = mode_ == SynergyMode::proportional || was_cut_[ask.job];
+            const SynergyStanding standing{.waited_seconds = snapshot.time_seconds - job.submitted_seconds,
+                                           .left_seconds = world_->iterations_left(ask.job) *
+                                                           job.iteration_seconds / (slow ? 1 : ask.factor),
+                                           .whole_seconds = job.iterations * job.iteration_seconds,
+                                           .attained_gpu_seconds = snapshot.jobs[j].attained_gpu_seconds,
+                                           .demand = amounts(ask.share) * ask.gpus};
             ranks.push_back(synergy_rank(order_, standing, cluster));
         }
         std::vector<std::size_t> order(asks_.size());
@@ -279,16 +274,15 @@ private:
         decision.option.knowledge = Knowledge::measured;
         decision.starts = decision.placement != snapshot.jobs[j].placement;
         world_->credit(ask.job, ask.factor);
-        if (ask.cut || mode_ == SynergyMode::opt) last_factor_[ask.job] = ask.factor;
+        was_cut_[ask.job] = ask.cut;
     }
 
     SynergyWorld* world_;
     SynergyOrder order_;
     SynergyMode mode_;
     SynergyPlacement placement_;
-    /// By job of the world: what it counted with in the last round, where that is not its full demand's.
-    std::vector<std::optional<double>> last_factor_;
-    std::vector<Ask> asks_;  // by job of the snapshot
+    std::vector<bool> was_cut_;  // in the last round; by job of the world
+    std::vector<Ask> asks_;      // by job of the snapshot
     Allotter<> allotter_;
     Plan plan_;
 };

@@ -101,6 +101,7 @@ PolicyReplay replay_host(const SynergyPolicy& policy, const SynergyHost& host,
     const goodput::ReplayOptions options{.interval_seconds = command.interval_seconds,
                                          .first_decision_seconds = first_decision(jobs),
                                          .moves_restart = command.moves == "restart"};
+    // The place for other planners of this world than the published ones.
     SynergyAllocator allocator(world, policy.order, host.mode, placement_called(command.placement));
     PolicyReplay replay =
         replay_in(world, std::move(allocator), std::string(policy.name), cluster, world, options);

@@ -27,7 +27,7 @@ inline constexpr std::array synergy_policies{
     SynergyPolicy{"tetris", goodput::peers::SynergyOrder::tetris},
 };
 
-/// A host is one line here and, if it is none of the published allocators, one in replay_host().
+/// A new host is one line here and, as these are the published allocators, a planner in replay_host().
 struct SynergyHost {
     std::string_view name{};
     goodput::peers::SynergyMode mode = goodput::peers::SynergyMode::proportional;

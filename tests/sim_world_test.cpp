@@ -59,14 +59,15 @@ static_assert(World<LeastWorld> && !ReportingWorld<LeastWorld> && !PredictingWor
 static_assert(StartingWorld<WorldWithStarts> && !IsolatedTimes<WorldWithStarts>);
 
 /// When jobs of one GPU each complete, first come, first served on so many GPUs: no engine, a list of times.
-std::vector<double> completions_by_hand(const WorldWithStarts& world, int gpus, double interval) {
+std::vector<double> completions_by_hand(const WorldWithStarts& world, int gpus, double interval,
+                                        double first_decision) {
     std::vector<double> free_at(static_cast<std::size_t>(gpus), 0.0), completions;
     double last_start = 0;
     for (std::size_t j = 0; j < world.trace.size(); ++j) {
         const auto gpu = std::min_element(free_at.begin(), free_at.end());
         // The first decision at which it is there, a GPU is free, and those before it have been served.
-        const double ready = std::max({world.trace[j].submitted_seconds, *gpu, last_start, interval});
-        last_start = std::ceil(ready / interval) * interval;
+        const double ready = std::max({world.trace[j].submitted_seconds, *gpu, last_start, first_decision});
+        last_start = first_decision + std::ceil((ready - first_decision) / interval) * interval;
         completions.push_back(last_start + world.start_seconds + world.work[j]);
         *gpu = completions.back();
     }
@@ -196,17 +197,21 @@ TEST_CASE("jobs of known length complete when a list of times says that they do"
         world.start_seconds = random.chance(0.3) ? 0 : random.integer(1, 200);
         const int gpus = random.integer(1, 5);
         const double interval = random.integer(10, 100);
+        std::optional<double> first_decision;
+        if (random.chance(0.5)) first_decision = random.integer(0, 1000);
         double time = 0;
         for (int j = random.integer(1, 40); j > 0; --j) {
             time += random.chance(0.1) ? random.integer(0, 20'000) : random.integer(0, 300);
             // Halves, so that nobody completes on the second of a decision.
             world.add(time, 1, random.integer(1, 2000) + 0.5);
         }
-        const std::vector<double> expected = completions_by_hand(world, gpus, interval);
+        const std::vector<double> expected =
+            completions_by_hand(world, gpus, interval, first_decision.value_or(interval));
         Cluster cluster{{"only"}, {}};
         for (int node = 0; node < gpus; ++node)
             cluster.nodes.push_back({"node-" + std::to_string(node), 0, 1});
-        const ReplayResult result = replay(cluster, world, Fifo{}, {.interval_seconds = interval});
+        const ReplayResult result = replay(
+            cluster, world, Fifo{}, {.interval_seconds = interval, .first_decision_seconds = first_decision});
         for (std::size_t j = 0; j < expected.size(); ++j) {
             CAPTURE(j);
             REQUIRE(result.jobs[j].completed_seconds);
@@ -369,6 +374,27 @@ TEST_CASE("more cores beside the same GPUs are no restart") {
     CHECK(result.jobs[0].restarts == 0);
     REQUIRE(result.held_periods.size() == 4);
     CHECK(result.held_periods[3].configuration.host().cores_per_gpu == 4);
+}
+
+TEST_CASE("the first decision may come before the first interval is over, and no time stands still for it") {
+    const Cluster cluster{{"only"}, {{"node", 0, 1}}};
+    const auto completion = [&](double submitted, double first_decision) {
+        LeastWorld world;
+        world.add(submitted, 1, 100);
+        const ReplayResult result = replay(
+            cluster, world, Fifo{}, {.interval_seconds = 300, .first_decision_seconds = first_decision});
+        REQUIRE(result.jobs[0].completed_seconds);
+        return *result.jobs[0].completed_seconds;
+    };
+    CHECK(completion(0, 0) == 100);
+    CHECK(completion(0.5, 1) == 101);
+    CHECK(completion(2, 1) == 401);
+    CHECK(completion(1e6, 1) == 1'000'201 + 100);
+    CHECK(completion(0, 5000) == 5100);
+    CHECK(completion(10'000, 5000) == 10'100 + 100);
+    CHECK_THROWS_WITH(completion(0, -1),
+                      "replay: first decision is -1, but must be a finite number of at least 0");
+    CHECK_THROWS_WITH(completion(0, 1e13), "replay: first decision is 1e+13, but must be at most 1e+12");
 }
 
 TEST_CASE("worlds that cannot be replayed are refused with job, field and value") {

@@ -4,7 +4,9 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
+#include <utility>
 
 #include "goodput/core/error.hpp"
 
@@ -45,12 +47,25 @@ CsvTable::CsvTable(const std::string& path) : path_(path) {
     if (!file || !next_line(file, line, number))
         throw std::runtime_error(path + ": cannot be read, or is empty");
     names_ = cells_of(line);
-    while (next_line(file, line, number)) {
+    read_rows(file, number, "that of the header");
+}
+
+CsvTable::CsvTable(const std::string& path, std::vector<std::string> names)
+    : path_(path), names_(std::move(names)) {
+    std::ifstream file(path);
+    if (!file) throw std::runtime_error(path + ": cannot be read, or is empty");
+    read_rows(file, 0, "that of the columns");
+    if (lines_.empty()) throw std::runtime_error(path + ": cannot be read, or is empty");
+}
+
+void CsvTable::read_rows(std::ifstream& file, std::size_t lines_before, std::string_view columns_of) {
+    std::string line;
+    for (std::size_t number = lines_before; next_line(file, line, number);) {
         std::vector<std::string> cells = cells_of(line);
         if (cells.size() != names_.size())
-            throw std::runtime_error(path + ", line " + goodput::text_of(number) + ": number of cells is " +
-                                     goodput::text_of(cells.size()) + ", but must be that of the header, " +
-                                     goodput::text_of(names_.size()));
+            throw std::runtime_error(path_ + ", line " + goodput::text_of(number) + ": number of cells is " +
+                                     goodput::text_of(cells.size()) + ", but must be " +
+                                     std::string(columns_of) + ", " + goodput::text_of(names_.size()));
         std::move(cells.begin(), cells.end(), std::back_inserter(cells_));
         lines_.push_back(number);
     }

@@ -1,11 +1,12 @@
 #ifndef GOODPUT_EXAMPLES_CLI_CSV_HPP
 #define GOODPUT_EXAMPLES_CLI_CSV_HPP
 
-// Tables of comma-separated values with a header, read by column name. What is missing or no number is a
-// std::runtime_error that names file, line, column and value.
+// Tables of comma-separated values, mostly with a header, read by column name. What is missing or no number
+// is a std::runtime_error that names file, line, column and value.
 
 #include <cstddef>
 #include <initializer_list>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,8 @@ namespace cli {
 class CsvTable {
 public:
     explicit CsvTable(const std::string& path);
+    /// A file without a header, whose columns are called so.
+    CsvTable(const std::string& path, std::vector<std::string> names);
 
     [[nodiscard]] std::size_t rows() const { return cells_.size() / names_.size(); }
     /// The column of one of these names, the first that there is.
@@ -34,6 +37,8 @@ public:
     [[noreturn]] void refuse(std::size_t row, std::size_t column, std::string_view expected) const;
 
 private:
+    void read_rows(std::ifstream& file, std::size_t lines_before, std::string_view columns_of);
+
     std::string path_;
     std::vector<std::string> names_;
     std::vector<std::string> cells_;  ///< by row and column

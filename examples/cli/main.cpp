@@ -14,6 +14,7 @@
 #include "plan.hpp"
 #include "policies.hpp"
 #include "replay.hpp"
+#include "replay_synergy.hpp"
 
 namespace {
 
@@ -76,6 +77,13 @@ int run(int argc, char** argv) {
 
     cli::ReplayCommand replay;
     CLI::App* replay_app = app.add_subcommand("replay", "Replay a trace of jobs under each policy");
+    replay_app
+        ->add_option(
+            "--world", replay.world,
+            "How jobs train: as in Sia's public simulator (sia) or in Synergy's (synergy), where CPU "
+            "cores and memory beside the GPUs are shared out, too")
+        ->check(CLI::IsMember({"sia", "synergy"}))
+        ->capture_default_str();
     replay_app->add_option(
         "--workload", replay.workload,
         "CSV file: name,time,application,num_replicas,batch_size; an embedded one if left out");
@@ -121,8 +129,10 @@ int run(int argc, char** argv) {
                      "first run (given) or not (none)")
         ->check(CLI::IsMember({"given", "none"}))
         ->capture_default_str();
-    replay_app->add_option("--interval", replay.interval_seconds, "Seconds from one decision to the next")
-        ->capture_default_str();
+    CLI::Option* interval = replay_app
+                                ->add_option("--interval", replay.interval_seconds,
+                                             "Seconds from one decision to the next; 300 in synergy")
+                                ->capture_default_str();
     replay_app->add_option("--seed", replay.seed, "Breaks ties between equal values; 0: as they come")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
@@ -135,6 +145,20 @@ int run(int argc, char** argv) {
                    "Add \"completions\" to --json: name, completion_h (hours from submission to completion) "
                    "and restarts of every job")
         ->needs(json);
+    replay_app
+        ->add_option("--host", replay.hosts,
+                     "Who gives cores and memory in synergy: one or more of " + cli::synergy_host_names() +
+                         ", separated by commas; all if left out. Each goes with each --policy, which is "
+                         "then one or more of " +
+                         cli::synergy_policy_names())
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    replay_app->add_option("--cores", replay.cores, "CPU cores of a node in synergy; 24 if left out");
+    replay_app->add_option("--memory-gib", replay.memory_gib,
+                           "Memory of a node in synergy, in GiB; 500 if left out");
+    replay_app->add_option("--placement", replay.placement,
+                           "Which nodes the published allocators of synergy look at first: those with the "
+                           "fewest free GPUs (synergy, if left out), or the first ones (random)");
     replay_app->footer(
         "JCT: job completion time, hours from submission to completion. rho: that over what the job\n"
         "would take alone with a share 1/N of the cluster, N being the average number of jobs during\n"
@@ -147,6 +171,7 @@ int run(int argc, char** argv) {
         if (allot_app->parsed()) return run_allot(allot, std::cin, std::cout);
         if (fit_app->parsed()) return cli::run_fit(std::cin, std::cout);
         if (plan_app->parsed()) return run_plan(plan, std::cin, std::cout);
+        if (replay.world == "synergy" && interval->count() == 0) replay.interval_seconds = 300;
         return run_replay(replay, std::cout);
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : wrong_options;

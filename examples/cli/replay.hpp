@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace cli {
 
 struct ReplayCommand {
+    std::string world = "sia";                  ///< or "synergy"
     std::string workload{};                     ///< CSV file; empty: embedded
     std::string profiles{};                     ///< folder; empty: embedded
     std::string cluster{};                      ///< empty: the one that goes with the profiles
@@ -23,6 +25,11 @@ struct ReplayCommand {
     std::string rates = "given";  ///< or "none": no job's rates are known before its first run
     std::uint64_t seed = 0;       ///< breaks ties between equal values
     std::string report{};         ///< HTML file; empty: none
+    // Of the world "synergy" only.
+    std::vector<std::string> hosts{};    ///< who gives cores and memory; empty: all
+    std::optional<double> cores{};       ///< CPU cores of a node; none: 24
+    std::optional<double> memory_gib{};  ///< of a node; none: 500
+    std::string placement{};             ///< of published allocators; empty: synergy
     bool json = false;
     bool jobs = false;  ///< with `json`: how every job fared
 };

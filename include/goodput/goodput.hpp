@@ -52,6 +52,7 @@
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/replay.hpp"
 #include "goodput/sim/sia_world.hpp"
+#include "goodput/sim/synergy_world.hpp"
 #include "goodput/version.hpp"
 
 #endif

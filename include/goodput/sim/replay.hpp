@@ -3,7 +3,8 @@
 
 // What if this trace had run under that policy? Rounds of fixed length: in each, first every job trains with
 // what it holds, then the policy decides for all jobs submitted by then. So the first decision is at the end
-// of the first round, and GPUs freed within a round idle until its end.
+// of the first round (which may be shorter than the others), and GPUs freed within a round idle until its
+// end.
 //
 // Simultaneous: training, completions, events (their order: events.hpp), submissions, the decision; jobs by
 // submission, those of one time by name. So equal inputs give equal outcomes to the last digit, and neither
@@ -17,6 +18,7 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -37,6 +39,9 @@ namespace goodput {
 /// Rounds, limits and what happens on the way.
 struct ReplayOptions {
     double interval_seconds = 60;  ///< from one decision to the next
+    /// When the first decision is, at least 0; the others follow in steps of the interval. None: after one
+    /// interval.
+    std::optional<double> first_decision_seconds{};
     bool moves_restart =
         true;  ///< other nodes of the same shape cost a restart; Sia's public simulator has them free
     double last_second = 1e9;  ///< jobs that are not complete by then stay incomplete
@@ -87,6 +92,12 @@ inline void validate(const ReplayOptions& options) {
     require_at_least("replay", "interval", options.interval_seconds, shortest_interval);
     if (options.interval_seconds > longest_time)
         bad_input("replay", "interval", options.interval_seconds, "at most " + text_of(longest_time));
+    if (options.first_decision_seconds) {
+        const double first = *options.first_decision_seconds;
+        require_at_least("replay", "first decision", first, 0);
+        if (first > longest_time)
+            bad_input("replay", "first decision", first, "at most " + text_of(longest_time));
+    }
     if (std::isnan(options.last_second)) bad_input("replay", "last second", options.last_second, "a number");
 }
 
@@ -100,7 +111,8 @@ public:
           options_(options),
           order_(order_of(world.jobs())),
           timeline_(cluster, options.events, world.jobs()),
-          holds_since_(order_.size()) {
+          holds_since_(order_.size()),
+          round_seconds_(options.first_decision_seconds.value_or(options.interval_seconds)) {
         static_assert(optional_world_functions_fit<W>());
         for (std::size_t job = 0; job < order_.size(); ++job) {
             jobs_.emplace_back(world, job);
@@ -142,21 +154,23 @@ private:
     void skip_empty_rounds() {
         const double interval = options_.interval_seconds;
         const double until = std::min({next_submission(), timeline_.next_seconds(), options_.last_second});
-        if (active_.empty() && until - now_ > 2 * interval)
-            now_ += (std::floor((until - now_) / interval) - 1) * interval;
+        // As if the round that begins now, which may be the first, had the length of the others.
+        const double left = until - now_ - (round_seconds_ - interval);
+        if (active_.empty() && left > 2 * interval) now_ += (std::floor(left / interval) - 1) * interval;
     }
 
     /// A round of training, with the events that strike jobs in it.
     void train() {
         const double begin = now_;
-        now_ += options_.interval_seconds;
+        now_ += round_seconds_;
         happenings_ = timeline_.until(now_);
         for (const std::size_t job : active_) train(job, begin);
+        round_seconds_ = options_.interval_seconds;
         std::erase_if(active_, [&](std::size_t job) { return jobs_[job].complete(); });
     }
     void train(std::size_t index, double begin) {
         ReplayedJob<W>& job = jobs_[index];
-        double left = options_.interval_seconds;
+        double left = round_seconds_;
         for (const Happening& happening : happenings_) {
             if (!timeline_.strikes(happening, index, job.placement())) continue;
             const double until_then = std::clamp(happening.time_seconds - begin, 0.0, left);
@@ -254,6 +268,7 @@ private:
     std::vector<int> used_;        // GPUs by node
     std::size_t idle_rounds_ = 0;  // up to now
     double now_ = 0;
+    double round_seconds_;  // of the round that begins next
     ReplayResult result_;
 };
 

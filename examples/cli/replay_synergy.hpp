@@ -1,0 +1,55 @@
+#ifndef GOODPUT_EXAMPLES_CLI_REPLAY_SYNERGY_HPP
+#define GOODPUT_EXAMPLES_CLI_REPLAY_SYNERGY_HPP
+
+// `goodput replay --world synergy`: who is served first (--policy), and who gives cores and memory beside the
+// GPUs (--host).
+
+#include <array>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+#include "peers/synergy_allocator.hpp"
+#include "replay.hpp"
+
+namespace cli {
+
+struct SynergyPolicy {
+    std::string_view name{};
+    goodput::peers::SynergyOrder order = goodput::peers::SynergyOrder::fifo;
+};
+inline constexpr std::array synergy_policies{
+    SynergyPolicy{"fifo", goodput::peers::SynergyOrder::fifo},
+    SynergyPolicy{"srtf", goodput::peers::SynergyOrder::srtf},
+    SynergyPolicy{"las", goodput::peers::SynergyOrder::las},
+    SynergyPolicy{"ftf", goodput::peers::SynergyOrder::ftf},
+    SynergyPolicy{"drf", goodput::peers::SynergyOrder::drf},
+    SynergyPolicy{"tetris", goodput::peers::SynergyOrder::tetris},
+};
+
+/// A new host is one line here and, as these are the published allocators, a planner in replay_host().
+struct SynergyHost {
+    std::string_view name{};
+    goodput::peers::SynergyMode mode = goodput::peers::SynergyMode::proportional;
+};
+inline constexpr std::array synergy_hosts{
+    SynergyHost{"proportional", goodput::peers::SynergyMode::proportional},
+    SynergyHost{"greedy", goodput::peers::SynergyMode::greedy},
+    SynergyHost{"tune", goodput::peers::SynergyMode::tune},
+    SynergyHost{"opt", goodput::peers::SynergyMode::opt},
+};
+
+/// Their names, separated by commas.
+std::string synergy_policy_names();
+std::string synergy_host_names();
+
+/// Replays the trace for each pair of policy and host, writes one row for each to `out` and returns the exit
+/// status. std::invalid_argument for options that make no sense, std::runtime_error for such files.
+int run_synergy_replay(const ReplayCommand& command, std::ostream& out);
+
+/// Refuses options of this world in a command of another one (std::invalid_argument).
+void refuse_synergy_options(const ReplayCommand& command);
+
+}  // namespace cli
+
+#endif

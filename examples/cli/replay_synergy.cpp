@@ -10,10 +10,12 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
+#include "goodput/policy/goodput_policy.hpp"
 #include "goodput/sim/synergy_world.hpp"
 #include "json_lines.hpp"
 #include "replay_in.hpp"
 #include "replay_rows.hpp"
+#include "synergy_goodput.hpp"
 #include "synergy_trace.hpp"
 #include "workload.hpp"
 
@@ -102,9 +104,20 @@ PolicyReplay replay_host(const SynergyPolicy& policy, const SynergyHost& host,
                                          .first_decision_seconds = first_decision(jobs),
                                          .moves_restart = command.moves == "restart"};
     // The place for other planners of this world than the published ones.
-    SynergyAllocator allocator(world, policy.order, host.mode, placement_called(command.placement));
-    PolicyReplay replay =
-        replay_in(world, std::move(allocator), std::string(policy.name), cluster, world, options);
+    const std::string name(policy.name);
+    PolicyReplay replay;
+    const auto replay_with = [&](auto planner) {
+        return replay_in(world, std::move(planner), name, cluster, world, options);
+    };
+    if (host.mode)
+        replay = replay_with(
+            SynergyAllocator(world, *policy.order, *host.mode, placement_called(command.placement)));
+    else if (policy.order)
+        replay = replay_with(synergy_scheduler(world, InSynergyOrder(world, *policy.order)));
+    else if (policy.name == "goodput-declared")
+        replay = replay_with(synergy_scheduler(world, goodput::DeclaredGoodputPolicy()));
+    else
+        replay = replay_with(synergy_scheduler(world, goodput::GoodputPolicy()));
     replay.host = host.name;
     std::size_t complete = 0, unfair = 0;
     for (const double rho : goodput::finish_time_fairness(replay.result, world)) {
@@ -130,6 +143,13 @@ int run_synergy_replay(const ReplayCommand& command, std::ostream& out) {
     const auto policies = chosen(synergy_policies, command.policies, "policy");
     const auto hosts = chosen(synergy_hosts, command.hosts, "host");
     placement_called(command.placement);
+    const bool any = std::any_of(policies.begin(), policies.end(), [&](const SynergyPolicy& policy) {
+        return policy.order ||
+               std::any_of(hosts.begin(), hosts.end(), [](const SynergyHost& host) { return !host.mode; });
+    });
+    if (!any)
+        goodput::bad_input("--policy", "name", "'" + std::string(policies.front().name) + "'",
+                           "with --host goodput, the only one that it goes with");
     const goodput::Cluster cluster = cluster_of(command);
     std::vector<goodput::SynergyJob> jobs =
         read_synergy_jobs(command.workload, command.profiles, goodput::proportional_share(cluster));
@@ -142,6 +162,7 @@ int run_synergy_replay(const ReplayCommand& command, std::ostream& out) {
     std::vector<PolicyReplay> replays;
     for (const SynergyPolicy& policy : policies)
         for (const SynergyHost& host : hosts) {
+            if (!policy.order && host.mode) continue;
             replays.push_back(replay_host(policy, host, cluster, jobs, command));
             if (!command.json) continue;
             Json json = json_of(replays.back());

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,7 +17,7 @@ namespace cli {
 
 struct SynergyPolicy {
     std::string_view name{};
-    goodput::peers::SynergyOrder order = goodput::peers::SynergyOrder::fifo;
+    std::optional<goodput::peers::SynergyOrder> order = goodput::peers::SynergyOrder::fifo;  ///< none: ours
 };
 inline constexpr std::array synergy_policies{
     SynergyPolicy{"fifo", goodput::peers::SynergyOrder::fifo},
@@ -25,18 +26,22 @@ inline constexpr std::array synergy_policies{
     SynergyPolicy{"ftf", goodput::peers::SynergyOrder::ftf},
     SynergyPolicy{"drf", goodput::peers::SynergyOrder::drf},
     SynergyPolicy{"tetris", goodput::peers::SynergyOrder::tetris},
+    SynergyPolicy{"goodput", std::nullopt},
+    SynergyPolicy{"goodput-declared", std::nullopt},
 };
 
-/// A new host is one line here and, as these are the published allocators, a planner in replay_host().
+/// Who divides cores and memory: a published allocator, or this library's prices. Policies of ours go with
+/// these alone.
 struct SynergyHost {
     std::string_view name{};
-    goodput::peers::SynergyMode mode = goodput::peers::SynergyMode::proportional;
+    std::optional<goodput::peers::SynergyMode> mode{};  ///< none: ours
 };
 inline constexpr std::array synergy_hosts{
     SynergyHost{"proportional", goodput::peers::SynergyMode::proportional},
     SynergyHost{"greedy", goodput::peers::SynergyMode::greedy},
     SynergyHost{"tune", goodput::peers::SynergyMode::tune},
     SynergyHost{"opt", goodput::peers::SynergyMode::opt},
+    SynergyHost{"goodput", std::nullopt},
 };
 
 /// Their names, separated by commas.

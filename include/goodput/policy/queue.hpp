@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "goodput/policy/concepts.hpp"
@@ -26,18 +27,23 @@ struct LikesWhatItHolds {
     }
 };
 
+/// One job's speed counts as much as another's.
+struct AllAlike {
+    double operator()(const OptionRow&) const { return 1; }
+};
+
 /// Values 1 for what each job takes in the given order of rows, else 0: of the options that fit what is left
 /// of Round::capacity, that of the largest liking(round, row, option, units left of what it takes first)
 /// above 0, the first of equals. Jobs that keep what they hold come before all others. Without backfilling
 /// the first job that finds nothing ends the round.
 ///
 /// Where options are variants of the same GPUs with more or less beside them, a job is served with the
-/// leanest, and all that are offered with these GPUs are worth something: twice the number of its GPUs and,
-/// up to 1 more, how fast they are beside the fastest. So it is served in any case, and what there is beside
-/// the GPUs goes where it helps most.
-template <class Liking = LikesWhatItHolds>
+/// leanest, and all that are offered with these GPUs are worth something: twice the number of its GPUs, so
+/// that it is served in any case, and up to 1 more, so that what there is beside the GPUs goes where it helps
+/// most: in proportion to how many times as fast as the leanest they are, and to weight(row), above 0.
+template <class Liking = LikesWhatItHolds, class Weight = AllAlike>
 void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::span<const std::size_t> order,
-                    bool backfill, Liking liking = {}) {
+                    bool backfill, Liking liking = {}, Weight weight = {}) {
     std::vector<double> left(round.capacity.begin(), round.capacity.end());
     const auto fits = [&](const ResourceUse& use) {
         return use.units <= left[use.resource] + 1e-9 * round.capacity[use.resource];
@@ -69,14 +75,18 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
                 lean = k;
         return lean;
     };
-    const auto value_served = [&](const OptionRow& row, std::size_t chosen) {
-        const Configuration& served = row.options[chosen].configuration;
-        double fastest = 0;
-        for (const Option& option : row.options)
-            if (option.configuration.same_gpus(served)) fastest = std::max(fastest, option.goodput);
+    // What is served, and how fast its options are beside the leanest: until all is served, in their values.
+    std::vector<std::pair<const OptionRow*, int>> served;
+    double most = 0;
+    const auto compare_variants = [&](const OptionRow& row, std::size_t chosen) {
+        const Configuration& gpus = row.options[chosen].configuration;
+        const double scale = weight(row) / row.options[chosen].goodput;
         for (std::size_t k = 0; k < row.options.size(); ++k)
-            if (row.options[k].configuration.same_gpus(served) && row.options[k].goodput > 0)
-                row.values[k] = 2 * served.gpus() + row.options[k].goodput / fastest;
+            if (row.options[k].goodput > 0 && row.options[k].configuration.same_gpus(gpus)) {
+                row.values[k] = scale * row.options[k].goodput;
+                most = std::max(most, row.values[k]);
+            }
+        served.emplace_back(&row, gpus.gpus());
     };
     const auto take = [&](const OptionRow& row, std::size_t option) {
         for (const ResourceUse& use : row.uses(option)) left[use.resource] -= use.units;
@@ -98,7 +108,7 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
         }
         if (chosen == row.options.size()) return row.options.empty();
         row.values[chosen] = 1;
-        if (variants) value_served(row, chosen);
+        if (variants) compare_variants(row, chosen);
         take(row, chosen);
         return true;
     };
@@ -108,8 +118,11 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
         if (rows[index].job.keeps_what_it_holds() && !serve(rows[index])) take(rows[index], 0);
     for (const std::size_t index : order) {
         if (rows[index].job.keeps_what_it_holds()) continue;
-        if (!serve(rows[index]) && !backfill) return;
+        if (!serve(rows[index]) && !backfill) break;
     }
+    for (const auto& [row, gpus] : served)
+        for (double& value : row->values)
+            if (value > 0) value = 2 * gpus + value / most;
 }
 
 /// Rows in the order of less(row, row), equal ones as they come.
@@ -161,8 +174,16 @@ struct ShortestRemainingTime {
             const double first = seconds(a), second = seconds(b);
             return first != second ? first < second : a.job.submitted_seconds < b.job.submitted_seconds;
         });
-        detail::serve_in_order(round, rows, order, backfill);
+        // Cores and memory by weight over size (Smith's rule, 1956).
+        const auto weight = [&](const OptionRow& row) {
+            const double left = seconds(row);
+            return left < longest_seconds ? 1 / std::max(left, 1.0) : 1 / longest_seconds;
+        };
+        detail::serve_in_order(round, rows, order, backfill, detail::LikesWhatItHolds(), weight);
     }
+
+private:
+    static constexpr double longest_seconds = 1e9;
 };
 
 static_assert(RoundPolicy<Fifo> && RoundPolicy<ShortestRemainingTime>);

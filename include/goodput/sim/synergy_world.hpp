@@ -116,7 +116,9 @@ public:
     /// Iterations a second at the proportional share, as profiled. A Scheduler multiplies them by the factor
     /// of the host share that an option has.
     [[nodiscard]] auto predictor() const {
-        return [this](const Job& job, const JobModel&, std::span<Option> options) {
+        // How noisy gradients are does not matter here.
+        return [this](const Job& job, const JobModel&, std::span<Option> options,
+                      const std::optional<GradientStatistics>& = {}) {
             for (Option& option : options) {
                 option.plan = {1, 0};
                 option.goodput = 1 / truth_[index_of(job.name)].iteration_seconds;

@@ -70,6 +70,18 @@ struct SizeLimit {
     [[nodiscard]] bool by_policy() const { return gpus > most_by_policy; }
 };
 
+/// The same GPUs with more beside them, with which a job would be fastest.
+struct FasterHost {
+    HostShare share{};     ///< beside each GPU
+    double factor = 1;     ///< times as much goodput as it has; above 1
+    std::string limit{};   ///< what it takes more of, the dearest; empty: of nothing that is limited
+    std::string unit{};    ///< of the capacity
+    double capacity = 0;   ///< of that limit
+    double taken = 0;      ///< of it, by everybody
+    double price = 0;      ///< of a unit
+    bool on_node = false;  ///< there is more of it, but not on the nodes of the job
+};
+
 /// Why a job has what it has.
 struct DecisionExplanation {
     std::string job{};                                     ///< its name
@@ -88,7 +100,8 @@ struct DecisionExplanation {
     std::optional<Alternative> wanted{};
     /// A job that waits, priced out: nearest to its price. Chosen means better than going without.
     std::optional<Alternative> nearest{};
-    double gap = 0;  ///< what the whole allotment may be worth less than the best
+    std::optional<FasterHost> faster{};  ///< where cores or memory beside its GPUs would make it faster
+    double gap = 0;                      ///< what the whole allotment may be worth less than the best
     /// not_placed, worth_nothing, no_batch_plan, no_shape, beyond_limit: the plan's own words. best_offered:
     /// a limit that rules out a larger option, if one does.
     std::string detail{};
@@ -115,6 +128,18 @@ inline std::string ways_to(const Alternative& alternative, const std::string& ty
     const double percent = std::round((*alternative.goodput_needed - 1) * 1000) / 10;
     return text + (text.empty() ? "with " : ", or with ") + rounded_text_of(percent) +
            "% more goodput there,";
+}
+
+/// "would run 1.8 times as fast with 12 cores a GPU; 96 of 96 cores of ... are taken, price 0.004".
+inline std::string text_of_faster(const FasterHost& faster) {
+    std::string text =
+        "would run " + rounded_text_of(std::round(faster.factor * 100) / 100) + " times as fast with ";
+    append_description(text, faster.share);
+    if (faster.limit.empty()) return text;
+    text += "; " + rounded_text_of(faster.taken) + " of " + rounded_text_of(faster.capacity) + " " +
+            faster.unit + " of " + faster.limit + " are taken";
+    if (faster.price > 0) text += ", price " + rounded_text_of(faster.price);
+    return text + (faster.on_node ? ", but its nodes have too few left" : "");
 }
 
 inline std::string proven_within(double gap) {
@@ -163,6 +188,7 @@ inline std::string DecisionExplanation::report(const Cluster& cluster) const {
         case DecisionReason::best_offered:
             text += ": it got its preferred option";
             if (!detail.empty()) text += "; " + detail;
+            if (faster) text += "; " + detail::text_of_faster(*faster);
             if (limit)
                 text += "; " + text_of(limit->gpus) + " are not offered, as " + detail::text_of_limit(*limit);
             return text;
@@ -170,7 +196,8 @@ inline std::string DecisionExplanation::report(const Cluster& cluster) const {
             text += next + worth(*wanted) + ", but cost" + (wanted->configuration.gpus() == 1 ? "s " : " ") +
                     rounded_text_of(wanted->price);
             if (!nearest)
-                return text + ": " + detail::ways_to(*wanted, priced(*wanted)) + " it would choose that";
+                return text + ": " + detail::ways_to(*wanted, priced(*wanted)) + " it would choose that" +
+                       (faster ? "; it " + detail::text_of_faster(*faster) : "");
             text += "; nearest is " + describe(cluster, nearest->configuration) + ", worth " +
                     rounded_text_of(nearest->value) + " at a price of " + rounded_text_of(nearest->price);
             if (nearest->worth_its_price())
@@ -179,7 +206,8 @@ inline std::string DecisionExplanation::report(const Cluster& cluster) const {
                    " it would rather run than wait";
         case DecisionReason::no_room:
             return text + next + worth(*wanted) + " at a price of " + rounded_text_of(wanted->price) + ", " +
-                   detail::room_needed(*wanted, type_of(*wanted), gap);
+                   detail::room_needed(*wanted, type_of(*wanted), gap) +
+                   (faster ? "; it " + detail::text_of_faster(*faster) : "");
         case DecisionReason::within_gap:
             return text + next + worth(*wanted) +
                    " and would fit beside the others: " + detail::proven_within(gap);

@@ -43,78 +43,92 @@ public:
         if (!job.host) return;
         plain_.assign(options.begin() + static_cast<std::ptrdiff_t>(first), options.end());
         options.resize(first);
+        std::size_t pool = round.pools.size();
         for (const Option& option : plain_) {
-            const bool counted = option.configuration.is_single() &&
-                                 find_variants(round, *job.host, option.configuration.first());
-            if (!counted)
+            const PoolShare& part = option.configuration.first();
+            if (!option.configuration.is_single()) {
                 options.push_back(option);
-            else
-                for (const HostShare& share : variants_) {
-                    options.push_back(option);
-                    options.back().configuration = Configuration(option.configuration.first(), share);
-                }
+                continue;
+            }
+            // Options of one pool lie side by side.
+            if (const std::size_t its = find_pool(round.pools, part.gpu_type, part.gpus_per_node);
+                its != pool) {
+                pool = its;
+                find_variants(round, *job.host, round.pools[pool]);
+            }
+            if (node_.empty()) options.push_back(option);
+            const int gpus_on_node = (part.shape.gpus + part.shape.nodes - 1) / part.shape.nodes;
+            for (const Variant& variant : variants_) {
+                if (!can_give(variant.share, gpus_on_node)) continue;
+                options.push_back(option);
+                options.back().configuration = Configuration(part, variant.share);
+            }
         }
     }
 
 private:
-    /// False if the pool's nodes count neither cores nor memory.
-    bool find_variants(const Round& round, const HostNeeds& needs, const PoolShare& part) {
+    struct Variant {
+        HostShare share{};
+        double factor = 1;
+    };
+
+    /// Whether a node of the pool has so much for each of so many GPUs.
+    [[nodiscard]] bool can_give(const HostShare& share, int gpus) const {
+        return share.cores_per_gpu * gpus <= node_.cores_per_gpu * (1 + 1e-9) &&
+               share.memory_gib_per_gpu * gpus <= node_.memory_gib_per_gpu * (1 + 1e-9);
+    }
+
+    /// Those that a GPU of the pool may be given; none where its nodes count neither cores nor memory.
+    void find_variants(const Round& round, const HostNeeds& needs, const Pool& pool) {
         variants_.clear();
-        const Pool& pool = round.pools[find_pool(round.pools, part.gpu_type, part.gpus_per_node)];
-        if (pool.nodes.empty()) return false;
+        node_ = {};
+        if (pool.nodes.empty()) return;
         // What every node of the pool has.
-        HostShare node{round.cluster.nodes[pool.nodes.front()].cores,
-                       round.cluster.nodes[pool.nodes.front()].memory_gib};
+        node_ = {round.cluster.nodes[pool.nodes.front()].cores,
+                 round.cluster.nodes[pool.nodes.front()].memory_gib};
         for (const std::size_t index : pool.nodes) {
-            node.cores_per_gpu = std::min(node.cores_per_gpu, round.cluster.nodes[index].cores);
-            node.memory_gib_per_gpu =
-                std::min(node.memory_gib_per_gpu, round.cluster.nodes[index].memory_gib);
+            node_.cores_per_gpu = std::min(node_.cores_per_gpu, round.cluster.nodes[index].cores);
+            node_.memory_gib_per_gpu =
+                std::min(node_.memory_gib_per_gpu, round.cluster.nodes[index].memory_gib);
         }
-        if (node.empty()) return false;
-        const int gpus_on_node = (part.shape.gpus + part.shape.nodes - 1) / part.shape.nodes;
-        const auto within_limits = [&](HostShare variant) {
-            variant.cores_per_gpu =
-                node.cores_per_gpu == 0
+        if (node_.empty()) return;
+        const auto offer = [&](HostShare share) {
+            share.cores_per_gpu =
+                node_.cores_per_gpu == 0
                     ? 0
-                    : std::clamp(variant.cores_per_gpu, needs.least.cores_per_gpu, needs.most.cores_per_gpu);
-            variant.memory_gib_per_gpu =
-                node.memory_gib_per_gpu == 0
+                    : std::clamp(share.cores_per_gpu, needs.least.cores_per_gpu, needs.most.cores_per_gpu);
+            share.memory_gib_per_gpu =
+                node_.memory_gib_per_gpu == 0
                     ? 0
-                    : std::clamp(variant.memory_gib_per_gpu, needs.least.memory_gib_per_gpu,
+                    : std::clamp(share.memory_gib_per_gpu, needs.least.memory_gib_per_gpu,
                                  needs.most.memory_gib_per_gpu);
-            return variant;
+            if (can_give(share, 1)) variants_.push_back({share, needs.factor(share)});
         };
-        const auto offer = [&](HostShare variant) {
-            variant = within_limits(variant);
-            if (variant.cores_per_gpu * gpus_on_node > node.cores_per_gpu * (1 + 1e-9) ||
-                variant.memory_gib_per_gpu * gpus_on_node > node.memory_gib_per_gpu * (1 + 1e-9))
-                return;
-            variants_.push_back(variant);
-        };
-        const HostShare share = within_limits(
-            {node.cores_per_gpu / part.gpus_per_node, node.memory_gib_per_gpu / part.gpus_per_node});
-        offer(share);
+        offer({node_.cores_per_gpu / pool.gpus_per_node, node_.memory_gib_per_gpu / pool.gpus_per_node});
+        const double least = variants_.empty() ? 0 : variants_.front().factor * (1 - 1e-9);
         offer(needs.least);
         for (const HostSpeed& speed : needs.speed) offer({speed.cores_per_gpu, speed.memory_gib_per_gpu});
-        std::sort(variants_.begin(), variants_.end());
-        variants_.erase(std::unique(variants_.begin(), variants_.end()), variants_.end());
-        if (std::find(variants_.begin(), variants_.end(), share) != variants_.end())
-            std::erase_if(variants_, [&](const HostShare& other) {
-                return needs.factor(other) < needs.factor(share) * (1 - 1e-9);
-            });
-        std::erase_if(variants_, [&, all = variants_](const HostShare& one) {
-            return std::any_of(all.begin(), all.end(), [&](const HostShare& other) {
-                return other != one && other.cores_per_gpu <= one.cores_per_gpu &&
-                       other.memory_gib_per_gpu <= one.memory_gib_per_gpu &&
-                       needs.factor(other) >= needs.factor(one);
-            });
-        });
-        return true;
+        std::sort(variants_.begin(), variants_.end(),
+                  [](const Variant& a, const Variant& b) { return a.share < b.share; });
+        std::erase_if(variants_, [&](const Variant& one) { return one.factor < least; });
+        // In this order none takes less than one before it of both.
+        std::size_t kept = 0;
+        for (const Variant& one : variants_) {
+            const bool needless =
+                std::any_of(variants_.begin(), variants_.begin() + static_cast<std::ptrdiff_t>(kept),
+                            [&](const Variant& other) {
+                                return other.share.memory_gib_per_gpu <= one.share.memory_gib_per_gpu &&
+                                       other.factor >= one.factor;
+                            });
+            if (!needless) variants_[kept++] = one;
+        }
+        variants_.resize(kept);
     }
 
     Inner inner_;
     std::vector<Option> plain_;
-    std::vector<HostShare> variants_;
+    HostShare node_{};  // what every node of a pool has, all of it
+    std::vector<Variant> variants_;
 };
 
 static_assert(OptionMaker<HostShares<>>);

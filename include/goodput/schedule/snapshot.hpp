@@ -105,7 +105,17 @@ struct Plan {
     }
 };
 
-/// Appends a configuration in words: "8 A100 on 1 node".
+/// Appends what goes with a GPU in words: "12 cores and 64 GiB a GPU"; nothing where nothing is counted.
+inline void append_description(std::string& text, const HostShare& share) {
+    if (share.empty()) return;
+    if (share.cores_per_gpu > 0)
+        text.append(rounded_text_of(share.cores_per_gpu))
+            .append(share.cores_per_gpu == 1 ? " core" : " cores");
+    if (share.cores_per_gpu > 0 && share.memory_gib_per_gpu > 0) text.append(" and ");
+    if (share.memory_gib_per_gpu > 0) text.append(rounded_text_of(share.memory_gib_per_gpu)).append(" GiB");
+    text.append(" a GPU");
+}
+/// Appends a configuration in words: "8 A100 on 1 node", "8 A100 on 1 node with 12 cores a GPU".
 inline void append_description(std::string& text, const Cluster& cluster,
                                const Configuration& configuration) {
     bool first = true;
@@ -115,6 +125,9 @@ inline void append_description(std::string& text, const Cluster& cluster,
         text.append(" on ").append(text_of(part.shape.nodes));
         text.append(part.shape.nodes == 1 ? " node" : " nodes");
     }
+    if (configuration.host().empty()) return;
+    text.append(" with ");
+    append_description(text, configuration.host());
 }
 /// A configuration in words.
 [[nodiscard]] inline std::string describe(const Cluster& cluster, const Configuration& configuration) {

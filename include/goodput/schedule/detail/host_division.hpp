@@ -91,6 +91,7 @@ private:
         std::vector<std::size_t> members{};  ///< of a root: all that are tied to it
         double price[resources] = {0, 0};    ///< of a core and of a GiB, when it was divided last
         double worth = 0;                    ///< of its jobs, then
+        double slack = 0;                    ///< by how much they could be worth more at these prices
     };
 
     std::size_t root_of(std::size_t n) {
@@ -166,6 +167,7 @@ private:
             for (std::size_t r = 0; r < resources; ++r)
                 nodes_[state.members[m]].price[r] =
                     result.prices.empty() ? 0 : result.prices[resources * m + r];
+        state.slack = state.members.size() == 1 ? bound_of(root) - state.worth : 0;
     }
     /// The problem of these nodes; its jobs are jobs_.
     void pose(std::span<const std::size_t> members) {
@@ -296,7 +298,7 @@ private:
             if (gain > 1e-6 * size) swaps_.push_back({b, leaves, comes, gain});
         };
         // What the present allotments leave of the bounds at these prices can be had as well.
-        const double slack = bound_of(a) - nodes_[a].worth + bound_of(b) - nodes_[b].worth;
+        const double slack = nodes_[a].slack + nodes_[b].slack;
         for (const std::size_t leaves : nodes_[a].claims) {
             if (!may_leave(leaves)) continue;
             const int gpus = claims_[leaves].placement.front().gpus;

@@ -7,6 +7,7 @@
 // plan and costs the job the option that it is about. A job for which everything failed is left alone: it
 // keeps what it holds, or waits. So one that fails for all jobs stops none of them.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <exception>
@@ -171,8 +172,10 @@ private:
         const auto ask = [&](std::span<Option> options) {
             predict_as_valued(policy, job, model, predict, options);
             const std::size_t before = faults.size();
+            factors_.clear();
             for (Option& option : options) {
-                count_host(job, option);
+                if (job.host && !option.configuration.host().empty())
+                    option.goodput *= factor_of(*job.host, option.configuration.host());
                 if (std::isfinite(option.goodput)) continue;
                 faults.push_back(
                     {j, option.configuration, "the predicted goodput is " + text_of(option.goodput)});
@@ -207,6 +210,14 @@ private:
         }
     }
 
+    /// Few shares go with many GPUs: each is looked up once a job.
+    double factor_of(const HostNeeds& needs, const HostShare& share) {
+        const auto known =
+            std::find_if(factors_.begin(), factors_.end(), [&](const auto& of) { return of.first == share; });
+        if (known != factors_.end()) return known->second;
+        return factors_.emplace_back(share, needs.factor(share)).second;
+    }
+
     /// Offers a job what it holds, as far as the predictor has anything to say of it.
     template <OptionPredictor Predictor>
     void offer_what_it_holds(const Snapshot& snapshot, const Round& round, std::size_t j,
@@ -223,6 +234,7 @@ private:
     std::vector<OptionRange> range_;  // by job
     std::vector<char> silent_;        // by job
     std::vector<int> most_gpus_;      // by GPU type, of the job that is being offered something
+    std::vector<std::pair<HostShare, double>> factors_;  // of that job
     SharedOffers shared_;
 };
 

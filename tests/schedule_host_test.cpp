@@ -14,16 +14,16 @@
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
+#include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/host_shares.hpp"
 #include "goodput/schedule/scheduler.hpp"
+#include "support/hosted_round.hpp"
 #include "support/random.hpp"
-#include "support/random_round.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace goodput;
 using support::Random;
-using support::RandomRound;
 
 namespace {
 
@@ -99,61 +99,18 @@ struct Division {
     std::vector<detail::HostClaim> claims;
 };
 
-/// A random round in which nodes count cores and memory, and some jobs gain by more of them than others.
-Snapshot hosted_round(Random& random, bool drained) {
-    Snapshot snapshot = RandomRound(random, {.drained = drained ? 0.2 : 0, .packs = true}).snapshot;
-    for (Node& node : snapshot.cluster.nodes) {
-        node.cores = 4.0 * node.gpus;
-        node.memory_gib = 16.0 * node.gpus;
-    }
-    for (Job& job : snapshot.jobs) {
-        if (random.chance(0.3)) continue;
-        const double low = random.between(0.1, 1), high = random.between(1, 3);
-        job.host = HostNeeds{{random.chance(0.5) ? 1.0 : 4.0, 4}, {16, 64}, {}};
-        job.host->speed = {
-            {1, 4, random.chance(0.2) ? 1 : low}, {4, 16, 1}, {8, 16, (1 + high) / 2}, {16, 32, high}};
-    }
-    return snapshot;
-}
-
-/// What a GPU of a job has on a node: what is said, or its share.
-HostShare share_on(const Configuration& configuration, const Node& node) {
-    return configuration.host().empty() ? HostShare{node.cores / node.gpus, node.memory_gib / node.gpus}
-                                        : configuration.host();
-}
-
-void check_nodes(const Snapshot& snapshot, const Plan& plan) {
-    const std::vector<Node>& nodes = snapshot.cluster.nodes;
-    std::vector<double> cores(nodes.size(), 0), memory(nodes.size(), 0);
-    for (std::size_t j = 0; j < plan.decisions.size(); ++j) {
-        const Decision& decision = plan.decisions[j];
-        for (const NodeShare& held : decision.placement) {
-            const HostShare share = share_on(decision.option.configuration, nodes[held.node]);
-            cores[held.node] += held.gpus * share.cores_per_gpu;
-            memory[held.node] += held.gpus * share.memory_gib_per_gpu;
-        }
-        const std::optional<HostNeeds>& needs = snapshot.jobs[j].host;
-        if (decision.placement.empty() || !needs || decision.option.configuration.host().empty()) continue;
-        CHECK(needs->factor(decision.option.configuration.host()) >= needs->factor({4, 16}) * (1 - 1e-9));
-    }
-    for (std::size_t n = 0; n < nodes.size(); ++n) {
-        CHECK(cores[n] <= nodes[n].cores * (1 + 1e-6));
-        CHECK(memory[n] <= nodes[n].memory_gib * (1 + 1e-6));
-    }
-}
-
 template <class P>
 void check_rounds(Random& random, P policy, int trials) {
     auto scheduler = Scheduler<P>(policy).limited_by(HostCapacity()).offering(HostShares<>());
     int divided = 0;
     for (int trial = 0; trial < trials; ++trial) {
         CAPTURE(trial);
-        Snapshot snapshot = hosted_round(random, trial % 2 == 1);
+        Snapshot snapshot = support::hosted_round(random, trial % 2 == 1);
         for (int round = 0; round < 2; ++round) {
             const Plan plan = scheduler.plan(snapshot);
             CHECK(plan.faults.empty());
             support::check_plan(snapshot, plan);
-            check_nodes(snapshot, plan);
+            support::check_hosts(snapshot, plan);
             double worth = 0;
             for (const Decision& decision : plan.decisions) worth += decision.value;
             CHECK(worth == doctest::Approx(plan.objective));
@@ -237,7 +194,7 @@ TEST_CASE("a queue serves the same jobs with and without cores and memory, and g
     int gained = 0;
     for (int trial = 0; trial < 300; ++trial) {
         CAPTURE(trial);
-        const Snapshot snapshot = hosted_round(random, false);
+        const Snapshot snapshot = support::hosted_round(random, false);
         Snapshot plain = snapshot;
         for (Job& job : plain.jobs) job.host.reset();
         auto hosted = Scheduler<Fifo>({.backfill = true}, {.gap = 1e-6})
@@ -276,4 +233,32 @@ TEST_CASE("with the same variants on offer, more cores and memory never lower wh
         divide.divide(more.cluster, more.claims);
         CHECK(more.worth() >= few.worth() * (1 - 1e-9));
     }
+}
+
+TEST_CASE("an explanation says how much faster a job would be with more cores, and who has them") {
+    Snapshot snapshot;
+    snapshot.cluster = {{"big"}, {{"n", 0, 8, false, 48, 0}}};
+    for (const double gain : {1.8, 1.5}) {
+        Job job{.name = gain > 1.6 ? "vision" : "audio", .min_gpus = 4, .max_gpus = 4};
+        job.initial_batch = job.max_batch = 64;
+        job.types = {{.max_atomic_batch = 64, .reference_rate = 100}};
+        job.host = HostNeeds{{6, 0}, {12, 0}, {{6, 0, 1}, {9, 0, (1 + gain) / 2}, {12, 0, gain}}};
+        snapshot.jobs.push_back(job);
+    }
+    auto scheduler = Scheduler<Fifo>({.backfill = true}).limited_by(HostCapacity()).offering(HostShares<>());
+    scheduler.plan(snapshot);
+    const auto why = explain_plan(scheduler, snapshot);
+    REQUIRE(why[0].faster);
+    CHECK(why[0].faster->factor == doctest::Approx(1.8));
+    CHECK(why[0].faster->share.cores_per_gpu == 12);
+    CHECK(why[0].faster->taken == 48);
+    const std::string said = why[0].report(snapshot.cluster);
+    CAPTURE(said);
+    CHECK(said.starts_with("4 big on 1 node with 6 cores a GPU"));
+    CHECK(said.find("would run 1.8 times as fast with 12 cores a GPU; 48 of 48 cores of the CPU cores of big "
+                    "nodes of 8 GPUs are taken") != std::string::npos);
+    // With as many cores as all of them could use, nobody has anything to wish.
+    snapshot.cluster.nodes[0].cores = 96;
+    scheduler.plan(snapshot);
+    for (const DecisionExplanation& each : explain_plan(scheduler, snapshot)) CHECK_FALSE(each.faster);
 }

@@ -203,6 +203,27 @@ void check_limits(const Snapshot& snapshot, const Plan& plan) {
               most[l]);
 }
 
+/// Where nodes count cores and memory, none gives more than it has.
+void check_hosts(const Snapshot& snapshot, const Plan& plan) {
+    const std::vector<Node>& nodes = snapshot.cluster.nodes;
+    std::vector<double> cores(nodes.size()), memory(nodes.size());
+    for (const Decision& decision : plan.decisions) {
+        const HostShare said = decision.option.configuration.host();
+        for (const NodeShare& held : decision.placement) {
+            const Node& node = nodes[held.node];
+            cores[held.node] += held.gpus * (said.empty() ? node.cores / node.gpus : said.cores_per_gpu);
+            memory[held.node] +=
+                held.gpus * (said.empty() ? node.memory_gib / node.gpus : said.memory_gib_per_gpu);
+        }
+    }
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+        check(cores[n] <= nodes[n].cores * (1 + 1e-6), "no node gives more cores than it has", cores[n],
+              nodes[n].cores);
+        check(memory[n] <= nodes[n].memory_gib * (1 + 1e-6), "no node gives more memory than it has",
+              memory[n], nodes[n].memory_gib);
+    }
+}
+
 bool same(const Plan& a, const Plan& b) {
     const auto same_decision = [](const Decision& one, const Decision& other) {
         return one.placement == other.placement && one.value == other.value &&
@@ -225,6 +246,7 @@ void round(Scheduler& kept, Scheduler& fresh, World& world, bool warm, bool limi
     if (!good) return;
     check_plan(kept, snapshot, plan);
     check_limits(snapshot, plan);
+    check_hosts(snapshot, plan);
     check_explanations(kept, snapshot, plan);
     if (!warm) check(same(plan, anew), "a plan is a function of the snapshot");
     world.carry_out(snapshot, plan);

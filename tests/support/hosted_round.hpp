@@ -1,0 +1,69 @@
+#ifndef GOODPUT_TESTS_SUPPORT_HOSTED_ROUND_HPP
+#define GOODPUT_TESTS_SUPPORT_HOSTED_ROUND_HPP
+
+// Random rounds in which nodes count cores and memory, and what every plan of such a round has to respect.
+// For tests: includes doctest.
+
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "goodput/core/host.hpp"
+#include "goodput/schedule/snapshot.hpp"
+#include "random.hpp"
+#include "random_round.hpp"
+
+#include <doctest/doctest.h>
+
+namespace support {
+
+/// What goes with a GPU in proportion, on every node of hosted_round().
+inline constexpr goodput::HostShare hosted_share{4, 16};
+
+/// 4 cores and 16 GiB a GPU; some jobs gain by more of them, others by nothing.
+inline goodput::Snapshot hosted_round(Random& random, bool drained) {
+    using namespace goodput;
+    Snapshot snapshot = RandomRound(random, {.drained = drained ? 0.2 : 0, .packs = true}).snapshot;
+    for (Node& node : snapshot.cluster.nodes) {
+        node.cores = hosted_share.cores_per_gpu * node.gpus;
+        node.memory_gib = hosted_share.memory_gib_per_gpu * node.gpus;
+    }
+    for (Job& job : snapshot.jobs) {
+        if (random.chance(0.3)) continue;
+        const double low = random.between(0.1, 1), high = random.between(1, 3);
+        job.host = HostNeeds{{random.chance(0.5) ? 1.0 : 4.0, 4}, {16, 64}, {}};
+        job.host->speed = {
+            {1, 4, random.chance(0.2) ? 1 : low}, {4, 16, 1}, {8, 16, (1 + high) / 2}, {16, 32, high}};
+    }
+    return snapshot;
+}
+
+/// No node gives more cores or memory than it has, and nobody with needs of its own is slower than with its
+/// share.
+inline void check_hosts(const goodput::Snapshot& snapshot, const goodput::Plan& plan) {
+    using namespace goodput;
+    const std::vector<Node>& nodes = snapshot.cluster.nodes;
+    std::vector<double> cores(nodes.size(), 0), memory(nodes.size(), 0);
+    for (std::size_t j = 0; j < plan.decisions.size(); ++j) {
+        const Decision& decision = plan.decisions[j];
+        const HostShare said = decision.option.configuration.host();
+        for (const NodeShare& held : decision.placement) {
+            const Node& node = nodes[held.node];
+            cores[held.node] += held.gpus * (said.empty() ? node.cores / node.gpus : said.cores_per_gpu);
+            memory[held.node] +=
+                held.gpus * (said.empty() ? node.memory_gib / node.gpus : said.memory_gib_per_gpu);
+        }
+        const std::optional<HostNeeds>& needs = snapshot.jobs[j].host;
+        if (decision.placement.empty() || !needs || said.empty()) continue;
+        CHECK(needs->factor(said) >= needs->factor(hosted_share) * (1 - 1e-9));
+    }
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+        CHECK(cores[n] <= nodes[n].cores * (1 + 1e-6));
+        CHECK(memory[n] <= nodes[n].memory_gib * (1 + 1e-6));
+    }
+}
+
+}  // namespace support
+
+#endif

@@ -185,6 +185,9 @@ void check_explanations(S& scheduler, const Snapshot& snapshot, Counts& counts) 
                 CHECK(said.wanted->gpus_short == 0);
                 CHECK(said.wanted->value - said.value <= said.gap + 1e-9);
                 break;
+            case DecisionReason::node_full:
+                CHECK_MESSAGE(false, "no node counts cores here");
+                break;
             case DecisionReason::keeps:
                 CHECK(decision.placement == job.placement);
                 CHECK((said.restarting ? job.restarting : !job.preemptible));

@@ -16,6 +16,7 @@
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/host_shares.hpp"
+#include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/hosted_round.hpp"
 #include "support/random.hpp"
@@ -261,4 +262,37 @@ TEST_CASE("an explanation says how much faster a job would be with more cores, a
     snapshot.cluster.nodes[0].cores = 96;
     scheduler.plan(snapshot);
     for (const DecisionExplanation& each : explain_plan(scheduler, snapshot)) CHECK_FALSE(each.faster);
+}
+
+TEST_CASE(
+    "measurements with other cores beside the GPUs are of one model with those at the job's own share") {
+    Job job{.name = "vision", .max_gpus = 8, .initial_batch = 64, .max_batch = 512};
+    job.types = {{.max_atomic_batch = 128}};
+    job.host = HostNeeds{{2, 0}, {12, 0}, {{2, 0, 0.4}, {4, 0, 1}, {12, 0, 1.6}}};
+    KindHistories shared, plain, spoilt;
+    const auto step_of = [](int gpus, int batch) { return 0.05 + 0.002 * batch + 0.01 * (gpus - 1); };
+    for (KindHistories* each : {&shared, &plain, &spoilt}) each->meet(job);
+    int index = 0;
+    for (const int gpus : {1, 2, 4, 8})
+        for (const int batch : {32, 64, 128}) {
+            const double cores = std::vector<double>{2, 4, 12}[static_cast<std::size_t>(index++ % 3)];
+            const double factor = job.host->factor({cores, 0});
+            ThroughputSample sample{{1, gpus}, {batch, 0}, step_of(gpus, batch), 0.01 * (gpus - 1)};
+            plain.add(job, 0, sample);
+            sample.step_seconds /= factor;
+            sample.sync_seconds /= factor;
+            spoilt.add(job, 0, sample);
+            sample.host = {cores, 0};
+            shared.add(job, 0, sample);
+        }
+    const auto goodput_of = [&](KindHistories& histories) {
+        histories.refit(job);
+        std::vector<Option> options{{{0, 8, {1, 4}}, {}, 0, Knowledge::unknown}};
+        GoodputPredictor()(job, histories.of(job).model(), options);
+        return options[0].goodput;
+    };
+    CHECK(goodput_of(shared) == doctest::Approx(goodput_of(plain)).epsilon(1e-6));
+    CHECK(goodput_of(spoilt) != doctest::Approx(goodput_of(plain)).epsilon(0.02));
+    CHECK(at_factor_one({{1, 1}, {1, 0}, 2, 1, {12, 0}}, std::nullopt).step_seconds == 2);
+    CHECK(at_factor_one({{1, 1}, {1, 0}, 2, 1, {12, 0}}, job.host).step_seconds == doctest::Approx(3.2));
 }

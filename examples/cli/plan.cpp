@@ -51,7 +51,7 @@ public:
                 goodput::JobHistory& history = histories_.of(job.name);
                 before_.emplace_back(job.name, history);
                 for (const NewSample& sample : round.samples[j])
-                    history.add(sample.gpu_type, sample.sample, job.name);
+                    history.add(sample.gpu_type, goodput::at_factor_one(sample.sample, job.host), job.name);
             }
         }
         for (const std::string& name : round.cancelled) sizes_.end(name);

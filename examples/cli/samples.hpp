@@ -23,6 +23,10 @@ inline goodput::ThroughputSample read_sample(const Field& field, std::string_vie
     sample.plan.accumulation_steps = field["accumulation"].count(0, most);
     sample.step_seconds = field["step_s"].number();
     sample.sync_seconds = field["sync_s"].number();
+    if (const Field cores = field["cores_per_gpu"]; cores.given())
+        sample.host.cores_per_gpu = cores.number_at_least(0);
+    if (const Field memory = field["memory_gib_per_gpu"]; memory.given())
+        sample.host.memory_gib_per_gpu = memory.number_at_least(0);
     if (sample.shape.gpus < sample.shape.nodes)
         field["gpus"].refuse("at least the number of nodes, " + goodput::text_of(sample.shape.nodes));
     if (sample.shape.gpus % gpus_per_replica != 0)

@@ -5,12 +5,15 @@
 // (Synergy's sensitivity profile).
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
+#include "goodput/core/sample.hpp"
 
 namespace goodput {
 
@@ -117,6 +120,22 @@ inline double HostNeeds::factor(const HostShare& share) const {
     };
     const double low = along_cores(memory.low);
     return (low + memory.part * (along_cores(memory.high) - low)) * cores.below * memory.below;
+}
+
+/// A measurement as it would have been at factor 1, so that samples with different shares are of one model:
+/// step and synchronisation are multiplied by the factor of the share that they were measured with. As it is
+/// where no share is stated, no needs are known, or the time at factor 1 would be none that a step can have.
+[[nodiscard]] inline ThroughputSample at_factor_one(ThroughputSample sample,
+                                                    const std::optional<HostNeeds>& needs) {
+    const HostShare share = sample.host;
+    sample.host = {};
+    if (!needs || share.empty()) return sample;
+    const double factor = needs->factor(share), step = sample.step_seconds * factor;
+    if (!(step >= least_step_seconds && step <= most_step_seconds)) return sample;
+    sample.step_seconds = step;
+    // Rounding may take the one to the other.
+    sample.sync_seconds = std::min(sample.sync_seconds * factor, std::nextafter(step, 0.0));
+    return sample;
 }
 
 }  // namespace goodput

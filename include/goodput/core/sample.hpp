@@ -4,6 +4,7 @@
 // What a running job reports: how long a step took, and how noisy its gradient is.
 
 #include "goodput/core/batch.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/shape.hpp"
 
@@ -16,6 +17,7 @@ struct ThroughputSample {
     BatchPlan plan{};         ///< what it was measured with
     double step_seconds = 0;  ///< an iteration's last step, synchronisation included
     double sync_seconds = 0;  ///< the part of it spent in synchronisation; the rest is computing
+    HostShare host{};  ///< what went with each GPU; looked at where Job::host says what that makes of it
 };
 
 /// Squared norm of the true gradient and trace of its covariance at the initial batch size (Pollux, OSDI'21).
@@ -44,6 +46,8 @@ void validate(const ThroughputSample& sample, const Subject& subject) {
         bad_input(detail::text_of_subject(subject), "samples.step_s", sample.step_seconds,
                   "between " + text_of(least_step_seconds) + " and " + text_of(most_step_seconds));
     require_at_least(subject, "samples.sync_s", sample.sync_seconds, 0);
+    require_at_least(subject, "samples.cores_per_gpu", sample.host.cores_per_gpu, 0);
+    require_at_least(subject, "samples.memory_gib_per_gpu", sample.host.memory_gib_per_gpu, 0);
     if (!(sample.sync_seconds < sample.step_seconds))
         bad_input(detail::text_of_subject(subject), "samples.sync_s", sample.sync_seconds,
                   "below samples.step_s = " + text_of(sample.step_seconds));

@@ -23,6 +23,7 @@ enum class DecisionReason {
     priced_out,     ///< what it wanted costs more than what it got by more than it is worth more
     no_room,        ///< the prices are not against what it wanted, but the others leave too little
     within_gap,     ///< what it wanted would fit: the allotment is only proven to its gap, or not at all
+    node_full,      ///< the allotment gave it more beside its GPUs, but its nodes have too little of that
     keeps,          ///< it is restarting, not preemptible, or left alone
     not_placed,     ///< the allotment found no nodes
     worth_nothing,  ///< the policy values none of its options above 0
@@ -211,6 +212,9 @@ inline std::string DecisionExplanation::report(const Cluster& cluster) const {
         case DecisionReason::within_gap:
             return text + next + worth(*wanted) +
                    " and would fit beside the others: " + detail::proven_within(gap);
+        case DecisionReason::node_full:
+            return text + ": its nodes have no more cores and memory for it beside the others'" +
+                   (faster ? "; it " + detail::text_of_faster(*faster) : "");
         case DecisionReason::keeps:
             if (left_alone) return text + ": it keeps what it holds, as the policy failed for it";
             return text + ": it keeps what it holds, being " +

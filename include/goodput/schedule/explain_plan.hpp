@@ -90,6 +90,11 @@ public:
             answer.left_alone = scheduler_.left_alone(j);
             return answer;
         }
+        if (found.got != no_option && found.got != scheduler_.allotted().choice[j] &&
+            found.reason != JobReason::got_wanted) {
+            answer.reason = DecisionReason::node_full;
+            return answer;
+        }
         switch (found.reason) {
             case JobReason::nothing_offered:
             case JobReason::too_large:

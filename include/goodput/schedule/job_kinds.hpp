@@ -63,10 +63,11 @@ public:
 
     /// Adds a measurement of a job that was met on a GPU type (std::invalid_argument for a bad one). One that
     /// the kind's model says already is left out, so that models of kinds with many jobs are not fitted anew
-    /// without end.
-    void add(const Job& job, std::size_t gpu_type, const ThroughputSample& sample) {
+    /// without end. One with other cores and memory counts as it would have been at factor 1 of Job::host.
+    void add(const Job& job, std::size_t gpu_type, const ThroughputSample& measured) {
         const std::string subject = "job '" + job.name + "'";
-        validate(sample, subject);
+        validate(measured, subject);
+        const ThroughputSample sample = at_factor_one(measured, job.host);
         JobHistory* history = &of(job);
         if (contradicts(*history, gpu_type, sample)) history = &leave_kind(job);
         if (is_known(*history, job, gpu_type, sample)) return;

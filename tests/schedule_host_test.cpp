@@ -296,3 +296,43 @@ TEST_CASE(
     CHECK(at_factor_one({{1, 1}, {1, 0}, 2, 1, {12, 0}}, std::nullopt).step_seconds == 2);
     CHECK(at_factor_one({{1, 1}, {1, 0}, 2, 1, {12, 0}}, job.host).step_seconds == doctest::Approx(3.2));
 }
+
+TEST_CASE(
+    "however many points were measured, few variants are offered, the share and the fastest among them") {
+    Random random(6);
+    for (int trial = 0; trial < 50; ++trial) {
+        CAPTURE(trial);
+        const Cluster cluster{{"A100"}, {{"node", 0, 8, false, 96, 800}}};
+        Job job{.name = "grid", .min_gpus = 1, .max_gpus = 8, .initial_batch = 64, .max_batch = 64};
+        job.types = {{.max_atomic_batch = 64}};
+        job.host = HostNeeds{{1, 10}, {96, 800}, {}};
+        const double needs_cores = random.between(4, 90), needs_memory = random.between(20, 700);
+        for (int cores = 1; cores <= 96; cores += 5)
+            for (int memory = 10; memory <= 800; memory += 50)
+                job.host->speed.push_back(
+                    {1.0 * cores, 1.0 * memory, std::min(cores / needs_cores, memory / needs_memory)});
+        std::vector<Pool> pools;
+        find_pools(cluster, pools);
+        const Round round{0, cluster, pools, {}};
+        const std::vector<int> most{8};
+        std::vector<Option> options;
+        HostShares<> maker;
+        maker.list(round, job, most, options);
+        const double share = job.host->factor({12, 100});
+        double fastest = 0;
+        int of_one = 0, within = 0;
+        for (const Option& option : options) {
+            const HostShare said = option.configuration.host();
+            CHECK(job.host->factor(said) >= share * (1 - 1e-9));
+            CHECK(said.cores_per_gpu * option.configuration.gpus() <= 96 * (1 + 1e-9));
+            if (option.configuration.gpus() == 1) {
+                ++of_one;
+                fastest = std::max(fastest, job.host->factor(said));
+            }
+            within += option.configuration.gpus() == 8 ? 1 : 0;
+        }
+        CHECK(of_one <= 16);
+        CHECK(within > 0);
+        CHECK(fastest == doctest::Approx(job.host->factor({96, 800})));
+    }
+}

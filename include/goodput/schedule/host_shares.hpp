@@ -17,10 +17,10 @@
 namespace goodput {
 
 /// Offers what `Inner` offers, to jobs with Job::host in several variants: their share of the node, and each
-/// measured point that lies within the job's limits and that the node can give; of these only variants that
+/// measured point that lies within the job's limits and that the node can give. Of these only variants that
 /// are faster than every one that takes no more, and none that is slower than with the job's share of the
-/// node, brought within its limits. GPUs whose nodes cannot give the least that the job needs are not
-/// offered; those whose nodes count no cores and no memory are offered as they are.
+/// node, brought within its limits; at most 16 of them. GPUs whose nodes cannot give the least that the job
+/// needs are not offered; those whose nodes count no cores and no memory are offered as they are.
 template <OptionMaker Inner = ListedShapes>
 class HostShares {
 public:
@@ -67,6 +67,8 @@ public:
     }
 
 private:
+    static constexpr std::size_t most_variants = 16;
+
     struct Variant {
         HostShare share{};
         double factor = 1;
@@ -123,6 +125,25 @@ private:
             if (!needless) variants_[kept++] = one;
         }
         variants_.resize(kept);
+        if (kept > most_variants) thin(pool.gpus_per_node);
+    }
+    /// Leaves one that takes no more than the share, the fastest, and every so many of the others.
+    void thin(int gpus_per_node) {
+        const auto within = std::find_if(variants_.begin(), variants_.end(), [&](const Variant& variant) {
+            return can_give(variant.share, gpus_per_node);
+        });
+        const auto fastest =
+            std::max_element(variants_.begin(), variants_.end(),
+                             [](const Variant& a, const Variant& b) { return a.factor < b.factor; });
+        const std::size_t size = variants_.size(), others = most_variants - 2;
+        const auto first = variants_.begin();
+        std::vector<Variant> left;
+        for (auto at = first; at != variants_.end(); ++at) {
+            const auto index = static_cast<std::size_t>(at - first);
+            if (at == within || at == fastest || index * others / size != (index + 1) * others / size)
+                left.push_back(*at);
+        }
+        variants_ = std::move(left);
     }
 
     Inner inner_;

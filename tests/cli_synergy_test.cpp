@@ -143,10 +143,12 @@ TEST_CASE("one row for each pair of policy and host, with both names") {
     CHECK(table.status == 0);
     CHECK(table.errors == "");
     const std::vector<std::string> lines = lines_of(table.output);
-    CHECK(lines.size() == 3 * (1 + 6 * 4) + 2);
-    CHECK(lines.at(0).starts_with("policy  host "));
-    CHECK(lines.at(1).starts_with("fifo    proportional "));
-    CHECK(lines.at(24).starts_with("tetris  opt "));
+    // Six orders under five hosts, and two policies of ours under one.
+    CHECK(lines.size() == 3 * (1 + 6 * 5 + 2) + 2);
+    CHECK(lines.at(0).starts_with("policy            host "));
+    CHECK(lines.at(1).starts_with("fifo              proportional "));
+    CHECK(lines.at(30).starts_with("tetris            goodput "));
+    CHECK(lines.at(32).starts_with("goodput-declared  goodput "));
 }
 
 TEST_CASE(
@@ -168,12 +170,15 @@ TEST_CASE("options and files that make no sense are refused with option or line,
         return end.errors;
     };
     const std::string good = "a,hungry,0,600,1\n", path = files.path("trace.csv");
-    CHECK(
-        error_of(good, {"--host", "tune,best"}, 2) ==
-        "goodput: there is no host 'best' in the world synergy; known are proportional, greedy, tune, opt\n");
+    CHECK(error_of(good, {"--host", "tune,best"}, 2) ==
+          "goodput: there is no host 'best' in the world synergy; known are proportional, greedy, tune, opt, "
+          "goodput\n");
     CHECK(error_of(good, {"--policy", "sia"}, 2) ==
           "goodput: there is no policy 'sia' in the world synergy; known are fifo, srtf, las, ftf, drf, "
-          "tetris\n");
+          "tetris, goodput, goodput-declared\n");
+    CHECK(error_of(good, {"--policy", "goodput", "--host", "tune,opt"}, 2) ==
+          "goodput: --policy: name is 'goodput', but must be with --host goodput, the only one that it goes "
+          "with\n");
     CHECK(error_of(good, {"--models", "refined"}, 2) ==
           "goodput: --models: world is synergy, but must be sia, the only one with that option\n");
     CHECK(error_of(good, {"--placement", "best"}, 2) ==
@@ -216,6 +221,31 @@ TEST_CASE("options and files that make no sense are refused with option or line,
 }
 
 TEST_SUITE("data") {
+    TEST_CASE(
+        "cores and memory by prices: never clearly slower than tune under the same order, mostly faster") {
+        const std::string folder = GOODPUT_DATA_DIR "/synergy";
+        double logarithms = 0;
+        int pairs = 0;
+        for (const char* trace : {"static100_multi", "static100_repo", "dynamic200_image_single_4srv"}) {
+            CAPTURE(trace);
+            const std::vector<Json> answers = answers_of(replay(
+                {"--workload", folder + "/traces/" + trace + ".csv", "--profiles",
+                 folder + "/profiles/profiles.json", "--cluster", "gpu:4x8", "--cores", "24", "--memory-gib",
+                 "500", "--policy", "fifo,srtf,las", "--host", "tune,goodput", "--json"}));
+            REQUIRE(answers.size() == 6);
+            for (std::size_t a = 0; a < answers.size(); a += 2) {
+                CHECK(answers[a + 1]["completed"] == answers[a]["completed"]);
+                CHECK(answers[a + 1]["faults"] == 0);
+                const double ratio =
+                    answers[a + 1]["average_jct_h"].get<double>() / answers[a]["average_jct_h"].get<double>();
+                CHECK(ratio < 1.005);
+                logarithms += std::log(ratio);
+                ++pairs;
+            }
+        }
+        CHECK(std::exp(logarithms / pairs) < 0.98);
+    }
+
     TEST_CASE("every published result: job by job, or where opt has the choice among equals nearly so") {
         const std::string folder = GOODPUT_DATA_DIR "/synergy";
         const std::map<std::string, std::string> hosts{

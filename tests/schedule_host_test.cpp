@@ -336,3 +336,92 @@ TEST_CASE(
         CHECK(fastest == doctest::Approx(job.host->factor({96, 800})));
     }
 }
+
+namespace {
+
+/// Cores that everybody together may have beside the GPUs, whatever the nodes have.
+struct CoresOfTeam {
+    double most = 10;
+    void rows(const Round&, LimitRows& rows) const { rows.add("the cores of the team", most, "cores"); }
+    void uses(const Round&, const Job&, const Option& option, LimitUses& uses) const {
+        uses.add(0, option.configuration.gpus() * option.configuration.host().cores_per_gpu);
+    }
+};
+
+Job hosted_job(const std::string& name, int gpus, HostNeeds needs) {
+    Job job{.name = name, .restart_cost_seconds = 30, .min_gpus = gpus, .max_gpus = gpus};
+    job.initial_batch = job.max_batch = 64;
+    job.types = {{.max_atomic_batch = 64, .reference_rate = 100}};
+    job.host = std::move(needs);
+    return job;
+}
+
+}  // namespace
+
+TEST_CASE("a queue serves its first job also where many could gain by its cores") {
+    Snapshot snapshot;
+    snapshot.cluster = {{"A100"}, {{"node", 0, 8, false, 24, 80}}};
+    snapshot.jobs.push_back(hosted_job("first", 1, {{12, 1}, {12, 1}, {}}));
+    for (int j = 0; j < 4; ++j) {
+        snapshot.jobs.push_back(
+            hosted_job("job-" + std::to_string(j), 1, {{3, 1}, {6, 1}, {{3, 1, 0.1}, {6, 1, 1}}}));
+        snapshot.jobs.back().submitted_seconds = j + 1;
+    }
+    auto scheduler = Scheduler<Fifo>({}, {.gap = 1e-6}).limited_by(HostCapacity()).offering(HostShares<>());
+    for (const Decision& decision : scheduler.plan(snapshot).decisions)
+        CHECK_FALSE(decision.placement.empty());
+}
+
+TEST_CASE("what a node does not count slows nobody down") {
+    Snapshot snapshot;
+    snapshot.cluster = {{"A100"}, {{"node", 0, 8, false, 0, 80}}};
+    snapshot.jobs.push_back(hosted_job("job", 4, {{1, 5}, {6, 20}, {{1, 5, 0.5}, {6, 20, 1}}}));
+    auto scheduler = Scheduler<Sia>().limited_by(HostCapacity()).offering(HostShares<>());
+    const Plan& plan = scheduler.plan(snapshot);
+    CHECK(plan.decisions[0].option.configuration.host() == HostShare{0, 20});
+    CHECK(plan.decisions[0].option.goodput == 4);
+    CHECK(snapshot.jobs[0].host->factor({6, 0}) == 1);
+    CHECK(at_factor_one({{1, 1}, {1, 0}, 2, 1, {1, 0}}, snapshot.jobs[0].host).step_seconds == 1);
+}
+
+TEST_CASE("what nodes have left is not given beyond a limit of one's own") {
+    Snapshot snapshot;
+    snapshot.cluster = {{"A100"}, {{"node", 0, 8, false, 20, 0}}};
+    for (const char* name : {"a", "b"})
+        snapshot.jobs.push_back(hosted_job(name, 1, {{2, 0}, {8, 0}, {{2, 0, 1}, {5, 0, 1.3}, {8, 0, 1.5}}}));
+    auto scheduler =
+        Scheduler<GoodputPolicy>().limited_by(HostCapacity(), CoresOfTeam()).offering(HostShares<>());
+    const Plan& plan = scheduler.plan(snapshot);
+    CHECK(plan.limits[1].used <= 10);
+    CHECK(plan.objective <= plan.bound + 1e-9);
+    CHECK_FALSE(plan.decisions[0].placement.empty());
+    CHECK_FALSE(plan.decisions[1].placement.empty());
+}
+
+TEST_CASE("where nodes of a pool have different cores, the bound is one, and no more is used than there is") {
+    Snapshot snapshot;
+    snapshot.cluster = {{"A100"}, {{"small", 0, 8, false, 16, 0}, {"big", 0, 8, false, 48, 0}}};
+    Job plain = hosted_job("plain", 8, {});
+    plain.host.reset();
+    plain.placement = {{0, 8}};
+    snapshot.jobs.push_back(plain);
+    for (int j = 0; j < 8; ++j)
+        snapshot.jobs.push_back(
+            hosted_job("job-" + std::to_string(j), 1, {{2, 0}, {6, 0}, {{2, 0, 1}, {6, 0, 2}}}));
+    auto scheduler = Scheduler<GoodputPolicy>().limited_by(HostCapacity()).offering(HostShares<>());
+    const Plan& plan = scheduler.plan(snapshot);
+    CHECK(plan.objective <= plan.bound * (1 + 1e-9));
+    CHECK(plan.limits[0].used <= 64 * (1 + 1e-9));
+    CHECK(plan.decisions[1].option.configuration.host().cores_per_gpu == 6);
+}
+
+TEST_CASE("who may stay on a drained node is offered that with cores and memory, as anywhere else") {
+    Snapshot snapshot;
+    snapshot.cluster = {{"A100"}, {{"drained", 0, 8, true, 32, 0}, {"open", 0, 8, false, 32, 0}}};
+    snapshot.jobs.push_back(hosted_job("job", 1, {{4, 0}, {8, 0}, {{4, 0, 0.45}, {8, 0, 0.9}}}));
+    snapshot.jobs[0].placement = {{0, 1}};
+    auto scheduler = Scheduler<GoodputPolicy>().limited_by(HostCapacity()).offering(HostShares<>());
+    const Plan& plan = scheduler.plan(snapshot);
+    CHECK(plan.decisions[0].option.configuration.host().cores_per_gpu == 8);
+    CHECK(plan.decisions[0].option.goodput == doctest::Approx(0.9));
+}

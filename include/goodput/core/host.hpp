@@ -32,7 +32,8 @@ struct HostNeeds {
 
     /// Factor on the throughput with this share, between the measured points: bilinear on the grid of their
     /// cores and memories, at its edge beyond them, and in proportion below its least. A grid point that was
-    /// not measured takes the largest factor of those that have no more of either: more never harms.
+    /// not measured takes the largest factor of those that have no more of either: more never harms. Of what
+    /// the share does not count there is enough.
     [[nodiscard]] double factor(const HostShare& share) const;
 
     /// Calls `input(number)` for all numbers.
@@ -110,10 +111,15 @@ inline double factor_at(const std::vector<HostSpeed>& points, double cores, doub
 
 inline double HostNeeds::factor(const HostShare& share) const {
     if (speed.empty()) return 1;
+    // What is not counted is not what limits.
+    const auto counted = [](double amount) {
+        return amount > 0 ? amount : std::numeric_limits<double>::infinity();
+    };
     const detail::Between cores(
-        speed, [](const HostSpeed& point) { return point.cores_per_gpu; }, share.cores_per_gpu);
+        speed, [](const HostSpeed& point) { return point.cores_per_gpu; }, counted(share.cores_per_gpu));
     const detail::Between memory(
-        speed, [](const HostSpeed& point) { return point.memory_gib_per_gpu; }, share.memory_gib_per_gpu);
+        speed, [](const HostSpeed& point) { return point.memory_gib_per_gpu; },
+        counted(share.memory_gib_per_gpu));
     const auto along_cores = [&](double gib) {
         const double low = detail::factor_at(speed, cores.low, gib);
         return low + cores.part * (detail::factor_at(speed, cores.high, gib) - low);

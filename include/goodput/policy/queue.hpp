@@ -38,9 +38,11 @@ struct AllAlike {
 /// the first job that finds nothing ends the round.
 ///
 /// Where options are variants of the same GPUs with more or less beside them, a job is served with the
-/// leanest, and all that are offered with these GPUs are worth something: twice the number of its GPUs, so
-/// that it is served in any case, and up to 1 more, so that what there is beside the GPUs goes where it helps
-/// most: in proportion to how many times as fast as the leanest they are, and to weight(row), above 0.
+/// leanest, and all that are offered with these GPUs are worth something: for each of its GPUs more than all
+/// that jobs can gain by faster variants, so that it is served in any case, and up to 1 more, so that what
+/// there is beside the GPUs goes where it helps most: in proportion to how many times as fast as the leanest
+/// they are, and to weight(row), above 0. These differences are small beside the sum of all values: gaps from
+/// 1e-6 on see them.
 template <class Liking = LikesWhatItHolds, class Weight = AllAlike>
 void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::span<const std::size_t> order,
                     bool backfill, Liking liking = {}, Weight weight = {}) {
@@ -77,15 +79,18 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
     };
     // What is served, and how fast its options are beside the leanest: until all is served, in their values.
     std::vector<std::pair<const OptionRow*, int>> served;
-    double most = 0;
+    double most = 0, gains = 0;
     const auto compare_variants = [&](const OptionRow& row, std::size_t chosen) {
         const Configuration& gpus = row.options[chosen].configuration;
         const double scale = weight(row) / row.options[chosen].goodput;
+        double fastest = 0;
         for (std::size_t k = 0; k < row.options.size(); ++k)
             if (row.options[k].goodput > 0 && row.options[k].configuration.same_gpus(gpus)) {
                 row.values[k] = scale * row.options[k].goodput;
-                most = std::max(most, row.values[k]);
+                fastest = std::max(fastest, row.values[k]);
             }
+        most = std::max(most, fastest);
+        gains += fastest;
         served.emplace_back(&row, gpus.gpus());
     };
     const auto take = [&](const OptionRow& row, std::size_t option) {
@@ -122,7 +127,7 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
     }
     for (const auto& [row, gpus] : served)
         for (double& value : row->values)
-            if (value > 0) value = 2 * gpus + value / most;
+            if (value > 0) value = (1 + gains / most) * gpus + value / most;
 }
 
 /// Rows in the order of less(row, row), equal ones as they come.

@@ -3,7 +3,9 @@
 
 // Limits on what all jobs together take: dollars, watts, licences, CPU cores and host memory.
 
+#include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -116,8 +118,9 @@ private:
 };
 
 /// CPU cores and host memory of every pool that counts them, as sums over its nodes. A configuration that
-/// does not say what goes with its GPUs takes their share of the node's. Sums do not say that each node has
-/// enough; with everybody at that share they do.
+/// does not say what goes with its GPUs takes their share of the node that it holds, or of the node of the
+/// pool with the smallest share. Sums do not say that each node has enough; with everybody at that share they
+/// do.
 class HostCapacity {
 public:
     /// One row for the cores and one for the memory of each pool whose nodes have them.
@@ -127,44 +130,49 @@ public:
         for (std::size_t pool = 0; pool < round.pools.size(); ++pool) {
             const Pool& of = round.pools[pool];
             OfPool& mine = of_pool_[pool];
-            HostShare sum;
+            HostShare sum,
+                least{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
             for (const std::size_t index : of.nodes) {
                 const Node& node = round.cluster.nodes[index];
                 sum.cores_per_gpu += node.cores;
                 sum.memory_gib_per_gpu += node.memory_gib;
+                least.cores_per_gpu = std::min(least.cores_per_gpu, node.cores / node.gpus);
+                least.memory_gib_per_gpu = std::min(least.memory_gib_per_gpu, node.memory_gib / node.gpus);
             }
             if (of.nodes.empty()) continue;
             const std::string where = round.cluster.gpu_types[of.gpu_type] + " nodes of " +
                                       text_of(of.gpus_per_node) + (of.gpus_per_node == 1 ? " GPU" : " GPUs");
             if (sum.cores_per_gpu > 0) {
                 mine.cores_row = count++;
-                mine.usual.cores_per_gpu = sum.cores_per_gpu / of.gpus();
+                mine.usual.cores_per_gpu = least.cores_per_gpu;
                 rows.add("the CPU cores of " + where, sum.cores_per_gpu, "cores");
             }
             if (sum.memory_gib_per_gpu > 0) {
                 mine.memory_row = count++;
-                mine.usual.memory_gib_per_gpu = sum.memory_gib_per_gpu / of.gpus();
+                mine.usual.memory_gib_per_gpu = least.memory_gib_per_gpu;
                 rows.add("the memory of " + where, sum.memory_gib_per_gpu, "GiB");
             }
         }
     }
     /// Cores and memory that go with the option's GPUs; of what the job holds, those of open nodes.
     void uses(const Round& round, const Job& job, const Option& option, LimitUses& uses) const {
-        const auto take = [&](std::size_t gpu_type, int gpus_per_node, int gpus) {
+        const HostShare said = option.configuration.host();
+        const auto take = [&](std::size_t gpu_type, int gpus_per_node, int gpus, const HostShare& usual) {
             const OfPool& of = of_pool_[find_pool(round.pools, gpu_type, gpus_per_node)];
-            const HostShare said = option.configuration.host();
-            const HostShare share = said.empty() ? of.usual : said;
+            const HostShare share = said.empty() ? usual : said;
             if (of.cores_row) uses.add(*of.cores_row, gpus * share.cores_per_gpu);
             if (of.memory_row) uses.add(*of.memory_row, gpus * share.memory_gib_per_gpu);
         };
         if (!job.placement.empty() && option.configuration.same_gpus(round.held_by(job))) {
             for (const NodeShare& held : job.placement)
                 if (const Node& node = round.cluster.nodes[held.node]; !node.drained)
-                    take(node.gpu_type, node.gpus, held.gpus);
+                    take(node.gpu_type, node.gpus, held.gpus,
+                         {node.cores / node.gpus, node.memory_gib / node.gpus});
             return;
         }
         for (const PoolShare& part : option.configuration.parts())
-            take(part.gpu_type, part.gpus_per_node, part.shape.gpus);
+            take(part.gpu_type, part.gpus_per_node, part.shape.gpus,
+                 of_pool_[find_pool(round.pools, part.gpu_type, part.gpus_per_node)].usual);
     }
 
 private:

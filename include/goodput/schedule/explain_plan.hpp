@@ -90,8 +90,8 @@ public:
             answer.left_alone = scheduler_.left_alone(j);
             return answer;
         }
-        if (found.got != no_option && found.got != scheduler_.allotted().choice[j] &&
-            found.reason != JobReason::got_wanted) {
+        if (found.got != no_option && found.reason != JobReason::got_wanted &&
+            value(j, found.got) < value(j, scheduler_.allotted().choice[j])) {
             answer.reason = DecisionReason::node_full;
             return answer;
         }

@@ -20,7 +20,8 @@ namespace goodput {
 /// measured point that lies within the job's limits and that the node can give. Of these only variants that
 /// are faster than every one that takes no more, and none that is slower than with the job's share of the
 /// node, brought within its limits; at most 16 of them. GPUs whose nodes cannot give the least that the job
-/// needs are not offered; those whose nodes count no cores and no memory are offered as they are.
+/// needs are not offered. Configurations of several parts, and GPUs whose nodes count no cores and no memory,
+/// are offered as they are.
 template <OptionMaker Inner = ListedShapes>
 class HostShares {
 public:
@@ -43,16 +44,17 @@ public:
         if (!job.host) return;
         plain_.assign(options.begin() + static_cast<std::ptrdiff_t>(first), options.end());
         options.resize(first);
-        std::size_t pool = round.pools.size();
+        std::size_t pool = no_index;
         for (const Option& option : plain_) {
             const PoolShare& part = option.configuration.first();
-            if (!option.configuration.is_single()) {
+            const std::size_t its = find_pool(round.pools, part.gpu_type, part.gpus_per_node);
+            if (option.configuration.empty() || !option.configuration.is_single() ||
+                its == round.pools.size()) {
                 options.push_back(option);
                 continue;
             }
             // Options of one pool lie side by side.
-            if (const std::size_t its = find_pool(round.pools, part.gpu_type, part.gpus_per_node);
-                its != pool) {
+            if (its != pool) {
                 pool = its;
                 find_variants(round, *job.host, round.pools[pool]);
             }

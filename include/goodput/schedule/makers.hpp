@@ -156,7 +156,7 @@ void insert_held(const Job& job, const Configuration& held, std::span<const Pool
                                         held, [](const Option& option, const Configuration& configuration) {
                                             return option.configuration < configuration;
                                         });
-    if (!is_shape || (place != options.end() && place->configuration == held)) return;
+    if (!is_shape || (place != options.end() && place->configuration.same_gpus(held))) return;
     options.insert(place, {held, {}, 0, Knowledge::unknown});
 }
 

@@ -19,6 +19,9 @@
 
 namespace goodput::detail {
 
+/// Seconds that a move of a job costs, as far as placers take them.
+inline double move_cost(const Job& job) { return std::min(job.restart_cost_seconds, 1e9); }
+
 /// Lays out the configurations of a plan. Keeps its buffers.
 class Placing {
 public:
@@ -83,15 +86,14 @@ private:
     PlacementRequest& next(const Job& job, bool pinned, std::size_t j) {
         if (requests_.size() == job_of_.size()) requests_.emplace_back();
         PlacementRequest& request = requests_[job_of_.size()];
-        request.move_cost = std::min(job.restart_cost_seconds, longest_move_seconds);
+        request.move_cost = move_cost(job);
         request.pinned = pinned;
         job_of_.push_back(j);
         return request;
     }
 
-    static constexpr double longest_move_seconds = 1e9;  // that placers take
-    std::vector<PlacementRequest> requests_;             // of this round, and of larger ones before it
-    std::vector<std::size_t> job_of_;                    // by request
+    std::vector<PlacementRequest> requests_;  // of this round, and of larger ones before it
+    std::vector<std::size_t> job_of_;         // by request
 };
 
 }  // namespace goodput::detail

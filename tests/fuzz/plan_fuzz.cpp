@@ -30,6 +30,8 @@
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 
+#include "support/host_use.hpp"
+
 #include "fuzz/support/bytes.hpp"
 #include "fuzz/support/check.hpp"
 #include "fuzz/support/record_mutator.hpp"
@@ -206,21 +208,12 @@ void check_limits(const Snapshot& snapshot, const Plan& plan) {
 /// Where nodes count cores and memory, none gives more than it has.
 void check_hosts(const Snapshot& snapshot, const Plan& plan) {
     const std::vector<Node>& nodes = snapshot.cluster.nodes;
-    std::vector<double> cores(nodes.size()), memory(nodes.size());
-    for (const Decision& decision : plan.decisions) {
-        const HostShare said = decision.option.configuration.host();
-        for (const NodeShare& held : decision.placement) {
-            const Node& node = nodes[held.node];
-            cores[held.node] += held.gpus * (said.empty() ? node.cores / node.gpus : said.cores_per_gpu);
-            memory[held.node] +=
-                held.gpus * (said.empty() ? node.memory_gib / node.gpus : said.memory_gib_per_gpu);
-        }
-    }
+    const support::HostUse use = support::host_use(snapshot, plan);
     for (std::size_t n = 0; n < nodes.size(); ++n) {
-        check(cores[n] <= nodes[n].cores * (1 + 1e-6), "no node gives more cores than it has", cores[n],
-              nodes[n].cores);
-        check(memory[n] <= nodes[n].memory_gib * (1 + 1e-6), "no node gives more memory than it has",
-              memory[n], nodes[n].memory_gib);
+        check(use.cores[n] <= nodes[n].cores * (1 + 1e-6), "no node gives more cores than it has",
+              use.cores[n], nodes[n].cores);
+        check(use.memory_gib[n] <= nodes[n].memory_gib * (1 + 1e-6), "no node gives more memory than it has",
+              use.memory_gib[n], nodes[n].memory_gib);
     }
 }
 

@@ -11,6 +11,7 @@
 
 #include "goodput/core/host.hpp"
 #include "goodput/schedule/snapshot.hpp"
+#include "host_use.hpp"
 #include "random.hpp"
 #include "random_round.hpp"
 
@@ -44,23 +45,17 @@ inline goodput::Snapshot hosted_round(Random& random, bool drained) {
 inline void check_hosts(const goodput::Snapshot& snapshot, const goodput::Plan& plan) {
     using namespace goodput;
     const std::vector<Node>& nodes = snapshot.cluster.nodes;
-    std::vector<double> cores(nodes.size(), 0), memory(nodes.size(), 0);
+    const HostUse use = host_use(snapshot, plan);
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+        CHECK(use.cores[n] <= nodes[n].cores * (1 + 1e-6));
+        CHECK(use.memory_gib[n] <= nodes[n].memory_gib * (1 + 1e-6));
+    }
     for (std::size_t j = 0; j < plan.decisions.size(); ++j) {
         const Decision& decision = plan.decisions[j];
         const HostShare said = decision.option.configuration.host();
-        for (const NodeShare& held : decision.placement) {
-            const Node& node = nodes[held.node];
-            cores[held.node] += held.gpus * (said.empty() ? node.cores / node.gpus : said.cores_per_gpu);
-            memory[held.node] +=
-                held.gpus * (said.empty() ? node.memory_gib / node.gpus : said.memory_gib_per_gpu);
-        }
         const std::optional<HostNeeds>& needs = snapshot.jobs[j].host;
         if (decision.placement.empty() || !needs || said.empty()) continue;
         CHECK(needs->factor(said) >= needs->factor(hosted_share) * (1 - 1e-9));
-    }
-    for (std::size_t n = 0; n < nodes.size(); ++n) {
-        CHECK(cores[n] <= nodes[n].cores * (1 + 1e-6));
-        CHECK(memory[n] <= nodes[n].memory_gib * (1 + 1e-6));
     }
 }
 

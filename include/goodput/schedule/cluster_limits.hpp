@@ -157,8 +157,10 @@ public:
     /// Cores and memory that go with the option's GPUs; of what the job holds, those of open nodes.
     void uses(const Round& round, const Job& job, const Option& option, LimitUses& uses) const {
         const HostShare said = option.configuration.host();
-        const auto take = [&](std::size_t gpu_type, int gpus_per_node, int gpus, const HostShare& usual) {
-            const OfPool& of = of_pool_[find_pool(round.pools, gpu_type, gpus_per_node)];
+        const auto pool_of = [&](std::size_t gpu_type, int gpus_per_node) -> const OfPool& {
+            return of_pool_[find_pool(round.pools, gpu_type, gpus_per_node)];
+        };
+        const auto take = [&](const OfPool& of, int gpus, const HostShare& usual) {
             const HostShare share = said.empty() ? usual : said;
             if (of.cores_row) uses.add(*of.cores_row, gpus * share.cores_per_gpu);
             if (of.memory_row) uses.add(*of.memory_row, gpus * share.memory_gib_per_gpu);
@@ -166,13 +168,14 @@ public:
         if (!job.placement.empty() && option.configuration.same_gpus(round.held_by(job))) {
             for (const NodeShare& held : job.placement)
                 if (const Node& node = round.cluster.nodes[held.node]; !node.drained)
-                    take(node.gpu_type, node.gpus, held.gpus,
+                    take(pool_of(node.gpu_type, node.gpus), held.gpus,
                          {node.cores / node.gpus, node.memory_gib / node.gpus});
             return;
         }
-        for (const PoolShare& part : option.configuration.parts())
-            take(part.gpu_type, part.gpus_per_node, part.shape.gpus,
-                 of_pool_[find_pool(round.pools, part.gpu_type, part.gpus_per_node)].usual);
+        for (const PoolShare& part : option.configuration.parts()) {
+            const OfPool& of = pool_of(part.gpu_type, part.gpus_per_node);
+            take(of, part.shape.gpus, of.usual);
+        }
     }
 
 private:

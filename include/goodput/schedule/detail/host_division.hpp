@@ -73,11 +73,10 @@ public:
                 join(held.node, claims_[c].placement.front().node);
             }
         for (std::size_t n = 0; n < nodes_.size(); ++n) nodes_[root_of(n)].members.push_back(n);
-        divide_all();
-        if (std::none_of(claims_.begin(), claims_.end(),
-                         [](const HostClaim& claim) { return claim.movable; }))
-            return;
-        swap_places();
+        for (std::size_t n = 0; n < nodes_.size(); ++n)
+            if (nodes_[n].root == n && !as_wished(n)) solve(n);
+        if (std::any_of(claims_.begin(), claims_.end(), [](const HostClaim& claim) { return claim.movable; }))
+            swap_places();
     }
 
 private:
@@ -113,12 +112,6 @@ private:
         const double a_gpu = resource == 0 ? variant.share.cores_per_gpu : variant.share.memory_gib_per_gpu;
         return gpus * (variant.share.empty() ? capacity(node, resource) / cluster_->nodes[node].gpus : a_gpu);
     }
-    static std::size_t best_variant(const HostClaim& claim) {
-        const auto best =
-            std::max_element(claim.variants.begin(), claim.variants.end(),
-                             [](const HostVariant& a, const HostVariant& b) { return a.value < b.value; });
-        return static_cast<std::size_t>(best - claim.variants.begin());
-    }
 
     /// What the nodes tied to a root have left with the variants that are chosen is enough, and no job could
     /// have a better one of it.
@@ -136,7 +129,9 @@ private:
             for (const std::size_t c : nodes_[n].claims) {
                 const HostClaim& claim = claims_[c];
                 const double value = claim.variants[claim.chosen].value;
-                if (claim.variants[best_variant(claim)].value > value) return false;
+                if (std::any_of(claim.variants.begin(), claim.variants.end(),
+                                [&](const HostVariant& variant) { return variant.value > value; }))
+                    return false;
                 if (claim.placement.front().node == n) worth += value;
             }
         nodes_[root].worth = worth;
@@ -152,11 +147,11 @@ private:
     void solve(std::size_t root) {
         NodeState& state = nodes_[root];
         pose(state.members);
-        for (const std::size_t c : jobs_) problem_.set_must(problem_index_[c], true);
-        AllotResult result = solver_(problem_, {.gap = 1e-9, .most_states = 1 << 14});
+        const AllotOptions exact{.gap = 1e-9, .most_states = 1 << 14};
+        AllotResult result = solver_(problem_, exact);
         if (!found_allotment(result.status)) {
-            for (const std::size_t c : jobs_) problem_.set_must(problem_index_[c], claims_[c].must);
-            result = solver_(problem_, {.gap = 1e-9, .most_states = 1 << 14});
+            for (std::size_t k = 0; k < jobs_.size(); ++k) problem_.set_must(k, claims_[jobs_[k]].must);
+            result = solver_(problem_, exact);
         }
         for (std::size_t k = 0; k < jobs_.size(); ++k)
             claims_[jobs_[k]].chosen = found_allotment(result.status)
@@ -169,12 +164,11 @@ private:
                     result.prices.empty() ? 0 : result.prices[resources * m + r];
         state.slack = state.members.size() == 1 ? bound_of(root) - state.worth : 0;
     }
-    /// The problem of these nodes; its jobs are jobs_.
+    /// The problem of these nodes, in which everybody keeps its GPUs; its jobs are jobs_.
     void pose(std::span<const std::size_t> members) {
         problem_.clear();
         problem_.capacity.clear();
         jobs_.clear();
-        problem_index_.resize(claims_.size());
         row_of_.resize(nodes_.size());
         for (const std::size_t n : members) {
             row_of_[n] = static_cast<std::uint32_t>(problem_.capacity.size());
@@ -185,7 +179,7 @@ private:
             for (const std::size_t c : nodes_[n].claims) {
                 const HostClaim& claim = claims_[c];
                 if (claim.placement.front().node != n) continue;
-                problem_index_[c] = problem_.add_job();
+                problem_.add_job(true);
                 jobs_.push_back(c);
                 for (const HostVariant& variant : claim.variants) {
                     uses_.clear();
@@ -197,17 +191,6 @@ private:
                     problem_.add_option(variant.value, uses_);
                 }
             }
-    }
-
-    /// Divides what every node has; what all jobs are worth then.
-    double divide_all() {
-        double worth = 0;
-        for (std::size_t n = 0; n < nodes_.size(); ++n) {
-            if (nodes_[n].root != n) continue;
-            if (!as_wished(n)) solve(n);
-            worth += nodes_[n].worth;
-        }
-        return worth;
     }
 
     // --- Changing places ---------------------------------------------------------------------------------
@@ -249,9 +232,6 @@ private:
             const bool alone = nodes_[root_of(n)].members.size() == 1;
             if (alone && !node.drained && (node.cores > 0 || node.memory_gib > 0)) order_.push_back(n);
         }
-        if (std::none_of(claims_.begin(), claims_.end(),
-                         [](const HostClaim& claim) { return claim.movable; }))
-            return;
         std::size_t tries_left = 512 + 4 * order_.size();
         for (int pass = 0; pass < 4; ++pass) {
             const auto dearer = [&](std::size_t a, std::size_t b) { return dearness(a) > dearness(b); };
@@ -355,9 +335,8 @@ private:
     const Cluster* cluster_ = nullptr;
     std::span<HostClaim> claims_{};
     std::vector<NodeState> nodes_;
-    std::vector<std::size_t> jobs_;           // claims of the problem
-    std::vector<std::size_t> problem_index_;  // by claim
-    std::vector<std::uint32_t> row_of_;       // by node: that of its cores
+    std::vector<std::size_t> jobs_;      // claims of the problem
+    std::vector<std::uint32_t> row_of_;  // by node: that of its cores
     std::vector<ResourceUse> uses_;
     std::vector<std::size_t> order_;  // nodes that may change jobs
     std::vector<Swap> swaps_;

@@ -1,0 +1,127 @@
+#ifndef GOODPUT_SHARE_OBJECTIVES_HPP
+#define GOODPUT_SHARE_OBJECTIVES_HPP
+
+// The objectives of the field. Those of Gavel (OSDI'20, section 4) are programs of its public code.
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "goodput/share/concepts.hpp"
+#include "goodput/share/problem.hpp"
+
+namespace goodput {
+
+/// Largest minimum: the least of workers * rate / (weight * proportional rate) (Gavel, section 4.1).
+struct MaxMin {
+    /// Steps/s of a job at a level.
+    [[nodiscard]] double rate_for(const ShareProblem& problem, std::size_t job, double level) const {
+        return level * rate_of_one(problem, job);
+    }
+    /// Level of a job at a rate in steps/s.
+    [[nodiscard]] double level_at(const ShareProblem& problem, std::size_t job, double rate) const {
+        const double one = rate_of_one(problem, job);
+        return one > 0 ? rate / one : std::numeric_limits<double>::infinity();
+    }
+
+private:
+    static double rate_of_one(const ShareProblem& problem, std::size_t job) {
+        const ShareJob& its = problem.jobs[job];
+        return its.weight * proportional_rate(problem, job) / its.workers;
+    }
+};
+
+/// Least total time: all jobs end within T seconds; told by T (Gavel, section 4.2).
+struct Makespan {
+    /// Steps/s of a job that has to end in 1 / level seconds.
+    [[nodiscard]] double rate_for(const ShareProblem& problem, std::size_t job, double level) const {
+        return level * problem.jobs[job].steps_left;
+    }
+    /// 1 / seconds that it needs at a rate.
+    [[nodiscard]] double level_at(const ShareProblem& problem, std::size_t job, double rate) const {
+        const double steps = problem.jobs[job].steps_left;
+        return steps > 0 ? rate / steps : std::numeric_limits<double>::infinity();
+    }
+    /// Seconds.
+    [[nodiscard]] double number_of(double level) const { return 1 / level; }
+};
+
+/// Finish-time fairness: the largest rho of a job, its time from submission to the end over what that would
+/// be with the isolated share of the cluster, is to be small; told by that rho (Themis, NSDI'20; Gavel,
+/// section 4.3). Weights do not count.
+struct FinishTimeFairness {
+    /// Steps/s of a job at rho = 1 / level.
+    [[nodiscard]] double rate_for(const ShareProblem& problem, std::size_t job, double level) const {
+        const ShareJob& its = problem.jobs[job];
+        const double alone = seconds_alone(problem, job);
+        if (!std::isfinite(alone) || its.steps_left <= 0) return 0;
+        const double left = alone / level - its.age_seconds;
+        return left > 0 ? its.steps_left / left : std::numeric_limits<double>::infinity();
+    }
+    /// 1 / rho at a rate.
+    [[nodiscard]] double level_at(const ShareProblem& problem, std::size_t job, double rate) const {
+        const ShareJob& its = problem.jobs[job];
+        const double alone = seconds_alone(problem, job);
+        if (!std::isfinite(alone)) return alone;
+        if (its.steps_left <= 0)
+            return its.age_seconds > 0 && alone > 0 ? alone / its.age_seconds
+                                                    : std::numeric_limits<double>::infinity();
+        return rate > 0 ? alone / (its.age_seconds + its.steps_left / rate) : 0;
+    }
+    /// Rho.
+    [[nodiscard]] double number_of(double level) const { return 1 / level; }
+
+private:
+    static double seconds_alone(const ShareProblem& problem, std::size_t job) {
+        const ShareJob& its = problem.jobs[job];
+        const double rate = isolated_rate(problem, job);
+        return rate > 0 ? its.isolated_seconds + its.steps_left / rate
+                        : std::numeric_limits<double>::infinity();
+    }
+};
+
+/// Largest sum of rates, in steps/s whatever a step is.
+struct SumOfRates {
+    /// Steps/s.
+    [[nodiscard]] double value(const ShareProblem& problem, std::size_t job, std::size_t type) const {
+        return problem.jobs[job].rates[type];
+    }
+};
+
+/// Largest sum of rates over the price of a GPU, in steps/s per dollar an hour (Gavel, section 4.2).
+struct SumPerDollar {
+    /// Steps/s per dollar an hour.
+    [[nodiscard]] double value(const ShareProblem& problem, std::size_t job, std::size_t type) const {
+        return problem.jobs[job].rates[type] / problem.dollars_per_hour[type];
+    }
+};
+
+/// Nash welfare, or proportional fairness: the largest sum of weight * ln(rate) (Nash 1950, Kelly 1997).
+/// Nobody's part can grow by some per cent without others losing as many in sum.
+struct NashWelfare {
+    /// weight * ln(rate).
+    [[nodiscard]] double utility(const ShareProblem& problem, std::size_t job, double rate) const {
+        return problem.jobs[job].weight * std::log(rate);
+    }
+    /// weight / rate.
+    [[nodiscard]] double slope(const ShareProblem& problem, std::size_t job, double rate) const {
+        return problem.jobs[job].weight / rate;
+    }
+    /// 1 at every rate.
+    [[nodiscard]] double elasticity(const ShareProblem&, std::size_t, double) const { return 1; }
+};
+
+static_assert(LevelObjective<MaxMin> && NumberedObjective<Makespan> && NumberedObjective<FinishTimeFairness>);
+static_assert(LinearObjective<SumOfRates> && LinearObjective<SumPerDollar> && UtilityObjective<NashWelfare>);
+
+/// The problem as one who does not know how fast jobs are on which type sees it: every job does one step a
+/// second wherever it can run.
+[[nodiscard]] inline ShareProblem blind(ShareProblem problem) {
+    for (ShareJob& job : problem.jobs)
+        for (double& rate : job.rates) rate = rate > 0 ? 1 : 0;
+    return problem;
+}
+
+}  // namespace goodput
+
+#endif

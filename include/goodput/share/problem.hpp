@@ -1,0 +1,107 @@
+#ifndef GOODPUT_SHARE_PROBLEM_HPP
+#define GOODPUT_SHARE_PROBLEM_HPP
+
+// Jobs that cannot change their number of GPUs share a cluster of several GPU types by time (Gavel, OSDI'20).
+// A share x_jt is the fraction of time that job j runs on GPU type t with all of its workers:
+//
+//     x_jt >= 0,   sum_t x_jt <= 1 for every job,   sum_j workers_j x_jt <= gpus_t for every type,
+//
+// and what a job has of it is its effective rate  e_j = sum_t rate_jt x_jt  in steps a second.
+
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+
+namespace goodput {
+
+/// A job of a fixed number of workers.
+struct ShareJob {
+    std::string name{};           ///< for messages
+    int workers = 1;              ///< GPUs that it takes while it runs, at least 1
+    double weight = 1;            ///< above 0: how much of the cluster it deserves beside others
+    std::vector<double> rates{};  ///< by GPU type: steps/s of all its workers there; 0: cannot run there
+    double steps_left = 0;        ///< to do, at least 0; matters where finish times do
+    double age_seconds = 0;       ///< since it was submitted
+    /// Seconds that what it has done would have taken with an equal part of the cluster (Themis).
+    double isolated_seconds = 0;
+    std::optional<double> deadline_seconds{};  ///< from now, above 0, by which its steps should be done
+};
+
+/// What is to be shared, and among whom.
+struct ShareProblem {
+    std::vector<double> gpus{};              ///< by GPU type, at least 0
+    std::vector<double> dollars_per_hour{};  ///< of a GPU, by GPU type; empty: not known
+    std::vector<ShareJob> jobs{};
+
+    /// Number of GPU types.
+    [[nodiscard]] std::size_t types() const { return gpus.size(); }
+    /// GPUs of all types.
+    [[nodiscard]] double all_gpus() const {
+        double sum = 0;
+        for (const double number : gpus) sum += number;
+        return sum;
+    }
+
+    /// Refuses numbers that are not finite or out of range (std::invalid_argument with job, field and value).
+    void validate() const {
+        for (const double number : gpus) require_number("share problem", "gpus", number);
+        if (!dollars_per_hour.empty() && dollars_per_hour.size() != types())
+            bad_input("share problem", "number of prices", dollars_per_hour.size(),
+                      "that of GPU types, " + text_of(types()));
+        for (const double dollars : dollars_per_hour) require_positive("share problem", "price_h", dollars);
+        for (const ShareJob& job : jobs) {
+            const auto subject = [&] { return "job '" + job.name + "'"; };
+            require_between(subject, "gpus", job.workers, 1, 1 << 20);
+            if (!(job.weight >= 1e-9 && job.weight <= 1e9))
+                bad_input(subject(), "weight", job.weight, "between 1e-9 and 1e9");
+            if (job.rates.size() != types())
+                bad_input(subject(), "number of rates", job.rates.size(),
+                          "that of GPU types, " + text_of(types()));
+            for (const double rate : job.rates) require_number(subject, "rate", rate);
+            require_number(subject, "left", job.steps_left);
+            require_number(subject, "age_s", job.age_seconds);
+            require_number(subject, "isolated_s", job.isolated_seconds);
+            if (job.deadline_seconds) require_positive(subject, "deadline_s", *job.deadline_seconds);
+        }
+    }
+
+private:
+    template <class Subject>
+    static void require_number(const Subject& subject, std::string_view field, double value) {
+        require_at_least(subject, field, value, 0);
+        if (value > 1e15) bad_input(detail::text_of_subject(subject), field, value, "at most 1e15");
+    }
+};
+
+/// Steps a second with an equal part of each GPU type's time, by job: what largest-minimum fairness is
+/// relative to (Gavel, section 4.1: the part of a type is its part of all GPUs, whatever the job's workers).
+[[nodiscard]] inline double proportional_rate(const ShareProblem& problem, std::size_t job) {
+    double sum = 0;
+    for (std::size_t t = 0; t < problem.types(); ++t)
+        sum += problem.jobs[job].rates[t] * problem.gpus[t];
+    const double all = problem.all_gpus();
+    return all > 0 ? sum / all : 0;
+}
+
+/// Share of the job on a GPU type if everybody had the same number of GPUs of each type, at all times at most
+/// (Gavel's isolated policy).
+[[nodiscard]] inline double isolated_share(const ShareProblem& problem, std::size_t job, std::size_t type) {
+    const double sharers = static_cast<double>(problem.jobs.size()) * problem.jobs[job].workers;
+    return problem.gpus[type] / sharers / std::max(1.0, problem.all_gpus() / sharers);
+}
+
+/// Steps a second with the isolated shares.
+[[nodiscard]] inline double isolated_rate(const ShareProblem& problem, std::size_t job) {
+    double sum = 0;
+    for (std::size_t t = 0; t < problem.types(); ++t)
+        sum += problem.jobs[job].rates[t] * isolated_share(problem, job, t);
+    return sum;
+}
+
+}  // namespace goodput
+
+#endif

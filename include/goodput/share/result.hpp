@@ -1,0 +1,57 @@
+#ifndef GOODPUT_SHARE_RESULT_HPP
+#define GOODPUT_SHARE_RESULT_HPP
+
+// Shares of time, with their certificate.
+
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+
+namespace goodput {
+
+/// What a search for shares is asked for.
+struct ShareOptions {
+    /// Proven when objective and bound differ by at most gap times the larger of the two; above 0. Much below
+    /// 1e-8 rounding has the last word.
+    double gap = 1e-7;
+};
+
+/// What is proven of shares.
+enum class ShareStatus {
+    optimal,  ///< to the gap asked for
+    feasible  ///< all constraints are kept; see bound
+};
+
+/// Shares of time, feasible in any case.
+struct ShareResult {
+    std::size_t types = 0;
+    std::vector<double> shares{};  ///< by job, then by GPU type: fractions of time
+    std::vector<double> rates{};   ///< by job: effective rate in steps/s
+    std::vector<double> levels{};  ///< by job, where the objective has levels: its own
+    double objective = 0;          ///< the number that the objective stands for
+    double bound = 0;              ///< no shares have a better one, up to rounding
+    ShareStatus status = ShareStatus::optimal;
+    /// By GPU type: by how much the objective would improve for each GPU more, at the margin, at least 0.
+    std::vector<double> prices{};
+    bool deadlines_met = true;   ///< false: they cannot be met together, and none was asked for
+    std::size_t iterations = 0;  ///< passes of the interior-point method, each over all jobs
+
+    /// The shares of one job, by GPU type.
+    [[nodiscard]] std::span<const double> of(std::size_t job) const {
+        return {shares.data() + job * types, types};
+    }
+    /// One line for a log.
+    [[nodiscard]] std::string report() const {
+        return std::string(status == ShareStatus::optimal ? "optimal" : "feasible") + ": objective " +
+               rounded_text_of(objective) + ", bound " + rounded_text_of(bound) + ", " + text_of(iterations) +
+               " iterations";
+    }
+};
+
+}  // namespace goodput
+
+#endif

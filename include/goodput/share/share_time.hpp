@@ -1,0 +1,225 @@
+#ifndef GOODPUT_SHARE_SHARE_TIME_HPP
+#define GOODPUT_SHARE_SHARE_TIME_HPP
+
+// Which fraction of time on which GPU type, for every job, under an objective: with proof and prices.
+//
+// Gavel writes each objective as a linear program over all jobs and types. There are only as many prices as
+// types: given them, every job knows by itself what is best for it. An interior-point method whose linear
+// systems have that size finds prices and shares together (detail/interior_point.hpp), in some fifteen passes
+// over the jobs.
+//
+// The bound is computed from the prices alone, with a pass of its own: it holds however they were found.
+//
+// Not here: two jobs on the same GPUs at once (Gavel's space sharing). A pair of jobs would be one more type
+// of share with a rate for both, in the time of both: then the price of a job's time and rate no longer follow
+// from the types' prices by themselves, and there are two more unknowns a job instead of a few in all.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "goodput/share/concepts.hpp"
+#include "goodput/share/detail/level_search.hpp"
+#include "goodput/share/detail/share_program.hpp"
+#include "goodput/share/objectives.hpp"
+#include "goodput/share/problem.hpp"
+#include "goodput/share/result.hpp"
+
+namespace goodput {
+
+/// The best shares under an objective. Jobs that can run nowhere get nothing and do not count. Refuses what
+/// ShareProblem::validate() does (std::invalid_argument).
+template <ShareObjective O>
+[[nodiscard]] ShareResult share_time(const ShareProblem& problem, const O& objective,
+                                     const ShareOptions& options = {});
+
+// ---------------------------------------------------------------------------------------------------------
+
+namespace detail {
+
+/// Rates by job, where each type's time is dealt out equally.
+inline std::vector<double> equal_rates(const ShareProblem& problem, const ShareProgram& program) {
+    const std::size_t types = problem.types();
+    std::vector<double> wanted(types, 0), rates(problem.jobs.size(), 0);
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j)
+        for (std::size_t t = 0; t < types; ++t)
+            if (program.usable(j, t)) wanted[t] += problem.jobs[j].workers;
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j)
+        for (std::size_t t = 0; t < types; ++t)
+            if (program.usable(j, t))
+                rates[j] += problem.jobs[j].rates[t] *
+                            std::min(problem.gpus[t] / wanted[t], 1 / static_cast<double>(types));
+    return rates;
+}
+
+template <LevelObjective O>
+ShareResult share_by_level(const ShareProblem& problem, const O& objective, const ShareOptions& options) {
+    ShareProgram program(problem);
+    const std::vector<double> equal = equal_rates(problem, program);
+    double first = std::numeric_limits<double>::infinity(), top = first;
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
+        if (program.top_rate(j) <= 0) continue;
+        first = std::min(first, double(objective.level_at(problem, j, equal[j])));
+        top = std::min(top, double(objective.level_at(problem, j, program.top_rate(j))));
+    }
+    const auto number = [&](double level) {
+        if constexpr (NumberedObjective<O>)
+            return double(objective.number_of(level));
+        else
+            return level;
+    };
+    ShareResult result;
+    if (std::isfinite(top)) {
+        HighestLevel best = highest_level(
+            problem, program, [&](std::size_t j, double level) { return objective.rate_for(problem, j, level); },
+            [&](std::size_t j, double rate) { return objective.level_at(problem, j, rate); },
+            [](std::size_t) { return 0.0; }, first, top, options.gap);
+        result = std::move(best.result);
+        result.prices = std::move(best.prices);
+        result.objective = number(best.reached);
+        result.bound = number(best.bound);
+        const double around = 1e-6 * best.bound;
+        const double scale = std::abs(number(best.bound) - number(best.bound - around)) / around;
+        for (double& price : result.prices) price *= scale;
+        set_status(result, options.gap);
+    } else {
+        // Nobody has a need: there is nothing to prove, and no program.
+        result.types = problem.types();
+        result.shares.assign(problem.jobs.size() * problem.types(), 0);
+        result.rates.assign(problem.jobs.size(), 0);
+        result.prices.assign(problem.types(), 0);
+    }
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j)
+        result.levels.push_back(program.top_rate(j) > 0
+                                    ? number(objective.level_at(problem, j, result.rates[j]))
+                                    : number(0));
+    return result;
+}
+
+/// Whether all deadlines can be met together.
+inline bool deadlines_fit(const ShareProblem& problem, ShareProgram& program, const ShareOptions& options,
+                          std::size_t& iterations) {
+    const auto need = [&](std::size_t j) {
+        const ShareJob& job = problem.jobs[j];
+        return job.deadline_seconds ? job.steps_left / *job.deadline_seconds : 0;
+    };
+    bool any = false;
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
+        if (need(j) > program.top_rate(j)) return false;
+        any = any || need(j) > 0;
+    }
+    if (!any) return true;
+    const HighestLevel best = highest_level(
+        problem, program, [&](std::size_t j, double level) { return level * need(j); },
+        [&](std::size_t j, double rate) {
+            return need(j) > 0 ? rate / need(j) : std::numeric_limits<double>::infinity();
+        },
+        [](std::size_t) { return 0.0; }, 0.5, 2, options.gap);
+    iterations += best.result.iterations;
+    return best.bound >= 1;
+}
+
+template <LinearObjective O>
+ShareResult share_by_value(const ShareProblem& problem, const O& objective, const ShareOptions& options) {
+    ShareProgram program(problem);
+    std::size_t iterations = 0;
+    const bool fit = deadlines_fit(problem, program, options, iterations);
+    double most = 0;
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j)
+        for (std::size_t t = 0; t < problem.types(); ++t)
+            if (program.usable(j, t)) most = std::max(most, double(objective.value(problem, j, t)));
+    const double scale = most > 0 ? 1 / most : 1;
+    program.build(
+        [&](std::size_t j) -> ProgramRow {
+            const ShareJob& job = problem.jobs[j];
+            if (!fit || !job.deadline_seconds) return {};
+            return {0, job.steps_left / *job.deadline_seconds / program.top_rate(j)};
+        },
+        [&](std::size_t j, std::size_t t) { return scale * objective.value(problem, j, t); }, true, false);
+    InteriorPoint<> method(program.program());
+    method.solve(std::max(0.1 * options.gap, 1e-10));
+    ShareResult result;
+    program.take(method, result);
+    result.iterations = iterations + method.iterations();
+    result.deadlines_met = fit;
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j)
+        for (std::size_t t = 0; t < problem.types(); ++t)
+            if (result.of(j)[t] > 0) result.objective += result.of(j)[t] * objective.value(problem, j, t);
+    result.bound = program.dual_value([&](std::size_t t) { return method.price(t); },
+                                      [&](std::size_t g) { return method.rate_price(g); }) /
+                   scale;
+    for (std::size_t t = 0; t < problem.types(); ++t)
+        result.prices.push_back(problem.gpus[t] > 0 ? method.price(t) / problem.gpus[t] / scale : 0);
+    set_status(result, options.gap);
+    return result;
+}
+
+/// An objective's utility by group of the program, whose rates are parts of the top rate.
+template <UtilityObjective O>
+struct GroupUtility {
+    const ShareProblem& problem;
+    const ShareProgram& program;
+    const O& objective;
+
+    [[nodiscard]] double slope(std::size_t g, double part) const {
+        const std::size_t j = program.job_of(g);
+        return program.top_rate(j) * objective.slope(problem, j, part * program.top_rate(j));
+    }
+    [[nodiscard]] double elasticity(std::size_t g, double part) const {
+        const std::size_t j = program.job_of(g);
+        return objective.elasticity(problem, j, part * program.top_rate(j));
+    }
+};
+
+template <UtilityObjective O>
+ShareResult share_by_utility(const ShareProblem& problem, const O& objective, const ShareOptions& options) {
+    ShareProgram program(problem);
+    program.build([](std::size_t) { return ProgramRow{}; }, [](std::size_t, std::size_t) { return 0.0; },
+                  false, true);
+    const GroupUtility<O> utility{problem, program, objective};
+    InteriorPoint<GroupUtility<O>> method(program.program(), utility);
+    method.solve(std::max(0.1 * options.gap, 1e-10));
+    ShareResult result;
+    program.take(method, result);
+    result.iterations = method.iterations();
+    // Above its tangent at the rate that it has, no utility ever is.
+    std::vector<double> slopes(program.program().groups());
+    double tangents = 0;
+    for (std::size_t g = 0; g < slopes.size(); ++g) {
+        const std::size_t j = program.job_of(g);
+        slopes[g] = utility.slope(g, result.rates[j] / program.top_rate(j));
+        const double worth = objective.utility(problem, j, result.rates[j]);
+        result.objective += worth;
+        tangents += worth - slopes[g] * result.rates[j] / program.top_rate(j);
+    }
+    result.bound = tangents + program.dual_value([&](std::size_t t) { return method.price(t); },
+                                                 [&](std::size_t g) { return slopes[g]; });
+    for (std::size_t t = 0; t < problem.types(); ++t)
+        result.prices.push_back(problem.gpus[t] > 0 ? method.price(t) / problem.gpus[t] : 0);
+    // Of a sum of logarithms only differences mean something: a part of each job's rate.
+    result.status = result.bound - result.objective <= options.gap * (1 + std::abs(tangents))
+                        ? ShareStatus::optimal
+                        : ShareStatus::feasible;
+    return result;
+}
+
+}  // namespace detail
+
+template <ShareObjective O>
+ShareResult share_time(const ShareProblem& problem, const O& objective, const ShareOptions& options) {
+    problem.validate();
+    require_positive("share options", "gap", options.gap);
+    if constexpr (LevelObjective<O>)
+        return detail::share_by_level(problem, objective, options);
+    else if constexpr (LinearObjective<O>)
+        return detail::share_by_value(problem, objective, options);
+    else
+        return detail::share_by_utility(problem, objective, options);
+}
+
+}  // namespace goodput
+
+#endif

@@ -48,6 +48,16 @@ struct NoUtility {
     [[nodiscard]] double elasticity(std::size_t, double) const { return 1; }
 };
 
+/// What is left of a limit and the price of that limit, of which one is 0 in the end, and how they change.
+struct SlackAndPrice {
+    double slack = 0, price = 1, dslack = 0, dprice = 0;
+    double wanted = 0;  ///< what their product should become, but for the product of their changes
+
+    [[nodiscard]] double product() const { return slack * price; }
+    /// Change of the slack at an unchanged price.
+    [[nodiscard]] double gain() const { return wanted / price - slack; }
+};
+
 /// Solves a BlockProgram. `utility.slope(group, rate)` is u', above 0 and falling, and
 /// `utility.elasticity(group, rate)` is -rate u'' / u', above 0.
 template <class Utility = NoUtility>
@@ -63,47 +73,76 @@ public:
             measure();
             if (centre_ <= accuracy * worth_ / products_ && error_ <= 10 * accuracy) return true;
             factor();
-            direction(0, false);
+            // Straight to the end, to see how far that goes; then with what was learned from it.
+            for_each_product([](SlackAndPrice& of, double) { of.wanted = 0; });
+            find_direction();
             const double part = std::clamp(centre_after_step() / centre_, 0.0, 1.0);
-            direction(centre_ * part * part * part, true);
+            const double aim = centre_ * part * part * part;
+            for_each_product([&](SlackAndPrice& of, double) { of.wanted = aim - of.dslack * of.dprice; });
+            find_direction();
+            for (int more = 0; more < most_corrections && std::min(step_primal_, step_dual_) < 0.9; ++more) {
+                const double before = step_primal_ + step_dual_;
+                correct_outliers(aim);
+                find_direction();
+                if (step_primal_ + step_dual_ < before + 0.02) break;
+            }
+            if (std::min(step_primal_, step_dual_) < 0.1) {
+                for_each_product([&](SlackAndPrice& of, double) { of.wanted = 0.5 * centre_; });
+                find_direction();
+            }
             advance();
         }
         return false;
     }
 
-    [[nodiscard]] double share(std::size_t g, std::size_t t) const { return cells_[g * types_ + t].x; }
+    [[nodiscard]] double share(std::size_t g, std::size_t t) const {
+        return cells_[g * types_ + t].share.slack;
+    }
     /// Of all of a type's capacity.
-    [[nodiscard]] double price(std::size_t t) const { return capacities_[t].price; }
-    [[nodiscard]] double rate_price(std::size_t g) const { return jobs_[g].y; }
+    [[nodiscard]] double price(std::size_t t) const { return capacities_[t].left.price; }
+    [[nodiscard]] double rate_price(std::size_t g) const { return jobs_[g].rate.price; }
     /// What a group's rate is above what is required.
-    [[nodiscard]] double rate_slack(std::size_t g) const { return jobs_[g].q; }
+    [[nodiscard]] double rate_slack(std::size_t g) const { return jobs_[g].rate.slack; }
     [[nodiscard]] double level() const { return level_; }
     [[nodiscard]] std::size_t iterations() const { return iterations_; }
 
 private:
-    static constexpr std::size_t most_iterations = 60;
+    static constexpr std::size_t most_iterations = 200;
+    static constexpr int most_corrections = 2;
     static constexpr double reach = 0.995;  // of the way to the border
 
-    /// Of a group on a type. x is its share, z what one more of it would lose.
+    /// Of a group on a type. The price of the share is what one more of it would lose.
     struct Cell {
-        double x = 0, z = 1, dx = 0, dz = 0;
-        double inverse = 0;           // 1 / z
-        double base = 0;              // what the share changes by at unchanged prices, but for products
-        double first = 0, second = 0;  // what it gives way by to its time's and its rate's rows
+        SlackAndPrice share{};
+        double base = 0;               // change of the share at unchanged prices, but for its wanted product
+        double first = 0, second = 0;  // what it gives way by to the rows of its job's time and rate
     };
-    /// p is time left, q rate above what is required, y its price.
     struct Job {
-        double p = 0, time = 0, q = 0, y = 0, dp = 0, dtime = 0, dq = 0, dy = 0;
-        double a = 0, b = 0, e = 0;        // its 2 x 2 system, inverted
-        double shift = 0;                  // rate of the type that it mostly runs on
-        double spread = 0;                 // dq / dy
-        double time_base = 0, rate_base = 0;
-        double h1 = 0, h2 = 0;
-        bool row = false;
+        SlackAndPrice time{}, rate{};
+        double a = 0, b = 0, e = 0;  // its 2 x 2 system, inverted
+        double shift = 0;            // rate of the type that it mostly runs on
+        double spread = 0;           // -(change of the rate's slack) / (change of its price)
+        double time_over = 0, rate_missing = 0;
+        double h1 = 0, h2 = 0;  // right side
+        bool row = false;       // something is asked of its rate
     };
     struct Capacity {
-        double left = 1, price = 0, dleft = 0, dprice = 0, over = 0;
+        SlackAndPrice left{};
+        double over = 0;
     };
+
+    /// Calls visit(product, copies) for all products that are to vanish.
+    template <class Visit>
+    void for_each_product(Visit visit) {
+        for (Capacity& capacity : capacities_) visit(capacity.left, 1.0);
+        for (std::size_t g = 0; g < jobs_.size(); ++g) {
+            const double copies = program_.copies[g];
+            visit(jobs_[g].time, copies);
+            if (jobs_[g].row && !program_.utility) visit(jobs_[g].rate, copies);
+            for (std::size_t t = 0; t < types_; ++t)
+                if (Cell& cell = cells_[g * types_ + t]; cell.share.slack > 0) visit(cell.share, copies);
+        }
+    }
 
     void begin() {
         const std::size_t n = types_, m = program_.groups();
@@ -113,14 +152,14 @@ private:
         matrix_.assign(n * n, 0);
         column_.assign(n, 0);
         right_.assign(n, 0);
-        // Equal shares of half of what is there.
+        // Equal shares of nearly all that is there.
         std::vector<double> share(n, 0);
         for (std::size_t g = 0; g < m; ++g)
             for (std::size_t t = 0; t < n; ++t) share[t] += program_.copies[g] * program_.use[g * n + t];
         for (std::size_t t = 0; t < n; ++t) {
             const double used = share[t];
-            share[t] = std::min(0.5 / std::max(used, 1e-300), 0.8 / static_cast<double>(n));
-            capacities_[t].left = 1 - share[t] * used;
+            share[t] = std::min((1 - 0.01) / std::max(used, 1e-300), 0.8 / static_cast<double>(n));
+            capacities_[t].left.slack = 1 - share[t] * used;
         }
         level_ = 0;
         double worth = 0, ratios = 0;
@@ -132,89 +171,119 @@ private:
             const double copies = program_.copies[g];
             for (std::size_t t = 0; t < n; ++t) {
                 if (program_.use[g * n + t] <= 0) continue;
-                cells_[g * n + t].x = share[t];
+                cells_[g * n + t].share.slack = share[t];
                 time += share[t];
                 rate += program_.rate[g * n + t] * share[t];
                 if (!program_.value.empty()) worth += copies * program_.value[g * n + t] * share[t];
                 products_ += copies;
             }
-            job.p = 1 - time;
+            job.time.slack = 1 - time;
             products_ += copies;
-            if (!job.row) continue;
-            job.q = std::max(rate - program_.floor[g], 0.1 * rate);
-            ratios += copies * program_.slope[g] / job.q;
+            if (!job.row) {
+                job.rate.price = 0;
+                continue;
+            }
+            job.rate.slack = std::max(rate - program_.floor[g], 0.1 * rate);
+            ratios += copies * program_.slope[g] / job.rate.slack;
             if (program_.utility)
                 worth += copies * utility_.slope(g, rate) * rate;
             else
                 products_ += copies;
         }
-        // Every complementary product is the same; with a level, the prices of rates add up to its reward.
+        // Every product is the same; with a level, the prices of rates add up to its reward.
         const double product = ratios > 0 ? program_.reward / ratios : std::max(worth, 1e-30) / products_;
+        std::vector<double> worths(n, 0), uses(n, 0);
+        const auto worth_of = [&](std::size_t g, std::size_t t) {
+            return value(g * n + t) + jobs_[g].rate.price * program_.rate[g * n + t];
+        };
         for (std::size_t g = 0; g < m; ++g) {
             Job& job = jobs_[g];
-            job.time = product / job.p;
-            if (job.row) job.y = program_.utility ? utility_.slope(g, job.q) : product / job.q;
-            for (std::size_t t = 0; t < n; ++t)
-                if (Cell& cell = cells_[g * n + t]; cell.x > 0) cell.z = product / cell.x;
+            job.time.price = product / job.time.slack;
+            if (job.row)
+                job.rate.price = program_.utility ? utility_.slope(g, job.rate.slack) : product / job.rate.slack;
+            for (std::size_t t = 0; t < n; ++t) {
+                const double x = program_.copies[g] * cells_[g * n + t].share.slack;
+                worths[t] += x * worth_of(g, t);
+                uses[t] += x * program_.use[g * n + t];
+            }
         }
-        for (Capacity& capacity : capacities_) capacity.price = product / capacity.left;
+        // A type's price is what its time is worth on average.
+        for (std::size_t t = 0; t < n; ++t)
+            if (uses[t] > 0 && worths[t] > 0 && share[t] < 0.8 / static_cast<double>(n)) capacities_[t].left.price = worths[t] / uses[t];
+            else capacities_[t].left.price = product / capacities_[t].left.slack;
+        // A job's price of time is what makes all of its shares cost more than they are worth.
+        for (std::size_t g = 0; g < m; ++g) {
+            double gain = 0, most = 0;
+            for (std::size_t t = 0; t < n; ++t) {
+                if (cells_[g * n + t].share.slack <= 0) continue;
+                most = std::max(most, worth_of(g, t));
+                gain = std::max(gain, worth_of(g, t) - program_.use[g * n + t] * capacities_[t].left.price);
+            }
+            jobs_[g].time.price = gain + 0.3 * std::max(most, product);
+            for (std::size_t t = 0; t < n; ++t)
+                if (SlackAndPrice& share = cells_[g * n + t].share; share.slack > 0)
+                    share.price = program_.use[g * n + t] * capacities_[t].left.price + jobs_[g].time.price -
+                                  worth_of(g, t);
+        }
     }
 
-    /// How far from the end: the mean complementary product, and how much rows are violated, relatively.
+    /// How far from the end: the mean product, and how much rows are violated, relatively.
     void measure() {
         const std::size_t n = types_;
         double sum = 0;
         worth_ = program_.reward * std::abs(level_);
         error_ = 0;
         level_error_ = program_.reward;
-        for (Capacity& capacity : capacities_) {
-            sum += capacity.left * capacity.price;
-            capacity.over = 1 - capacity.left;
-        }
+        for (Capacity& capacity : capacities_) capacity.over = 1 - capacity.left.slack;
         for (std::size_t g = 0; g < jobs_.size(); ++g) {
             Job& job = jobs_[g];
             const double copies = program_.copies[g], slope = program_.slope[g], floor = program_.floor[g];
-            double time = 0, rate = 0, products = job.p * job.time;
+            double time = 0, rate = 0, products = job.time.product();
             for (std::size_t t = 0; t < n; ++t) {
                 const std::size_t at = g * n + t;
                 Cell& cell = cells_[at];
-                if (cell.x <= 0) continue;
-                products += cell.x * cell.z;
-                time += cell.x;
-                rate += program_.rate[at] * cell.x;
-                capacities_[t].over -= copies * program_.use[at] * cell.x;
-                const double value = program_.value.empty() ? 0 : program_.value[at];
-                worth_ += copies * value * cell.x;
-                cell.inverse = 1 / cell.z;
-                const double residual = residual_of(at, job, capacities_[t].price);
-                cell.base = -cell.x - cell.x * cell.inverse * residual;
+                const double x = cell.share.slack;
+                if (x <= 0) continue;
+                products += cell.share.product();
+                time += x;
+                rate += program_.rate[at] * x;
+                capacities_[t].over -= copies * program_.use[at] * x;
+                worth_ += copies * value(at) * x;
+                cell.base = -x - x / cell.share.price * residual_of(at, job, capacities_[t].left.price);
             }
-            job.time_base = time - 1;
-            error_ = std::max(error_, std::abs(1 - time - job.p));
+            job.time_over = time - 1;
+            error_ = std::max(error_, std::abs(job.time_over + job.time.slack));
             if (job.row) {
-                const double missing = floor + slope * level_ + job.q - rate;
-                job.rate_base = missing;
-                level_error_ -= copies * slope * job.y;
+                const double missing = floor + slope * level_ + job.rate.slack - rate;
+                job.rate_missing = missing;
+                level_error_ -= copies * slope * job.rate.price;
                 error_ = std::max(error_, std::abs(missing) / (floor + slope * std::abs(level_) + rate));
                 if (program_.utility) {
-                    error_ = std::max(error_, std::abs(utility_.slope(g, job.q) / job.y - 1));
-                    worth_ += copies * job.y * job.q;
+                    error_ = std::max(error_,
+                                      std::abs(utility_.slope(g, job.rate.slack) / job.rate.price - 1));
+                    worth_ += copies * job.rate.product();
                 } else {
-                    products += job.q * job.y;
+                    products += job.rate.product();
                 }
             }
             sum += copies * products;
         }
-        for (const Capacity& capacity : capacities_) error_ = std::max(error_, std::abs(capacity.over));
+        for (const Capacity& capacity : capacities_) {
+            sum += capacity.left.product();
+            error_ = std::max(error_, std::abs(capacity.over));
+        }
         centre_ = sum / products_;
+    }
+    [[nodiscard]] double value(std::size_t at) const {
+        return program_.value.empty() ? 0 : program_.value[at];
     }
     /// Of the dual equation of a share.
     [[nodiscard]] double residual_of(std::size_t at, const Job& job, double price) const {
-        const double value = program_.value.empty() ? 0 : program_.value[at];
-        return program_.use[at] * price + job.time - value - job.y * program_.rate[at] - cells_[at].z;
+        return program_.use[at] * price + job.time.price - value(at) -
+               job.rate.price * program_.rate[at] - cells_[at].share.price;
     }
 
-    /// The part of an iteration that both directions share.
+    /// The part of an iteration that all directions share.
     void factor() {
         const std::size_t n = types_;
         std::fill(matrix_.begin(), matrix_.end(), 0.0);
@@ -224,14 +293,17 @@ private:
         double *d = work_.data(), *rate = d + n;
         for (std::size_t g = 0; g < jobs_.size(); ++g) {
             Job& job = jobs_[g];
-            const double alpha = job.p / job.time;
+            const double alpha = job.time.slack / job.time.price;
             double beta = 1;
-            if (job.row) beta = job.spread = job.q / job.y / elasticity(g, job.q);
+            if (job.row) {
+                const double elastic = program_.utility ? utility_.elasticity(g, job.rate.slack) : 1;
+                beta = job.spread = job.rate.slack / job.rate.price / elastic;
+            }
             double most = 0;
             job.shift = 0;
             for (std::size_t t = 0; t < n; ++t) {
-                const Cell& cell = cells_[g * n + t];
-                d[t] = cell.x * cell.inverse;
+                const SlackAndPrice& share = cells_[g * n + t].share;
+                d[t] = share.slack / share.price;
                 if (!job.row || d[t] <= most) continue;
                 most = d[t];
                 job.shift = program_.rate[g * n + t];
@@ -283,7 +355,7 @@ private:
             }
         }
         for (std::size_t t = 0; t < n; ++t) {
-            matrix_[t * n + t] += capacities_[t].left / capacities_[t].price;
+            matrix_[t * n + t] += capacities_[t].left.slack / capacities_[t].left.price;
             for (std::size_t k = 0; k <= t && corner_ > 0; ++k)
                 matrix_[t * n + k] += column_[t] * column_[k] / corner_;
         }
@@ -298,44 +370,33 @@ private:
             }
         }
     }
-    [[nodiscard]] double elasticity(std::size_t g, double rate) const {
-        return program_.utility ? utility_.elasticity(g, rate) : 1;
+
+    /// What the slack of a rate changes by at an unchanged price.
+    [[nodiscard]] double rate_gain(std::size_t g, const Job& job) const {
+        return program_.utility ? job.spread * (utility_.slope(g, job.rate.slack) - job.rate.price)
+                                : job.rate.gain();
     }
 
-    /// What a slack changes by at an unchanged price; the products of the last direction correct it.
-    static double gain(double slack, double price, double product, double aim) {
-        return (aim - product) / price - slack;
-    }
-    [[nodiscard]] double rate_gain(std::size_t g, const Job& job, double aim, bool correct) const {
-        if (program_.utility) return job.spread * (utility_.slope(g, job.q) - job.y);
-        return gain(job.q, job.y, correct ? job.dq * job.dy : 0, aim);
-    }
-
-    /// A direction towards complementary products of the size `aim`.
-    void direction(double aim, bool correct) {
+    /// The direction towards the wanted products, and how far it may go.
+    void find_direction() {
         const std::size_t n = types_;
-        for (std::size_t t = 0; t < n; ++t) {
-            const Capacity& capacity = capacities_[t];
-            right_[t] = gain(capacity.left, capacity.price, correct ? capacity.dleft * capacity.dprice : 0,
-                             aim) -
-                        capacity.over;
-        }
+        for (std::size_t t = 0; t < n; ++t) right_[t] = capacities_[t].left.gain() - capacities_[t].over;
         double level_right = level_error_;
         for (std::size_t g = 0; g < jobs_.size(); ++g) {
             Job& job = jobs_[g];
             const double copies = program_.copies[g];
-            double h1 = job.time_base + job.p + gain(job.p, job.time, correct ? job.dp * job.dtime : 0, aim);
+            double h1 = job.time_over + job.time.slack + job.time.gain();
             double h2 = job.shift * h1;
             for (std::size_t t = 0; t < n; ++t) {
                 const Cell& cell = cells_[g * n + t];
-                if (cell.x <= 0) continue;
-                const double gained = cell.base + (correct ? aim - cell.dx * cell.dz : aim) * cell.inverse;
+                if (cell.share.slack <= 0) continue;
+                const double gained = cell.base + cell.share.wanted / cell.share.price;
                 h1 += gained;
                 h2 -= (program_.rate[g * n + t] - job.shift) * gained;
                 right_[t] += copies * program_.use[g * n + t] * gained;
             }
             if (job.row) {
-                h2 += job.rate_base + rate_gain(g, job, aim, correct);
+                h2 += job.rate_missing + rate_gain(g, job);
                 level_right -= copies * program_.slope[g] * (job.b * h1 + job.a * h2);
             } else {
                 h2 = 0;
@@ -348,7 +409,8 @@ private:
             }
         }
         solve_for_prices(level_right);
-        move(aim, correct);
+        follow_prices();
+        find_steps();
     }
 
     void solve_for_prices(double level_right) {
@@ -368,73 +430,78 @@ private:
         for (std::size_t t = 0; t < n; ++t) dlevel_ += column_[t] * right_[t] / corner_;
     }
 
-    /// The direction of everything else, and how far it may go.
-    void move(double aim, bool correct) {
+    /// The direction of everything else.
+    void follow_prices() {
         const std::size_t n = types_;
-        double primal = -reach, dual = -reach;  // the largest relative fall
-        product_ = cross_primal_ = cross_dual_ = cross_both_ = 0;
-        const auto count = [&](double copies, double slack, double price, double dslack, double dprice) {
-            product_ += copies * slack * price;
-            cross_primal_ += copies * dslack * price;
-            cross_dual_ += copies * slack * dprice;
-            cross_both_ += copies * dslack * dprice;
-        };
-        const auto fall = [](double value, double change, double& most) {
-            if (change < most * value) most = change / value;
-        };
         for (std::size_t t = 0; t < n; ++t) {
-            Capacity& capacity = capacities_[t];
-            const double gained =
-                gain(capacity.left, capacity.price, correct ? capacity.dleft * capacity.dprice : 0, aim);
-            capacity.dprice = right_[t];
-            capacity.dleft = gained - capacity.left / capacity.price * capacity.dprice;
-            fall(capacity.left, capacity.dleft, primal);
-            fall(capacity.price, capacity.dprice, dual);
-            count(1, capacity.left, capacity.price, capacity.dleft, capacity.dprice);
+            SlackAndPrice& left = capacities_[t].left;
+            left.dprice = right_[t];
+            left.dslack = left.gain() - left.slack / left.price * left.dprice;
         }
         for (std::size_t g = 0; g < jobs_.size(); ++g) {
             Job& job = jobs_[g];
-            const double copies = program_.copies[g];
             double h1 = job.h1, h2 = job.h2;
             for (std::size_t t = 0; t < n; ++t) {
-                const Cell& cell = cells_[g * n + t];
-                const double change =
-                    program_.use[g * n + t] * cell.x * cell.inverse * capacities_[t].dprice;
+                const SlackAndPrice& share = cells_[g * n + t].share;
+                const double change = program_.use[g * n + t] * share.slack / share.price * right_[t];
                 h1 -= change;
                 h2 += (program_.rate[g * n + t] - job.shift) * change;
             }
             h2 = job.row ? h2 + program_.slope[g] * dlevel_ : 0;
-            const double time_gain = gain(job.p, job.time, correct ? job.dp * job.dtime : 0, aim);
-            const double shifted = job.e * h1 + job.b * h2;  // change of the price of time
-            double dy = 0;
+            const double shifted = job.e * h1 + job.b * h2;  // change of the price of time, less the shift
             if (job.row) {
-                const double gained = rate_gain(g, job, aim, correct);
-                dy = job.b * h1 + job.a * h2;
-                job.dq = gained - job.spread * dy;
-                fall(job.q, job.dq, primal);
-                fall(job.y, dy, dual);
-                if (!program_.utility) count(copies, job.q, job.y, job.dq, dy);
+                job.rate.dprice = job.b * h1 + job.a * h2;
+                job.rate.dslack = rate_gain(g, job) - job.spread * job.rate.dprice;
             }
+            job.time.dprice = shifted + job.shift * job.rate.dprice;
+            job.time.dslack = job.time.gain() - job.time.slack / job.time.price * job.time.dprice;
+            double time = 0, rate = 0, largest = 0;
+            std::size_t most = n;  // type of the largest ratio, whose rounding counts
             for (std::size_t t = 0; t < n; ++t) {
                 const std::size_t at = g * n + t;
                 Cell& cell = cells_[at];
-                if (cell.x <= 0) continue;
-                const double gained = cell.base + (correct ? aim - cell.dx * cell.dz : aim) * cell.inverse;
-                const double priced = program_.use[at] * capacities_[t].dprice;
-                cell.dx = gained - cell.x * cell.inverse * priced - cell.first * h1 - cell.second * h2;
-                cell.dz = priced + shifted - dy * (program_.rate[at] - job.shift) +
-                          residual_of(at, job, capacities_[t].price);
-                fall(cell.x, cell.dx, primal);
-                fall(cell.z, cell.dz, dual);
-                count(copies, cell.x, cell.z, cell.dx, cell.dz);
+                SlackAndPrice& share = cell.share;
+                if (share.slack <= 0) continue;
+                const double priced = program_.use[at] * right_[t];
+                share.dslack = cell.base + (share.wanted - share.slack * priced) / share.price -
+                               cell.first * h1 - cell.second * h2;
+                share.dprice = priced + shifted - job.rate.dprice * (program_.rate[at] - job.shift) +
+                               residual_of(at, job, capacities_[t].left.price);
+                time += share.dslack;
+                rate += program_.rate[at] * share.dslack;
+                if (share.slack > largest * share.price) {
+                    largest = share.slack / share.price;
+                    most = t;
+                }
             }
-            job.dtime = shifted + job.shift * dy;
-            job.dp = time_gain - job.p / job.time * job.dtime;
-            job.dy = dy;
-            fall(job.p, job.dp, primal);
-            fall(job.time, job.dtime, dual);
-            count(copies, job.p, job.time, job.dp, job.dtime);
+            if (most == n) continue;
+            // The rows hold to the last digit, whatever rounding makes of the products.
+            if (job.row) {
+                const double wanted = job.rate_missing + program_.slope[g] * dlevel_ + job.rate.dslack;
+                const double change = (wanted - rate) / program_.rate[g * n + most];
+                cells_[g * n + most].share.dslack += change;
+                time += change;
+            }
+            job.time.dslack = -job.time_over - job.time.slack - time;
         }
+    }
+
+    void find_steps() {
+        double primal = -reach, dual = -reach;  // the largest relative fall
+        product_ = cross_primal_ = cross_dual_ = cross_both_ = 0;
+        const auto limit = [&](const SlackAndPrice& of) {
+            if (of.dslack < primal * of.slack) primal = of.dslack / of.slack;
+            if (of.dprice < dual * of.price) dual = of.dprice / of.price;
+        };
+        for_each_product([&](const SlackAndPrice& of, double copies) {
+            limit(of);
+            product_ += copies * of.product();
+            cross_primal_ += copies * of.dslack * of.price;
+            cross_dual_ += copies * of.slack * of.dprice;
+            cross_both_ += copies * of.dslack * of.dprice;
+        });
+        if (program_.utility)
+            for (const Job& job : jobs_) limit(job.rate);
         step_primal_ = -reach / primal;
         step_dual_ = -reach / dual;
         // A utility ties rates and prices together.
@@ -446,21 +513,27 @@ private:
                products_;
     }
 
+    /// Products that a somewhat longer step would leave far from the aim are drawn towards it (Gondzio 1996).
+    void correct_outliers(double aim) {
+        const double primal = std::min(1.0, 1.1 * step_primal_ + 0.1), dual = std::min(1.0, 1.1 * step_dual_ + 0.1);
+        const double least = 0.1 * aim, most = 10 * aim;
+        for_each_product([&](SlackAndPrice& of, double) {
+            const double then = (of.slack + primal * of.dslack) * (of.price + dual * of.dprice);
+            if (then < least)
+                of.wanted += least - then;
+            else if (then > most)
+                of.wanted += std::max(most - then, -most);
+        });
+    }
+
     void advance() {
-        for (Capacity& capacity : capacities_) {
-            capacity.left += step_primal_ * capacity.dleft;
-            capacity.price += step_dual_ * capacity.dprice;
-        }
-        for (Job& job : jobs_) {
-            job.p += step_primal_ * job.dp;
-            job.q += step_primal_ * job.dq;
-            job.time += step_dual_ * job.dtime;
-            job.y += step_dual_ * job.dy;
-        }
-        for (Cell& cell : cells_) {
-            cell.x += step_primal_ * cell.dx;
-            cell.z += step_dual_ * cell.dz;
-        }
+        const auto move = [&](SlackAndPrice& of) {
+            of.slack += step_primal_ * of.dslack;
+            of.price += step_dual_ * of.dprice;
+        };
+        for_each_product([&](SlackAndPrice& of, double) { move(of); });
+        if (program_.utility)
+            for (Job& job : jobs_) move(job.rate);
         level_ += step_primal_ * dlevel_;
     }
 

@@ -108,11 +108,12 @@ public:
         const std::size_t n = program_.types, groups = program_.groups();
         std::vector<double> shares(groups * n), used(n, 0);
         for (std::size_t g = 0; g < groups; ++g) {
-            double time = 0;
+            double time = 0, most = 0;
+            for (std::size_t t = 0; t < n; ++t) most = std::max(most, method.share(g, t));
             for (std::size_t t = 0; t < n; ++t) {
                 const double share = method.share(g, t);
                 // Below that, the middle of all answers means nobody to run there.
-                shares[g * n + t] = share > 1e-9 ? share : 0;
+                shares[g * n + t] = share > 1e-10 * most ? share : 0;
                 time += shares[g * n + t];
             }
             for (std::size_t t = 0; t < n; ++t) {

@@ -76,7 +76,7 @@ ShareResult share_by_level(const ShareProblem& problem, const O& objective, cons
         HighestLevel best = highest_level(
             problem, program, [&](std::size_t j, double level) { return objective.rate_for(problem, j, level); },
             [&](std::size_t j, double rate) { return objective.level_at(problem, j, rate); },
-            [](std::size_t) { return 0.0; }, first, top, options.gap);
+            first, top, options.gap);
         result = std::move(best.result);
         result.prices = std::move(best.prices);
         result.objective = number(best.reached);
@@ -117,7 +117,7 @@ inline bool deadlines_fit(const ShareProblem& problem, ShareProgram& program, co
         [&](std::size_t j, double rate) {
             return need(j) > 0 ? rate / need(j) : std::numeric_limits<double>::infinity();
         },
-        [](std::size_t) { return 0.0; }, 0.5, 2, options.gap);
+        0.5, 2, options.gap);
     iterations += best.result.iterations;
     return best.bound >= 1;
 }

@@ -90,6 +90,8 @@ public:
                 for_each_product([&](SlackAndPrice& of, double) { of.wanted = 0.5 * centre_; });
                 find_direction();
             }
+            // Where there is no room between limits, rounding has the last word: better stop than go back.
+            if (centre_after_step() > 2 * centre_ && centre_ <= 1e-4 * worth_ / products_) return false;
             advance();
         }
         return false;

@@ -61,22 +61,20 @@ double highest_where(Function function, double most, double low, double high) {
     return high;
 }
 
-/// Highest level between two: `rate_for(job, level)` in steps/s, `level_at(job, rate)` its inverse, infinity
-/// where a job does not count; `floor(job)` is a rate in steps/s that it gets in any case. `first` is where to
-/// begin, `top` where to end at the latest, both above 0.
-template <class RateFor, class LevelAt, class Floor>
+/// Highest level: `rate_for(job, level)` in steps/s, `level_at(job, rate)` its inverse, infinity where a job
+/// does not count. `first` is where to begin, `top` where to end at the latest, both above 0.
+template <class RateFor, class LevelAt>
 HighestLevel highest_level(const ShareProblem& problem, ShareProgram& program, RateFor rate_for,
-                           LevelAt level_at, Floor floor, double first, double top, double gap) {
+                           LevelAt level_at, double first, double top, double gap,
+                           double below = 0) {
     const std::size_t jobs = problem.jobs.size(), types = problem.types();
     HighestLevel best;
     best.bound = top;
     const auto no_value = [](std::size_t, std::size_t) { return 0.0; };
     double level = std::min(first, top);
     for (int step = 0; step < 40; ++step) {
-        // Floors are what was reached before: without room below them there would be no middle.
         const auto row = [&](std::size_t job) -> ProgramRow {
-            return {rate_for(job, level) / program.top_rate(job),
-                    floor(job) / program.top_rate(job) * (1 - 1e-9)};
+            return {rate_for(job, level) / program.top_rate(job), 0};
         };
         const BlockProgram& block = program.build(row, no_value, false, false);
         program.program().reward = 1;
@@ -91,12 +89,12 @@ HighestLevel highest_level(const ShareProblem& problem, ShareProgram& program, R
         const auto price = [&](std::size_t t) { return method.price(t); };
         const auto rate_price = [&](std::size_t g) { return method.rate_price(g); };
         const double worth = program.dual_value(price, rate_price);
+        // Jobs that need the same at one level may need different rates at another.
         const auto needed = [&](double at) {
             double sum = 0;
-            for (std::size_t g = 0; g < block.groups(); ++g) {
-                const std::size_t job = program.job_of(g);
-                sum += block.copies[g] * method.rate_price(g) * rate_for(job, at) / program.top_rate(job);
-            }
+            for (std::size_t j = 0; j < jobs; ++j)
+                if (const std::size_t g = program.group_of(j); g != ShareProgram::no_group)
+                    sum += method.rate_price(g) * rate_for(j, at) / program.top_rate(j);
             return sum;
         };
         const double bound = highest_where(needed, worth, std::min(reached, best.bound), best.bound);
@@ -119,12 +117,12 @@ HighestLevel highest_level(const ShareProblem& problem, ShareProgram& program, R
             for (std::size_t j = 0; j < jobs; ++j) {
                 const std::size_t g = program.group_of(j);
                 if (g == ShareProgram::no_group) continue;
-                const double need = block.slope[g] * method.level() + block.floor[g];
+                const double need = block.slope[g] * method.level();
                 best.push[j] = method.rate_price(g) * block.slope[g];
                 best.slack[j] = need > 0 ? method.rate_slack(g) / need : 1;
             }
         }
-        if (best.bound - best.reached <= gap * best.bound || (!higher && bound >= level)) break;
+        if (best.bound - best.reached <= gap * (best.bound + below) || (!higher && bound >= level)) break;
         level = best.bound;
     }
     return best;

@@ -15,6 +15,7 @@
 #include "policies.hpp"
 #include "replay.hpp"
 #include "replay_synergy.hpp"
+#include "share.hpp"
 
 namespace {
 
@@ -74,6 +75,10 @@ int run(int argc, char** argv) {
                        "Add \"why\" to every job of the plan: why it has what it has, and what would change "
                        "that");
     plan_app->footer(lines_footer + "\nWhat a line says is then forgotten as if it had not been read.");
+
+    CLI::App* share_app = app.add_subcommand(
+        "share", "Share GPU types by time among jobs of a fixed size, one JSON document a line");
+    share_app->footer("Objectives: " + cli::share_objective_names() + ".\n" + lines_footer);
 
     cli::ReplayCommand replay;
     CLI::App* replay_app = app.add_subcommand("replay", "Replay a trace of jobs under each policy");
@@ -171,6 +176,7 @@ int run(int argc, char** argv) {
         if (allot_app->parsed()) return run_allot(allot, std::cin, std::cout);
         if (fit_app->parsed()) return cli::run_fit(std::cin, std::cout);
         if (plan_app->parsed()) return run_plan(plan, std::cin, std::cout);
+        if (share_app->parsed()) return cli::run_share(std::cin, std::cout);
         if (replay.world == "synergy" && interval->count() == 0) replay.interval_seconds = 300;
         return run_replay(replay, std::cout);
     } catch (const CLI::ParseError& error) {

@@ -1,0 +1,161 @@
+#include "share.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "goodput/core/error.hpp"
+#include "goodput/share/fixed_shares.hpp"
+#include "goodput/share/share_time.hpp"
+#include "goodput/share/water_filling.hpp"
+#include "json_lines.hpp"
+#include "stopwatch.hpp"
+
+namespace cli {
+
+namespace {
+
+constexpr const char* subject = "share problem";
+
+/// A line of input.
+struct Question {
+    goodput::ShareProblem problem{};
+    goodput::ShareHierarchy hierarchy{};
+    goodput::ShareOptions options{};
+    std::vector<std::string> types{};
+};
+
+struct Objective {
+    std::string_view name;
+    goodput::ShareResult (*answer)(const Question&);
+};
+constexpr std::array<Objective, 11> objectives{{
+    {"max_min", [](const Question& q) { return share_time(q.problem, goodput::MaxMin(), q.options); }},
+    {"max_min_blind",
+     [](const Question& q) { return share_time(blind(q.problem), goodput::MaxMin(), q.options); }},
+    {"water_filling", [](const Question& q) { return fill_water(q.problem, q.hierarchy, q.options); }},
+    {"finish_time_fairness",
+     [](const Question& q) { return share_time(q.problem, goodput::FinishTimeFairness(), q.options); }},
+    {"sum", [](const Question& q) { return share_time(q.problem, goodput::SumOfRates(), q.options); }},
+    {"sum_per_dollar",
+     [](const Question& q) {
+         if (q.problem.dollars_per_hour.empty())
+             goodput::bad_input(subject, "price_h", "missing", "given for sum_per_dollar");
+         return share_time(q.problem, goodput::SumPerDollar(), q.options);
+     }},
+    {"makespan", [](const Question& q) { return share_time(q.problem, goodput::Makespan(), q.options); }},
+    {"nash", [](const Question& q) { return share_time(q.problem, goodput::NashWelfare(), q.options); }},
+    {"isolated", [](const Question& q) { return share_isolated(q.problem); }},
+    {"proportional", [](const Question& q) { return share_proportionally(q.problem); }},
+    {"fifo", [](const Question& q) { return share_in_order(q.problem); }},
+}};
+
+goodput::ShareJob read_job(const Field& field, std::size_t index, const Question& question) {
+    goodput::ShareJob job;
+    const Field name = field["name"];
+    job.name = name.given() ? name.text() : goodput::text_of(index);
+    if (const Field gpus = field["gpus"]; gpus.given()) job.workers = gpus.count(1, 1 << 20);
+    if (const Field weight = field["weight"]; weight.given()) job.weight = weight.number();
+    const Field rate = field["rate"];
+    for (const std::string& type : question.types) {
+        const Field on_type = rate[type];
+        job.rates.push_back(on_type.given() ? on_type.number_at_least(0) : 0);
+    }
+    for (auto [key, number] : {std::pair("left", &job.steps_left), std::pair("age_s", &job.age_seconds),
+                               std::pair("isolated_s", &job.isolated_seconds)})
+        if (const Field given = field[key]; given.given()) *number = given.number_at_least(0);
+    if (const Field deadline = field["deadline_s"]; deadline.given()) job.deadline_seconds = deadline.number();
+    return job;
+}
+
+void read_entities(const Field& line, Question& question) {
+    const Field entities = line["entities"];
+    if (!entities.given()) return;
+    std::vector<std::string> names;
+    entities.for_each([&](const Field& field) {
+        goodput::ShareEntity entity{.name = field["name"].text()};
+        if (const Field weight = field["weight"]; weight.given()) entity.weight = weight.number();
+        if (const Field inside = field["inside"]; inside.given()) {
+            if (!inside.is("fairness") && !inside.is("fifo")) inside.refuse("\"fairness\" or \"fifo\"");
+            entity.in_order = inside.is("fifo");
+        }
+        if (std::find(names.begin(), names.end(), entity.name) != names.end())
+            field["name"].refuse("a name of its own");
+        names.push_back(entity.name);
+        question.hierarchy.entities.push_back(std::move(entity));
+    });
+    if (names.empty()) return;
+    line["jobs"].for_each([&](const Field& job) {
+        const auto found = std::find(names.begin(), names.end(), job["entity"].text());
+        if (found == names.end()) job["entity"].refuse("the name of an entity");
+        question.hierarchy.entity_of.push_back(static_cast<std::size_t>(found - names.begin()));
+    });
+}
+
+Question read(const Field& line) {
+    Question question;
+    for (const auto& [type, number] : line["gpus"].fields()) {
+        if (std::find(question.types.begin(), question.types.end(), type) != question.types.end())
+            number.refuse("given once for each type");
+        question.types.push_back(type);
+        question.problem.gpus.push_back(number.number_at_least(0));
+    }
+    if (const Field prices = line["price_h"]; prices.given())
+        for (const std::string& type : question.types)
+            question.problem.dollars_per_hour.push_back(prices[type].number());
+    if (const Field gap = line["gap"]; gap.given()) question.options.gap = gap.number();
+    line["jobs"].for_each([&](const Field& job) {
+        question.problem.jobs.push_back(read_job(job, question.problem.jobs.size(), question));
+    });
+    read_entities(line, question);
+    return question;
+}
+
+Json serve(const Json& document) {
+    const Field line(document, subject);
+    const Field name = line["objective"];
+    const auto objective = std::find_if(objectives.begin(), objectives.end(),
+                                        [&](const Objective& of) { return name.is(of.name); });
+    if (!name.given() || objective == objectives.end()) name.refuse("one of " + share_objective_names());
+    const Question question = read(line);
+    const Stopwatch watch;
+    const goodput::ShareResult result = objective->answer(question);
+    const double milliseconds = watch.milliseconds();
+    Json answer;
+    Json& shares = answer["shares"] = Json::array();
+    for (std::size_t j = 0; j < question.problem.jobs.size(); ++j) {
+        Json of = Json::object();
+        for (std::size_t t = 0; t < question.types.size(); ++t)
+            if (result.of(j)[t] > 0) of[question.types[t]] = result.of(j)[t];
+        shares.push_back(std::move(of));
+    }
+    answer["rates"] = result.rates;
+    answer["objective"] = result.objective;
+    answer["bound"] = result.bound;
+    answer["status"] = result.status == goodput::ShareStatus::optimal ? "optimal" : "feasible";
+    Json& prices = answer["prices"] = Json::object();
+    for (std::size_t t = 0; t < question.types.size(); ++t) prices[question.types[t]] = result.prices[t];
+    if (objective->name == "water_filling") answer["levels"] = result.levels;
+    if (!result.deadlines_met) answer["deadlines_met"] = false;
+    answer["milliseconds"] = milliseconds;
+    return answer;
+}
+
+}  // namespace
+
+std::string share_objective_names() {
+    std::string names;
+    for (const Objective& objective : objectives)
+        if (!objective.name.empty()) names.append(names.empty() ? "" : ", ").append(objective.name);
+    return names;
+}
+
+int run_share(std::istream& in, std::ostream& out) { return serve_lines(in, out, serve); }
+
+}  // namespace cli

@@ -70,7 +70,8 @@ goodput::ShareJob read_job(const Field& field, std::size_t index, const Question
     for (auto [key, number] : {std::pair("left", &job.steps_left), std::pair("age_s", &job.age_seconds),
                                std::pair("isolated_s", &job.isolated_seconds)})
         if (const Field given = field[key]; given.given()) *number = given.number_at_least(0);
-    if (const Field deadline = field["deadline_s"]; deadline.given()) job.deadline_seconds = deadline.number();
+    if (const Field deadline = field["deadline_s"]; deadline.given())
+        job.deadline_seconds = deadline.number();
     return job;
 }
 

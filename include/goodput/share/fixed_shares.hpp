@@ -1,8 +1,8 @@
 #ifndef GOODPUT_SHARE_FIXED_SHARES_HPP
 #define GOODPUT_SHARE_FIXED_SHARES_HPP
 
-// Shares that follow from a rule, with nothing to search for. The objective of each is the sum of rates, which
-// says nothing but how much comes out of it.
+// Shares that follow from a rule, with nothing to search for. The objective of each is the sum of rates,
+// which says nothing but how much comes out of it.
 
 #include <algorithm>
 #include <cstddef>

@@ -81,8 +81,7 @@ private:
 /// relative to (Gavel, section 4.1: the part of a type is its part of all GPUs, whatever the job's workers).
 [[nodiscard]] inline double proportional_rate(const ShareProblem& problem, std::size_t job) {
     double sum = 0;
-    for (std::size_t t = 0; t < problem.types(); ++t)
-        sum += problem.jobs[job].rates[t] * problem.gpus[t];
+    for (std::size_t t = 0; t < problem.types(); ++t) sum += problem.jobs[job].rates[t] * problem.gpus[t];
     const double all = problem.all_gpus();
     return all > 0 ? sum / all : 0;
 }

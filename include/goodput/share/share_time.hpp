@@ -11,8 +11,8 @@
 // The bound is computed from the prices alone, with a pass of its own: it holds however they were found.
 //
 // Not here: two jobs on the same GPUs at once (Gavel's space sharing). A pair of jobs would be one more type
-// of share with a rate for both, in the time of both: then the price of a job's time and rate no longer follow
-// from the types' prices by themselves, and there are two more unknowns a job instead of a few in all.
+// of share with a rate for both, in the time of both: then the price of a job's time and rate no longer
+// follow from the types' prices by themselves, and there are two more unknowns a job instead of a few in all.
 
 #include <algorithm>
 #include <cmath>
@@ -74,9 +74,10 @@ ShareResult share_by_level(const ShareProblem& problem, const O& objective, cons
     ShareResult result;
     if (std::isfinite(top)) {
         HighestLevel best = highest_level(
-            problem, program, [&](std::size_t j, double level) { return objective.rate_for(problem, j, level); },
-            [&](std::size_t j, double rate) { return objective.level_at(problem, j, rate); },
-            first, top, options.gap);
+            problem, program,
+            [&](std::size_t j, double level) { return objective.rate_for(problem, j, level); },
+            [&](std::size_t j, double rate) { return objective.level_at(problem, j, rate); }, first, top,
+            options.gap);
         result = std::move(best.result);
         result.prices = std::move(best.prices);
         result.objective = number(best.reached);
@@ -93,9 +94,8 @@ ShareResult share_by_level(const ShareProblem& problem, const O& objective, cons
         result.prices.assign(problem.types(), 0);
     }
     for (std::size_t j = 0; j < problem.jobs.size(); ++j)
-        result.levels.push_back(program.top_rate(j) > 0
-                                    ? number(objective.level_at(problem, j, result.rates[j]))
-                                    : number(0));
+        result.levels.push_back(
+            program.top_rate(j) > 0 ? number(objective.level_at(problem, j, result.rates[j])) : number(0));
     return result;
 }
 

@@ -6,11 +6,11 @@
 // the first level). With entities, what an entity has is split among its jobs: by weight, or all to the first
 // that can still rise.
 //
-// Water rises in every job at a speed that is its part of its entity's weight. A job stops rising when it runs
-// on its fastest type all the time, which its entity knows beforehand, or when the types that it could use are
-// full, which is what the prices of a level tell: jobs whose rate has a price there have stopped. A level ends
-// only when another type is full, so that there are no more levels than types, and one. Gavel's code finds who
-// has stopped by an integer program a level.
+// Water rises in every job at a speed that is its part of its entity's weight. A job stops rising when it
+// runs on its fastest type all the time, which its entity knows beforehand, or when the types that it could
+// use are full, which is what the prices of a level tell: jobs whose rate has a price there have stopped. A
+// level ends only when another type is full, so that there are no more levels than types, and one. Gavel's
+// code finds who has stopped by an integer program a level.
 
 #include <algorithm>
 #include <cmath>
@@ -38,13 +38,13 @@ struct ShareEntity {
 
 /// Who belongs to which entity.
 struct ShareHierarchy {
-    std::vector<ShareEntity> entities{};    ///< none: every job is one, with its own weight
+    std::vector<ShareEntity> entities{};   ///< none: every job is one, with its own weight
     std::vector<std::size_t> entity_of{};  ///< by job: index of its entity
 };
 
 /// Shares by water filling. A job's level is workers * rate / (weight * proportional rate); the objective is
-/// the lowest level. Refuses what ShareProblem::validate() does, entities of weights that are not above 0, and
-/// jobs without one where there are entities (std::invalid_argument).
+/// the lowest level. Refuses what ShareProblem::validate() does, entities of weights that are not above 0,
+/// and jobs without one where there are entities (std::invalid_argument).
 [[nodiscard]] ShareResult fill_water(const ShareProblem& problem, const ShareHierarchy& hierarchy = {},
                                      const ShareOptions& options = {});
 
@@ -199,8 +199,9 @@ inline ShareResult fill_water(const ShareProblem& problem, const ShareHierarchy&
         const auto got_at = [&](std::size_t j, double rate) {
             // Who has stopped stays where he is.
             if (!rising[j])
-                return rate >= one[j] * height[j] * (1 - options.gap) ? std::numeric_limits<double>::infinity()
-                                                                      : 0.0;
+                return rate >= one[j] * height[j] * (1 - options.gap)
+                           ? std::numeric_limits<double>::infinity()
+                           : 0.0;
             const detail::EntityWater& water = waters[place[j].first];
             return water.got_at(water.members()[place[j].second], rate / one[j]);
         };

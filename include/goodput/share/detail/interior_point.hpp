@@ -51,11 +51,13 @@ struct NoUtility {
 /// What is left of a limit and the price of that limit, of which one is 0 in the end, and how they change.
 struct SlackAndPrice {
     double slack = 0, price = 1, dslack = 0, dprice = 0;
-    double wanted = 0;  ///< what their product should become, but for the product of their changes
+    double wanted = 0;   ///< what their product should become, but for the product of their changes
+    double inverse = 1;  ///< of the price, at the beginning of the iteration
 
     [[nodiscard]] double product() const { return slack * price; }
+    [[nodiscard]] double ratio() const { return slack * inverse; }
     /// Change of the slack at an unchanged price.
-    [[nodiscard]] double gain() const { return wanted / price - slack; }
+    [[nodiscard]] double gain() const { return wanted * inverse - slack; }
 };
 
 /// Solves a BlockProgram. `utility.slope(group, rate)` is u', above 0 and falling, and
@@ -78,18 +80,11 @@ public:
             find_direction();
             const double part = std::clamp(centre_after_step() / centre_, 0.0, 1.0);
             const double aim = centre_ * part * part * part;
-            for_each_product([&](SlackAndPrice& of, double) { of.wanted = aim - of.dslack * of.dprice; });
+            // Where the first step goes nowhere near, what was learned is not worth much.
+            for_each_product([&](SlackAndPrice& of, double) {
+                of.wanted = aim - std::clamp(of.dslack * of.dprice, -3 * centre_, 3 * centre_);
+            });
             find_direction();
-            for (int more = 0; more < most_corrections && std::min(step_primal_, step_dual_) < 0.9; ++more) {
-                const double before = step_primal_ + step_dual_;
-                correct_outliers(aim);
-                find_direction();
-                if (step_primal_ + step_dual_ < before + 0.02) break;
-            }
-            if (std::min(step_primal_, step_dual_) < 0.1) {
-                for_each_product([&](SlackAndPrice& of, double) { of.wanted = 0.5 * centre_; });
-                find_direction();
-            }
             // Where there is no room between limits, rounding has the last word: better stop than go back.
             if (centre_after_step() > 2 * centre_ && centre_ <= 1e-4 * worth_ / products_) return false;
             advance();
@@ -110,7 +105,6 @@ public:
 
 private:
     static constexpr std::size_t most_iterations = 200;
-    static constexpr int most_corrections = 2;
     static constexpr double reach = 0.995;  // of the way to the border
 
     /// Of a group on a type. The price of the share is what one more of it would lose.
@@ -202,7 +196,8 @@ private:
             Job& job = jobs_[g];
             job.time.price = product / job.time.slack;
             if (job.row)
-                job.rate.price = program_.utility ? utility_.slope(g, job.rate.slack) : product / job.rate.slack;
+                job.rate.price =
+                    program_.utility ? utility_.slope(g, job.rate.slack) : product / job.rate.slack;
             for (std::size_t t = 0; t < n; ++t) {
                 const double x = program_.copies[g] * cells_[g * n + t].share.slack;
                 worths[t] += x * worth_of(g, t);
@@ -211,8 +206,10 @@ private:
         }
         // A type's price is what its time is worth on average.
         for (std::size_t t = 0; t < n; ++t)
-            if (uses[t] > 0 && worths[t] > 0 && share[t] < 0.8 / static_cast<double>(n)) capacities_[t].left.price = worths[t] / uses[t];
-            else capacities_[t].left.price = product / capacities_[t].left.slack;
+            if (uses[t] > 0 && worths[t] > 0 && share[t] < 0.8 / static_cast<double>(n))
+                capacities_[t].left.price = worths[t] / uses[t];
+            else
+                capacities_[t].left.price = product / capacities_[t].left.slack;
         // A job's price of time is what makes all of its shares cost more than they are worth.
         for (std::size_t g = 0; g < m; ++g) {
             double gain = 0, most = 0;
@@ -232,6 +229,9 @@ private:
     /// How far from the end: the mean product, and how much rows are violated, relatively.
     void measure() {
         const std::size_t n = types_;
+        for_each_product([](SlackAndPrice& of, double) { of.inverse = 1 / of.price; });
+        if (program_.utility)
+            for (Job& job : jobs_) job.rate.inverse = 1 / job.rate.price;
         double sum = 0;
         worth_ = program_.reward * std::abs(level_);
         error_ = 0;
@@ -251,7 +251,7 @@ private:
                 rate += program_.rate[at] * x;
                 capacities_[t].over -= copies * program_.use[at] * x;
                 worth_ += copies * value(at) * x;
-                cell.base = -x - x / cell.share.price * residual_of(at, job, capacities_[t].left.price);
+                cell.base = -x - cell.share.ratio() * residual_of(at, job, capacities_[t].left.price);
             }
             job.time_over = time - 1;
             error_ = std::max(error_, std::abs(job.time_over + job.time.slack));
@@ -261,8 +261,8 @@ private:
                 level_error_ -= copies * slope * job.rate.price;
                 error_ = std::max(error_, std::abs(missing) / (floor + slope * std::abs(level_) + rate));
                 if (program_.utility) {
-                    error_ = std::max(error_,
-                                      std::abs(utility_.slope(g, job.rate.slack) / job.rate.price - 1));
+                    error_ =
+                        std::max(error_, std::abs(utility_.slope(g, job.rate.slack) / job.rate.price - 1));
                     worth_ += copies * job.rate.product();
                 } else {
                     products += job.rate.product();
@@ -281,8 +281,8 @@ private:
     }
     /// Of the dual equation of a share.
     [[nodiscard]] double residual_of(std::size_t at, const Job& job, double price) const {
-        return program_.use[at] * price + job.time.price - value(at) -
-               job.rate.price * program_.rate[at] - cells_[at].share.price;
+        return program_.use[at] * price + job.time.price - value(at) - job.rate.price * program_.rate[at] -
+               cells_[at].share.price;
     }
 
     /// The part of an iteration that all directions share.
@@ -295,17 +295,17 @@ private:
         double *d = work_.data(), *rate = d + n;
         for (std::size_t g = 0; g < jobs_.size(); ++g) {
             Job& job = jobs_[g];
-            const double alpha = job.time.slack / job.time.price;
+            const double alpha = job.time.ratio();
             double beta = 1;
             if (job.row) {
                 const double elastic = program_.utility ? utility_.elasticity(g, job.rate.slack) : 1;
-                beta = job.spread = job.rate.slack / job.rate.price / elastic;
+                beta = job.spread = job.rate.ratio() / elastic;
             }
             double most = 0;
             job.shift = 0;
             for (std::size_t t = 0; t < n; ++t) {
                 const SlackAndPrice& share = cells_[g * n + t].share;
-                d[t] = share.slack / share.price;
+                d[t] = share.ratio();
                 if (!job.row || d[t] <= most) continue;
                 most = d[t];
                 job.shift = program_.rate[g * n + t];
@@ -357,7 +357,7 @@ private:
             }
         }
         for (std::size_t t = 0; t < n; ++t) {
-            matrix_[t * n + t] += capacities_[t].left.slack / capacities_[t].left.price;
+            matrix_[t * n + t] += capacities_[t].left.ratio();
             for (std::size_t k = 0; k <= t && corner_ > 0; ++k)
                 matrix_[t * n + k] += column_[t] * column_[k] / corner_;
         }
@@ -392,7 +392,7 @@ private:
             for (std::size_t t = 0; t < n; ++t) {
                 const Cell& cell = cells_[g * n + t];
                 if (cell.share.slack <= 0) continue;
-                const double gained = cell.base + cell.share.wanted / cell.share.price;
+                const double gained = cell.base + cell.share.wanted * cell.share.inverse;
                 h1 += gained;
                 h2 -= (program_.rate[g * n + t] - job.shift) * gained;
                 right_[t] += copies * program_.use[g * n + t] * gained;
@@ -438,14 +438,14 @@ private:
         for (std::size_t t = 0; t < n; ++t) {
             SlackAndPrice& left = capacities_[t].left;
             left.dprice = right_[t];
-            left.dslack = left.gain() - left.slack / left.price * left.dprice;
+            left.dslack = left.gain() - left.ratio() * left.dprice;
         }
         for (std::size_t g = 0; g < jobs_.size(); ++g) {
             Job& job = jobs_[g];
             double h1 = job.h1, h2 = job.h2;
             for (std::size_t t = 0; t < n; ++t) {
                 const SlackAndPrice& share = cells_[g * n + t].share;
-                const double change = program_.use[g * n + t] * share.slack / share.price * right_[t];
+                const double change = program_.use[g * n + t] * share.ratio() * right_[t];
                 h1 -= change;
                 h2 += (program_.rate[g * n + t] - job.shift) * change;
             }
@@ -465,14 +465,14 @@ private:
                 SlackAndPrice& share = cell.share;
                 if (share.slack <= 0) continue;
                 const double priced = program_.use[at] * right_[t];
-                share.dslack = cell.base + (share.wanted - share.slack * priced) / share.price -
+                share.dslack = cell.base + (share.wanted - share.slack * priced) * share.inverse -
                                cell.first * h1 - cell.second * h2;
                 share.dprice = priced + shifted - job.rate.dprice * (program_.rate[at] - job.shift) +
                                residual_of(at, job, capacities_[t].left.price);
                 time += share.dslack;
                 rate += program_.rate[at] * share.dslack;
-                if (share.slack > largest * share.price) {
-                    largest = share.slack / share.price;
+                if (share.ratio() > largest) {
+                    largest = share.ratio();
                     most = t;
                 }
             }
@@ -513,19 +513,6 @@ private:
         return (product_ + step_primal_ * cross_primal_ + step_dual_ * cross_dual_ +
                 step_primal_ * step_dual_ * cross_both_) /
                products_;
-    }
-
-    /// Products that a somewhat longer step would leave far from the aim are drawn towards it (Gondzio 1996).
-    void correct_outliers(double aim) {
-        const double primal = std::min(1.0, 1.1 * step_primal_ + 0.1), dual = std::min(1.0, 1.1 * step_dual_ + 0.1);
-        const double least = 0.1 * aim, most = 10 * aim;
-        for_each_product([&](SlackAndPrice& of, double) {
-            const double then = (of.slack + primal * of.dslack) * (of.price + dual * of.dprice);
-            if (then < least)
-                of.wanted += least - then;
-            else if (then > most)
-                of.wanted += std::max(most - then, -most);
-        });
     }
 
     void advance() {

@@ -23,10 +23,10 @@ namespace goodput::detail {
 
 /// What is known of the highest level.
 struct HighestLevel {
-    double reached = 0;  ///< by all jobs with the shares of `result`
+    double reached = 0;                                      ///< by all jobs with the shares of `result`
     double bound = std::numeric_limits<double>::infinity();  ///< cannot be passed
-    ShareResult result{};          ///< shares, rates and iterations
-    std::vector<double> prices{};  ///< by type: levels for a GPU more
+    ShareResult result{};                                    ///< shares, rates and iterations
+    std::vector<double> prices{};                            ///< by type: levels for a GPU more
     std::vector<double> push{};   ///< by job: part of the bound that its need makes, 1 in sum
     std::vector<double> slack{};  ///< by job: rate beyond its need, relative
 };
@@ -41,8 +41,8 @@ double highest_where(Function function, double most, double low, double high) {
     int same = 0;
     for (int step = 0; step < 200 && high - low > 1e-14 * high; ++step) {
         // Regula falsi, halving the value of an end that stays (the Illinois rule).
-        double between = std::isfinite(at_high) ? low - at_low * (high - low) / (at_high - at_low)
-                                                : 0.5 * (low + high);
+        double between =
+            std::isfinite(at_high) ? low - at_low * (high - low) / (at_high - at_low) : 0.5 * (low + high);
         if (!(between > low && between < high)) between = 0.5 * (low + high);
         const double value = function(between) - most;
         if (value > 0) {
@@ -65,8 +65,7 @@ double highest_where(Function function, double most, double low, double high) {
 /// does not count. `first` is where to begin, `top` where to end at the latest, both above 0.
 template <class RateFor, class LevelAt>
 HighestLevel highest_level(const ShareProblem& problem, ShareProgram& program, RateFor rate_for,
-                           LevelAt level_at, double first, double top, double gap,
-                           double below = 0) {
+                           LevelAt level_at, double first, double top, double gap, double below = 0) {
     const std::size_t jobs = problem.jobs.size(), types = problem.types();
     HighestLevel best;
     best.bound = top;

@@ -81,7 +81,8 @@ public:
             group_of_[j] = g;
             if (utility) continue;
             std::size_t slot = hash & (slots_.size() - 1);
-            while (slots_[slot] != no_group && !alike(slots_[slot], g)) slot = (slot + 1) & (slots_.size() - 1);
+            while (slots_[slot] != no_group && !alike(slots_[slot], g))
+                slot = (slot + 1) & (slots_.size() - 1);
             if (slots_[slot] == no_group) {
                 slots_[slot] = g;
                 continue;

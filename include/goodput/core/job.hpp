@@ -67,6 +67,9 @@ struct Job {
     std::optional<double> expected_examples{};
     /// The gradient statistics that jobs like it begin with, as far as other jobs have shown (JobSizes).
     std::optional<GradientStatistics> usual_gradient{};
+    /// By GPU type: seconds of its share of time there that it has not had yet, below 0 where it had more
+    /// (schedule/time_sharing.hpp); empty: nothing is owed.
+    std::vector<double> owed_seconds{};
     std::string team{};               ///< whose quota it counts in (TeamQuotas); empty: none
     double weight = 1;                ///< factor on its values, above 0
     std::optional<HostNeeds> host{};  ///< cores and memory beside its GPUs; none: its share of the node's
@@ -113,6 +116,8 @@ inline void validate(const Job& job, const Cluster& cluster) {
     if (job.usual_gradient) validate(*job.usual_gradient, subject);
     if (job.remaining_examples) require_at_least(subject, "remaining_examples", *job.remaining_examples, 0);
     if (job.done_examples) require_at_least(subject, "done_examples", *job.done_examples, 0);
+    for (const double owed : job.owed_seconds)
+        if (!std::isfinite(owed)) bad_input(subject(), "owed_s", owed, "finite");
     if (job.expected_examples) require_at_least(subject, "expected_examples", *job.expected_examples, 0);
     for (std::size_t i = 0; i < job.placement.size(); ++i) {
         const NodeShare& share = job.placement[i];

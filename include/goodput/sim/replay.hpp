@@ -4,7 +4,7 @@
 // What if this trace had run under that policy? Rounds of fixed length: in each, first every job trains with
 // what it holds, then the policy decides for all jobs submitted by then. So the first decision is at the end
 // of the first round (which may be shorter than the others), and GPUs freed within a round idle until its
-// end.
+// end. A world may have its rounds end earlier, as soon as nobody has anything left to do in them (world.hpp).
 //
 // Simultaneous: training, completions, events (their order: events.hpp), submissions, the decision; jobs by
 // submission, those of one time by name. So equal inputs give equal outcomes to the last digit, and neither
@@ -38,9 +38,9 @@ namespace goodput {
 
 /// Rounds, limits and what happens on the way.
 struct ReplayOptions {
-    double interval_seconds = 60;  ///< from one decision to the next
+    double interval_seconds = 60;  ///< from one decision to the next; at most, if the world shortens rounds
     /// When the first decision is, at least 0; the others follow in steps of the interval. None: after one
-    /// interval.
+    /// interval. A world that shortens rounds has it with the first submission.
     std::optional<double> first_decision_seconds{};
     bool moves_restart =
         true;  ///< other nodes of the same shape cost a restart; Sia's public simulator has them free
@@ -152,6 +152,7 @@ private:
 
     /// Passes over the rounds without a job, but for the last one or two.
     void skip_empty_rounds() {
+        if constexpr (ShorteningWorld<W>) return;  // these end with the next submission by themselves
         const double interval = options_.interval_seconds;
         const double until = std::min({next_submission(), timeline_.next_seconds(), options_.last_second});
         // As if the round that begins now, which may be the first, had the length of the others.
@@ -162,11 +163,26 @@ private:
     /// A round of training, with the events that strike jobs in it.
     void train() {
         const double begin = now_;
-        now_ += round_seconds_;
+        if constexpr (ShorteningWorld<W>) {
+            now_ = end_of_round();
+            round_seconds_ = now_ - begin;
+        } else {
+            now_ += round_seconds_;
+        }
         happenings_ = timeline_.until(now_);
         for (const std::size_t job : active_) train(job, begin);
         round_seconds_ = options_.interval_seconds;
         std::erase_if(active_, [&](std::size_t job) { return jobs_[job].complete(); });
+    }
+    /// When a round that begins now ends: with the last job, or if none runs, with what comes next.
+    [[nodiscard]] double end_of_round() const {
+        const double latest = now_ + round_seconds_;
+        double end = -1;
+        for (const std::size_t job : active_)
+            if (!jobs_[job].held().empty()) end = std::max(end, jobs_[job].busy_until(now_, round_seconds_));
+        if (end >= now_) return std::min(end, latest);
+        const double next = std::min(next_submission(), timeline_.next_seconds());
+        return std::isinf(next) ? latest : std::max(next, now_);
     }
     void train(std::size_t index, double begin) {
         ReplayedJob<W>& job = jobs_[index];

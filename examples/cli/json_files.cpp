@@ -5,8 +5,8 @@
 #include <memory>
 #include <stdexcept>
 
-#include <nlohmann/json.hpp>
 #include <zlib.h>
+#include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
 

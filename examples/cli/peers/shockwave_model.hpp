@@ -32,11 +32,11 @@ struct CriticalEpochs {
     struct Span {
         int first = 0, end = 0;
     };
-    int period = 0;                              ///< the first `head` of every so many; 0: not
-    int head = 0;                                ///< with a period
-    std::map<int, int> head_of_batch{};          ///< without one: so many first epochs, by first batch
-    std::vector<Span> later{};                   ///< and these
-    std::vector<Span> later_of_profile_only{};   ///< these only where a profile is made
+    int period = 0;                             ///< the first `head` of every so many; 0: not
+    int head = 0;                               ///< with a period
+    std::map<int, int> head_of_batch{};         ///< without one: so many first epochs, by first batch
+    std::vector<Span> later{};                  ///< and these
+    std::vector<Span> later_of_profile_only{};  ///< these only where a profile is made
 
     /// Whether an epoch is one of them.
     [[nodiscard]] bool contain(int first_batch, int epoch, bool of_profile) const {
@@ -52,10 +52,10 @@ struct CriticalEpochs {
 
 /// A kind of model.
 struct ShockwaveModel {
-    double examples = 1;                              ///< of its data set, at least 1
-    int smallest_batch = 1, largest_batch = 1;        ///< that schedules go to
-    std::map<std::pair<int, int>, double> rates{};    ///< steps a second of all GPUs, by GPUs and batch
-    std::optional<CriticalEpochs> critical{};         ///< none: accordion changes nothing
+    double examples = 1;                            ///< of its data set, at least 1
+    int smallest_batch = 1, largest_batch = 1;      ///< that schedules go to
+    std::map<std::pair<int, int>, double> rates{};  ///< steps a second of all GPUs, by GPUs and batch
+    std::optional<CriticalEpochs> critical{};       ///< none: accordion changes nothing
     std::map<std::pair<int, int>, std::vector<GnsStage>> stages{};  ///< by GPUs and first batch
 
     /// Steps of an epoch.

@@ -16,8 +16,7 @@ namespace goodput::peers {
 
 /// Gandiva-Fair: every job the same part of the time, however many GPUs it has.
 inline Shares gandiva_fair_shares(const ShareQuestion& question) {
-    const double share =
-        std::min(1.0, question.gpus.front() / static_cast<double>(question.jobs.size()));
+    const double share = std::min(1.0, question.gpus.front() / static_cast<double>(question.jobs.size()));
     return Shares(question.jobs.size(), {share});
 }
 

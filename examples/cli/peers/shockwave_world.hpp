@@ -66,6 +66,7 @@ public:
             trainings_.emplace_back(job, model->second);
             const double sure[]{1};
             Job known = rigid_job(job.name, job.model, job.submitted_seconds, job.gpus, sure);
+            known.restart_cost_seconds = overhead_seconds;
             known.remaining_examples = profiles_.back().isolated_seconds;
             validate(known, cluster);
             jobs_.push_back(std::move(known));
@@ -84,7 +85,7 @@ public:
     }
     /// Lets a job train: whole steps, then perhaps another batch.
     std::optional<double> train(std::size_t job, const Configuration&, double begin, double seconds) {
-        constexpr double overhead = 20, spared = 5, rounding = 1e-6;
+        constexpr double spared = 5, rounding = 1e-6;
         ShockwaveTraining& training = trainings_[job];
         Standing& standing = standings_[job];
         const StepRound round = round_of(job, begin, seconds);
@@ -98,8 +99,8 @@ public:
                .rate = training.rate(),
                .batch = training.batch()};
         if (resumes && run.ran_seconds > interval_seconds_ - spared) {
-            run.steps = std::trunc(run.steps * ((run.ran_seconds - overhead) / run.ran_seconds));
-            run.ran_seconds -= overhead;
+            run.steps = std::trunc(run.steps * ((run.ran_seconds - overhead_seconds) / run.ran_seconds));
+            run.ran_seconds -= overhead_seconds;
         }
         run.empty = run.steps <= 0 && run.ran_seconds <= 0;
         bool ends = false;
@@ -182,6 +183,7 @@ public:
 
 private:
     static constexpr int most_empty_rounds = 5;
+    static constexpr double overhead_seconds = 20;
 
     struct Standing {
         double done = 0;

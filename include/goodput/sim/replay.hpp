@@ -4,7 +4,8 @@
 // What if this trace had run under that policy? Rounds of fixed length: in each, first every job trains with
 // what it holds, then the policy decides for all jobs submitted by then. So the first decision is at the end
 // of the first round (which may be shorter than the others), and GPUs freed within a round idle until its
-// end. A world may have its rounds end earlier, as soon as nobody has anything left to do in them (world.hpp).
+// end. A world may have its rounds end earlier, as soon as nobody has anything left to do in them
+// (world.hpp).
 //
 // Simultaneous: training, completions, events (their order: events.hpp), submissions, the decision; jobs by
 // submission, those of one time by name. So equal inputs give equal outcomes to the last digit, and neither

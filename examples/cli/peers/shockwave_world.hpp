@@ -31,6 +31,7 @@
 #include "goodput/core/option.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/sim/gavel_world.hpp"
+#include "goodput/sim/job_names.hpp"
 #include "goodput/sim/step_round.hpp"
 #include "peers/shockwave_model.hpp"
 #include "peers/shockwave_profile.hpp"
@@ -70,8 +71,8 @@ public:
             known.remaining_examples = profiles_.back().isolated_seconds;
             validate(known, cluster);
             jobs_.push_back(std::move(known));
-            index_.emplace(job.name, j);
         }
+        names_ = JobNames(jobs_);
     }
 
     // What a world answers (sim/world.hpp).
@@ -125,7 +126,7 @@ public:
         standings_[job].joined = true;
         const ShockwaveProfile& of = profiles_[job];
         known.remaining_examples = of.seconds_left(trainings_[job].epochs_done());
-        known.done_examples = of.isolated_seconds - *known.remaining_examples;
+        known.done_examples = of.left.front() - *known.remaining_examples;
         model.types.clear();
     }
     /// Seconds of the profile a second: 1.
@@ -153,11 +154,7 @@ public:
     // What planners may ask beside a Snapshot; jobs by their index in jobs().
 
     /// The index of the job of that name; refuses any other (std::invalid_argument).
-    [[nodiscard]] std::size_t index_of(const std::string& name) const {
-        const auto found = index_.find(name);
-        if (found == index_.end()) bad_input("world", "job", "'" + name + "'", "one of its trace");
-        return found->second;
-    }
+    [[nodiscard]] std::size_t index_of(const std::string& name) const { return names_.index_of(name); }
     /// The job as it is in the trace.
     [[nodiscard]] const ShockwaveJob& job(std::size_t job) const { return truth_[job]; }
     /// What is believed of it.
@@ -209,7 +206,7 @@ private:
     std::vector<ShockwaveTraining> trainings_;
     RoundStarts starts_;
     std::vector<Job> jobs_;
-    std::map<std::string, std::size_t> index_;
+    JobNames names_;
 };
 
 }  // namespace goodput::peers

@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +27,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/model/job_model.hpp"
+#include "goodput/sim/job_names.hpp"
 #include "goodput/sim/step_round.hpp"
 
 namespace goodput {
@@ -85,8 +85,8 @@ public:
             known.remaining_examples = job.steps;
             validate(known, cluster);
             jobs_.push_back(std::move(known));
-            index_.emplace(job.name, j);
         }
+        names_ = JobNames(jobs_);
     }
 
     // What a world answers (world.hpp).
@@ -157,11 +157,7 @@ public:
     // What planners may ask beside a Snapshot; jobs by their index in jobs().
 
     /// The index of the job of that name; refuses any other (std::invalid_argument).
-    [[nodiscard]] std::size_t index_of(const std::string& name) const {
-        const auto found = index_.find(name);
-        if (found == index_.end()) bad_input("world", "job", "'" + name + "'", "one of its trace");
-        return found->second;
-    }
+    [[nodiscard]] std::size_t index_of(const std::string& name) const { return names_.index_of(name); }
     /// The job as it is.
     [[nodiscard]] const GavelJob& job(std::size_t job) const { return truth_[job]; }
     /// GPUs that it runs on.
@@ -194,7 +190,7 @@ private:
     std::vector<RoundRun> last_run_;
     RoundStarts starts_;
     std::vector<Job> jobs_;
-    std::map<std::string, std::size_t> index_;
+    JobNames names_;
 };
 
 }  // namespace goodput

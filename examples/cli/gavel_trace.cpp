@@ -26,6 +26,9 @@ std::vector<goodput::GavelJob> read_gavel_jobs(const std::string& trace, const s
                    cluster.gpu_types.end();
         return depth != 3 || name == "null";
     });
+    for (const std::string& type : cluster.gpu_types)
+        if (!Field(document, profiles)[type].given())
+            goodput::bad_input("--cluster", "GPU type", "'" + type + "'", "one of " + profiles);
     std::vector<goodput::GavelJob> jobs;
     for (std::size_t row = 0; row < table.rows(); ++row) {
         goodput::GavelJob& job = jobs.emplace_back();

@@ -19,7 +19,8 @@
 namespace cli {
 
 /// The jobs of a trace in the order of their times, called by the number of their line, from 0, with their
-/// speeds on the cluster's GPU types. std::runtime_error for files that cannot be read or make no sense.
+/// speeds on the cluster's GPU types. std::invalid_argument for a GPU type
+/// without speeds, std::runtime_error for files that cannot be read or make no sense.
 std::vector<goodput::GavelJob> read_gavel_jobs(const std::string& trace, const std::string& profiles,
                                                const goodput::Cluster& cluster);
 

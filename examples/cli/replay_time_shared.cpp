@@ -26,50 +26,72 @@ namespace {
 
 using goodput::peers::SharePolicy;
 
-/// A policy by name: one that answers with shares of time, from which the published rounds are made, or one
-/// of ours.
-struct TimeSharedPolicy {
-    std::string_view name{};
-    SharePolicy (*shares)() = nullptr;  ///< null: ours
+/// What is common to all replays of a command.
+struct Setting {
+    const ReplayCommand& command;
+    const goodput::Cluster& cluster;
+    double reset_seconds = 0;  ///< from one computation of shares to the next, at least
+    std::string policy{};      ///< its name
+
+    /// Under a policy of the library, or anything else that plans.
+    template <class World, class Decider>
+    [[nodiscard]] PolicyReplay with(World& world, Decider decider) const {
+        return replay_in(
+            world, std::move(decider), policy, cluster, world,
+            {.interval_seconds = command.interval_seconds, .moves_restart = command.moves == "restart"});
+    }
+    /// In published rounds, by shares of time.
+    template <class World>
+    [[nodiscard]] PolicyReplay in_rounds(World& world, SharePolicy shares) const {
+        return with(world, goodput::peers::TimeSharedRounds<World>(
+                               world, std::move(shares), {command.interval_seconds, reset_seconds}));
+    }
 };
 
+/// A policy of a world, and how to replay under it.
+template <class World>
+struct TimeSharedPolicy {
+    std::string_view name{};
+    PolicyReplay (*replay)(const Setting& by, World& world) = nullptr;
+};
+
+using InGavel = TimeSharedPolicy<goodput::GavelWorld>;
+using InShockwave = TimeSharedPolicy<goodput::peers::ShockwaveWorld>;
+namespace peers = goodput::peers;
+
 constexpr std::array gavel_policies{
-    TimeSharedPolicy{"fifo",
-                     [] { return SharePolicy{.shares = goodput::peers::fifo_shares, .fills_gaps = false}; }},
-    TimeSharedPolicy{
-        "isolated",
-        [] { return SharePolicy{.shares = goodput::peers::isolated_shares, .shuffles_types = true}; }},
-    TimeSharedPolicy{"goodput"},
-    TimeSharedPolicy{"goodput-declared"},
+    InGavel{"fifo",
+            [](auto& by, auto& world) {
+                return by.in_rounds(world, {.shares = peers::fifo_shares, .fills_gaps = false});
+            }},
+    InGavel{"isolated",
+            [](auto& by, auto& world) {
+                return by.in_rounds(world, {.shares = peers::isolated_shares, .shuffles_types = true});
+            }},
+    InGavel{"goodput", [](auto& by, auto& world) { return by.with(world, goodput::GoodputPolicy()); }},
+    InGavel{"goodput-declared",
+            [](auto& by, auto& world) { return by.with(world, goodput::DeclaredGoodputPolicy()); }},
 };
 
 constexpr std::array shockwave_policies{
-    TimeSharedPolicy{"gandiva_fair",
-                     [] { return SharePolicy{.shares = goodput::peers::gandiva_fair_shares}; }},
-    TimeSharedPolicy{
-        "fifo", [] { return SharePolicy{.shares = goodput::peers::ShockwaveFifo(), .fills_gaps = false}; }},
-    TimeSharedPolicy{"isolated", [] { return SharePolicy{.shares = goodput::peers::isolated_shares}; }},
-    TimeSharedPolicy{
-        "isolated_plus",
-        [] { return SharePolicy{.shares = goodput::peers::gandiva_fair_shares, .stops = true}; }},
-    TimeSharedPolicy{"goodput"},
-    TimeSharedPolicy{"goodput-declared"},
+    InShockwave{
+        "gandiva_fair",
+        [](auto& by, auto& world) { return by.in_rounds(world, {.shares = peers::gandiva_fair_shares}); }},
+    InShockwave{"fifo",
+                [](auto& by, auto& world) {
+                    return by.in_rounds(world, {.shares = peers::ShockwaveFifo(), .fills_gaps = false});
+                }},
+    InShockwave{
+        "isolated",
+        [](auto& by, auto& world) { return by.in_rounds(world, {.shares = peers::isolated_shares}); }},
+    InShockwave{"isolated_plus",
+                [](auto& by, auto& world) {
+                    return by.in_rounds(world, {.shares = peers::gandiva_fair_shares, .stops = true});
+                }},
+    InShockwave{"goodput", [](auto& by, auto& world) { return by.with(world, goodput::GoodputPolicy()); }},
+    InShockwave{"goodput-declared",
+                [](auto& by, auto& world) { return by.with(world, goodput::DeclaredGoodputPolicy()); }},
 };
-
-template <class World>
-PolicyReplay replay_policy(World world, const TimeSharedPolicy& policy, const goodput::Cluster& cluster,
-                           double reset_seconds, const ReplayCommand& command) {
-    const auto replay_with = [&](auto decider) {
-        return replay_in(
-            world, std::move(decider), std::string(policy.name), cluster, world,
-            {.interval_seconds = command.interval_seconds, .moves_restart = command.moves == "restart"});
-    };
-    if (policy.shares)
-        return replay_with(goodput::peers::TimeSharedRounds<World>(
-            world, policy.shares(), {command.interval_seconds, reset_seconds}));
-    if (policy.name == "goodput-declared") return replay_with(goodput::DeclaredGoodputPolicy());
-    return replay_with(goodput::GoodputPolicy());
-}
 
 /// Replays a trace under each chosen policy; `make_world` makes a world of the jobs.
 template <class Jobs, class Policies, class MakeWorld>
@@ -81,8 +103,10 @@ int run(const ReplayCommand& command, std::ostream& out, const goodput::Cluster&
         names.push_back(job.name);
     }
     ReplayRows rows(command, out, names);
-    for (const TimeSharedPolicy& policy : chosen(policies, command.policies, "policy", command.world))
-        rows.add(replay_policy(make_world(jobs), policy, cluster, reset_seconds, command));
+    for (const auto& policy : chosen(policies, command.policies, "policy", command.world)) {
+        auto world = make_world(jobs);
+        rows.add(policy.replay({command, cluster, reset_seconds, std::string(policy.name)}, world));
+    }
     return rows.finish();
 }
 

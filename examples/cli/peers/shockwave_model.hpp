@@ -75,7 +75,8 @@ struct ShockwaveModel {
         for (const GnsStage& reached : found->second)
             if (epoch >= reached.first_epoch) stage = &reached;
         if (!stage || (epoch == epochs - 1 && stage != &found->second.front())) return first_batch;
-        return std::min(first_batch * stage->factor, largest_batch);
+        return static_cast<int>(
+            std::min(static_cast<long long>(first_batch) * stage->factor, 0LL + largest_batch));
     }
 };
 

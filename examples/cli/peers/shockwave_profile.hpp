@@ -45,7 +45,11 @@ struct ShockwaveProfile {
 /// (std::invalid_argument).
 [[nodiscard]] inline ShockwaveProfile shockwave_profile(const ShockwaveJob& job,
                                                         const ShockwaveModel& model) {
-    const int epochs = static_cast<int>(std::ceil(job.steps / model.epoch_steps(job.batch)));
+    constexpr double most_epochs = 1 << 20;
+    const double all = std::ceil(job.steps / model.epoch_steps(job.batch));
+    if (!(all <= most_epochs))
+        bad_input("job '" + job.name + "'", "number of epochs", all, "at most " + text_of(most_epochs));
+    const int epochs = static_cast<int>(all);
     ShockwaveProfile profile;
     for (int epoch = 0; epoch < epochs; ++epoch) {
         int batch = job.batch;

@@ -46,8 +46,8 @@ struct ReplayOptions {
     bool moves_restart =
         true;  ///< other nodes of the same shape cost a restart; Sia's public simulator has them free
     double last_second = 1e9;  ///< jobs that are not complete by then stay incomplete
-    /// After so many rounds in which no job ran, with no submission or event to come, the rest stays
-    /// incomplete.
+    /// After so many rounds in which no job ran, with no submission or event to come, or so many of no length
+    /// (world.hpp), the rest stays incomplete.
     std::size_t most_idle_rounds = 10'000;
     /// Gap and deadline of every allotment, where replay() makes the scheduler.
     AllotOptions allot{};
@@ -170,6 +170,7 @@ private:
         } else {
             now_ += round_seconds_;
         }
+        standing_rounds_ = now_ > begin ? 0 : standing_rounds_ + 1;
         happenings_ = timeline_.until(now_);
         for (const std::size_t job : active_) train(job, begin);
         round_seconds_ = options_.interval_seconds;
@@ -255,6 +256,7 @@ private:
         const bool any_runs = std::any_of(active_.begin(), active_.end(),
                                           [&](std::size_t job) { return !jobs_[job].held().empty(); });
         idle_rounds_ = any_runs ? 0 : idle_rounds_ + 1;
+        if (standing_rounds_ > options_.most_idle_rounds) return false;
         return idle_rounds_ <= options_.most_idle_rounds || submitted_ < order_.size() ||
                !std::isinf(timeline_.next_seconds());
     }
@@ -282,8 +284,9 @@ private:
     std::vector<HeldPeriod> holds_since_;    // by job: what it holds now
     JobSizes sizes_;
     Snapshot snapshot_;
-    std::vector<int> used_;        // GPUs by node
-    std::size_t idle_rounds_ = 0;  // up to now
+    std::vector<int> used_;            // GPUs by node
+    std::size_t idle_rounds_ = 0;      // up to now
+    std::size_t standing_rounds_ = 0;  // of no length, up to now
     double now_ = 0;
     double round_seconds_;  // of the round that begins next
     ReplayResult result_;

@@ -54,6 +54,23 @@ struct WorldWithStarts : LeastWorld {
     [[nodiscard]] double start(std::size_t, const Configuration&) const { return start_seconds; }
 };
 
+/// That world, whose rounds end as soon as nobody has work left in them.
+struct WorldThatShortens : WorldWithStarts {
+    [[nodiscard]] double busy_until(std::size_t job, const Configuration& held, double begin,
+                                    double seconds) const {
+        return begin + std::min(left[job] / held.gpus(), seconds);
+    }
+};
+
+/// A world in which a job holds its GPUs and never has anything to do.
+struct WorldThatStandsStill : LeastWorld {
+    std::optional<double> train(std::size_t, const Configuration&, double, double) { return std::nullopt; }
+    [[nodiscard]] double busy_until(std::size_t, const Configuration&, double begin, double) const {
+        return begin;
+    }
+};
+
+static_assert(ShorteningWorld<WorldThatShortens> && !ShorteningWorld<LeastWorld>);
 static_assert(World<LeastWorld> && !ReportingWorld<LeastWorld> && !PredictingWorld<LeastWorld> &&
               !StartingWorld<LeastWorld> && !SavingWorld<LeastWorld> && !FailingWorld<LeastWorld>);
 static_assert(StartingWorld<WorldWithStarts> && !IsolatedTimes<WorldWithStarts>);
@@ -421,4 +438,62 @@ TEST_CASE("worlds that cannot be replayed are refused with job, field and value"
     backwards.add(0, 1, 100);
     CHECK_THROWS_WITH(replay(cluster, backwards, Fifo{}),
                       "world, job 'job-0': completion is 3, but must be a finite number of at least 60");
+}
+
+TEST_CASE("where rounds end early, jobs in a queue for one GPU follow each other without a gap") {
+    support::Random random(7);
+    for (int round = 0; round < 30; ++round) {
+        CAPTURE(round);
+        WorldThatShortens world;
+        world.start_seconds = random.integer(0, 30);
+        std::vector<double> expected;
+        double time = 0;
+        for (int i = random.integer(1, 12); i > 0; --i) {
+            const double work = random.integer(1, 500);
+            world.add(0, 1, work);
+            expected.push_back(time += world.start_seconds + work);
+        }
+        const Cluster cluster{{"gpu"}, {{"node", 0, 1}}};
+        WorldWithStarts of_one_length = world;
+        const ReplayOptions options{.interval_seconds = 60, .first_decision_seconds = 0};
+        const ReplayResult early = replay(cluster, world, Fifo{}, options);
+        const ReplayResult late = replay(cluster, of_one_length, Fifo{}, options);
+        for (std::size_t j = 0; j < expected.size(); ++j) {
+            CHECK(early.jobs[j].completed_seconds == expected[j]);
+            CHECK(late.jobs[j].completed_seconds >= expected[j]);
+        }
+        CHECK(early.end_seconds == time);
+    }
+}
+
+TEST_CASE("failures split a round that ends early, and it still ends when it was to") {
+    WorldThatShortens world;
+    world.add(0, 1, 50);
+    world.add(0, 1, 20);
+    const Cluster cluster{{"gpu"}, {{"node", 0, 2}}};
+    std::vector<double> decisions;
+    const ReplayResult result =
+        replay(cluster, world, Fifo{},
+               {.interval_seconds = 60,
+                .events = {{.time_seconds = 10, .kind = EventKind::job_fails, .subject = "job-0"}}},
+               [&](double now, const Snapshot&, auto make_plan) {
+                   decisions.push_back(now);
+                   make_plan();
+               });
+    // Nothing is lost in this world, and starts take no time.
+    CHECK(decisions == std::vector<double>{0});
+    CHECK(result.jobs[0].completed_seconds == 50);
+    CHECK(result.jobs[0].failures == 1);
+    CHECK(result.jobs[1].completed_seconds == 20);
+    CHECK(result.end_seconds == 50);
+}
+
+TEST_CASE("a world that stands still ends its replay") {
+    WorldThatStandsStill world;
+    world.add(0, 1, 10);
+    world.add(1000, 1, 10);
+    const ReplayResult result = replay(Cluster{{"gpu"}, {{"node", 0, 2}}}, world, Fifo{},
+                                       {.interval_seconds = 60, .most_idle_rounds = 5});
+    CHECK(result.rounds == 6);
+    CHECK(result.end_seconds == 0);
 }

@@ -14,16 +14,16 @@ namespace cli {
 
 namespace {
 
-std::vector<std::string> cells_of(std::string_view line) {
+std::vector<std::string> cells_of(std::string_view line, char separator) {
     std::vector<std::string> cells;
     for (;;) {
-        const std::size_t comma = line.find(',');
-        std::string_view cell = line.substr(0, comma);
+        const std::size_t end = line.find(separator);
+        std::string_view cell = line.substr(0, end);
         while (!cell.empty() && (cell.front() == ' ' || cell.front() == '\t')) cell.remove_prefix(1);
         while (!cell.empty() && (cell.back() == ' ' || cell.back() == '\t')) cell.remove_suffix(1);
         cells.emplace_back(cell);
-        if (comma == std::string_view::npos) return cells;
-        line.remove_prefix(comma + 1);
+        if (end == std::string_view::npos) return cells;
+        line.remove_prefix(end + 1);
     }
 }
 
@@ -46,12 +46,12 @@ CsvTable::CsvTable(const std::string& path) : path_(path) {
     std::size_t number = 0;
     if (!file || !next_line(file, line, number))
         throw std::runtime_error(path + ": cannot be read, or is empty");
-    names_ = cells_of(line);
+    names_ = cells_of(line, separator_);
     read_rows(file, number, "that of the header");
 }
 
-CsvTable::CsvTable(const std::string& path, std::vector<std::string> names)
-    : path_(path), names_(std::move(names)) {
+CsvTable::CsvTable(const std::string& path, std::vector<std::string> names, char separator)
+    : path_(path), separator_(separator), names_(std::move(names)) {
     std::ifstream file(path);
     if (!file) throw std::runtime_error(path + ": cannot be read, or is empty");
     read_rows(file, 0, "that of the columns");
@@ -61,7 +61,7 @@ CsvTable::CsvTable(const std::string& path, std::vector<std::string> names)
 void CsvTable::read_rows(std::ifstream& file, std::size_t lines_before, std::string_view columns_of) {
     std::string line;
     for (std::size_t number = lines_before; next_line(file, line, number);) {
-        std::vector<std::string> cells = cells_of(line);
+        std::vector<std::string> cells = cells_of(line, separator_);
         if (cells.size() != names_.size())
             throw std::runtime_error(path_ + ", line " + goodput::text_of(number) + ": number of cells is " +
                                      goodput::text_of(cells.size()) + ", but must be " +

@@ -17,7 +17,7 @@ class CsvTable {
 public:
     explicit CsvTable(const std::string& path);
     /// A file without a header, whose columns are called so.
-    CsvTable(const std::string& path, std::vector<std::string> names);
+    CsvTable(const std::string& path, std::vector<std::string> names, char separator = ',');
 
     [[nodiscard]] std::size_t rows() const { return cells_.size() / names_.size(); }
     /// The column of one of these names, the first that there is.
@@ -40,6 +40,7 @@ private:
     void read_rows(std::ifstream& file, std::size_t lines_before, std::string_view columns_of);
 
     std::string path_;
+    char separator_ = ',';
     std::vector<std::string> names_;
     std::vector<std::string> cells_;  ///< by row and column
     std::vector<std::size_t> lines_;  ///< by row: line of the file

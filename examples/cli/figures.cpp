@@ -57,8 +57,8 @@ std::span<const Figure> fairness_figures() {
     using Of = const PolicyReplay&;
     static constexpr Figure figures[]{
         {"policy", nullptr},
-        {"rho worst", [](Of of) { return of.rho_worst; }, 2, "", Better::lower},
-        {"rho > 1.05", [](Of of) { return 100 * of.unfair; }, 1, " %", Better::lower},
+        {"rho worst", [](Of of) { return of.metrics.rho_worst; }, 2, "", Better::lower},
+        {"rho > 1.05", [](Of of) { return 100 * of.metrics.unfair; }, 1, " %", Better::lower},
         {"faults", [](Of of) { return static_cast<double>(of.result.faults); }, 0, "", Better::lower},
     };
     return figures;

@@ -22,8 +22,6 @@ struct PolicyReplay {
     double milliseconds_p99 = 0;
     double policy_seconds = 0;  ///< of all rounds together
     std::string host{};         ///< who gives cores and memory beside the GPUs; empty: nobody does
-    double rho_worst = 0;       ///< largest finish-time fairness of a job; where there is a host
-    double unfair = 0;          ///< part of the jobs with more than 1.05; where there is a host
 };
 
 /// Which of two values of a figure is the better one.
@@ -44,7 +42,7 @@ struct Figure {
 /// The tables of figures, each with the policy first.
 std::span<const std::span<const Figure>> figure_tables();
 
-/// The table of what else is said where a host gives cores and memory, with the policy first.
+/// The table of what else is said of worlds other than Sia's, with the policy first.
 std::span<const Figure> fairness_figures();
 
 /// The text of the best value among several replays; empty where none is better than another.

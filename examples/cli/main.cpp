@@ -4,6 +4,7 @@
 #include <iostream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -14,7 +15,9 @@
 #include "plan.hpp"
 #include "policies.hpp"
 #include "replay.hpp"
+#include "replay_options.hpp"
 #include "replay_synergy.hpp"
+#include "replay_time_shared.hpp"
 #include "share.hpp"
 
 namespace {
@@ -81,13 +84,16 @@ int run(int argc, char** argv) {
     share_app->footer("Objectives: " + cli::share_objective_names() + ".\n" + lines_footer);
 
     cli::ReplayCommand replay;
+    std::vector<std::string> world_names;
+    for (const cli::ReplayWorld& world : cli::replay_worlds) world_names.emplace_back(world.name);
     CLI::App* replay_app = app.add_subcommand("replay", "Replay a trace of jobs under each policy");
     replay_app
         ->add_option(
             "--world", replay.world,
-            "How jobs train: as in Sia's public simulator (sia) or in Synergy's (synergy), where CPU "
-            "cores and memory beside the GPUs are shared out, too")
-        ->check(CLI::IsMember({"sia", "synergy"}))
+            "How jobs train, as in a public simulator: Sia's (sia); Gavel's (gavel), jobs of fixed numbers "
+            "of GPUs that take turns; Synergy's (synergy), where CPU cores and memory beside the GPUs are "
+            "shared out, too; Shockwave's (shockwave), turns of jobs whose batches grow")
+        ->check(CLI::IsMember(world_names))
         ->capture_default_str();
     replay_app->add_option(
         "--workload", replay.workload,
@@ -98,7 +104,9 @@ int run(int argc, char** argv) {
                            "Nodes by GPU type, TYPE:NODESxGPUS,...; default aws:6x4,dgx-ext:2x8,rtx:3x8");
     replay_app
         ->add_option("--policy", replay.policies,
-                     "One or more of " + cli::contender_names() + ", separated by commas; all if left out")
+                     "One or more of " + cli::contender_names() +
+                         ", separated by commas; all if left out. In gavel: " + cli::gavel_policy_names() +
+                         "; in shockwave: " + cli::shockwave_policy_names())
         ->delimiter(',')
         ->allow_extra_args(false);
     replay_app
@@ -136,7 +144,8 @@ int run(int argc, char** argv) {
         ->capture_default_str();
     CLI::Option* interval = replay_app
                                 ->add_option("--interval", replay.interval_seconds,
-                                             "Seconds from one decision to the next; 300 in synergy")
+                                             "Seconds from one decision to the next; 360 in gavel, 300 in "
+                                             "synergy, 120 in shockwave")
                                 ->capture_default_str();
     replay_app->add_option("--seed", replay.seed, "Breaks ties between equal values; 0: as they come")
         ->check(CLI::NonNegativeNumber)
@@ -164,6 +173,8 @@ int run(int argc, char** argv) {
     replay_app->add_option("--placement", replay.placement,
                            "Which nodes the published allocators of synergy look at first: those with the "
                            "fewest free GPUs (synergy, if left out), or the first ones (random)");
+    replay_app->add_option("--table", replay.table,
+                           "Which of the tables of speeds counts in shockwave; tacc if left out");
     replay_app->footer(
         "JCT: job completion time, hours from submission to completion. rho: that over what the job\n"
         "would take alone with a share 1/N of the cluster, N being the average number of jobs during\n"
@@ -177,7 +188,7 @@ int run(int argc, char** argv) {
         if (fit_app->parsed()) return cli::run_fit(std::cin, std::cout);
         if (plan_app->parsed()) return run_plan(plan, std::cin, std::cout);
         if (share_app->parsed()) return cli::run_share(std::cin, std::cout);
-        if (replay.world == "synergy" && interval->count() == 0) replay.interval_seconds = 300;
+        if (interval->count() == 0) replay.interval_seconds = cli::usual_interval(replay.world);
         return run_replay(replay, std::cout);
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : wrong_options;

@@ -9,15 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "any_policy.hpp"
 #include "contenders.hpp"
 #include "goodput/core/error.hpp"
-#include "json_lines.hpp"
 #include "policies.hpp"
+#include "replay_options.hpp"
 #include "replay_rows.hpp"
 #include "replay_synergy.hpp"
+#include "replay_time_shared.hpp"
 #include "replay_with_models.hpp"
 #include "report.hpp"
 #include "scene.hpp"
@@ -64,8 +63,10 @@ int run_replay(const ReplayCommand& command, std::ostream& out) {
     goodput::require_at_least("--interval", "seconds", command.interval_seconds,
                               1e-3);  // or time stands still
     goodput::require_at_least("--load", "factor", command.load, 1e-6);
+    refuse_options_of_other_worlds(command);
+    if (command.world == "gavel") return run_gavel_replay(command, out);
     if (command.world == "synergy") return run_synergy_replay(command, out);
-    refuse_synergy_options(command);
+    if (command.world == "shockwave") return run_shockwave_replay(command, out);
     goodput::require_positive("--checkpoint", "seconds", command.checkpoint_seconds);
     const std::vector<Contender> chosen = chosen_contenders(command.policies, command.models);
     if (!command.policy_options.empty() && chosen.size() != 1)
@@ -79,22 +80,16 @@ int run_replay(const ReplayCommand& command, std::ostream& out) {
 
     std::vector<std::string> job_names;
     for (const goodput::Submission& submission : scene.submissions) job_names.push_back(submission.name);
-    std::vector<PolicyReplay> replays;
-    for (const Contender& contender : chosen) {
-        replays.push_back(replay_contender(contender, scene, command));
-        if (!command.json) continue;
-        Json json = json_of(replays.back());
-        if (command.jobs) json["completions"] = completions_of(replays.back(), job_names);
-        write_line(out, json);
-    }
-    if (!command.json) write_tables(out, replays);
-    out.flush();
+    ReplayRows rows(command, out, job_names);
+    for (const Contender& contender : chosen) rows.add(replay_contender(contender, scene, command));
+    const int status = rows.finish();
     if (report.is_open()) {
-        write_report(report, {scene.title, with_added_nodes(scene), scene.names, scene.submissions}, replays);
+        write_report(report, {scene.title, with_added_nodes(scene), scene.names, scene.submissions},
+                     rows.replays());
         report.flush();
         if (!report) throw std::runtime_error(command.report + ": cannot be written");
     }
-    return out ? 0 : 1;
+    return status;
 }
 
 }  // namespace cli

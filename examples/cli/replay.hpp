@@ -10,7 +10,7 @@
 namespace cli {
 
 struct ReplayCommand {
-    std::string world = "sia";                  ///< or "synergy"
+    std::string world = "sia";                  ///< one of replay_worlds
     std::string workload{};                     ///< CSV file; empty: embedded
     std::string profiles{};                     ///< folder; empty: embedded
     std::string cluster{};                      ///< empty: the one that goes with the profiles
@@ -30,6 +30,7 @@ struct ReplayCommand {
     std::optional<double> cores{};       ///< CPU cores of a node; none: 24
     std::optional<double> memory_gib{};  ///< of a node; none: 500
     std::string placement{};             ///< of published allocators; empty: synergy
+    std::string table{};                 ///< of speeds, in the world "shockwave" only; empty: tacc
     bool json = false;
     bool jobs = false;  ///< with `json`: how every job fared
 };

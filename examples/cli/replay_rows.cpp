@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "json_lines.hpp"
+
 namespace cli {
 
 namespace {
@@ -45,8 +47,7 @@ void write_table(std::ostream& out, std::span<const PolicyReplay> replays, std::
     }
 }
 
-}  // namespace
-
+/// How every job fared, by submission; `names`: of the jobs.
 Json completions_of(const PolicyReplay& replay, std::span<const std::string> names) {
     Json jobs = Json::array();
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -63,6 +64,7 @@ Json completions_of(const PolicyReplay& replay, std::span<const std::string> nam
     return jobs;
 }
 
+/// One replay as a line of --json.
 Json json_of(const PolicyReplay& replay) {
     const goodput::ReplayMetrics& metrics = replay.metrics;
     Json json;
@@ -87,23 +89,37 @@ Json json_of(const PolicyReplay& replay) {
     json["migrations_per_job"] = metrics.migrations_per_job;
     json["failures_per_job"] = metrics.failures_per_job;
     json["policy_s"] = replay.policy_seconds;
-    if (!replay.host.empty()) {
-        json["rho_worst"] = replay.rho_worst;
-        json["unfair"] = replay.unfair;
-        json["faults"] = replay.result.faults;
-    }
+    json["rho_worst"] = metrics.rho_worst;
+    json["unfair"] = metrics.unfair;
+    json["faults"] = replay.result.faults;
     return json;
 }
 
-void write_tables(std::ostream& out, std::span<const PolicyReplay> replays) {
-    bool first = true;
-    for (const std::span<const Figure> figures : figure_tables()) {
-        if (!std::exchange(first, false)) out << '\n';
-        write_table(out, replays, figures);
+}  // namespace
+
+void ReplayRows::add(PolicyReplay replay) {
+    replays_.push_back(std::move(replay));
+    if (!command_->json) return;
+    Json json = json_of(replays_.back());
+    if (command_->jobs) json["completions"] = completions_of(replays_.back(), names_);
+    write_line(*out_, json);
+}
+
+int ReplayRows::finish() {
+    if (!command_->json) {
+        bool first = true;
+        for (const std::span<const Figure> figures : figure_tables()) {
+            if (!std::exchange(first, false)) *out_ << '\n';
+            write_table(*out_, replays_, figures);
+        }
+        // A world of jobs that nobody can make faster is about fairness.
+        if (command_->world != "sia") {
+            *out_ << '\n';
+            write_table(*out_, replays_, fairness_figures());
+        }
     }
-    if (!have_hosts(replays)) return;
-    out << '\n';
-    write_table(out, replays, fairness_figures());
+    out_->flush();
+    return *out_ ? 0 : 1;
 }
 
 }  // namespace cli

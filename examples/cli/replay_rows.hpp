@@ -6,20 +6,33 @@
 #include <iosfwd>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "figures.hpp"
 #include "json_fields.hpp"
+#include "replay.hpp"
 
 namespace cli {
 
-/// One replay as a line of --json.
-Json json_of(const PolicyReplay& replay);
+/// The rows of a command: with --json a line each, as soon as it is there, else tables at the end.
+class ReplayRows {
+public:
+    /// `names`: of the jobs, by submission. All have to outlive it.
+    ReplayRows(const ReplayCommand& command, std::ostream& out, std::span<const std::string> names)
+        : command_(&command), out_(&out), names_(names) {}
 
-/// How every job fared, by submission; `names`: of the jobs.
-Json completions_of(const PolicyReplay& replay, std::span<const std::string> names);
+    void add(PolicyReplay replay);
+    /// Writes what is left and returns the exit status.
+    int finish();
+    [[nodiscard]] std::span<const PolicyReplay> replays() const { return replays_; }
 
-/// The tables of figures, one row a replay.
-void write_tables(std::ostream& out, std::span<const PolicyReplay> replays);
+private:
+    const ReplayCommand* command_;
+    std::ostream* out_;
+    std::span<const std::string> names_;
+    std::vector<PolicyReplay> replays_;
+};
 
 }  // namespace cli
 

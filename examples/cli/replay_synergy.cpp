@@ -1,19 +1,15 @@
 #include "replay_synergy.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <ostream>
-#include <stdexcept>
 #include <utility>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/sim/synergy_world.hpp"
-#include "json_lines.hpp"
 #include "replay_in.hpp"
+#include "replay_options.hpp"
 #include "replay_rows.hpp"
 #include "synergy_goodput.hpp"
 #include "synergy_trace.hpp"
@@ -25,44 +21,6 @@ namespace {
 
 using goodput::peers::SynergyAllocator;
 using goodput::peers::SynergyPlacement;
-
-template <class List>
-std::string names_of(const List& list) {
-    std::string names;
-    for (const auto& entry : list) names.append(names.empty() ? "" : ", ").append(entry.name);
-    return names;
-}
-
-/// Those of the given names, all if there are none.
-template <class List>
-std::vector<typename List::value_type> chosen(const List& list, const std::vector<std::string>& names,
-                                              std::string_view kind) {
-    if (names.empty()) return {list.begin(), list.end()};
-    std::vector<typename List::value_type> found;
-    for (const std::string& name : names) {
-        const auto at =
-            std::find_if(list.begin(), list.end(), [&](const auto& entry) { return entry.name == name; });
-        if (at == list.end())
-            throw std::invalid_argument("there is no " + std::string(kind) + " '" + name +
-                                        "' in the world synergy; known are " + names_of(list));
-        found.push_back(*at);
-    }
-    return found;
-}
-
-/// What a command says of Sia's world, which this one has nothing of.
-void refuse_sia_options(const ReplayCommand& command) {
-    const auto refuse = [](bool given, std::string_view option) {
-        if (given) goodput::bad_input(option, "world", "synergy", "sia, the only one with that option");
-    };
-    refuse(!command.policy_options.empty(), "--policy-option");
-    refuse(!command.models.empty(), "--models");
-    refuse(!command.events.empty(), "--events");
-    refuse(command.checkpoint_seconds != ReplayCommand().checkpoint_seconds, "--checkpoint");
-    refuse(command.rates != ReplayCommand().rates, "--rates");
-    refuse(command.seed != ReplayCommand().seed, "--seed");
-    refuse(!command.report.empty(), "--report");
-}
 
 goodput::Cluster cluster_of(const ReplayCommand& command) {
     goodput::Cluster cluster = parse_cluster(command.cluster.empty() ? "gpu:16x8" : command.cluster);
@@ -119,14 +77,6 @@ PolicyReplay replay_host(const SynergyPolicy& policy, const SynergyHost& host,
     else
         replay = replay_with(synergy_scheduler(world, goodput::GoodputPolicy()));
     replay.host = host.name;
-    std::size_t complete = 0, unfair = 0;
-    for (const double rho : goodput::finish_time_fairness(replay.result, world)) {
-        if (std::isnan(rho)) continue;
-        replay.rho_worst = std::max(replay.rho_worst, rho);
-        ++complete;
-        if (rho > 1.05) ++unfair;
-    }
-    if (complete > 0) replay.unfair = static_cast<double>(unfair) / static_cast<double>(complete);
     return replay;
 }
 
@@ -136,12 +86,9 @@ std::string synergy_policy_names() { return names_of(synergy_policies); }
 std::string synergy_host_names() { return names_of(synergy_hosts); }
 
 int run_synergy_replay(const ReplayCommand& command, std::ostream& out) {
-    refuse_sia_options(command);
-    for (const auto& [option, file] :
-         {std::pair("--workload", &command.workload), std::pair("--profiles", &command.profiles)})
-        if (file->empty()) goodput::bad_input(option, "file", "missing", "given in the world synergy");
-    const auto policies = chosen(synergy_policies, command.policies, "policy");
-    const auto hosts = chosen(synergy_hosts, command.hosts, "host");
+    require_files(command);
+    const auto policies = chosen(synergy_policies, command.policies, "policy", "synergy");
+    const auto hosts = chosen(synergy_hosts, command.hosts, "host", "synergy");
     placement_called(command.placement);
     const bool any = std::any_of(policies.begin(), policies.end(), [&](const SynergyPolicy& policy) {
         return policy.order ||
@@ -159,29 +106,11 @@ int run_synergy_replay(const ReplayCommand& command, std::ostream& out) {
         names.push_back(job.name);
     }
 
-    std::vector<PolicyReplay> replays;
+    ReplayRows rows(command, out, names);
     for (const SynergyPolicy& policy : policies)
-        for (const SynergyHost& host : hosts) {
-            if (!policy.order && host.mode) continue;
-            replays.push_back(replay_host(policy, host, cluster, jobs, command));
-            if (!command.json) continue;
-            Json json = json_of(replays.back());
-            if (command.jobs) json["completions"] = completions_of(replays.back(), names);
-            write_line(out, json);
-        }
-    if (!command.json) write_tables(out, replays);
-    out.flush();
-    return out ? 0 : 1;
-}
-
-void refuse_synergy_options(const ReplayCommand& command) {
-    const auto refuse = [](bool given, std::string_view option) {
-        if (given) goodput::bad_input(option, "world", "sia", "synergy, the only one with that option");
-    };
-    refuse(!command.hosts.empty(), "--host");
-    refuse(command.cores.has_value(), "--cores");
-    refuse(command.memory_gib.has_value(), "--memory-gib");
-    refuse(!command.placement.empty(), "--placement");
+        for (const SynergyHost& host : hosts)
+            if (policy.order || !host.mode) rows.add(replay_host(policy, host, cluster, jobs, command));
+    return rows.finish();
 }
 
 }  // namespace cli

@@ -52,9 +52,6 @@ std::string synergy_host_names();
 /// status. std::invalid_argument for options that make no sense, std::runtime_error for such files.
 int run_synergy_replay(const ReplayCommand& command, std::ostream& out);
 
-/// Refuses options of this world in a command of another one (std::invalid_argument).
-void refuse_synergy_options(const ReplayCommand& command);
-
 }  // namespace cli
 
 #endif

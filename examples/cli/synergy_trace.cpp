@@ -1,7 +1,6 @@
 #include "synergy_trace.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -12,6 +11,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/host.hpp"
 #include "json_fields.hpp"
+#include "json_files.hpp"
 
 namespace cli {
 
@@ -46,22 +46,12 @@ goodput::SynergyJob read_profile(const Field& document, const std::string& model
     return job;
 }
 
-Json read_document(const std::string& path) {
-    std::ifstream file(path);
-    if (!file) throw std::runtime_error(path + ": cannot be read");
-    try {
-        return Json::parse(file);
-    } catch (const Json::exception&) {
-        throw std::runtime_error(path + ": is not JSON");
-    }
-}
-
 }  // namespace
 
 std::vector<goodput::SynergyJob> read_synergy_jobs(const std::string& trace, const std::string& profiles,
                                                    const goodput::HostShare& share) {
     const CsvTable table(trace, {"name", "model", "arrival_s", "iterations", "gpus"});
-    const Json document = read_document(profiles);
+    const Json document = read_json_file(profiles);
     std::map<std::string, goodput::SynergyJob> models;
     std::set<std::string> names;
     std::vector<goodput::SynergyJob> jobs;

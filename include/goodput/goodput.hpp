@@ -49,6 +49,7 @@
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "goodput/sim/fair_share.hpp"
+#include "goodput/sim/gavel_world.hpp"
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/replay.hpp"
 #include "goodput/sim/sia_world.hpp"

@@ -18,6 +18,9 @@ struct ShareOptions {
     /// Proven when objective and bound differ by at most gap times the larger of the two; above 0. Much below
     /// 1e-8 rounding has the last word.
     double gap = 1e-7;
+    /// Shares below that part of the job's largest are left out; 0: none. The middle of all best answers has
+    /// a trace of everything.
+    double least_part = 1e-10;
 };
 
 /// What is proven of shares.

@@ -117,7 +117,7 @@ inline bool deadlines_fit(const ShareProblem& problem, ShareProgram& program, co
         [&](std::size_t j, double rate) {
             return need(j) > 0 ? rate / need(j) : std::numeric_limits<double>::infinity();
         },
-        0.5, 2, options.gap);
+        0.5, 2, options);
     iterations += best.result.iterations;
     return best.bound >= 1;
 }
@@ -142,7 +142,7 @@ ShareResult share_by_value(const ShareProblem& problem, const O& objective, cons
     InteriorPoint<> method(program.program());
     method.solve(std::max(0.1 * options.gap, 1e-10));
     ShareResult result;
-    program.take(method, result);
+    program.take(method, options.least_part, result);
     result.iterations = iterations + method.iterations();
     result.deadlines_met = fit;
     for (std::size_t j = 0; j < problem.jobs.size(); ++j)
@@ -183,7 +183,7 @@ ShareResult share_by_utility(const ShareProblem& problem, const O& objective, co
     InteriorPoint<GroupUtility<O>> method(program.program(), utility);
     method.solve(std::max(0.1 * options.gap, 1e-10));
     ShareResult result;
-    program.take(method, result);
+    program.take(method, options.least_part, result);
     result.iterations = method.iterations();
     // Above its tangent at the rate that it has, no utility ever is.
     std::vector<double> slopes(program.program().groups());

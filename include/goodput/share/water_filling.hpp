@@ -206,7 +206,7 @@ inline ShareResult fill_water(const ShareProblem& problem, const ShareHierarchy&
             return water.got_at(water.members()[place[j].second], rate / one[j]);
         };
         detail::HighestLevel best =
-            detail::highest_level(problem, program, need, got_at, end, end, options.gap, below);
+            detail::highest_level(problem, program, need, got_at, end, end, options, below);
         proven = proven && best.bound - best.reached <= options.gap * (best.bound + below);
         below += best.reached;
         const std::size_t iterations = result.iterations + best.result.iterations;

@@ -39,6 +39,8 @@ struct ReplayMetrics {
     double rho_mean = 0;       ///< finish-time fairness of the completed jobs: see finish_time_fairness()
     double rho_p99 = 0;        ///< its 99th percentile
     double rho_above_one = 0;  ///< part of them that would have been better off with an equal share
+    double rho_worst = 0;      ///< the largest
+    double unfair = 0;         ///< part of them with more than 1.05
     /// How many GPUs, each the fastest for its job, working on one job each without a break, would have done
     /// in the same time what was done; 0 where one_gpu_seconds() is not given.
     double effective_gpus = 0;
@@ -191,9 +193,12 @@ ReplayMetrics metrics_of(const ReplayResult& result, const Times& alone) {
     if (!rho.empty()) {
         const auto count = static_cast<double>(rho.size());
         for (const double value : rho) metrics.rho_mean += value / count;
-        metrics.rho_above_one =
-            static_cast<double>(std::count_if(rho.begin(), rho.end(), [](double r) { return r > 1; })) /
-            count;
+        const auto part_above = [&](double limit) {
+            return static_cast<double>(rho.end() - std::upper_bound(rho.begin(), rho.end(), limit)) / count;
+        };
+        metrics.rho_above_one = part_above(1);
+        metrics.unfair = part_above(1.05);
+        metrics.rho_worst = rho.back();
         metrics.rho_p99 = quantile(rho, 0.99);
     }
     if constexpr (requires { alone.one_gpu_seconds(std::size_t{0}); }) {

@@ -4,7 +4,8 @@
 // What if this trace had run under that policy? Rounds of fixed length: in each, first every job trains with
 // what it holds, then the policy decides for all jobs submitted by then. So the first decision is at the end
 // of the first round (which may be shorter than the others), and GPUs freed within a round idle until its
-// end.
+// end. A world may have its rounds end earlier, as soon as nobody has anything left to do in them
+// (world.hpp).
 //
 // Simultaneous: training, completions, events (their order: events.hpp), submissions, the decision; jobs by
 // submission, those of one time by name. So equal inputs give equal outcomes to the last digit, and neither
@@ -38,15 +39,15 @@ namespace goodput {
 
 /// Rounds, limits and what happens on the way.
 struct ReplayOptions {
-    double interval_seconds = 60;  ///< from one decision to the next
+    double interval_seconds = 60;  ///< from one decision to the next; at most, if the world shortens rounds
     /// When the first decision is, at least 0; the others follow in steps of the interval. None: after one
-    /// interval.
+    /// interval. A world that shortens rounds has it with the first submission.
     std::optional<double> first_decision_seconds{};
     bool moves_restart =
         true;  ///< other nodes of the same shape cost a restart; Sia's public simulator has them free
     double last_second = 1e9;  ///< jobs that are not complete by then stay incomplete
-    /// After so many rounds in which no job ran, with no submission or event to come, the rest stays
-    /// incomplete.
+    /// After so many rounds in which no job ran, with no submission or event to come, or so many of no length
+    /// (world.hpp), the rest stays incomplete.
     std::size_t most_idle_rounds = 10'000;
     /// Gap and deadline of every allotment, where replay() makes the scheduler.
     AllotOptions allot{};
@@ -152,6 +153,7 @@ private:
 
     /// Passes over the rounds without a job, but for the last one or two.
     void skip_empty_rounds() {
+        if constexpr (ShorteningWorld<W>) return;  // these end with the next submission by themselves
         const double interval = options_.interval_seconds;
         const double until = std::min({next_submission(), timeline_.next_seconds(), options_.last_second});
         // As if the round that begins now, which may be the first, had the length of the others.
@@ -162,11 +164,27 @@ private:
     /// A round of training, with the events that strike jobs in it.
     void train() {
         const double begin = now_;
-        now_ += round_seconds_;
+        if constexpr (ShorteningWorld<W>) {
+            now_ = end_of_round();
+            round_seconds_ = now_ - begin;
+        } else {
+            now_ += round_seconds_;
+        }
+        standing_rounds_ = now_ > begin ? 0 : standing_rounds_ + 1;
         happenings_ = timeline_.until(now_);
         for (const std::size_t job : active_) train(job, begin);
         round_seconds_ = options_.interval_seconds;
         std::erase_if(active_, [&](std::size_t job) { return jobs_[job].complete(); });
+    }
+    /// When a round that begins now ends: with the last job, or if none runs, with what comes next.
+    [[nodiscard]] double end_of_round() const {
+        const double latest = now_ + round_seconds_;
+        double end = -1;
+        for (const std::size_t job : active_)
+            if (!jobs_[job].held().empty()) end = std::max(end, jobs_[job].busy_until(now_, round_seconds_));
+        if (end >= now_) return std::min(end, latest);
+        const double next = std::min(next_submission(), timeline_.next_seconds());
+        return std::isinf(next) ? latest : std::max(next, now_);
     }
     void train(std::size_t index, double begin) {
         ReplayedJob<W>& job = jobs_[index];
@@ -238,6 +256,7 @@ private:
         const bool any_runs = std::any_of(active_.begin(), active_.end(),
                                           [&](std::size_t job) { return !jobs_[job].held().empty(); });
         idle_rounds_ = any_runs ? 0 : idle_rounds_ + 1;
+        if (standing_rounds_ > options_.most_idle_rounds) return false;
         return idle_rounds_ <= options_.most_idle_rounds || submitted_ < order_.size() ||
                !std::isinf(timeline_.next_seconds());
     }
@@ -265,8 +284,9 @@ private:
     std::vector<HeldPeriod> holds_since_;    // by job: what it holds now
     JobSizes sizes_;
     Snapshot snapshot_;
-    std::vector<int> used_;        // GPUs by node
-    std::size_t idle_rounds_ = 0;  // up to now
+    std::vector<int> used_;            // GPUs by node
+    std::size_t idle_rounds_ = 0;      // up to now
+    std::size_t standing_rounds_ = 0;  // of no length, up to now
     double now_ = 0;
     double round_seconds_;  // of the round that begins next
     ReplayResult result_;

@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,6 +32,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/model/job_model.hpp"
+#include "goodput/sim/job_names.hpp"
 
 namespace goodput {
 
@@ -90,8 +90,8 @@ public:
             jobs_.push_back(known(job));
             validate(jobs_.back(), cluster);
             left_.push_back(job.iterations);
-            index_.emplace(job.name, j);
         }
+        names_ = JobNames(jobs_);
     }
 
     // What a world answers (world.hpp).
@@ -141,11 +141,7 @@ public:
     // What planners may ask beside a Snapshot; jobs by their index in jobs().
 
     /// The index of the job of that name; refuses any other (std::invalid_argument).
-    [[nodiscard]] std::size_t index_of(const std::string& name) const {
-        const auto found = index_.find(name);
-        if (found == index_.end()) bad_input("world", "job", "'" + name + "'", "one of its trace");
-        return found->second;
-    }
+    [[nodiscard]] std::size_t index_of(const std::string& name) const { return names_.index_of(name); }
     /// The job and its profile.
     [[nodiscard]] const SynergyJob& job(std::size_t job) const { return truth_[job]; }
     /// What it may be given beside a GPU, and how fast it is with that.
@@ -209,7 +205,7 @@ private:
     std::vector<std::optional<double>> credited_;
     std::vector<Job> jobs_;
     std::vector<double> left_;  // iterations
-    std::map<std::string, std::size_t> index_;
+    JobNames names_;
 };
 
 }  // namespace goodput

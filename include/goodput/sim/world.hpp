@@ -21,6 +21,12 @@
 //   predictor() const                   the OptionPredictor of the decisions. Without: GoodputPredictor
 //   start(job, held)                    it starts or restarts with that; answers how many seconds pass before
 //                                       it trains. Without: none
+//   busy_until(job, held, begin, seconds) const
+//                                       when a job that holds that from `begin` on has nothing left to do in
+//                                       a round of at most so many seconds. A round then ends with the last
+//                                       of those that hold anything, and where nobody does, with the next
+//                                       submission or event. train() is called in every round, also in one
+//                                       of no length. Without: all rounds are of one length
 //   save(job)                           a decision or a drained node stops it, after it has saved its state
 //   fail(job)                           it falls back to its last saved state. Without: failures lose no work
 //   isolated_seconds(job, sharers) const   how long it would have taken alone with its share of a cluster
@@ -70,6 +76,12 @@ template <class W>
 concept StartingWorld = World<W> && requires(W& world, std::size_t job, const Configuration& held) {
     { world.start(job, held) } -> std::convertible_to<double>;
 };
+/// A world whose rounds end as soon as no job has anything left to do in them.
+template <class W>
+concept ShorteningWorld = World<W> &&
+    requires(const W& asked, std::size_t job, const Configuration& held, double begin, double seconds) {
+    { asked.busy_until(job, held, begin, seconds) } -> std::convertible_to<double>;
+};
 /// A world whose jobs save their state when they are stopped.
 template <class W>
 concept SavingWorld = World<W> && requires(W& world, std::size_t job) {
@@ -101,6 +113,10 @@ constexpr bool optional_world_functions_fit() {
     static_assert(
         StartingWorld<W> || !requires { &W::start; },
         "StartingWorld: this world's start is not: double start(job, const Configuration&)");
+    static_assert(
+        ShorteningWorld<W> || !requires { &W::busy_until; },
+        "ShorteningWorld: this world's busy_until is not: double busy_until(job, const "
+        "Configuration&, begin, seconds) const");
     static_assert(
         SavingWorld<W> || !requires { &W::save; }, "SavingWorld: this world's save is not: void save(job)");
     static_assert(

@@ -92,6 +92,28 @@ public:
         return false;
     }
 
+    /// Goes to the middle of all shares that keep the limits, whatever they are worth: the program must have
+    /// neither values nor a reward. Answers whether it got there.
+    bool centre() {
+        begin();
+        for_each_product([](SlackAndPrice& of, double) { of.price = 1 / of.slack; });
+        bool whole_step = false;
+        for (iterations_ = 0; iterations_ < most_iterations; ++iterations_) {
+            measure();
+            double off = error_;
+            for_each_product([&](const SlackAndPrice& of, double) {
+                off = std::max(off, std::abs(of.product() - 1));
+            });
+            if (whole_step && off <= 1e-9) return true;
+            factor();
+            for_each_product([](SlackAndPrice& of, double) { of.wanted = 1; });
+            find_direction();
+            whole_step = std::min(step_primal_, step_dual_) >= 0.999;
+            advance();
+        }
+        return false;
+    }
+
     [[nodiscard]] double share(std::size_t g, std::size_t t) const {
         return cells_[g * types_ + t].share.slack;
     }

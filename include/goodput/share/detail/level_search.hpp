@@ -65,7 +65,9 @@ double highest_where(Function function, double most, double low, double high) {
 /// does not count. `first` is where to begin, `top` where to end at the latest, both above 0.
 template <class RateFor, class LevelAt>
 HighestLevel highest_level(const ShareProblem& problem, ShareProgram& program, RateFor rate_for,
-                           LevelAt level_at, double first, double top, double gap, double below = 0) {
+                           LevelAt level_at, double first, double top, const ShareOptions& options,
+                           double below = 0) {
+    const double gap = options.gap;
     const std::size_t jobs = problem.jobs.size(), types = problem.types();
     HighestLevel best;
     best.bound = top;
@@ -81,7 +83,7 @@ HighestLevel highest_level(const ShareProblem& problem, ShareProgram& program, R
         method.solve(std::max(0.1 * gap, 1e-10));
         best.result.iterations += method.iterations();
         ShareResult found;
-        program.take(method, found);
+        program.take(method, options.least_part, found);
         double reached = top;
         for (std::size_t j = 0; j < jobs; ++j)
             if (program.top_rate(j) > 0) reached = std::min(reached, level_at(j, found.rates[j]));

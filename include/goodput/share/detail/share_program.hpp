@@ -105,7 +105,7 @@ public:
     /// Shares and rates of all jobs out of an end of the method, put right where rounding has left them
     /// beyond a limit.
     template <class Method>
-    void take(const Method& method, ShareResult& result) const {
+    void take(const Method& method, double least_part, ShareResult& result) const {
         const std::size_t n = program_.types, groups = program_.groups();
         std::vector<double> shares(groups * n), used(n, 0);
         for (std::size_t g = 0; g < groups; ++g) {
@@ -113,8 +113,7 @@ public:
             for (std::size_t t = 0; t < n; ++t) most = std::max(most, method.share(g, t));
             for (std::size_t t = 0; t < n; ++t) {
                 const double share = method.share(g, t);
-                // Below that, the middle of all answers means nobody to run there.
-                shares[g * n + t] = share > 1e-10 * most ? share : 0;
+                shares[g * n + t] = share > least_part * most ? share : 0;
                 time += shares[g * n + t];
             }
             for (std::size_t t = 0; t < n; ++t) {

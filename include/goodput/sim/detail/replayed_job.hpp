@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
@@ -50,6 +51,16 @@ public:
             model.types.clear();
     }
 
+    /// When it, holding something, has nothing left to do in a round of so many seconds from `begin` on.
+    [[nodiscard]] double busy_until(double begin, double seconds) const requires ShorteningWorld<W> {
+        if (complete()) return begin;
+        const double waiting = std::min(starting_seconds_, seconds);
+        const double end =
+            std::as_const(*world_).busy_until(index_, held_, begin + waiting, seconds - waiting);
+        require_at_least(subject(), "end of its round", end, begin);
+        return end;
+    }
+
     /// Trains for `seconds` from `begin` on. The GPUs count as used for all of it, whatever happens within.
     void advance(double begin, double seconds) {
         if (held_.empty()) return;
@@ -58,7 +69,8 @@ public:
         starting_seconds_ -= waiting;
         begin += waiting;
         seconds -= waiting;
-        if (seconds <= 0 || complete()) return;
+        if (complete()) return;
+        if (seconds <= 0 && (!ShorteningWorld<W> || starting_seconds_ > 0)) return;
         completed_ = world_->train(index_, held_, begin, seconds);
         if (completed_) require_at_least(subject(), "completion", *completed_, begin);
     }

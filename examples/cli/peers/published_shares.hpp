@@ -1,0 +1,112 @@
+#ifndef GOODPUT_EXAMPLES_CLI_PEERS_PUBLISHED_SHARES_HPP
+#define GOODPUT_EXAMPLES_CLI_PEERS_PUBLISHED_SHARES_HPP
+
+// Gavel's policies that are linear programs. Their best shares are many; the public simulators take those of
+// an interior-point solver, near the middle of all, with a trace of every share that is not worth having. That
+// trace decides who fills gaps, so nothing of it is left out here.
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/share/share_time.hpp"
+#include "goodput/share/water_filling.hpp"
+#include "peers/share_question.hpp"
+
+namespace goodput::peers {
+
+/// The same question for the library.
+inline ShareProblem problem_of(const ShareQuestion& question) {
+    ShareProblem problem;
+    problem.gpus.assign(question.gpus.begin(), question.gpus.end());
+    for (const ShareJob& job : question.jobs)
+        problem.jobs.push_back({.workers = job.gpus,
+                                .weight = job.weight,
+                                .rates = job.rates,
+                                .steps_left = std::max(job.steps_left, 0.0),
+                                .age_seconds = std::max(job.age_seconds, 0.0)});
+    return problem;
+}
+inline Shares shares_of(const ShareResult& result) {
+    Shares shares;
+    for (std::size_t j = 0; j < result.rates.size(); ++j)
+        shares.emplace_back(result.of(j).begin(), result.of(j).end());
+    return shares;
+}
+
+/// As near to the end as those solvers go.
+inline constexpr ShareOptions published_accuracy{.gap = 1e-7, .least_part = 0};
+
+/// The best shares under an objective that does not look at the past.
+template <ShareObjective O>
+auto best_shares(O objective) {
+    return [objective](const ShareQuestion& question) {
+        return shares_of(share_time(problem_of(question), objective, published_accuracy));
+    };
+}
+/// Largest minimum, blind to what jobs do on which type.
+inline Shares blind_max_min_shares(const ShareQuestion& question) {
+    return shares_of(share_time(blind(problem_of(question)), MaxMin(), published_accuracy));
+}
+inline Shares water_filling_shares(const ShareQuestion& question) {
+    return shares_of(fill_water(problem_of(question), {}, published_accuracy));
+}
+
+/// Finish-time fairness. Published, and kept: what a job has done counts as the time that it would have taken
+/// with the isolated share of the time when it was asked about last.
+class FairFinishShares {
+public:
+    Shares operator()(const ShareQuestion& question) {
+        ShareProblem problem = problem_of(question);
+        for (std::size_t j = 0; j < question.jobs.size(); ++j) {
+            const auto [found, is_new] = past_.try_emplace(question.jobs[j].job);
+            Past& past = found->second;
+            const double left = problem.jobs[j].steps_left;
+            if (!is_new && past.rate > 0) past.isolated_seconds += (past.steps_left - left) / past.rate;
+            past.steps_left = left;
+            past.rate = isolated_rate(problem, j);
+            problem.jobs[j].isolated_seconds = std::max(past.isolated_seconds, 0.0);
+        }
+        return shares_of(share_time(problem, FinishTimeFairness(), published_accuracy));
+    }
+
+private:
+    struct Past {
+        double isolated_seconds = 0, steps_left = 0, rate = 0;
+    };
+    std::map<std::size_t, Past> past_;  // by job
+};
+
+/// Least total time. Published, and kept: a search by halves ends up to 5 % above the least, and then come
+/// some shares that keep to that; here those in the middle.
+inline Shares makespan_shares(const ShareQuestion& question) {
+    const ShareProblem problem = problem_of(question);
+    const double least = share_time(problem, Makespan(), published_accuracy).objective;
+    double low = 100, seconds = 1e6;
+    while (seconds < least) {
+        low = seconds;
+        seconds *= 10;
+    }
+    while (1.05 * low < seconds) {
+        const double middle = (low + seconds) / 2;
+        (middle >= least ? seconds : low) = middle;
+    }
+    detail::ShareProgram program(problem);
+    program.build(
+        [&](std::size_t j) -> detail::ProgramRow {
+            return {0, problem.jobs[j].steps_left / seconds / program.top_rate(j)};
+        },
+        [](std::size_t, std::size_t) { return 0.0; }, false, false);
+    detail::InteriorPoint<> method(program.program());
+    method.centre();
+    ShareResult result;
+    program.take(method, 0, result);
+    return shares_of(result);
+}
+
+}  // namespace goodput::peers
+
+#endif

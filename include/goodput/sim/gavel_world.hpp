@@ -1,0 +1,198 @@
+#ifndef GOODPUT_SIM_GAVEL_WORLD_HPP
+#define GOODPUT_SIM_GAVEL_WORLD_HPP
+
+// Gavel's world (OSDI'20): every job has the number of GPUs that its owner asked for, and a measured speed,
+// of all of them together, on each GPU type. The rules are those of Gavel's public simulator:
+//
+//   A job does whole steps in a round. A round ends when its last job has done its last step, and if nobody
+//   runs, with the next submission (step_round.hpp).
+//   Starts, moves and changes of the GPU type cost nothing, and nothing is lost by a failure.
+//   A job that has fewer steps left than GPUs, or is too slow for a step a GPU in a round, does nothing; the
+//   fifth such round in a row ends it. (The simulator drops it then; here it counts as complete.)
+//
+// It does not matter over how many nodes the GPUs are spread.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/core/configuration.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/core/option.hpp"
+#include "goodput/model/job_model.hpp"
+#include "goodput/sim/job_names.hpp"
+#include "goodput/sim/step_round.hpp"
+
+namespace goodput {
+
+/// A job of a fixed number of GPUs, and how fast it is on GPUs of each type.
+struct GavelJob {
+    std::string name{};            ///< its own
+    std::string program{};         ///< jobs of one program are of one kind
+    double submitted_seconds = 0;  ///< from the start of the trace
+    int gpus = 1;                  ///< that it runs on, never more or fewer, all of one type
+    double steps = 1;              ///< of its whole work: a whole number of at least 1
+    double weight = 1;             ///< its priority, above 0
+    /// Steps a second of all its GPUs together, by GPU type of the cluster; 0: it cannot run there.
+    std::vector<double> rates{};
+};
+
+/// A job of a fixed number of GPUs as schedulers get to know it, that can run on types whose rate is above 0:
+/// one unit of its work counts as an example.
+[[nodiscard]] inline Job rigid_job(std::string name, std::string kind, double submitted_seconds, int gpus,
+                                   std::span<const double> rates) {
+    Job job{.name = std::move(name), .kind = std::move(kind)};
+    job.submitted_seconds = submitted_seconds;
+    job.min_gpus = job.max_gpus = gpus;
+    job.adaptivity = Adaptivity::none;
+    job.initial_batch = job.target_batch = 1;
+    for (const double rate : rates) job.types.push_back({.max_atomic_batch = rate > 0 ? 1 : 0});
+    return job;
+}
+
+/// The jobs of a trace, for one replay.
+class GavelWorld {
+public:
+    /// Jobs in the order of their submission. Refuses numbers that are out of range (std::invalid_argument
+    /// with job, field and value); replay() looks at times and names.
+    GavelWorld(const Cluster& cluster, std::vector<GavelJob> jobs)
+        : gpus_(cluster.gpu_types.size()),
+          truth_(std::move(jobs)),
+          done_(truth_.size()),
+          empty_rounds_(truth_.size()),
+          last_run_(truth_.size()) {
+        validate(cluster);
+        for (const Node& node : cluster.nodes) gpus_[node.gpu_type] += node.gpus;
+        for (std::size_t j = 0; j < truth_.size(); ++j) {
+            const GavelJob& job = truth_[j];
+            const auto subject = [&] { return "job '" + job.name + "'"; };
+            require_between(subject, "gpus", job.gpus, 1, 1 << 20);
+            require_at_least(subject, "steps", job.steps, 1);
+            if (job.steps != std::floor(job.steps))
+                bad_input(subject(), "steps", job.steps, "a whole number");
+            require_between(subject, "number of rates", static_cast<long long>(job.rates.size()),
+                            static_cast<long long>(gpus_.size()), static_cast<long long>(gpus_.size()));
+            for (const double rate : job.rates) require_at_least(subject, "steps a second", rate, 0);
+            Job known = rigid_job(job.name, job.program, job.submitted_seconds, job.gpus, job.rates);
+            known.weight = job.weight;
+            known.remaining_examples = job.steps;
+            validate(known, cluster);
+            jobs_.push_back(std::move(known));
+        }
+        names_ = JobNames(jobs_);
+    }
+
+    // What a world answers (world.hpp).
+
+    /// The jobs as a scheduler knows them: a step is an example.
+    [[nodiscard]] const std::vector<Job>& jobs() const { return jobs_; }
+    /// When the last step that fits into the round is done.
+    [[nodiscard]] double busy_until(std::size_t job, const Configuration& held, double begin,
+                                    double seconds) const {
+        return round_of(job, held, begin, seconds).end_seconds;
+    }
+    /// Lets a job train: whole steps.
+    std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds) {
+        const StepRound round = round_of(job, held, begin, seconds);
+        RoundRun& run = last_run_[job];
+        run = {.end_seconds = round.end_seconds,
+               .ran_seconds = round.end_seconds - starts_.start_of(begin, seconds),
+               .steps = round.steps,
+               .rate = rate(job, held.first().gpu_type)};
+        run.empty = std::floor(round.steps / truth_[job].gpus) <= 0 || run.ran_seconds <= 0;
+        if (run.empty) {
+            run.steps = 0;
+            return ++empty_rounds_[job] >= most_empty_rounds ? std::optional(run.end_seconds) : std::nullopt;
+        }
+        empty_rounds_[job] = 0;
+        done_[job] += round.steps;
+        return done_[job] >= truth_[job].steps ? std::optional(run.end_seconds) : std::nullopt;
+    }
+    /// The part of its steps that is done.
+    [[nodiscard]] double done(std::size_t job) const { return done_[job] / truth_[job].steps; }
+    /// Its steps, those done and those left.
+    void report(std::size_t job, Job& known, JobModel& model) const {
+        known.done_examples = done_[job];
+        known.remaining_examples = steps_left(job);
+        model.types.clear();
+    }
+    /// Steps a second, as measured.
+    [[nodiscard]] auto predictor() const {
+        // How noisy gradients are does not matter here.
+        return [this](const Job& job, const JobModel&, std::span<Option> options,
+                      const std::optional<GradientStatistics>& = {}) {
+            const std::size_t index = index_of(job.name);
+            for (Option& option : options) {
+                option.plan = {1, 0};
+                option.goodput = rate(index, option.configuration.first().gpu_type);
+                option.knowledge = Knowledge::measured;
+            }
+        };
+    }
+    /// With an equal part of the GPUs of each type, in turns where that is less than its GPUs, and at most
+    /// all the time: Gavel's isolated throughput.
+    [[nodiscard]] double isolated_seconds(std::size_t job, double sharers) const {
+        double throughput = 0, part = 0;
+        for (std::size_t t = 0; t < gpus_.size(); ++t) {
+            const double turns = gpus_[t] / sharers / truth_[job].gpus;
+            throughput += rate(job, t) * turns;
+            part += turns;
+        }
+        return truth_[job].steps * std::max(part, 1.0) / throughput;
+    }
+    /// The GPU seconds that it would take on the type that it is fastest on; infinity if it cannot run.
+    [[nodiscard]] double one_gpu_seconds(std::size_t job) const {
+        double fastest = 0;
+        for (const double rate : truth_[job].rates) fastest = std::max(fastest, rate);
+        return truth_[job].steps * truth_[job].gpus / fastest;
+    }
+
+    // What planners may ask beside a Snapshot; jobs by their index in jobs().
+
+    /// The index of the job of that name; refuses any other (std::invalid_argument).
+    [[nodiscard]] std::size_t index_of(const std::string& name) const { return names_.index_of(name); }
+    /// The job as it is.
+    [[nodiscard]] const GavelJob& job(std::size_t job) const { return truth_[job]; }
+    /// GPUs that it runs on.
+    [[nodiscard]] int gpus(std::size_t job) const { return truth_[job].gpus; }
+    /// Its priority.
+    [[nodiscard]] double weight(std::size_t job) const { return truth_[job].weight; }
+    /// Steps a second on GPUs of that type; 0: it cannot run there.
+    [[nodiscard]] double rate(std::size_t job, std::size_t gpu_type) const {
+        return truth_[job].rates[gpu_type];
+    }
+    /// Steps that it still has to do.
+    [[nodiscard]] double steps_left(std::size_t job) const { return truth_[job].steps - done_[job]; }
+    /// What came of the last round in which it held GPUs.
+    [[nodiscard]] const RoundRun& last_run(std::size_t job) const { return last_run_[job]; }
+
+private:
+    static constexpr int most_empty_rounds = 5;
+
+    [[nodiscard]] StepRound round_of(std::size_t job, const Configuration& held, double begin,
+                                     double seconds) const {
+        const double rate_held = rate(job, held.first().gpu_type);
+        if (!(rate_held > 0)) return {0, begin};
+        return step_round(begin, seconds, rate_held, steps_left(job));
+    }
+
+    std::vector<int> gpus_;  // by GPU type
+    std::vector<GavelJob> truth_;
+    std::vector<double> done_;       // steps
+    std::vector<int> empty_rounds_;  // in a row, up to now
+    std::vector<RoundRun> last_run_;
+    RoundStarts starts_;
+    std::vector<Job> jobs_;
+    JobNames names_;
+};
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,222 @@
+// `goodput replay --world gavel` and `--world shockwave`: what they refuse, what they print, and the
+// published results.
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "support/folder.hpp"
+#include "support/program.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using support::Program;
+
+/// A world and what else is said.
+using Options = std::vector<std::string>;
+
+Program::End replay(const Options& options) {
+    Options command{GOODPUT_PROGRAM, "replay", "--world"};
+    command.insert(command.end(), options.begin(), options.end());
+    return Program(std::move(command)).finish();
+}
+
+std::vector<Json> answers_of(Options options) {
+    options.insert(options.end(), {"--json", "--jobs"});
+    const Program::End end = replay(options);
+    REQUIRE_MESSAGE(end.status == 0, end.errors);
+    std::vector<Json> answers;
+    std::istringstream stream(end.output);
+    for (std::string line; std::getline(stream, line);) answers.push_back(Json::parse(line));
+    return answers;
+}
+
+/// Two programs on two GPU types, one of which cannot run on the slow one.
+struct GavelFiles : support::Folder {
+    std::string trace = write("trace",
+                              "both\tcmd\tdir\t--n\t0\t3600\t1\t1\t-1.000000\t0.0\n"
+                              "fast\tcmd\tdir\t--n\t0\t3600\t2\t1\t-1.000000\t10.0\n");
+    std::string speeds = write("speeds.json", R"json({
+        "slow": {"('both', 1)": {"null": 1, "('fast', 2)": [0.5, 0.5]}, "('fast', 2)": {"null": 0}},
+        "quick": {"('both', 1)": {"null": 2}, "('fast', 2)": {"null": 4}}})json");
+
+    Options options(Options more = {}) const {
+        more.insert(more.begin(),
+                    {"gavel", "--workload", trace, "--profiles", speeds, "--cluster", "slow:2x1,quick:2x1"});
+        return more;
+    }
+};
+
+/// A model with 100 steps of 10 examples an epoch, at 1 step a second.
+struct ShockwaveFiles : support::Folder {
+    std::string trace =
+        write("trace.jsonl", R"({"job": 0, "model": "m", "batch": 10, "gpus": 1, "mode": "static",)"
+                             R"( "steps": 240, "arrival": 0}
+{"job": 1, "model": "m", "batch": 10, "gpus": 2, "mode": "gns", "steps": 240, "arrival": 60}
+)");
+
+    explicit ShockwaveFiles(const std::string& more_tables = "") {
+        write("throughputs.json",
+              R"({"tacc": {"m": {"1": {"10": 1, "20": 1}, "2": {"10": 2, "20": 2}}})" + more_tables + "}");
+        write("dynamic.json", R"({"dataset_examples": {"m": 1000}, "largest_batch": {"m": 20},
+            "smallest_batch": {"m": 10}, "gns_stages": {"m": {"2": {"10": [[1, 2]]}}},
+            "accordion_critical": {"m": {"head_by_start_batch": {"10": 1}, "later": []}}})");
+    }
+    Options options(Options more = {}) const {
+        more.insert(more.begin(),
+                    {"shockwave", "--workload", trace, "--profiles", path(), "--cluster", "v100:4x1"});
+        return more;
+    }
+};
+
+std::map<std::string, std::vector<double>> seconds_by_policy(const std::vector<Json>& answers) {
+    std::map<std::string, std::vector<double>> seconds;
+    for (const Json& answer : answers)
+        for (const Json& job : answer["completions"])
+            seconds[answer["policy"]].push_back(std::round(job["completion_h"].get<double>() * 3600));
+    return seconds;
+}
+
+}  // namespace
+
+TEST_CASE("each on the type that it is fastest on, in Gavel's world") {
+    const GavelFiles files;
+    const auto seconds = seconds_by_policy(answers_of(files.options({"--policy", "fifo,goodput-declared"})));
+    // The second comes in the first round, when the first already has a quick GPU.
+    CHECK(seconds.at("fifo").at(0) == 1800);
+    CHECK(seconds.at("goodput-declared").at(0) <= 3600);
+    CHECK(seconds.at("goodput-declared").at(1) <= 1800 + 900);
+}
+
+TEST_CASE("all policies of both worlds complete every job, and print what other worlds print") {
+    const GavelFiles gavel;
+    const ShockwaveFiles shockwave;
+    const auto fields_of = [](const Json& answer) {
+        std::vector<std::string> fields;
+        for (const auto& [field, value] : answer.items()) fields.push_back(field);
+        return fields;
+    };
+    const auto fields = fields_of(answers_of({"sia", "--policy", "fifo", "--cluster", "aws:16x4"}).front());
+    for (const auto& options : {gavel.options(), shockwave.options()}) {
+        for (const Json& answer : answers_of(options)) {
+            CAPTURE(answer["policy"]);
+            CHECK(answer["completed"] == 2);
+            CHECK(answer["faults"] == 0);
+            CHECK(answer["rho_worst"].get<double>() >= answer["rho_mean"].get<double>());
+            CHECK(answer["unfair"].get<double>() <= answer["rho_above_1"].get<double>());
+            CHECK(fields_of(answer) == fields);
+        }
+    }
+    const Program::End table = replay(gavel.options());
+    CHECK(table.status == 0);
+    CHECK(table.output.find("rho worst") != std::string::npos);
+}
+
+TEST_CASE("--load brings the same jobs in less time, --interval cuts time into other rounds") {
+    const GavelFiles files;
+    const auto at = [&](const std::string& policy, Options more) {
+        more.insert(more.end(), {"--policy", policy});
+        return seconds_by_policy(answers_of(files.options(more))).at(policy).at(1);
+    };
+    // Shares are computed when the first job ends, at 1800 s, and the second then runs for 900.
+    CHECK(at("fifo", {}) == 1800 + 900 - 10);
+    CHECK(at("fifo", {"--load", "2"}) == 1800 + 900 - 5);
+    CHECK(at("goodput", {"--interval", "100"}) < at("goodput", {}));
+}
+
+TEST_CASE("what makes no sense in a world is refused in one sentence") {
+    const GavelFiles gavel;
+    const ShockwaveFiles shockwave;
+    const auto refused = [](const Options& options, const std::string& sentence, int status = 2) {
+        const Program::End end = replay(options);
+        CHECK(end.status == status);
+        CHECK(end.output == "");
+        CHECK_MESSAGE(end.errors.find(sentence) != std::string::npos, end.errors);
+    };
+    refused(gavel.options({"--host", "tune"}),
+            "goodput: --host: world is gavel, but must be synergy, the only one with that option\n");
+    refused(gavel.options({"--table", "tacc"}),
+            "goodput: --table: world is gavel, but must be shockwave, the only one with that option\n");
+    refused(shockwave.options({"--events", "x"}),
+            "goodput: --events: world is shockwave, but must be sia, the only one with that option\n");
+    refused({"sia", "--table", "tacc"},
+            "goodput: --table: world is sia, but must be shockwave, the only one with that option\n");
+    refused({"gavel"}, "goodput: --workload: file is missing, but must be given in the world gavel\n");
+    refused(gavel.options({"--policy", "sia"}),
+            "there is no policy 'sia' in the world gavel; known are fifo, isolated, goodput, ");
+    refused(shockwave.options({"--policy", "shockwave?"}),
+            "there is no policy 'shockwave?' in the world shockwave; known are gandiva_fair, fifo, ");
+    refused(shockwave.options({"--table", "other"}), "goodput: --table: name is 'other', but must be one of");
+    refused({"gavel", "--workload", gavel.trace, "--profiles", gavel.speeds, "--cluster", "unknown:2x1"},
+            "goodput: --cluster: GPU type is 'unknown', but must be one of ");
+    const std::string other = gavel.write("other", "other\tcmd\tdir\t--n\t0\t5\t1\t1\t-1\t0\n");
+    refused({"gavel", "--workload", other, "--profiles", gavel.speeds, "--cluster", "slow:1x1"},
+            "other, line 1: program is 'other', but must be a program of ", 1);
+    const std::string bad = gavel.write("bad", "both\tcmd\tdir\t--n\t0\t0.5\t1\t1\t-1\t0\n");
+    refused({"gavel", "--workload", bad, "--profiles", gavel.speeds, "--cluster", "slow:1x1"},
+            "number of steps is '0.5'", 1);
+    const std::string line = shockwave.write("bad.jsonl", R"({"job": 0, "model": "m", "mode": "?"})");
+    refused({"shockwave", "--workload", line, "--profiles", shockwave.path()},
+            "bad.jsonl, line 1: batch is missing", 1);
+}
+
+TEST_SUITE("data") {
+    const std::string data = GOODPUT_DATA_DIR;
+
+    TEST_CASE("every completion time of Gavel's simulator, under the policies that need no solver") {
+        const std::string folder = data + "/gavel/sim/";
+        std::size_t compared = 0;
+        for (const std::string ours : {"fifo", "isolated"}) {
+            const std::string published = ours == "fifo" ? "fifo_perf" : ours;
+            CAPTURE(ours);
+            const std::vector<Json> answers =
+                answers_of({"gavel", "--workload", folder + "dyn60_single.trace", "--profiles",
+                            data + "/gavel/simulation_throughputs.json.gz", "--cluster",
+                            "v100:4x1,p100:4x1,k80:4x1", "--interval", "360", "--policy", ours});
+            std::ifstream file(folder + "dyn60_single_" + published + "_jct.json");
+            const Json times = Json::parse(file);
+            for (const Json& job : answers.at(0)["completions"]) {
+                const double seconds = times[job["name"].get<std::string>()];
+                CHECK(std::abs(job["completion_h"].get<double>() * 3600 - seconds) < 0.02);
+                ++compared;
+            }
+        }
+        CHECK(compared == 120);
+    }
+
+    TEST_CASE("every completion time of Shockwave's simulator, under the policies that need no solver") {
+        const std::string folder = data + "/shockwave/";
+        std::ifstream file(folder + "reference-120.json");
+        const Json reference = Json::parse(file);
+        std::size_t compared = 0;
+        for (const Json& answer :
+             answers_of({"shockwave", "--workload", folder + "traces/120.jsonl", "--profiles", folder,
+                         "--cluster", "v100:32x1", "--policy", "gandiva_fair,fifo,isolated,isolated_plus"})) {
+            CAPTURE(answer["policy"]);
+            for (const Json& run : reference["runs"]) {
+                if (run["policy"] != answer["policy"]) continue;
+                for (const Json& job : answer["completions"]) {
+                    const double seconds = run["jct_s"][std::stoul(job["name"].get<std::string>())];
+                    CHECK(std::abs(job["completion_h"].get<double>() * 3600 - seconds) < 0.02);
+                    ++compared;
+                }
+                CHECK(answer["makespan_h"].get<double>() * 3600 ==
+                      doctest::Approx(run["makespan_s"].get<double>()).epsilon(1e-6));
+                CHECK(answer["rho_worst"].get<double>() ==
+                      doctest::Approx(run["worst_ftf"].get<double>()).epsilon(1e-5));
+                CHECK(answer["unfair"].get<double>() * 100 ==
+                      doctest::Approx(run["unfair_percent"].get<double>()).epsilon(1e-3));
+            }
+        }
+        CHECK(compared == 480);
+    }
+}

@@ -77,7 +77,7 @@ ShareResult share_by_level(const ShareProblem& problem, const O& objective, cons
             problem, program,
             [&](std::size_t j, double level) { return objective.rate_for(problem, j, level); },
             [&](std::size_t j, double rate) { return objective.level_at(problem, j, rate); }, first, top,
-            options.gap);
+            options);
         result = std::move(best.result);
         result.prices = std::move(best.prices);
         result.objective = number(best.reached);

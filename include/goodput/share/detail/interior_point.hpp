@@ -76,18 +76,15 @@ public:
             if (centre_ <= accuracy * worth_ / products_ && error_ <= 10 * accuracy) return true;
             factor();
             // Straight to the end, to see how far that goes; then with what was learned from it.
-            for_each_product([](SlackAndPrice& of, double) { of.wanted = 0; });
-            find_direction();
+            find_direction([](const SlackAndPrice&) { return 0.0; });
             const double part = std::clamp(centre_after_step() / centre_, 0.0, 1.0);
             const double aim = centre_ * part * part * part;
             // Where the first step goes nowhere near, what was learned is not worth much.
-            for_each_product([&](SlackAndPrice& of, double) {
-                of.wanted = aim - std::clamp(of.dslack * of.dprice, -3 * centre_, 3 * centre_);
+            find_direction([&](const SlackAndPrice& of) {
+                return aim - std::clamp(of.dslack * of.dprice, -3 * centre_, 3 * centre_);
             });
-            find_direction();
             // Where there is no room between limits, rounding has the last word: better stop than go back.
             if (centre_after_step() > 2 * centre_ && centre_ <= 1e-4 * worth_ / products_) return false;
-            advance();
         }
         return false;
     }
@@ -101,15 +98,12 @@ public:
         for (iterations_ = 0; iterations_ < most_iterations; ++iterations_) {
             measure();
             double off = error_;
-            for_each_product([&](const SlackAndPrice& of, double) {
-                off = std::max(off, std::abs(of.product() - 1));
-            });
+            for_each_product(
+                [&](const SlackAndPrice& of, double) { off = std::max(off, std::abs(of.product() - 1)); });
             if (whole_step && off <= 1e-9) return true;
             factor();
-            for_each_product([](SlackAndPrice& of, double) { of.wanted = 1; });
-            find_direction();
+            find_direction([](const SlackAndPrice&) { return 1.0; });
             whole_step = std::min(step_primal_, step_dual_) >= 0.999;
-            advance();
         }
         return false;
     }
@@ -168,6 +162,8 @@ private:
         jobs_.assign(m, {});
         capacities_.assign(n, {});
         matrix_.assign(n * n, 0);
+        pair_.assign(n * n, 0);
+        step_primal_ = step_dual_ = dlevel_ = 0;
         column_.assign(n, 0);
         right_.assign(n, 0);
         // Equal shares of nearly all that is there.
@@ -248,12 +244,17 @@ private:
         }
     }
 
-    /// How far from the end: the mean product, and how much rows are violated, relatively.
+    void step(SlackAndPrice& of) const {
+        of.slack += step_primal_ * of.dslack;
+        of.price += step_dual_ * of.dprice;
+        of.inverse = 1 / of.price;
+    }
+    /// Takes the step of the last direction, and looks how far from the end that is: the mean product, and
+    /// how much rows are violated, relatively.
     void measure() {
         const std::size_t n = types_;
-        for_each_product([](SlackAndPrice& of, double) { of.inverse = 1 / of.price; });
-        if (program_.utility)
-            for (Job& job : jobs_) job.rate.inverse = 1 / job.rate.price;
+        level_ += step_primal_ * dlevel_;
+        for (Capacity& capacity : capacities_) step(capacity.left);
         double sum = 0;
         worth_ = program_.reward * std::abs(level_);
         error_ = 0;
@@ -262,12 +263,15 @@ private:
         for (std::size_t g = 0; g < jobs_.size(); ++g) {
             Job& job = jobs_[g];
             const double copies = program_.copies[g], slope = program_.slope[g], floor = program_.floor[g];
+            step(job.time);
+            if (job.row) step(job.rate);
             double time = 0, rate = 0, products = job.time.product();
             for (std::size_t t = 0; t < n; ++t) {
                 const std::size_t at = g * n + t;
                 Cell& cell = cells_[at];
+                if (cell.share.slack <= 0) continue;
+                step(cell.share);
                 const double x = cell.share.slack;
-                if (x <= 0) continue;
                 products += cell.share.product();
                 time += x;
                 rate += program_.rate[at] * x;
@@ -344,8 +348,11 @@ private:
             }
             double determinant = a * beta + squares * alpha;
             for (std::size_t t = 1; t < n; ++t)
-                for (std::size_t k = 0; k < t; ++k)
-                    determinant += d[t] * d[k] * (rate[t] - rate[k]) * (rate[t] - rate[k]);
+                for (std::size_t k = 0; k < t; ++k) {
+                    const double pair = d[t] * d[k] * (rate[t] - rate[k]) * (rate[t] - rate[k]);
+                    pair_[t * n + k] = pair;
+                    determinant += pair;
+                }
             const double scale = 1 / std::max(determinant, 1e-300);
             job.a = a * scale;
             job.b = b * scale;
@@ -364,7 +371,7 @@ private:
                     rest_time += d[k];
                     rest_rate += (rate[k] + shift) * (rate[k] + shift) * d[k];
                     for (std::size_t i = 0; i < k; ++i)
-                        if (i != t) pairs += d[i] * d[k] * (rate[i] - rate[k]) * (rate[i] - rate[k]);
+                        if (i != t) pairs += pair_[k * n + i];
                 }
                 Cell& cell = cells_[g * n + t];
                 cell.first = d[t] * first * scale;
@@ -401,19 +408,27 @@ private:
                                 : job.rate.gain();
     }
 
-    /// The direction towards the wanted products, and how far it may go.
-    void find_direction() {
+    /// The direction towards the products wanted(of), and how far it may go.
+    template <class Wanted>
+    void find_direction(Wanted wanted) {
         const std::size_t n = types_;
-        for (std::size_t t = 0; t < n; ++t) right_[t] = capacities_[t].left.gain() - capacities_[t].over;
+        for (std::size_t t = 0; t < n; ++t) {
+            Capacity& capacity = capacities_[t];
+            capacity.left.wanted = wanted(capacity.left);
+            right_[t] = capacity.left.gain() - capacity.over;
+        }
         double level_right = level_error_;
         for (std::size_t g = 0; g < jobs_.size(); ++g) {
             Job& job = jobs_[g];
             const double copies = program_.copies[g];
+            job.time.wanted = wanted(job.time);
+            if (job.row) job.rate.wanted = wanted(job.rate);
             double h1 = job.time_over + job.time.slack + job.time.gain();
             double h2 = job.shift * h1;
             for (std::size_t t = 0; t < n; ++t) {
-                const Cell& cell = cells_[g * n + t];
+                Cell& cell = cells_[g * n + t];
                 if (cell.share.slack <= 0) continue;
+                cell.share.wanted = wanted(cell.share);
                 const double gained = cell.base + cell.share.wanted * cell.share.inverse;
                 h1 += gained;
                 h2 -= (program_.rate[g * n + t] - job.shift) * gained;
@@ -434,7 +449,6 @@ private:
         }
         solve_for_prices(level_right);
         follow_prices();
-        find_steps();
     }
 
     void solve_for_prices(double level_right) {
@@ -457,10 +471,24 @@ private:
     /// The direction of everything else.
     void follow_prices() {
         const std::size_t n = types_;
+        double primal = -reach, dual = -reach;  // the largest relative fall
+        product_ = cross_primal_ = cross_dual_ = cross_both_ = 0;
+        const auto limit = [&](const SlackAndPrice& of) {
+            if (of.dslack < primal * of.slack) primal = of.dslack / of.slack;
+            if (of.dprice < dual * of.price) dual = of.dprice / of.price;
+        };
+        const auto count = [&](const SlackAndPrice& of, double copies) {
+            limit(of);
+            product_ += copies * of.product();
+            cross_primal_ += copies * of.dslack * of.price;
+            cross_dual_ += copies * of.slack * of.dprice;
+            cross_both_ += copies * of.dslack * of.dprice;
+        };
         for (std::size_t t = 0; t < n; ++t) {
             SlackAndPrice& left = capacities_[t].left;
             left.dprice = right_[t];
             left.dslack = left.gain() - left.ratio() * left.dprice;
+            count(left, 1);
         }
         for (std::size_t g = 0; g < jobs_.size(); ++g) {
             Job& job = jobs_[g];
@@ -478,7 +506,6 @@ private:
                 job.rate.dslack = rate_gain(g, job) - job.spread * job.rate.dprice;
             }
             job.time.dprice = shifted + job.shift * job.rate.dprice;
-            job.time.dslack = job.time.gain() - job.time.slack / job.time.price * job.time.dprice;
             double time = 0, rate = 0, largest = 0;
             std::size_t most = n;  // type of the largest ratio, whose rounding counts
             for (std::size_t t = 0; t < n; ++t) {
@@ -498,7 +525,6 @@ private:
                     most = t;
                 }
             }
-            if (most == n) continue;
             // The rows hold to the last digit, whatever rounding makes of the products.
             if (job.row) {
                 const double wanted = job.rate_missing + program_.slope[g] * dlevel_ + job.rate.dslack;
@@ -507,45 +533,23 @@ private:
                 time += change;
             }
             job.time.dslack = -job.time_over - job.time.slack - time;
+            const double copies = program_.copies[g];
+            count(job.time, copies);
+            if (job.row) program_.utility ? limit(job.rate) : count(job.rate, copies);
+            for (std::size_t t = 0; t < n; ++t)
+                if (const SlackAndPrice& share = cells_[g * n + t].share; share.slack > 0)
+                    count(share, copies);
         }
-    }
-
-    void find_steps() {
-        double primal = -reach, dual = -reach;  // the largest relative fall
-        product_ = cross_primal_ = cross_dual_ = cross_both_ = 0;
-        const auto limit = [&](const SlackAndPrice& of) {
-            if (of.dslack < primal * of.slack) primal = of.dslack / of.slack;
-            if (of.dprice < dual * of.price) dual = of.dprice / of.price;
-        };
-        for_each_product([&](const SlackAndPrice& of, double copies) {
-            limit(of);
-            product_ += copies * of.product();
-            cross_primal_ += copies * of.dslack * of.price;
-            cross_dual_ += copies * of.slack * of.dprice;
-            cross_both_ += copies * of.dslack * of.dprice;
-        });
-        if (program_.utility)
-            for (const Job& job : jobs_) limit(job.rate);
         step_primal_ = -reach / primal;
         step_dual_ = -reach / dual;
         // A utility ties rates and prices together.
         if (program_.utility) step_primal_ = step_dual_ = std::min(step_primal_, step_dual_);
     }
+
     [[nodiscard]] double centre_after_step() const {
         return (product_ + step_primal_ * cross_primal_ + step_dual_ * cross_dual_ +
                 step_primal_ * step_dual_ * cross_both_) /
                products_;
-    }
-
-    void advance() {
-        const auto move = [&](SlackAndPrice& of) {
-            of.slack += step_primal_ * of.dslack;
-            of.price += step_dual_ * of.dprice;
-        };
-        for_each_product([&](SlackAndPrice& of, double) { move(of); });
-        if (program_.utility)
-            for (Job& job : jobs_) move(job.rate);
-        level_ += step_primal_ * dlevel_;
     }
 
     const BlockProgram& program_;
@@ -555,7 +559,7 @@ private:
     std::vector<Job> jobs_;    // by group
     std::vector<Capacity> capacities_;
     double level_ = 0, dlevel_ = 0;
-    std::vector<double> matrix_, column_, right_, work_;  // the system in the types' prices
+    std::vector<double> matrix_, column_, right_, work_, pair_;  // the system in the types' prices
     double corner_ = 0, level_error_ = 0;
     double centre_ = 0, worth_ = 0, error_ = 0, products_ = 0;
     double step_primal_ = 0, step_dual_ = 0;

@@ -155,7 +155,8 @@ private:
             expected += job.buyer.examples;
         }
         expected += job.buyer.examples * seconds / job.seconds[std::min(epoch, job.seconds.size() - 1)];
-        if (std::abs(job.measured_examples - expected) <= 0.4 * expected) return;
+        if (job.measured_examples <= 0 || std::abs(job.measured_examples - expected) <= 0.4 * expected)
+            return;
         for (std::size_t e = 0; e < job.profile.size(); ++e)
             job.seconds[e] = job.profile[e] * (expected / job.measured_examples);
     }

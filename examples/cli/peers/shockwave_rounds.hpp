@@ -33,9 +33,11 @@ public:
         }
         if (started_) ++round_;
         started_ = true;
-        for (const std::size_t job : ran_) {
+        for (const Job& known : snapshot.jobs) {
+            if (known.placement.empty()) continue;
+            const std::size_t job = world_->index_of(known.name);
             const RoundRun& run = world_->last_run(job);
-            if (run.empty || !still[job]) continue;
+            if (run.empty) continue;
             market_.ran(job, round_,
                         {.steps_per_second = run.steps / run.ran_seconds,
                          .batch = run.batch,
@@ -48,12 +50,11 @@ public:
         here_ = still;
         int gpus = 0;
         for (const Node& node : snapshot.cluster.nodes) gpus += node.gpus;
-        ran_ = market_.choose(round_, gpus);
 
         plan_ = {};
         plan_.decisions.resize(jobs.size());
         std::vector<bool> runs(here_.size());
-        for (const std::size_t job : ran_) runs[job] = true;
+        for (const std::size_t job : market_.choose(round_, gpus)) runs[job] = true;
         wanted_.assign(jobs.size(), {});
         for (std::size_t j = 0; j < jobs.size(); ++j)
             if (runs[jobs[j]]) wanted_[j] = {world_->gpus(jobs[j]), 0};
@@ -65,6 +66,11 @@ public:
                 plan_.decisions[j].verdict = {Outcome::waits, "the market gives this round to others"};
         return plan_;
     }
+
+    /// What it plans with.
+    [[nodiscard]] const ShockwaveMarket& market() const { return market_; }
+    /// Rounds that were over when it last planned.
+    [[nodiscard]] int round() const { return round_; }
 
 private:
     void join(std::size_t job, double now) {
@@ -78,8 +84,7 @@ private:
 
     const ShockwaveWorld* world_;
     ShockwaveMarket market_;
-    std::vector<bool> here_;        // by job of the world
-    std::vector<std::size_t> ran_;  // in the round before
+    std::vector<bool> here_;  // by job of the world
     bool started_ = false;
     int round_ = 0;  // rounds that are over
     std::vector<WantedGpus> wanted_;

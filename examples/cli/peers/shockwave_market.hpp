@@ -166,27 +166,34 @@ private:
         const int epochs = epochs_of(job), to_come = epochs - job.done;
         if (to_come <= 0) return 1;
         struct Mode {
+            int batch = 0;
             double seconds = 0, epochs = 0, weight = 0;
         };
-        std::map<int, Mode> modes;
+        // In the order in which they come: their sum is a whole number but for rounding, and rounded down.
+        std::vector<Mode> modes;
+        const auto mode_of = [&](std::size_t epoch) -> Mode& {
+            const int batch = job.buyer.batches[epoch];
+            const auto found = std::find_if(modes.begin(), modes.end(),
+                                            [&](const Mode& mode) { return mode.batch == batch; });
+            return found != modes.end() ? *found : modes.emplace_back(Mode{.batch = batch});
+        };
         for (std::size_t e = 0; e < job.profile.size(); ++e) {
-            Mode& mode = modes[job.buyer.batches[e]];
+            Mode& mode = mode_of(e);
             mode.seconds += job.seconds[e];
             ++mode.epochs;
         }
         const auto seen = static_cast<std::size_t>(std::min(job.done + 1, epochs));
-        for (auto& [batch, mode] : modes)
-            mode.weight = static_cast<double>(epochs) / static_cast<double>(modes.size());
-        for (std::size_t e = 0; e < seen; ++e) ++modes[job.buyer.batches[e]].weight;
+        for (Mode& mode : modes) mode.weight = epochs / static_cast<double>(modes.size());
+        for (std::size_t e = 0; e < seen; ++e) ++mode_of(e).weight;
         double sum = 0;
-        for (const auto& [batch, mode] : modes) sum += mode.weight;
-        for (auto& [batch, mode] : modes) mode.weight *= epochs / sum;
+        for (const Mode& mode : modes) sum += mode.weight;
+        for (Mode& mode : modes) mode.weight = epochs * mode.weight / sum;
         for (std::size_t e = 0; e < seen; ++e) {
-            double& weight = modes[job.buyer.batches[e]].weight;
+            double& weight = mode_of(e).weight;
             if (weight >= 1) --weight;
         }
         double expected = 0, seconds = 0;
-        for (const auto& [batch, mode] : modes) {
+        for (const Mode& mode : modes) {
             expected += mode.weight;
             seconds += mode.weight * (mode.seconds / mode.epochs);
         }

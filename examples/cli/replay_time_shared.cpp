@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "gavel_trace.hpp"
+#include "goodput/policy/balanced_slowdown.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/sim/gavel_world.hpp"
 #include "peers/gavel_shares.hpp"
 #include "peers/published_shares.hpp"
 #include "peers/share_question.hpp"
+#include "peers/shockwave_rounds.hpp"
 #include "peers/shockwave_shares.hpp"
 #include "peers/shockwave_world.hpp"
 #include "peers/time_shared_rounds.hpp"
@@ -105,6 +107,13 @@ const std::array shockwave_policies{
                 [](auto& by, auto& world) {
                     return by.in_rounds(world, {.shares = peers::gandiva_fair_shares, .stops = true});
                 }},
+    InShockwave{"shockwave",
+                [](auto& by, auto& world) {
+                    return by.with(
+                        world, peers::ShockwaveRounds(world, {.round_seconds = by.command.interval_seconds}));
+                }},
+    InShockwave{"balanced",
+                [](auto& by, auto& world) { return by.with(world, goodput::BalancedSlowdown()); }},
     InShockwave{"goodput", [](auto& by, auto& world) { return by.with(world, goodput::GoodputPolicy()); }},
     InShockwave{"goodput-declared",
                 [](auto& by, auto& world) { return by.with(world, goodput::DeclaredGoodputPolicy()); }},

@@ -71,6 +71,10 @@ public:
     /// Answers whether it came to an end; what is found is of use in any case.
     bool solve(double accuracy = 1e-9) {
         begin();
+        if (program_.groups() == 0) {  // what nobody can use has no price
+            for (Capacity& capacity : capacities_) capacity.left.price = 0;
+            return true;
+        }
         for (iterations_ = 0; iterations_ < most_iterations; ++iterations_) {
             measure();
             if (centre_ <= accuracy * worth_ / products_ && error_ <= 10 * accuracy) return true;
@@ -83,8 +87,11 @@ public:
             find_direction([&](const SlackAndPrice& of) {
                 return aim - std::clamp(of.dslack * of.dprice, -3 * centre_, 3 * centre_);
             });
+            if (centre_after_step() <= 2 * centre_ || centre_ > 1e-4 * worth_ / products_) continue;
+            // What was learned leads back: without it.
+            find_direction([&](const SlackAndPrice&) { return 0.3 * centre_; });
             // Where there is no room between limits, rounding has the last word: better stop than go back.
-            if (centre_after_step() > 2 * centre_ && centre_ <= 1e-4 * worth_ / products_) return false;
+            if (centre_after_step() > 2 * centre_) return false;
         }
         return false;
     }

@@ -15,8 +15,9 @@ namespace goodput {
 
 /// What a search for shares is asked for.
 struct ShareOptions {
-    /// Proven when objective and bound differ by at most gap times the larger of the two; above 0. Much below
-    /// 1e-8 rounding has the last word.
+    /// Proven when objective and bound differ by at most gap times the larger of the two; with utilities, gap
+    /// times the sum of rate * slope, so that the unit of rates does not count. Above 0; much below 1e-8
+    /// rounding has the last word.
     double gap = 1e-7;
     /// Shares below that part of the job's largest are left out; 0: none. The middle of all best answers has
     /// a trace of everything.

@@ -185,24 +185,28 @@ ShareResult share_by_utility(const ShareProblem& problem, const O& objective, co
     ShareResult result;
     program.take(method, options.least_part, result);
     result.iterations = method.iterations();
-    // Above its tangent at the rate that it has, no utility ever is.
+    // Above a tangent no utility ever is, wherever that touches: here where its slope is the price of the rate,
+    // which the types' prices fit. At the rate itself the slope is off by as much as that, times many jobs.
     std::vector<double> slopes(program.program().groups());
-    double tangents = 0;
+    double tangents = 0, size = 0;
     for (std::size_t g = 0; g < slopes.size(); ++g) {
         const std::size_t j = program.job_of(g);
-        slopes[g] = utility.slope(g, result.rates[j] / program.top_rate(j));
-        const double worth = objective.utility(problem, j, result.rates[j]);
-        result.objective += worth;
-        tangents += worth - slopes[g] * result.rates[j] / program.top_rate(j);
+        const double part = result.rates[j] / program.top_rate(j);
+        const double correction = std::pow(utility.slope(g, part) / method.rate_price(g),
+                                           1 / utility.elasticity(g, part));
+        const double touching = part * std::clamp(correction, 0.5, 2.0);
+        slopes[g] = utility.slope(g, touching);
+        result.objective += objective.utility(problem, j, result.rates[j]);
+        tangents += objective.utility(problem, j, touching * program.top_rate(j)) - slopes[g] * touching;
+        size += slopes[g] * touching;
     }
     result.bound = tangents + program.dual_value([&](std::size_t t) { return method.price(t); },
                                                  [&](std::size_t g) { return slopes[g]; });
     for (std::size_t t = 0; t < problem.types(); ++t)
         result.prices.push_back(problem.gpus[t] > 0 ? method.price(t) / problem.gpus[t] : 0);
     // Of a sum of logarithms only differences mean something: a part of each job's rate.
-    result.status = result.bound - result.objective <= options.gap * (1 + std::abs(tangents))
-                        ? ShareStatus::optimal
-                        : ShareStatus::feasible;
+    result.status =
+        result.bound - result.objective <= options.gap * size ? ShareStatus::optimal : ShareStatus::feasible;
     return result;
 }
 

@@ -438,6 +438,48 @@ TEST_CASE("first come, first served promises more than there is where a holder h
     CHECK(ask({{1, 2}, {2, 4}}) == Shares{{1}, {1}});  // when 0 is looked at, 1 does not count yet
 }
 
+TEST_CASE("the market keeps its plan until a job comes or goes, or an eighth round begins") {
+    ShockwaveMarket market({.round_seconds = 100});
+    const ShockwaveBuyer buyer{.gpus = 1,
+                               .batches = std::vector<int>(50, 10),
+                               .epoch_seconds = std::vector<double>(50, 99.6),
+                               .examples = 1000};
+    market.join(4, buyer);
+    CHECK(market.choose(0, 2) == std::vector<std::size_t>{4});
+    CHECK(market.program().jobs[0].epoch_seconds == 100);  // whole seconds
+    CHECK_THROWS_AS(market.join(4, buyer), std::invalid_argument);
+    CHECK_THROWS_AS(market.join(5, {}), std::invalid_argument);
+    const auto done = [&] { return market.program().jobs[0].done_epochs; };
+    for (int round = 1; round < 8; ++round) {
+        market.ran(4, round, {.steps_per_second = 1, .batch = 10, .epochs_done = round});
+        CHECK(market.choose(round, 2) == std::vector<std::size_t>{4});
+        CHECK(done() == 0);
+    }
+    CHECK(market.choose(8, 2).size() == 1);
+    CHECK(done() == 7);
+    market.ran(4, 9, {.steps_per_second = 1, .batch = 10, .epochs_done = 9});
+    market.join(2, buyer);
+    std::vector<std::size_t> both = market.choose(9, 2);
+    std::sort(both.begin(), both.end());
+    CHECK(both == std::vector<std::size_t>{2, 4});
+    market.leave(2);
+    CHECK(market.choose(10, 2) == std::vector<std::size_t>{4});
+    CHECK(done() == 9);
+}
+
+TEST_CASE("a job that trains twice as fast as its profile says is believed to need half the time") {
+    ShockwaveMarket market({.round_seconds = 100});
+    market.join(0, {.gpus = 1,
+                    .batches = std::vector<int>(50, 10),
+                    .epoch_seconds = std::vector<double>(50, 100),
+                    .examples = 1000});
+    market.ran(0, 1, {.steps_per_second = 2, .batch = 10, .epochs_done = 2});
+    CHECK(market.choose(1, 1).size() == 1);
+    CHECK(market.program().jobs[0].epoch_seconds == doctest::Approx(50));
+    // Published, and kept: the epoch that it is in counts as seen.
+    CHECK(market.program().jobs[0].left_seconds == doctest::Approx(47 * 50));
+}
+
 TEST_SUITE_BEGIN("data");
 
 TEST_CASE("Shockwave's stored plan gives the stored completion times") {

@@ -7,10 +7,11 @@
 // A job of s GPUs that needs R seconds more (a start included, if it waits) and I in all, of age A:
 //
 //   Critical jobs come first. The cluster ends no earlier than T = max(sum s R / GPUs, max R). A job with
-//   R = T that waits moves the end by as long as it does, and as long as such jobs run, nothing else does
-//   (McNaughton 1959; with jobs of several GPUs nearly so). As times are not known that well, a waiting job
-//   is critical from R >= (1 - margin) T on, and a running one remains so down to (1 - 2 margin) T: those
-//   that are nearly critical must not take turns at a restart each. Among them, the longest first.
+//   R = T that waits moves the end by as long as it waits; if all such jobs run, nothing else does
+//   (McNaughton 1959; nearly so with jobs of several GPUs). As times are not known that well, a waiting job
+//   is critical from R >= (1 - margin) T on, and a running one remains so down to (1 - 2 margin) T: jobs that
+//   are nearly critical must not take turns at a restart each. Among them the longest comes first, what runs
+//   counted as longer by margin T.
 //
 //   All others by what a GPU gains: weight / (s R), the largest first (Smith 1956). The weight is what a
 //   second of delay costs if the sum of all slowdowns to the power of p is to be small:
@@ -20,9 +21,10 @@
 //   p = 1 is the mean slowdown, and short jobs first; the larger p, the more the worst counts. It is this
 //   power, not a deadline, that is fair: it needs no guess at how many jobs will share the cluster.
 //
-// Each job is served with the option of the largest goodput, of those that fit. R is remaining over that
-// goodput, I done and remaining, no less than A allows. Of a job that declared nothing, what others of its
-// kind show is expected (Job::expected_examples); if nothing is known, that it goes on as long as it has run.
+// Each job is served with what it holds, or else with the option of the largest goodput of those that fit. R
+// is what remains over the largest goodput, I what is done and what remains. Of a job that declared nothing,
+// what others of its kind show is expected (Job::expected_examples), and of one of which nothing is known at
+// all, that it goes on as long as it has run.
 
 #include <algorithm>
 #include <cmath>

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "goodput/allot/allot.hpp"
 #include "goodput/policy/balanced_slowdown.hpp"
 #include "goodput/policy/queue.hpp"
 #include "support/pool_uses.hpp"
 #include "support/random.hpp"
-#include "support/random_queue.hpp"
 
 #include <doctest/doctest.h>
 
@@ -49,8 +49,15 @@ struct Rounds {
                 rows.push_back({jobs[j], std::span<const Option>(options).subspan(j, 1),
                                 std::span<double>(values).subspan(j, 1), uses[j].view()});
         value_rows(policy, Round{now, cluster, pools, capacity}, std::span<const OptionRow>(rows));
+        AllotmentProblem problem;
+        problem.capacity = capacity;
+        for (std::size_t j = 0; j < jobs.size(); ++j) {
+            problem.add_job();
+            if (values[j] > 0) problem.add_option(values[j], {{0, static_cast<double>(sizes[j])}});
+        }
         std::vector<bool> result;
-        for (const double value : values) result.push_back(value > 0);
+        for (const std::size_t choice : allot(problem, {.gap = 0}).choice)
+            result.push_back(choice != no_option);
         return result;
     }
     /// Runs all to their ends: when the last one ends; `sum`: of their completion times.
@@ -169,22 +176,35 @@ TEST_CASE("longer times in the same proportions change nothing") {
     }
 }
 
-TEST_CASE(
-    "nothing that fits waits, what keeps what it holds keeps it, and settings out of range are refused") {
-    support::Random random(9);
-    for (int round = 0; round < 1000; ++round) {
-        support::RandomQueue queue(random, 0.3);
-        queue.value(BalancedSlowdown{.power = random.between(1, 5)});
-        const int left = queue.pools[0].gpus() - queue.served_gpus();
-        REQUIRE(left >= 0);
-        for (std::size_t j = 0; j < queue.jobs.size(); ++j) {
-            if (queue.keeps(j)) CHECK(queue.served(j));
-            if (!queue.served(j)) CHECK(queue.gpus_of(j) > left);
+TEST_CASE("where a type is faster for one job than for another, it goes to that one") {
+    const Cluster cluster{{"slow", "fast"}, {{"s", 0, 1}, {"f", 1, 1}}};
+    const std::vector<Pool> pools = pools_of(cluster);
+    const std::vector<double> capacity = support::capacity_of(pools);
+    // Alike but for what the fast GPU does for them; who is listed first says nothing.
+    for (const bool swapped : {false, true}) {
+        std::vector<Job> jobs(2);
+        std::vector<std::vector<Option>> options(2);
+        for (std::size_t j = 0; j < 2; ++j) {
+            const bool gains = (j == 1) != swapped;
+            jobs[j] = {.name = std::to_string(j), .remaining_examples = gains ? 8000.0 : 1500.0};
+            options[j] = {{{0, 1, {1, 1}}, {1, 0}, 1, Knowledge::measured},
+                          {{1, 1, {1, 1}}, {1, 0}, gains ? 8.0 : 1.5, Knowledge::measured}};
         }
+        std::vector<std::vector<double>> values(2, std::vector<double>(2));
+        std::vector<support::PoolUses> uses;
+        std::vector<OptionRow> rows;
+        for (std::size_t j = 0; j < 2; ++j) uses.emplace_back(pools, std::span<const Option>(options[j]));
+        for (std::size_t j = 0; j < 2; ++j) rows.push_back({jobs[j], options[j], values[j], uses[j].view()});
+        value_rows(BalancedSlowdown{}, Round{0, cluster, pools, capacity}, std::span<const OptionRow>(rows));
+        const std::size_t gains = swapped ? 0 : 1;
+        CHECK(values[gains][1] + values[1 - gains][0] > values[gains][0] + values[1 - gains][1]);
     }
-    support::RandomQueue queue(random);
-    CHECK_THROWS_AS(queue.value(BalancedSlowdown{.power = 0.5}), std::invalid_argument);
-    CHECK_THROWS_AS(queue.value(BalancedSlowdown{.power = NAN}), std::invalid_argument);
-    CHECK_THROWS_AS(queue.value(BalancedSlowdown{.margin = -0.1}), std::invalid_argument);
-    CHECK_THROWS_AS(queue.value(BalancedSlowdown{.margin = 0.6}), std::invalid_argument);
+}
+
+TEST_CASE("settings out of range are refused") {
+    Rounds rounds;
+    rounds.add(10);
+    for (const BalancedSlowdown& policy : {BalancedSlowdown{.power = 0.5}, BalancedSlowdown{.power = NAN},
+                                           BalancedSlowdown{.margin = -0.1}, BalancedSlowdown{.margin = 0.6}})
+        CHECK_THROWS_AS(static_cast<void>(rounds.served(policy)), std::invalid_argument);
 }

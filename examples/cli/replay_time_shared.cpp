@@ -9,6 +9,7 @@
 #include "gavel_trace.hpp"
 #include "goodput/policy/balanced_slowdown.hpp"
 #include "goodput/policy/goodput_policy.hpp"
+#include "goodput/schedule/time_sharing.hpp"
 #include "goodput/sim/gavel_world.hpp"
 #include "peers/gavel_shares.hpp"
 #include "peers/published_shares.hpp"
@@ -68,6 +69,20 @@ constexpr TimeSharedPolicy<World> program_of(std::string_view name) {
     return {name, [](auto& by, auto& world) { return by.in_rounds(world, {.shares = Make()}); }};
 }
 
+/// A policy of the library.
+template <class World, class Policy>
+constexpr TimeSharedPolicy<World> ours(std::string_view name) {
+    return {name, [](auto& by, auto& world) { return by.with(world, Policy()); }};
+}
+/// GPUs in turns, by the shares of an objective and what jobs are owed.
+template <class World, class Objective>
+constexpr TimeSharedPolicy<World> in_turns(std::string_view name) {
+    return {name, [](auto& by, auto& world) {
+                return by.with(world, goodput::TimeSharing<Objective, decltype(world.predictor())>(
+                                          {}, by.command.interval_seconds, world.predictor()));
+            }};
+}
+
 const std::array gavel_policies{
     program_of<goodput::GavelWorld, [] { return peers::best_shares(goodput::MaxMin()); }>("max_min"),
     program_of<goodput::GavelWorld, [] { return peers::water_filling_shares; }>("water_filling"),
@@ -82,9 +97,11 @@ const std::array gavel_policies{
             [](auto& by, auto& world) {
                 return by.in_rounds(world, {.shares = peers::isolated_shares, .shuffles_types = true});
             }},
-    InGavel{"goodput", [](auto& by, auto& world) { return by.with(world, goodput::GoodputPolicy()); }},
-    InGavel{"goodput-declared",
-            [](auto& by, auto& world) { return by.with(world, goodput::DeclaredGoodputPolicy()); }},
+    ours<goodput::GavelWorld, goodput::BalancedSlowdown>("goodput"),
+    ours<goodput::GavelWorld, goodput::DeclaredGoodputPolicy>("goodput-declared"),
+    ours<goodput::GavelWorld, goodput::GoodputPolicy>("goodput-learned"),
+    in_turns<goodput::GavelWorld, goodput::MaxMin>("time_shares"),
+    in_turns<goodput::GavelWorld, goodput::NashWelfare>("nash"),
 };
 
 using peers::ShockwaveWorld;
@@ -112,11 +129,11 @@ const std::array shockwave_policies{
                     return by.with(
                         world, peers::ShockwaveRounds(world, {.round_seconds = by.command.interval_seconds}));
                 }},
-    InShockwave{"balanced",
-                [](auto& by, auto& world) { return by.with(world, goodput::BalancedSlowdown()); }},
-    InShockwave{"goodput", [](auto& by, auto& world) { return by.with(world, goodput::GoodputPolicy()); }},
-    InShockwave{"goodput-declared",
-                [](auto& by, auto& world) { return by.with(world, goodput::DeclaredGoodputPolicy()); }},
+    ours<ShockwaveWorld, goodput::BalancedSlowdown>("goodput"),
+    ours<ShockwaveWorld, goodput::DeclaredGoodputPolicy>("goodput-declared"),
+    ours<ShockwaveWorld, goodput::GoodputPolicy>("goodput-learned"),
+    in_turns<ShockwaveWorld, goodput::MaxMin>("time_shares"),
+    in_turns<ShockwaveWorld, goodput::NashWelfare>("nash"),
 };
 
 /// Replays a trace under each chosen policy; `make_world` makes a world of the jobs.

@@ -33,6 +33,7 @@
 #include "goodput/place/fragmentation.hpp"
 #include "goodput/place/least_moves.hpp"
 #include "goodput/place/topology_placer.hpp"
+#include "goodput/policy/allox.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/las.hpp"
 #include "goodput/policy/optimus.hpp"

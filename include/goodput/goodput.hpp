@@ -6,6 +6,7 @@
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/conflict.hpp"
 #include "goodput/allot/explain.hpp"
+#include "goodput/allot/posted_prices.hpp"
 #include "goodput/fit/forecast.hpp"
 #include "goodput/fit/gradient_by_batch.hpp"
 #include "goodput/fit/gradient_groups.hpp"

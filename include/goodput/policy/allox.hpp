@@ -12,7 +12,7 @@
 // - GPUs of one type in nodes of different sizes are types of their own, as everywhere here.
 // - A job that may hold several sizes is put in line with the fastest option of each type.
 // - What is left of a job that declared nothing is what jobs of its kind need (Job::expected_examples), else
-//   `assumed_seconds` on its fastest option.
+//   `assumed_seconds` on its best option.
 
 #include <algorithm>
 #include <cstddef>
@@ -22,6 +22,7 @@
 
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/queue.hpp"
+#include "goodput/policy/work_left.hpp"
 #include "goodput/share/allox.hpp"
 
 namespace goodput {
@@ -114,10 +115,7 @@ private:
         }
         AlloxJob job{std::vector<double>(round.pools.size()), round.age_of(row.job), 1};
         if (best != no_index) job.gpus = row.options[best].configuration.gpus();
-        const double examples = row.job.remaining_examples ? *row.job.remaining_examples
-                                : row.job.expected_examples
-                                    ? *row.job.expected_examples
-                                    : assumed_seconds * (best == no_index ? 1 : row.options[best].goodput);
+        const double examples = detail::examples_left(row, assumed_seconds);
         for (std::size_t p = 0; p < its.size(); ++p)
             job.seconds[p] = std::min(
                 1e100, allox_seconds(examples, its[p] == no_index ? 0 : row.options[its[p]].goodput));

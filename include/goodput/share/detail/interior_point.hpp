@@ -78,6 +78,8 @@ public:
         for (iterations_ = 0; iterations_ < most_iterations; ++iterations_) {
             measure();
             if (centre_ <= accuracy * worth_ / products_ && error_ <= 10 * accuracy) return true;
+            // Rows that rounding keeps from holding so well hold no better later.
+            if (centre_ <= 1e-20 * worth_ / products_) return false;
             factor();
             // Straight to the end, to see how far that goes; then with what was learned from it.
             find_direction([](const SlackAndPrice&) { return 0.0; });
@@ -87,11 +89,12 @@ public:
             find_direction([&](const SlackAndPrice& of) {
                 return aim - std::clamp(of.dslack * of.dprice, -3 * centre_, 3 * centre_);
             });
+            if (!std::isfinite(centre_after_step())) return false;
             if (centre_after_step() <= 2 * centre_ || centre_ > 1e-4 * worth_ / products_) continue;
             // What was learned leads back: without it.
             find_direction([&](const SlackAndPrice&) { return 0.3 * centre_; });
             // Where there is no room between limits, rounding has the last word: better stop than go back.
-            if (centre_after_step() > 2 * centre_) return false;
+            if (!(centre_after_step() <= 2 * centre_)) return false;
         }
         return false;
     }
@@ -527,7 +530,7 @@ private:
                                residual_of(at, job, capacities_[t].left.price);
                 time += share.dslack;
                 rate += program_.rate[at] * share.dslack;
-                if (share.ratio() > largest) {
+                if (most == n || share.ratio() > largest) {
                     largest = share.ratio();
                     most = t;
                 }

@@ -1,10 +1,10 @@
 #ifndef GOODPUT_TESTS_SUPPORT_SHARE_ORACLE_HPP
 #define GOODPUT_TESTS_SUPPORT_SHARE_ORACLE_HPP
 
-// What prices of GPUs prove about shares, computed from scratch. At any prices a job's best use of its time is a
-// linear program with two rows, its time and its rate, so that its best point runs on two types at most: all
-// points of that kind are tried. No shares can be worth more than all GPUs at their prices and, on top, what
-// each job at its best has left after paying for what it takes.
+// What prices of GPUs prove about shares, computed from scratch. At any prices a job's best use of its time
+// is a linear program with two rows, its time and its rate, so that its best point runs on two types at most:
+// all points of that kind are tried. No shares can be worth more than all GPUs at their prices and, on top,
+// what each job at its best has left after paying for what it takes.
 
 #include <algorithm>
 #include <cmath>

@@ -20,7 +20,7 @@ namespace support {
 struct ShareShape {
     int most_types = 8, most_jobs = 60;
     double least_load = 0.02, most_load = 50;  ///< GPUs that all jobs want over those that there are
-    double decades = 2;                        ///< rates of jobs differ by 10 to the power of up to twice that
+    double decades = 2;  ///< rates of jobs differ by 10 to the power of up to twice that
     bool deadlines = false;
 };
 

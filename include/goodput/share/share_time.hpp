@@ -185,15 +185,16 @@ ShareResult share_by_utility(const ShareProblem& problem, const O& objective, co
     ShareResult result;
     program.take(method, options.least_part, result);
     result.iterations = method.iterations();
-    // Above a tangent no utility ever is, wherever that touches: here where its slope is the price of the rate,
-    // which the types' prices fit. At the rate itself the slope is off by as much as that, times many jobs.
+    // Above a tangent no utility ever is, wherever that touches: here where its slope is the price of the
+    // rate, which the types' prices fit. At the rate itself the slope is off by as much as that, times many
+    // jobs.
     std::vector<double> slopes(program.program().groups());
     double tangents = 0, size = 0;
     for (std::size_t g = 0; g < slopes.size(); ++g) {
         const std::size_t j = program.job_of(g);
         const double part = result.rates[j] / program.top_rate(j);
-        const double correction = std::pow(utility.slope(g, part) / method.rate_price(g),
-                                           1 / utility.elasticity(g, part));
+        const double correction =
+            std::pow(utility.slope(g, part) / method.rate_price(g), 1 / utility.elasticity(g, part));
         const double touching = part * std::clamp(correction, 0.5, 2.0);
         slopes[g] = utility.slope(g, touching);
         result.objective += objective.utility(problem, j, result.rates[j]);

@@ -207,7 +207,10 @@ inline ShareResult fill_water(const ShareProblem& problem, const ShareHierarchy&
         };
         detail::HighestLevel best =
             detail::highest_level(problem, program, need, got_at, end, end, options, below);
-        proven = proven && best.bound - best.reached <= options.gap * (best.bound + below);
+        const bool found = best.bound - best.reached <= options.gap * (best.bound + below);
+        proven = proven && found;
+        // Rounding would have somebody fall below what he has: everybody stays.
+        if (stage > 0 && best.reached <= 0 && !found) break;
         below += best.reached;
         const std::size_t iterations = result.iterations + best.result.iterations;
         if (stage == 0) result.prices = best.prices;

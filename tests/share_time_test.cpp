@@ -1,0 +1,449 @@
+// Shares of time under every objective: constraints, certificates that are computed anew, closed forms.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "goodput/share/fixed_shares.hpp"
+#include "goodput/share/share_time.hpp"
+#include "support/share_oracle.hpp"
+#include "support/share_random.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace goodput;
+using support::Random;
+using support::ShareShape;
+
+namespace {
+
+constexpr double gap = 1e-7;  // of ShareOptions
+
+template <class Body>
+void for_random_problems(int count, const ShareShape& shape, Body body) {
+    for (int seed = 0; seed < count; ++seed) {
+        CAPTURE(seed);
+        Random random(static_cast<std::uint64_t>(seed));
+        const ShareProblem problem = support::random_share_problem(random, shape);
+        body(problem, random);
+    }
+}
+
+void check_shares(const ShareProblem& problem, const ShareResult& result) {
+    REQUIRE(support::share_violation(problem, result.shares) <= 1e-12);
+    const std::vector<double> rates = support::share_rates(problem, result.shares);
+    REQUIRE(result.rates.size() == rates.size());
+    for (std::size_t j = 0; j < rates.size(); ++j)
+        CHECK(result.rates[j] == doctest::Approx(rates[j]).epsilon(1e-12));
+    REQUIRE(result.prices.size() == problem.types());
+    for (std::size_t t = 0; t < problem.types(); ++t) {
+        CHECK(std::isfinite(result.prices[t]));
+        CHECK(result.prices[t] >= 0);
+        if (problem.gpus[t] <= 0) CHECK(result.prices[t] == 0);
+    }
+}
+
+/// The least level of those who can run; infinity if nobody can.
+template <class Objective>
+double least_level(const ShareProblem& problem, const Objective& objective,
+                   const std::vector<double>& rates) {
+    double least = support::infinite;
+    for (std::size_t j = 0; j < rates.size(); ++j)
+        if (support::share_top_rate(problem, j) > 0)
+            least = std::min(least, objective.level_at(problem, j, rates[j]));
+    return least;
+}
+
+template <class Objective>
+void check_levels(const ShareProblem& problem, const Objective& objective) {
+    const ShareResult result = share_time(problem, objective);
+    check_shares(problem, result);
+    CHECK(result.status == ShareStatus::optimal);
+    const double least = least_level(problem, objective, result.rates);
+    if (std::isinf(least)) {
+        CHECK(result.objective == 0);
+        return;
+    }
+    double number = least;
+    if constexpr (NumberedObjective<Objective>) number = objective.number_of(least);
+    CHECK(result.objective == doctest::Approx(number).epsilon(1e-12));
+    CHECK(support::share_level_bound(problem, objective, result.prices, least) <= least * (1 + 2 * gap));
+}
+
+template <class Objective>
+void check_sum(const ShareProblem& problem, const Objective& objective) {
+    const ShareResult result = share_time(problem, objective);
+    check_shares(problem, result);
+    CHECK(result.status == ShareStatus::optimal);
+    double sum = 0;
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j)
+        for (std::size_t t = 0; t < problem.types(); ++t)
+            if (result.of(j)[t] > 0) sum += result.of(j)[t] * objective.value(problem, j, t);
+    CHECK(result.objective == doctest::Approx(sum).epsilon(1e-12));
+    const auto floor = [&](std::size_t j) {
+        const ShareJob& job = problem.jobs[j];
+        if (!result.deadlines_met || !job.deadline_seconds) return 0.0;
+        return job.steps_left / *job.deadline_seconds * (1 - 1e-9);
+    };
+    const double bound = support::share_sum_bound(
+        problem, result.prices, [&](std::size_t j, std::size_t t) { return objective.value(problem, j, t); },
+        floor);
+    CHECK(bound >= sum * (1 - 1e-8));
+    CHECK(bound <= sum * (1 + 2 * gap));
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j) CHECK(result.rates[j] >= floor(j) * (1 - 1e-6));
+}
+
+/// A levelled objective whose needs do not depend on the cluster: levels and prices may be compared between
+/// clusters.
+struct LeastOfSteps {
+    double rate_for(const ShareProblem& problem, std::size_t job, double level) const {
+        return level * problem.jobs[job].weight;
+    }
+    double level_at(const ShareProblem& problem, std::size_t job, double rate) const {
+        return rate / problem.jobs[job].weight;
+    }
+};
+
+/// Objective and bound are as near as a tolerance.
+void check_same(const ShareResult& a, const ShareResult& b, double tolerance) {
+    CHECK(b.objective == doctest::Approx(a.objective).epsilon(tolerance));
+    CHECK(b.bound == doctest::Approx(a.bound).epsilon(tolerance));
+}
+
+std::string message_of(const ShareProblem& problem, const ShareOptions& options = {}) {
+    try {
+        (void)share_time(problem, MaxMin(), options);
+    } catch (const std::invalid_argument& error) {
+        return error.what();
+    }
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("shares by level keep every constraint, and the prices prove them without the solver") {
+    for_random_problems(150, {}, [](const ShareProblem& problem, Random&) {
+        check_levels(problem, MaxMin());
+        check_levels(problem, Makespan());
+        check_levels(problem, FinishTimeFairness());
+        check_levels(problem, LeastOfSteps());
+        check_levels(blind(problem), MaxMin());
+    });
+}
+
+TEST_CASE("sums keep every constraint, and the prices prove them without the solver") {
+    for (const bool deadlines : {false, true}) {
+        int met = 0, dropped = 0;
+        for_random_problems(200, {.deadlines = deadlines}, [&](const ShareProblem& problem, Random&) {
+            check_sum(problem, SumOfRates());
+            check_sum(problem, SumPerDollar());
+            ++(share_time(problem, SumOfRates()).deadlines_met ? met : dropped);
+        });
+        CHECK(met > 50);
+        CHECK((dropped > 0) == deadlines);
+    }
+}
+
+TEST_CASE("rates that differ by ten orders of magnitude change nothing of that") {
+    for_random_problems(60, {.most_jobs = 30, .decades = 5}, [](const ShareProblem& problem, Random&) {
+        check_levels(problem, MaxMin());
+        check_levels(problem, FinishTimeFairness());
+        check_sum(problem, SumOfRates());
+    });
+}
+
+TEST_CASE("Nash welfare keeps every constraint, and the conjugates of logarithms prove it") {
+    for_random_problems(200, {}, [](const ShareProblem& problem, Random&) {
+        const ShareResult result = share_time(problem, NashWelfare());
+        check_shares(problem, result);
+        CHECK(result.status == ShareStatus::optimal);
+        double welfare = 0, weights = 0;
+        for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
+            if (support::share_top_rate(problem, j) <= 0) continue;
+            welfare += problem.jobs[j].weight * std::log(result.rates[j]);
+            weights += problem.jobs[j].weight;
+        }
+        CHECK(std::abs(welfare - result.objective) <= 1e-9 * (1 + weights));
+        const double bound = support::share_nash_bound(problem, result.prices);
+        CHECK(bound - welfare >= -1e-8 * weights);
+        CHECK(bound - welfare <= 2 * gap * weights);
+    });
+}
+
+TEST_CASE("on one GPU type the least level, the least total time and welfare are known") {
+    for_random_problems(300, {.most_types = 1, .most_jobs = 12}, [](const ShareProblem& problem, Random&) {
+        const double gpus = problem.gpus[0];
+        double shortest = 0, work = 0;  // seconds of the longest job alone, GPU seconds of all
+        std::vector<double> caps;
+        for (const ShareJob& job : problem.jobs) {
+            if (job.rates[0] <= 0) continue;
+            shortest = std::max(shortest, job.steps_left / job.rates[0]);
+            work += job.workers * job.steps_left / job.rates[0];
+        }
+        if (gpus <= 0 || work <= 0) return;
+        CHECK(share_time(problem, Makespan()).objective ==
+              doctest::Approx(std::max(shortest, work / gpus)).epsilon(2 * gap));
+
+        // A level of largest minimum is GPUs over weight.
+        double weights = 0, least_cap = support::infinite;
+        for (const ShareJob& job : problem.jobs) {
+            if (job.rates[0] <= 0) continue;
+            weights += job.weight;
+            least_cap = std::min(least_cap, job.workers / job.weight);
+        }
+        CHECK(share_time(problem, MaxMin()).objective ==
+              doctest::Approx(std::min(gpus / weights, least_cap)).epsilon(2 * gap));
+
+        // Welfare gives GPUs by weight, to nobody more than he can use: the same water level.
+        double low = 0, high = gpus / weights + 1e9;
+        const auto taken = [&](double level) {
+            double sum = 0;
+            for (const ShareJob& job : problem.jobs)
+                if (job.rates[0] > 0) sum += std::min(double(job.workers), level * job.weight);
+            return sum;
+        };
+        for (int step = 0; step < 200; ++step) {
+            const double middle = 0.5 * (low + high);
+            (taken(middle) <= gpus ? low : high) = middle;
+        }
+        const ShareResult nash = share_time(problem, NashWelfare());
+        for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
+            const ShareJob& job = problem.jobs[j];
+            if (job.rates[0] <= 0) continue;
+            const double share = std::min(1.0, low * job.weight / job.workers);
+            CHECK(nash.of(j)[0] == doctest::Approx(share).epsilon(1e-3));
+        }
+    });
+}
+
+TEST_CASE("two jobs, each faster on another type, swap what they are worse at") {
+    ShareProblem problem{.gpus = {1, 1},
+                         .jobs = {{.rates = {4, 1}, .steps_left = 8}, {.rates = {1, 4}, .steps_left = 8}}};
+    for (const ShareResult& result : {share_time(problem, MaxMin()), share_time(problem, SumOfRates()),
+                                      share_time(problem, Makespan()), share_time(problem, NashWelfare())}) {
+        CHECK(result.of(0)[0] == doctest::Approx(1));
+        CHECK(result.of(1)[1] == doctest::Approx(1));
+    }
+    CHECK(share_time(problem, MaxMin()).objective == doctest::Approx(4 / 2.5));
+    CHECK(share_time(problem, Makespan()).objective == doctest::Approx(2));
+    CHECK(share_time(problem, NashWelfare()).objective == doctest::Approx(2 * std::log(4)));
+}
+
+TEST_CASE("equal jobs have equal shares, two hundred of them as well") {
+    for_random_problems(40, {.most_jobs = 20}, [](const ShareProblem& problem, Random&) {
+        ShareProblem twice = problem;
+        const std::size_t jobs = problem.jobs.size();
+        for (std::size_t j = 0; j < jobs; ++j) twice.jobs.push_back(problem.jobs[j]);
+        for (const ShareResult& result :
+             {share_time(twice, MaxMin()), share_time(twice, FinishTimeFairness()),
+              share_time(twice, SumOfRates()), share_time(twice, NashWelfare())})
+            for (std::size_t j = 0; j < jobs; ++j)
+                for (std::size_t t = 0; t < problem.types(); ++t)
+                    CHECK(result.of(j)[t] == doctest::Approx(result.of(j + jobs)[t]).epsilon(1e-6));
+    });
+    ShareProblem problem{.gpus = {30, 7},
+                         .jobs = std::vector<ShareJob>(200, {.workers = 2, .rates = {1, 3}})};
+    const ShareResult result = share_time(problem, MaxMin());
+    for (std::size_t j = 0; j < 200; ++j) {
+        CHECK(result.of(j)[0] == doctest::Approx(30 / 400.0));
+        CHECK(result.of(j)[1] == doctest::Approx(7 / 400.0));
+    }
+}
+
+TEST_CASE("neither the order of jobs nor the unit of steps says anything") {
+    for_random_problems(
+        80, {.most_jobs = 30, .deadlines = true}, [](const ShareProblem& problem, Random& random) {
+            ShareProblem other = problem;
+            std::vector<std::size_t> from(problem.jobs.size());
+            for (std::size_t j = 0; j < from.size(); ++j) from[j] = j;
+            for (std::size_t j = from.size(); j > 1; --j)
+                std::swap(from[j - 1], from[static_cast<std::size_t>(random.integer(0, int(j) - 1))]);
+            for (std::size_t j = 0; j < from.size(); ++j) other.jobs[j] = problem.jobs[from[j]];
+            check_same(share_time(problem, MaxMin()), share_time(other, MaxMin()), 2 * gap);
+            check_same(share_time(problem, FinishTimeFairness()), share_time(other, FinishTimeFairness()),
+                       2 * gap);
+            const ShareResult before = share_time(problem, SumOfRates()),
+                              after = share_time(other, SumOfRates());
+            CHECK(before.deadlines_met == after.deadlines_met);
+            check_same(before, after, 2 * gap);
+
+            double logarithms = 0;
+            for (std::size_t j = 0; j < other.jobs.size(); ++j) {
+                // One job counts in other steps than another.
+                const double factor = std::pow(10, random.integer(-6, 6));
+                for (double& rate : other.jobs[j].rates) rate *= factor;
+                other.jobs[j].steps_left *= factor;
+                if (support::share_top_rate(other, j) > 0)
+                    logarithms += other.jobs[j].weight * std::log(factor);
+            }
+            check_same(share_time(problem, MaxMin()), share_time(other, MaxMin()), 2 * gap);
+            check_same(share_time(problem, Makespan()), share_time(other, Makespan()), 2 * gap);
+            check_same(share_time(problem, FinishTimeFairness()), share_time(other, FinishTimeFairness()),
+                       2 * gap);
+            const ShareResult nash = share_time(problem, NashWelfare()),
+                              moved = share_time(other, NashWelfare());
+            CHECK(moved.status == nash.status);
+            CHECK(std::abs(moved.objective - logarithms - nash.objective) <=
+                  1e-6 * (1 + std::abs(logarithms)));
+            for (std::size_t j = 0; j < other.jobs.size(); ++j)
+                if (const double top = support::share_top_rate(problem, from[j]); top > 0)
+                    CHECK(moved.rates[j] / support::share_top_rate(other, j) ==
+                          doctest::Approx(nash.rates[from[j]] / top).epsilon(1e-3));
+        });
+}
+
+TEST_CASE("more GPUs are never worse, and prices say what they are worth at the margin") {
+    for_random_problems(100, {.most_jobs = 25}, [](const ShareProblem& problem, Random& random) {
+        const auto type = static_cast<std::size_t>(random.integer(0, int(problem.types()) - 1));
+        if (problem.gpus[type] <= 0) return;
+        // Between a little less and a little more, the price is what the objective changes by, at its kinks
+        // too.
+        const auto check_price = [&](const auto& objective, double sign) {
+            const double step = 0.05 * problem.gpus[type];
+            const ShareResult here = share_time(problem, objective);
+            if (here.objective == 0) return;
+            ShareProblem more = problem, less = problem;
+            more.gpus[type] += step;
+            less.gpus[type] -= step;
+            const double gain = sign * (share_time(more, objective).objective - here.objective),
+                         loss = sign * (here.objective - share_time(less, objective).objective);
+            const double rounding = 3 * gap * (std::abs(here.objective) + double(problem.jobs.size()) * 10);
+            CHECK(gain >= -rounding);
+            CHECK(gain <= here.prices[type] * step + rounding);
+            CHECK(loss >= here.prices[type] * step - rounding);
+        };
+        check_price(SumOfRates(), 1);
+        check_price(SumPerDollar(), 1);
+        check_price(NashWelfare(), 1);
+        check_price(LeastOfSteps(), 1);
+        check_price(Makespan(), -1);
+    });
+}
+
+TEST_CASE("deadlines are met when they are said to be met, and dropped together when they cannot be met") {
+    ShareProblem problem{.gpus = {1},
+                         .jobs = {{.rates = {10}, .steps_left = 60}, {.rates = {1}, .steps_left = 6}}};
+    CHECK(share_time(problem, SumOfRates()).objective == doctest::Approx(10));
+    problem.jobs[1].deadline_seconds = 12;  // half of the time
+    ShareResult result = share_time(problem, SumOfRates());
+    CHECK(result.deadlines_met);
+    CHECK(result.of(1)[0] == doctest::Approx(0.5));
+    CHECK(result.objective == doctest::Approx(5.5));
+    problem.jobs[0].deadline_seconds = 12;  // exactly what is left
+    result = share_time(problem, SumOfRates());
+    CHECK(result.deadlines_met);
+    CHECK(result.objective == doctest::Approx(5.5));
+    problem.jobs[0].deadline_seconds = 11.9;
+    result = share_time(problem, SumOfRates());
+    CHECK(!result.deadlines_met);
+    CHECK(result.objective == doctest::Approx(10));
+    CHECK(result.status == ShareStatus::optimal);
+    problem.jobs[0].deadline_seconds = 5;  // faster than it can run
+    CHECK(!share_time(problem, SumOfRates()).deadlines_met);
+    problem.jobs[0].deadline_seconds.reset();
+    problem.jobs[1].rates = {0};  // can run nowhere
+    CHECK(!share_time(problem, SumOfRates()).deadlines_met);
+}
+
+TEST_CASE("shares by rule are what the rules say") {
+    const ShareProblem problem{.gpus = {2, 6},
+                               .jobs = {{.workers = 2, .rates = {1, 3}},
+                                        {.workers = 1, .rates = {5, 2}},
+                                        {.workers = 4, .rates = {9, 1}},
+                                        {.workers = 4, .rates = {9, 1}}}};
+    const ShareResult isolated = share_isolated(problem);
+    CHECK(isolated.of(0)[0] == doctest::Approx(0.25));  // two GPUs of four sharers, two workers
+    CHECK(isolated.of(0)[1] == doctest::Approx(0.75));
+    CHECK(isolated.of(1)[0] == doctest::Approx(0.25));  // more than all of its time: what GPUs are dealt by
+    CHECK(isolated.of(1)[1] == doctest::Approx(0.75));
+    CHECK(isolated.of(2)[1] == doctest::Approx(0.375));
+    CHECK(support::share_violation(problem, isolated.shares) <= 1e-12);
+    const ShareResult proportional = share_proportionally(problem);
+    for (std::size_t j = 0; j < 4; ++j) CHECK(proportional.of(j)[1] == doctest::Approx(0.75));
+    const ShareResult in_order = share_in_order(problem);
+    CHECK(in_order.shares == std::vector<double>{0, 1, 1, 0, 0, 1, 0, 0});
+    CHECK(in_order.rates == std::vector<double>{3, 5, 1, 0});
+    CHECK(in_order.objective == doctest::Approx(9));
+}
+
+TEST_CASE("bad input is refused with job, field and value") {
+    const auto with = [](auto change) {
+        ShareProblem problem{.gpus = {4}, .jobs = {{.name = "bert", .rates = {1}}}};
+        change(problem);
+        return message_of(problem);
+    };
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    CHECK(with([](ShareProblem&) {}).empty());
+    CHECK(with([](ShareProblem& p) { p.jobs[0].workers = 0; }) ==
+          "job 'bert': gpus is 0, but must be between 1 and 1048576");
+    CHECK(with([](ShareProblem& p) { p.jobs[0].weight = 0; }) ==
+          "job 'bert': weight is 0, but must be between 1e-9 and 1e9");
+    CHECK(with([&](ShareProblem& p) { p.jobs[0].rates[0] = nan; }).find("job 'bert': rate is nan") == 0);
+    CHECK(with([](ShareProblem& p) { p.jobs[0].rates[0] = -1; }).find("job 'bert': rate is -1") == 0);
+    CHECK(with([](ShareProblem& p) { p.jobs[0].rates[0] = 1e300; }).find("job 'bert': rate is 1e+300") == 0);
+    CHECK(with([](ShareProblem& p) {
+              p.jobs[0].rates.push_back(1);
+          }).find("job 'bert': number of rates is 2") == 0);
+    CHECK(with([](ShareProblem& p) { p.jobs[0].steps_left = -2; }).find("job 'bert': left is -2") == 0);
+    CHECK(with([](ShareProblem& p) { p.jobs[0].age_seconds = -2; }).find("job 'bert': age_s is -2") == 0);
+    CHECK(with([](ShareProblem& p) {
+              p.jobs[0].isolated_seconds = -2;
+          }).find("job 'bert': isolated_s is -2") == 0);
+    CHECK(with([](ShareProblem& p) { p.jobs[0].deadline_seconds = 0; }).find("job 'bert': deadline_s is 0") ==
+          0);
+    CHECK(with([](ShareProblem& p) { p.gpus[0] = -1; }).find("share problem: gpus is -1") == 0);
+    CHECK(with([](ShareProblem& p) {
+              p.dollars_per_hour = {1, 2};
+          }).find("share problem: number of prices is 2") == 0);
+    CHECK(with([](ShareProblem& p) { p.dollars_per_hour = {0}; }).find("share problem: price_h is 0") == 0);
+    CHECK(message_of({}, {.gap = 0}).find("share options: gap is 0") == 0);
+    CHECK(message_of({}, {.gap = nan}).find("share options: gap is nan") == 0);
+}
+
+TEST_CASE("no jobs, no types, no GPUs and jobs that can run nowhere get nothing, which is proven") {
+    std::vector<ShareProblem> problems(5);
+    problems[1].gpus = {4, 0};
+    problems[2].jobs = {{.steps_left = 5}};
+    problems[3] = {.gpus = {0, 0}, .jobs = {{.rates = {1, 2}, .steps_left = 5}}};
+    problems[4] = {.gpus = {3, 0}, .jobs = {{.rates = {0, 2}, .steps_left = 5}}};
+    for (const ShareProblem& problem : problems) {
+        const auto check_nothing = [&](const ShareResult& result) {
+            CHECK(result.objective == 0);
+            CHECK(result.bound == 0);
+            CHECK(result.status == ShareStatus::optimal);
+            CHECK(result.shares == std::vector<double>(problem.jobs.size() * problem.types(), 0));
+            CHECK(result.rates == std::vector<double>(problem.jobs.size(), 0));
+            CHECK(result.prices == std::vector<double>(problem.types(), 0));
+        };
+        check_nothing(share_time(problem, MaxMin()));
+        check_nothing(share_time(problem, Makespan()));
+        check_nothing(share_time(problem, FinishTimeFairness()));
+        check_nothing(share_time(problem, SumOfRates()));
+        check_nothing(share_time(problem, NashWelfare()));
+    }
+}
+
+TEST_CASE("one job may be a billion million times as fast on one type as another job on another") {
+    ShareProblem problem{.gpus = {1e6, 3}, .jobs = {}};
+    for (int j = 0; j < 200; ++j)
+        problem.jobs.push_back({.workers = 2, .rates = {1e-6, 1e9}, .steps_left = 1e12});
+    problem.jobs.push_back({.rates = {1e-6, 0}, .steps_left = 1e-3});
+    check_levels(problem, MaxMin());
+    check_levels(problem, Makespan());
+    check_sum(problem, SumOfRates());
+    CHECK(share_time(problem, SumOfRates()).objective == doctest::Approx(1.5e9));
+    CHECK(share_time(problem, NashWelfare()).status == ShareStatus::optimal);
+}
+
+TEST_CASE("the same problem gets the same bytes, and a report says what is proven") {
+    Random random(8);
+    const ShareProblem problem = support::random_share_problem(random);
+    const ShareResult a = share_time(problem, MaxMin()), b = share_time(problem, MaxMin());
+    CHECK(a.shares == b.shares);
+    CHECK(a.prices == b.prices);
+    CHECK(a.report().find("optimal: objective ") == 0);
+    CHECK(a.report().find(text_of(a.iterations) + " iterations") != std::string::npos);
+}

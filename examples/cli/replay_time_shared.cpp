@@ -7,8 +7,12 @@
 #include <vector>
 
 #include "gavel_trace.hpp"
+#include "goodput/allot/posted_prices.hpp"
 #include "goodput/policy/balanced_slowdown.hpp"
 #include "goodput/policy/goodput_policy.hpp"
+#include "goodput/policy/hadar.hpp"
+#include "goodput/schedule/job_copies.hpp"
+#include "goodput/schedule/mixed_types.hpp"
 #include "goodput/schedule/time_sharing.hpp"
 #include "goodput/sim/gavel_world.hpp"
 #include "peers/gavel_shares.hpp"
@@ -83,12 +87,23 @@ constexpr TimeSharedPolicy<World> in_turns(std::string_view name) {
             }};
 }
 
+/// Hadar: jobs of utilities, served at prices that rise with use, with a maker's configurations of several
+/// parts, as `Parts` predicts them.
+template <template <class> class Parts, class Maker>
+auto at_posted_prices(const goodput::GavelWorld& world, Maker maker) {
+    using Predictor = Parts<decltype(world.predictor())>;
+    return goodput::Scheduler<goodput::Hadar, goodput::LeastMovesPlacer, goodput::PostedPrices, Predictor>(
+               goodput::Hadar(), {}, {}, goodput::PostedPrices(), Predictor(1, world.predictor()))
+        .offering(std::move(maker));
+}
+
 const std::array gavel_policies{
     program_of<goodput::GavelWorld, [] { return peers::best_shares(goodput::MaxMin()); }>("max_min"),
     program_of<goodput::GavelWorld, [] { return peers::water_filling_shares; }>("water_filling"),
     program_of<goodput::GavelWorld, [] { return peers::FairFinishShares(); }>("finish_time_fairness"),
     program_of<goodput::GavelWorld, [] { return peers::makespan_shares; }>("makespan"),
     program_of<goodput::GavelWorld, [] { return peers::best_shares(goodput::SumOfRates()); }>("sum"),
+    program_of<goodput::GavelWorld, [] { return peers::AlloxShares(1); }>("allox"),
     InGavel{"fifo",
             [](auto& by, auto& world) {
                 return by.in_rounds(world, {.shares = peers::fifo_shares, .fills_gaps = false});
@@ -96,6 +111,14 @@ const std::array gavel_policies{
     InGavel{"isolated",
             [](auto& by, auto& world) {
                 return by.in_rounds(world, {.shares = peers::isolated_shares, .shuffles_types = true});
+            }},
+    InGavel{"hadar",
+            [](auto& by, auto& world) {
+                return by.with(world, at_posted_prices<goodput::SlowestPart>(world, goodput::MixedTypes<>()));
+            }},
+    InGavel{"hadar_e",
+            [](auto& by, auto& world) {
+                return by.with(world, at_posted_prices<goodput::SumOfParts>(world, goodput::JobCopies<>()));
             }},
     ours<goodput::GavelWorld, goodput::BalancedSlowdown>("goodput"),
     ours<goodput::GavelWorld, goodput::DeclaredGoodputPolicy>("goodput-declared"),
@@ -110,6 +133,7 @@ const std::array shockwave_policies{
     program_of<ShockwaveWorld, [] { return peers::FairFinishShares(); }>("finish_time_fairness"),
     program_of<ShockwaveWorld, [] { return peers::makespan_shares; }>("makespan"),
     program_of<ShockwaveWorld, [] { return peers::best_shares(goodput::SumOfRates()); }>("sum"),
+    program_of<ShockwaveWorld, [] { return peers::AlloxShares(0.2); }>("allox"),
     InShockwave{
         "gandiva_fair",
         [](auto& by, auto& world) { return by.in_rounds(world, {.shares = peers::gandiva_fair_shares}); }},

@@ -14,6 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "goodput/policy/balanced_slowdown.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/sim/gavel_world.hpp"
@@ -23,6 +24,7 @@
 #include "peers/gavel_shares.hpp"
 #include "peers/kept_nodes.hpp"
 #include "peers/python_random.hpp"
+#include "peers/shockwave_rounds.hpp"
 #include "peers/shockwave_shares.hpp"
 #include "peers/shockwave_world.hpp"
 #include "peers/time_shared_rounds.hpp"
@@ -125,6 +127,60 @@ private:
     std::size_t round_ = 0;
     Plan plan_;
 };
+
+/// Follows given rounds, and lets the market plan each of them, too.
+template <class Look>
+struct AskedMarket {
+    ShockwaveRounds market;
+    GivenRounds given;
+    Look look;
+
+    const Plan& plan(const Snapshot& snapshot) {
+        market.plan(snapshot);
+        look(market);
+        return given.plan(snapshot);
+    }
+};
+
+/// The trace that results are published of, on its cluster.
+struct Trace120 {
+    std::string folder = std::string(GOODPUT_DATA_DIR) + "/shockwave";
+    Cluster cluster = cli::parse_cluster("v100:32x1");
+    ShockwaveModels models = cli::read_shockwave_models(folder, "tacc");
+    ShockwaveWorld world{cluster, models, cli::read_shockwave_jobs(folder + "/traces/120.jsonl"), 120};
+};
+
+/// One of the stored programs, as the market has them.
+struct StoredProgram {
+    WindowProblem program{};
+    std::vector<double> fair_finishes{};
+    double objective = 0;
+    double unfair_power = 0;
+};
+
+/// Stored programs by the number of rounds that were over.
+std::map<int, StoredProgram> stored_programs(const std::string& folder) {
+    std::map<int, StoredProgram> programs;
+    cli::read_json_lines_of(folder + "/program2-120.jsonl.gz", [&](const cli::Field& line) {
+        StoredProgram& stored = programs[line["round"].count()];
+        stored.program.gpus = line["gpus"].count();
+        stored.program.rounds = line["rounds"].count();
+        stored.program.round_seconds = line["round_s"].number();
+        stored.program.longest_left_factor = line["k"].number();
+        stored.objective = line["objective"].number();
+        stored.unfair_power = line["lambda"].number();
+        line["jobs"].for_each([&](const cli::Field& job) {
+            stored.program.jobs.push_back({.name = std::to_string(job["job"].count()),
+                                           .gpus = job["gpus"].count(),
+                                           .epochs = job["epochs"].number(),
+                                           .done_epochs = job["done"].number(),
+                                           .epoch_seconds = job["epoch_s"].number(),
+                                           .left_seconds = job["left_s"].number()});
+            stored.fair_finishes.push_back(job["fair_finish"].number());
+        });
+    });
+    return programs;
+}
 
 }  // namespace
 
@@ -382,6 +438,48 @@ TEST_CASE("first come, first served promises more than there is where a holder h
     CHECK(ask({{1, 2}, {2, 4}}) == Shares{{1}, {1}});  // when 0 is looked at, 1 does not count yet
 }
 
+TEST_CASE("the market keeps its plan until a job comes or goes, or an eighth round begins") {
+    ShockwaveMarket market({.round_seconds = 100});
+    const ShockwaveBuyer buyer{.gpus = 1,
+                               .batches = std::vector<int>(50, 10),
+                               .epoch_seconds = std::vector<double>(50, 99.6),
+                               .examples = 1000};
+    market.join(4, buyer);
+    CHECK(market.choose(0, 2) == std::vector<std::size_t>{4});
+    CHECK(market.program().jobs[0].epoch_seconds == 100);  // whole seconds
+    CHECK_THROWS_AS(market.join(4, buyer), std::invalid_argument);
+    CHECK_THROWS_AS(market.join(5, {}), std::invalid_argument);
+    const auto done = [&] { return market.program().jobs[0].done_epochs; };
+    for (int round = 1; round < 8; ++round) {
+        market.ran(4, round, {.steps_per_second = 1, .batch = 10, .epochs_done = round});
+        CHECK(market.choose(round, 2) == std::vector<std::size_t>{4});
+        CHECK(done() == 0);
+    }
+    CHECK(market.choose(8, 2).size() == 1);
+    CHECK(done() == 7);
+    market.ran(4, 9, {.steps_per_second = 1, .batch = 10, .epochs_done = 9});
+    market.join(2, buyer);
+    std::vector<std::size_t> both = market.choose(9, 2);
+    std::sort(both.begin(), both.end());
+    CHECK(both == std::vector<std::size_t>{2, 4});
+    market.leave(2);
+    CHECK(market.choose(10, 2) == std::vector<std::size_t>{4});
+    CHECK(done() == 9);
+}
+
+TEST_CASE("a job that trains twice as fast as its profile says is believed to need half the time") {
+    ShockwaveMarket market({.round_seconds = 100});
+    market.join(0, {.gpus = 1,
+                    .batches = std::vector<int>(50, 10),
+                    .epoch_seconds = std::vector<double>(50, 100),
+                    .examples = 1000});
+    market.ran(0, 1, {.steps_per_second = 2, .batch = 10, .epochs_done = 2});
+    CHECK(market.choose(1, 1).size() == 1);
+    CHECK(market.program().jobs[0].epoch_seconds == doctest::Approx(50));
+    // Published, and kept: the epoch that it is in counts as seen.
+    CHECK(market.program().jobs[0].left_seconds == doctest::Approx(47 * 50));
+}
+
 TEST_SUITE_BEGIN("data");
 
 TEST_CASE("Shockwave's stored plan gives the stored completion times") {
@@ -435,6 +533,76 @@ TEST_CASE("profiles are those that Shockwave's simulator knows") {
         }
     }
     CHECK(compared == 120 + 220 + 460 + 900 + 900);
+}
+
+TEST_CASE("the market finds the best of the stored programs, and some better than what is stored") {
+    WindowMarket market;
+    std::size_t solved = 0;
+    for (auto& [round, stored] : stored_programs(Trace120().folder)) {
+        CAPTURE(round);
+        ShockwaveMarket::weigh(stored.program, stored.fair_finishes, round,
+                               {.unfair_power = stored.unfair_power}, false);
+        const WindowShares shares = market.solve(stored.program);
+        REQUIRE(shares.feasible);
+        CHECK(shares.objective >= stored.objective - 1e-9 * std::max(1.0, std::abs(stored.objective)));
+        CHECK(shares.objective == doctest::Approx(stored.objective).epsilon(1e-6));
+        ++solved;
+    }
+    CHECK(solved == 63);
+}
+
+TEST_CASE("asked in the stored run, the market asks what Shockwave asked") {
+    Trace120 trace;
+    const std::map<int, StoredProgram> stored = stored_programs(trace.folder);
+    std::size_t compared = 0;
+    const auto look = [&](const ShockwaveRounds& rounds) {
+        const auto found = stored.find(rounds.round());
+        if (found == stored.end()) return;
+        CAPTURE(rounds.round());
+        const WindowProblem &asked = rounds.market().program(), &known = found->second.program;
+        REQUIRE(asked.jobs.size() == known.jobs.size());
+        for (std::size_t j = 0; j < asked.jobs.size(); ++j) {
+            const WindowJob &a = asked.jobs[j], &b = known.jobs[j];
+            CAPTURE(b.name);
+            CHECK(a.name == b.name);
+            CHECK(a.gpus == b.gpus);
+            CHECK(a.epochs == b.epochs);
+            CHECK(a.done_epochs == b.done_epochs);
+            CHECK(a.epoch_seconds == doctest::Approx(b.epoch_seconds).epsilon(1e-8));
+            CHECK(a.left_seconds == doctest::Approx(b.left_seconds).epsilon(1e-8));
+            CHECK(rounds.market().fair_finishes()[j] ==
+                  doctest::Approx(found->second.fair_finishes[j]).epsilon(1e-8));
+        }
+        ++compared;
+    };
+    const auto rounds = cli::read_json_file(trace.folder + "/plan-120-shockwave.json")
+                            .get<std::vector<std::vector<std::size_t>>>();
+    replay(
+        trace.cluster, trace.world,
+        AskedMarket<decltype(look)>{ShockwaveRounds(trace.world, {}), GivenRounds(trace.world, rounds), look},
+        {.interval_seconds = 120});
+    CHECK(compared == stored.size());
+}
+
+TEST_CASE("the market comes out as published, and balanced slowdown better in all four measures") {
+    const auto metrics = [](auto make_planner) {
+        Trace120 trace;
+        const ReplayResult result =
+            replay(trace.cluster, trace.world, make_planner(trace.world), {.interval_seconds = 120});
+        const std::vector<double> rho = finish_time_fairness(result, trace.world);
+        return std::pair(metrics_of(result, trace.world), *std::max_element(rho.begin(), rho.end()));
+    };
+    const auto [published, published_worst] =
+        metrics([](const ShockwaveWorld& world) { return ShockwaveRounds(world, {}); });
+    // Plans that are equally good differ by that much.
+    CHECK(published.makespan_hours * 3600 == doctest::Approx(24197).epsilon(0.03));
+    CHECK(published.average_hours * 3600 == doctest::Approx(9958).epsilon(0.01));
+    CHECK(std::abs(published_worst - 1.78) < 0.3);
+    const auto [ours, ours_worst] = metrics([](const ShockwaveWorld&) { return BalancedSlowdown(); });
+    CHECK(ours.makespan_hours * 3600 < 24197);
+    CHECK(ours.average_hours * 3600 < 9958);
+    CHECK(ours_worst < 1.78);
+    CHECK(ours.unfair < 0.05);
 }
 
 TEST_SUITE_END();

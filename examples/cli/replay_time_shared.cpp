@@ -7,11 +7,18 @@
 #include <vector>
 
 #include "gavel_trace.hpp"
+#include "goodput/allot/posted_prices.hpp"
+#include "goodput/policy/balanced_slowdown.hpp"
 #include "goodput/policy/goodput_policy.hpp"
+#include "goodput/policy/hadar.hpp"
+#include "goodput/schedule/job_copies.hpp"
+#include "goodput/schedule/mixed_types.hpp"
+#include "goodput/schedule/time_sharing.hpp"
 #include "goodput/sim/gavel_world.hpp"
 #include "peers/gavel_shares.hpp"
 #include "peers/published_shares.hpp"
 #include "peers/share_question.hpp"
+#include "peers/shockwave_rounds.hpp"
 #include "peers/shockwave_shares.hpp"
 #include "peers/shockwave_world.hpp"
 #include "peers/time_shared_rounds.hpp"
@@ -66,12 +73,37 @@ constexpr TimeSharedPolicy<World> program_of(std::string_view name) {
     return {name, [](auto& by, auto& world) { return by.in_rounds(world, {.shares = Make()}); }};
 }
 
+/// A policy of the library.
+template <class World, class Policy>
+constexpr TimeSharedPolicy<World> ours(std::string_view name) {
+    return {name, [](auto& by, auto& world) { return by.with(world, Policy()); }};
+}
+/// GPUs in turns, by the shares of an objective and what jobs are owed.
+template <class World, class Objective>
+constexpr TimeSharedPolicy<World> in_turns(std::string_view name) {
+    return {name, [](auto& by, auto& world) {
+                return by.with(world, goodput::TimeSharing<Objective, decltype(world.predictor())>(
+                                          {}, by.command.interval_seconds, world.predictor()));
+            }};
+}
+
+/// Hadar: jobs of utilities, served at prices that rise with use, with a maker's configurations of several
+/// parts, as `Parts` predicts them.
+template <template <class> class Parts, class Maker>
+auto at_posted_prices(const goodput::GavelWorld& world, Maker maker) {
+    using Predictor = Parts<decltype(world.predictor())>;
+    return goodput::Scheduler<goodput::Hadar, goodput::LeastMovesPlacer, goodput::PostedPrices, Predictor>(
+               goodput::Hadar(), {}, {}, goodput::PostedPrices(), Predictor(1, world.predictor()))
+        .offering(std::move(maker));
+}
+
 const std::array gavel_policies{
     program_of<goodput::GavelWorld, [] { return peers::best_shares(goodput::MaxMin()); }>("max_min"),
     program_of<goodput::GavelWorld, [] { return peers::water_filling_shares; }>("water_filling"),
     program_of<goodput::GavelWorld, [] { return peers::FairFinishShares(); }>("finish_time_fairness"),
     program_of<goodput::GavelWorld, [] { return peers::makespan_shares; }>("makespan"),
     program_of<goodput::GavelWorld, [] { return peers::best_shares(goodput::SumOfRates()); }>("sum"),
+    program_of<goodput::GavelWorld, [] { return peers::AlloxShares(1); }>("allox"),
     InGavel{"fifo",
             [](auto& by, auto& world) {
                 return by.in_rounds(world, {.shares = peers::fifo_shares, .fills_gaps = false});
@@ -80,9 +112,19 @@ const std::array gavel_policies{
             [](auto& by, auto& world) {
                 return by.in_rounds(world, {.shares = peers::isolated_shares, .shuffles_types = true});
             }},
-    InGavel{"goodput", [](auto& by, auto& world) { return by.with(world, goodput::GoodputPolicy()); }},
-    InGavel{"goodput-declared",
-            [](auto& by, auto& world) { return by.with(world, goodput::DeclaredGoodputPolicy()); }},
+    InGavel{"hadar",
+            [](auto& by, auto& world) {
+                return by.with(world, at_posted_prices<goodput::SlowestPart>(world, goodput::MixedTypes<>()));
+            }},
+    InGavel{"hadar_e",
+            [](auto& by, auto& world) {
+                return by.with(world, at_posted_prices<goodput::SumOfParts>(world, goodput::JobCopies<>()));
+            }},
+    ours<goodput::GavelWorld, goodput::BalancedSlowdown>("goodput"),
+    ours<goodput::GavelWorld, goodput::DeclaredGoodputPolicy>("goodput-declared"),
+    ours<goodput::GavelWorld, goodput::GoodputPolicy>("goodput-learned"),
+    in_turns<goodput::GavelWorld, goodput::MaxMin>("time_shares"),
+    in_turns<goodput::GavelWorld, goodput::NashWelfare>("nash"),
 };
 
 using peers::ShockwaveWorld;
@@ -91,6 +133,7 @@ const std::array shockwave_policies{
     program_of<ShockwaveWorld, [] { return peers::FairFinishShares(); }>("finish_time_fairness"),
     program_of<ShockwaveWorld, [] { return peers::makespan_shares; }>("makespan"),
     program_of<ShockwaveWorld, [] { return peers::best_shares(goodput::SumOfRates()); }>("sum"),
+    program_of<ShockwaveWorld, [] { return peers::AlloxShares(0.2); }>("allox"),
     InShockwave{
         "gandiva_fair",
         [](auto& by, auto& world) { return by.in_rounds(world, {.shares = peers::gandiva_fair_shares}); }},
@@ -105,9 +148,16 @@ const std::array shockwave_policies{
                 [](auto& by, auto& world) {
                     return by.in_rounds(world, {.shares = peers::gandiva_fair_shares, .stops = true});
                 }},
-    InShockwave{"goodput", [](auto& by, auto& world) { return by.with(world, goodput::GoodputPolicy()); }},
-    InShockwave{"goodput-declared",
-                [](auto& by, auto& world) { return by.with(world, goodput::DeclaredGoodputPolicy()); }},
+    InShockwave{"shockwave",
+                [](auto& by, auto& world) {
+                    return by.with(
+                        world, peers::ShockwaveRounds(world, {.round_seconds = by.command.interval_seconds}));
+                }},
+    ours<ShockwaveWorld, goodput::BalancedSlowdown>("goodput"),
+    ours<ShockwaveWorld, goodput::DeclaredGoodputPolicy>("goodput-declared"),
+    ours<ShockwaveWorld, goodput::GoodputPolicy>("goodput-learned"),
+    in_turns<ShockwaveWorld, goodput::MaxMin>("time_shares"),
+    in_turns<ShockwaveWorld, goodput::NashWelfare>("nash"),
 };
 
 /// Replays a trace under each chosen policy; `make_world` makes a world of the jobs.

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
+#include "goodput/share/allox.hpp"
 #include "goodput/share/fixed_shares.hpp"
 #include "goodput/share/share_time.hpp"
 #include "goodput/share/water_filling.hpp"
@@ -31,11 +32,41 @@ struct Question {
     std::vector<std::string> types{};
 };
 
+/// AlloX' order, of which those who come first on their GPU have all of their time.
+goodput::ShareResult share_by_allox(const goodput::ShareProblem& problem) {
+    problem.validate();
+    std::vector<goodput::AlloxJob> jobs;
+    for (const goodput::ShareJob& job : problem.jobs) {
+        jobs.push_back({.waited_seconds = job.age_seconds, .gpus = job.workers});
+        for (const double rate : job.rates)
+            jobs.back().seconds.push_back(goodput::allox_seconds(job.steps_left, rate));
+    }
+    std::vector<std::size_t> machines;
+    for (const double gpus : problem.gpus) machines.push_back(static_cast<std::size_t>(gpus));
+    const goodput::AlloxOrder order = goodput::allox_order(jobs, machines);
+    goodput::ShareResult result;
+    result.types = problem.types();
+    result.shares.assign(jobs.size() * problem.types(), 0);
+    result.rates.assign(jobs.size(), 0);
+    result.prices.assign(problem.types(), 0);
+    std::vector<double> left = problem.gpus;
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+        const goodput::AlloxPlace& place = order.places[j];
+        if (!place.considered || place.before > 0 || left[place.type] < problem.jobs[j].workers) continue;
+        left[place.type] -= problem.jobs[j].workers;
+        result.shares[j * problem.types() + place.type] = 1;
+        result.rates[j] = problem.jobs[j].rates[place.type];
+    }
+    result.objective = order.objective;
+    result.bound = order.bound;
+    return result;
+}
+
 struct Objective {
     std::string_view name;
     goodput::ShareResult (*answer)(const Question&);
 };
-constexpr std::array<Objective, 11> objectives{{
+constexpr std::array<Objective, 12> objectives{{
     {"max_min", [](const Question& q) { return share_time(q.problem, goodput::MaxMin(), q.options); }},
     {"max_min_blind",
      [](const Question& q) { return share_time(blind(q.problem), goodput::MaxMin(), q.options); }},
@@ -54,6 +85,7 @@ constexpr std::array<Objective, 11> objectives{{
     {"isolated", [](const Question& q) { return share_isolated(q.problem); }},
     {"proportional", [](const Question& q) { return share_proportionally(q.problem); }},
     {"fifo", [](const Question& q) { return share_in_order(q.problem); }},
+    {"allox", [](const Question& q) { return share_by_allox(q.problem); }},
 }};
 
 goodput::ShareJob read_job(const Field& field, std::size_t index, const Question& question) {

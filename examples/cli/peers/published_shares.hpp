@@ -2,16 +2,18 @@
 #define GOODPUT_EXAMPLES_CLI_PEERS_PUBLISHED_SHARES_HPP
 
 // Gavel's policies that are linear programs. Their best shares are many; the public simulators take those of
-// an interior-point solver, near the middle of all, with a trace of every share that is not worth having. That
-// trace decides who fills gaps, so nothing of it is left out here.
+// an interior-point solver, near the middle of all, with a trace of every share that is not worth having.
+// That trace decides who fills gaps, so nothing of it is left out here.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "goodput/share/allox.hpp"
 #include "goodput/share/share_time.hpp"
 #include "goodput/share/water_filling.hpp"
 #include "peers/share_question.hpp"
@@ -78,6 +80,54 @@ private:
         double isolated_seconds = 0, steps_left = 0, rate = 0;
     };
     std::map<std::size_t, Past> past_;  // by job
+};
+
+/// AlloX' order as a share: all of the time for those who come first on their GPU, who then keep it.
+/// Published, and kept: a job counts as one GPU, whatever it takes, and holds nothing if it takes more.
+class AlloxShares {
+public:
+    /// `considered`: the part of all jobs, those that have waited longest, that are looked at.
+    explicit AlloxShares(double considered) : considered_(considered) {}
+
+    Shares operator()(const ShareQuestion& question) {
+        const std::size_t types = question.gpus.size();
+        Shares shares(question.jobs.size(), std::vector<double>(types));
+        std::vector<std::size_t> machines(question.gpus.begin(), question.gpus.end());
+        std::map<std::size_t, std::size_t> held;
+        std::vector<std::size_t> waiting;
+        std::vector<AlloxJob> jobs;
+        for (std::size_t j = 0; j < question.jobs.size(); ++j) {
+            const ShareJob& job = question.jobs[j];
+            if (const auto found = held_.find(job.job); found != held_.end()) {
+                held.insert(*found);
+                --machines[found->second];
+                shares[j][found->second] = 1;
+                continue;
+            }
+            waiting.push_back(j);
+            AlloxJob& asked = jobs.emplace_back(AlloxJob{.waited_seconds = std::max(job.age_seconds, 0.0)});
+            for (const double rate : job.rates)
+                asked.seconds.push_back(allox_seconds(std::max(job.steps_left, 0.0), rate));
+        }
+        if (!jobs.empty()) {
+            const auto all = static_cast<double>(question.jobs.size());
+            const double part = std::floor(considered_ * all) / static_cast<double>(jobs.size());
+            const AlloxOrder order = allox_order(jobs, machines, std::clamp(part, 1e-9, 1.0));
+            for (std::size_t w = 0; w < waiting.size(); ++w) {
+                const AlloxPlace& place = order.places[w];
+                if (!place.considered || place.before > 0) continue;
+                const ShareJob& job = question.jobs[waiting[w]];
+                shares[waiting[w]][place.type] = 1.0 / job.gpus;
+                if (job.gpus == 1) held[job.job] = place.type;
+            }
+        }
+        held_ = std::move(held);
+        return shares;
+    }
+
+private:
+    double considered_;
+    std::map<std::size_t, std::size_t> held_;  // GPU type by job
 };
 
 /// Least total time. Published, and kept: a search by halves ends up to 5 % above the least, and then come

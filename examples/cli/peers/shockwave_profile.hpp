@@ -30,6 +30,7 @@ struct ShockwaveProfile {
     std::vector<double> seconds{};  ///< by epoch: of training alone on its GPUs
     std::vector<double> left{};     ///< seconds from the begin of an epoch to the job's end; 0 after the last
     double isolated_seconds = 0;    ///< of all epochs
+    double epoch_examples = 1;      ///< of each
 
     [[nodiscard]] int epochs() const { return static_cast<int>(batches.size()); }
     /// Seconds that are left after so many epochs, parts of epochs in proportion.
@@ -51,6 +52,7 @@ struct ShockwaveProfile {
         bad_input("job '" + job.name + "'", "number of epochs", all, "at most " + text_of(most_epochs));
     const int epochs = static_cast<int>(all);
     ShockwaveProfile profile;
+    profile.epoch_examples = model.examples;
     for (int epoch = 0; epoch < epochs; ++epoch) {
         int batch = job.batch;
         if (job.mode == ShockwaveMode::gns)

@@ -140,7 +140,7 @@ ShareResult share_by_value(const ShareProblem& problem, const O& objective, cons
         },
         [&](std::size_t j, std::size_t t) { return scale * objective.value(problem, j, t); }, true, false);
     InteriorPoint<> method(program.program());
-    method.solve(std::max(0.1 * options.gap, 1e-10));
+    method.solve(std::max(0.5 * options.gap, 1e-10));
     ShareResult result;
     program.take(method, options.least_part, result);
     result.iterations = iterations + method.iterations();
@@ -181,7 +181,7 @@ ShareResult share_by_utility(const ShareProblem& problem, const O& objective, co
                   false, true);
     const GroupUtility<O> utility{problem, program, objective};
     InteriorPoint<GroupUtility<O>> method(program.program(), utility);
-    method.solve(std::max(0.1 * options.gap, 1e-10));
+    method.solve(std::max(0.5 * options.gap, 1e-10));
     ShareResult result;
     program.take(method, options.least_part, result);
     result.iterations = method.iterations();

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -105,7 +106,7 @@ public:
         run = {.end_seconds = round.end_seconds,
                .ran_seconds = round.end_seconds - starts_.start_of(begin, seconds),
                .steps = round.steps,
-               .rate = rate(job, held.first().gpu_type)};
+               .rate = rate_with(job, held)};
         run.empty = std::floor(round.steps / truth_[job].gpus) <= 0 || run.ran_seconds <= 0;
         if (run.empty) {
             run.steps = 0;
@@ -168,6 +169,19 @@ public:
     [[nodiscard]] double rate(std::size_t job, std::size_t gpu_type) const {
         return truth_[job].rates[gpu_type];
     }
+    /// Steps a second with what it holds: with GPUs of several types those of the slowest, since its workers
+    /// go in step; with GPUs for several copies of itself (HadarE) the sum of all.
+    [[nodiscard]] double rate_with(std::size_t job, const Configuration& held) const {
+        const int own = truth_[job].gpus;
+        const bool copies = held.gpus() > own;
+        double sum = 0, slowest = std::numeric_limits<double>::infinity();
+        for (const PoolShare& part : held.parts()) {
+            const double of_type = rate(job, part.gpu_type);
+            sum += of_type * (part.shape.gpus / own);
+            slowest = std::min(slowest, of_type);
+        }
+        return copies ? sum : slowest;
+    }
     /// Steps that it still has to do.
     [[nodiscard]] double steps_left(std::size_t job) const { return truth_[job].steps - done_[job]; }
     /// What came of the last round in which it held GPUs.
@@ -178,7 +192,7 @@ private:
 
     [[nodiscard]] StepRound round_of(std::size_t job, const Configuration& held, double begin,
                                      double seconds) const {
-        const double rate_held = rate(job, held.first().gpu_type);
+        const double rate_held = rate_with(job, held);
         if (!(rate_held > 0)) return {0, begin};
         return step_round(begin, seconds, rate_held, steps_left(job));
     }

@@ -80,7 +80,7 @@ HighestLevel highest_level(const ShareProblem& problem, ShareProgram& program, R
         const BlockProgram& block = program.build(row, no_value, false, false);
         program.program().reward = 1;
         InteriorPoint<> method(block);
-        method.solve(std::max(0.1 * gap, 1e-10));
+        method.solve(std::max(0.5 * gap, 1e-10));
         best.result.iterations += method.iterations();
         ShareResult found;
         program.take(method, options.least_part, found);

@@ -1,0 +1,286 @@
+#ifndef GOODPUT_ALLOT_POSTED_PRICES_HPP
+#define GOODPUT_ALLOT_POSTED_PRICES_HPP
+
+// An allotment found online: jobs come one after another, and each takes at once the option that is worth
+// most to it above the prices of the moment, or goes away for good. Prices rise exponentially with use, so
+// that what is left is kept for those who need it more: the primal-dual scheme of OASiS (Bao et al.,
+// INFOCOM'18), which Hadar (IPDPS'24) takes over. With u_r the units of resource r in use and a_r those of an
+// option,
+//
+//     price_r = L_r (U_r / L_r)^(u_r / full_r)        admit if   value - sum price_r a_r > 0
+//
+//     U_r   largest value / a_r of all options: nobody pays more, so nobody takes what is not there
+//     L_r   smallest value / a_r: everybody can pay; and no more than D / (2 R C_r), D what the jobs get in
+//           the order of value without prices, R resources: so the prices of an empty cluster are at most
+//           half of the best allotment
+//
+// The prices at the end prove a bound for any allotment (weak duality, as for every price vector >= 0):
+//
+//     bound = sum over jobs of max(0, largest value - price * uses) + sum C_r price_r
+//
+// and, whatever the order of the jobs, best <= 2 alpha objective with alpha = max_r max(1, ln(U_r / L_r)), as
+// published for jobs that are small beside the capacities. For sizes as they are: let g_r be the greatest
+// common divisor of the whole numbers a_r (0 if they are none), m_r the largest a_r, and full_r the least use
+// at which an option of m_r finds no room, the first multiple of g_r above C_r - m_r (C_r for jobs of one
+// GPU: the published exponent). Then an option that finds no room is worth no more than its price, one
+// admission raises sum C_r price_r by at most (C_r / m_r) ((U_r / L_r)^(m_r / full_r) - 1) times what the
+// job pays, and the largest of these factors takes the place of ln(U_r / L_r): ratio().
+// OASiS and Hadar guess U and L beforehand; here they come from the problem.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "goodput/allot/problem.hpp"
+#include "goodput/allot/result.hpp"
+
+namespace goodput {
+
+/// In which order jobs are asked.
+enum class PostedOrder {
+    as_listed,     ///< as they arrive: nobody's answer depends on jobs that come later
+    densest_first  ///< by their largest value over the part of the capacities that it takes
+};
+
+/// An AllotmentSolver that asks every job once, at prices that rise with use. Keeps its buffers.
+class PostedPrices {
+public:
+    /// How jobs are asked.
+    struct Settings {
+        PostedOrder order = PostedOrder::as_listed;  ///< of the jobs
+        /// At the end gives what is left, in the same order and at no price, to jobs that paid for nothing:
+        /// in the next round it can be taken back, so nothing is kept for anybody.
+        bool fills_idle = true;
+    };
+
+    PostedPrices() = default;
+    /// A solver with settings of one's own.
+    explicit PostedPrices(Settings settings) : settings_(settings) {}
+
+    /// An allotment that respects all constraints, with the bound of the final prices, which stand in
+    /// AllotResult::prices. Jobs that must run come first. Status optimal where the bound proves `gap`, else
+    /// feasible; unknown where jobs that must run find no room in this order. One look at all options, one
+    /// for the bound: linear in the problem, so there is no deadline. Bad numbers: std::invalid_argument.
+    template <AllotmentValue Value>
+    const AllotResult& operator()(const BasicAllotmentProblem<Value>& problem,
+                                  const AllotOptions& options = {}) {
+        require_at_least("allot", "gap", options.gap, 0);
+        problem.validate();
+        result_.choice.assign(problem.jobs(), no_option);
+        result_.objective = 0;
+        result_.passes = 1;
+        used_.assign(problem.capacity.size(), 0);
+        order_jobs(problem);
+        find_price_range(problem);
+        bool all_must_run = true;
+        for (const bool must : {true, false})
+            for (const std::size_t job : order_)
+                if (problem.must(job) == must) all_must_run &= admit(problem, job, 1) || !must;
+        find_prices(problem);
+        if (settings_.fills_idle)
+            for (const std::size_t job : order_)
+                if (result_.choice[job] == no_option) admit(problem, job, 0);
+        prove(problem, options.gap);
+        if (!all_must_run) {
+            result_.choice.assign(problem.jobs(), no_option);
+            result_.objective = 0;
+            result_.status = AllotStatus::unknown;
+            result_.stopped = StopReason::states;
+        }
+        return result_;
+    }
+
+    /// 2 alpha of the last problem: no allotment is worth more than so many times the objective, if every
+    /// option is small beside the capacities.
+    [[nodiscard]] double published_ratio() const { return 2 * alpha_; }
+    /// The same for the sizes of the last problem. Infinity where nothing is promised: options that take
+    /// more than can be told apart from a whole capacity, or jobs that must run.
+    [[nodiscard]] double ratio() const { return 2 * factor_; }
+    /// One line for a log, of the last problem.
+    [[nodiscard]] std::string report() const {
+        return result_.report() + "; competitive ratio 2 alpha = " + rounded_text_of(published_ratio()) +
+               ", for jobs of these sizes " + rounded_text_of(ratio());
+    }
+
+private:
+    /// Prices of a resource from its emptiness to its fullness; least 0: nobody wants any.
+    struct Range {
+        double least = 0, most = 0;
+        double largest_units = 0;  // of an option
+        double step = 0;           // greatest common divisor of units, 0 if there is none
+        double full = 0;           // use at which the price is `most`
+    };
+
+    template <AllotmentValue Value>
+    [[nodiscard]] static bool fits(const BasicAllotmentProblem<Value>& problem, std::size_t job,
+                                   std::size_t option, const std::vector<double>& used) {
+        const std::span<const ResourceUse> uses = problem.uses(job, option);
+        for (const ResourceUse& use : uses) {
+            double units = 0;  // an option may name a resource more than once
+            for (const ResourceUse& other : uses)
+                if (other.resource == use.resource) units += other.units;
+            if (units > 0 && used[use.resource] + units > problem.capacity[use.resource] * (1 + 1e-9))
+                return false;
+        }
+        return true;
+    }
+
+    template <AllotmentValue Value>
+    void order_jobs(const BasicAllotmentProblem<Value>& problem) {
+        density_.assign(problem.jobs(), 0);
+        for (std::size_t job = 0; job < problem.jobs(); ++job)
+            for (std::size_t k = 0; k < problem.options_of(job); ++k) {
+                double part = 0;
+                for (const ResourceUse& use : problem.uses(job, k))
+                    if (use.units > 0) part += use.units / problem.capacity[use.resource];
+                density_[job] = std::max(density_[job],
+                                         static_cast<double>(problem.value(job, k)) / std::max(part, 1e-9));
+            }
+        by_density_.resize(problem.jobs());
+        std::iota(by_density_.begin(), by_density_.end(), std::size_t{0});
+        std::stable_sort(by_density_.begin(), by_density_.end(),
+                         [&](std::size_t a, std::size_t b) { return density_[a] > density_[b]; });
+        order_ = by_density_;
+        if (settings_.order == PostedOrder::as_listed)
+            std::iota(order_.begin(), order_.end(), std::size_t{0});
+    }
+
+    template <AllotmentValue Value>
+    void find_price_range(const BasicAllotmentProblem<Value>& problem) {
+        constexpr double infinity = std::numeric_limits<double>::infinity();
+        range_.assign(problem.capacity.size(), {infinity});
+        // What jobs get without prices, densest first: no more than the best allotment.
+        for (const std::size_t job : by_density_) admit(problem, job, 0);
+        const double without_prices = result_.objective;
+        result_.choice.assign(problem.jobs(), no_option);
+        result_.objective = 0;
+        used_.assign(problem.capacity.size(), 0);
+
+        bool promised = true;
+        for (std::size_t job = 0; job < problem.jobs(); ++job) {
+            promised &= !problem.must(job);
+            for (std::size_t k = 0; k < problem.options_of(job); ++k) {
+                const auto value = static_cast<double>(problem.value(job, k));
+                if (value <= 0 || !fits(problem, job, k, used_)) continue;
+                for (const ResourceUse& use : problem.uses(job, k)) {
+                    if (use.units <= 0) continue;
+                    Range& range = range_[use.resource];
+                    const double density = std::clamp(value / use.units, 1e-200, 1e200);
+                    range.least = std::min(range.least, density);
+                    range.most = std::max(range.most, density);
+                    range.step =
+                        range.largest_units == 0 ? whole(use.units) : common_step(range.step, use.units);
+                    range.largest_units = std::max(range.largest_units, use.units);
+                }
+            }
+        }
+        const auto wanted = static_cast<double>(
+            std::count_if(range_.begin(), range_.end(), [](const Range& r) { return r.most > 0; }));
+        alpha_ = factor_ = 1;
+        for (std::size_t r = 0; r < range_.size(); ++r) {
+            Range& range = range_[r];
+            if (range.most == 0) {
+                range = {};
+                continue;
+            }
+            const double capacity = problem.capacity[r];
+            if (without_prices > 0)
+                range.least = std::clamp(without_prices / (2 * wanted * capacity), 1e-200, range.least);
+            const double left = capacity - range.largest_units;
+            range.full = range.step > 0 ? range.step * (std::floor(left / range.step + 1e-9) + 1) : left;
+            const bool small = range.full > 1e-9 * capacity;
+            if (!small) range.full = capacity;
+            const double growth = std::log(range.most / range.least);
+            alpha_ = std::max(alpha_, growth);
+            factor_ = std::max(factor_, small ? capacity / range.largest_units *
+                                                    std::expm1(growth * range.largest_units / range.full)
+                                              : infinity);
+        }
+        if (!promised) factor_ = infinity;
+    }
+    static double whole(double units) { return units == std::floor(units) && units < 1e15 ? units : 0; }
+    static double common_step(double step, double units) {
+        if (step == 0 || whole(units) == 0) return 0;
+        return static_cast<double>(std::gcd(static_cast<long long>(step), static_cast<long long>(units)));
+    }
+
+    [[nodiscard]] double price(std::size_t resource) const {
+        const Range& range = range_[resource];
+        if (range.most == 0) return 0;
+        return std::min(range.most, range.least * std::exp(std::log(range.most / range.least) *
+                                                           used_[resource] / range.full));
+    }
+
+    /// Gives a job what is worth most to it above `part` of the prices, if that is anything; whatever is
+    /// worth most if it must run. Whether it got something.
+    template <AllotmentValue Value>
+    bool admit(const BasicAllotmentProblem<Value>& problem, std::size_t job, double part) {
+        std::size_t best = no_option;
+        double most = problem.must(job) ? -std::numeric_limits<double>::infinity() : 0;
+        for (std::size_t k = 0; k < problem.options_of(job); ++k) {
+            if (!fits(problem, job, k, used_)) continue;
+            auto payoff = static_cast<double>(problem.value(job, k));
+            if (part > 0)
+                for (const ResourceUse& use : problem.uses(job, k))
+                    payoff -= part * price(use.resource) * use.units;
+            if (payoff <= most) continue;
+            most = payoff;
+            best = k;
+        }
+        if (best == no_option) return false;
+        result_.choice[job] = best;
+        result_.objective += static_cast<double>(problem.value(job, best));
+        for (const ResourceUse& use : problem.uses(job, best)) used_[use.resource] += use.units;
+        return true;
+    }
+
+    template <AllotmentValue Value>
+    void find_prices(const BasicAllotmentProblem<Value>& problem) {
+        result_.prices.assign(problem.capacity.size(), 0);
+        for (std::size_t r = 0; r < problem.capacity.size(); ++r) result_.prices[r] = price(r);
+    }
+
+    /// The bound of these prices or of none, whichever is less.
+    template <AllotmentValue Value>
+    void prove(const BasicAllotmentProblem<Value>& problem, double gap) {
+        used_.assign(problem.capacity.size(), 0);
+        double bound = 0, free = 0;
+        for (std::size_t r = 0; r < problem.capacity.size(); ++r)
+            bound += problem.capacity[r] * result_.prices[r];
+        for (std::size_t job = 0; job < problem.jobs(); ++job) {
+            double gain = problem.must(job) ? -largest_number : 0, most = gain;
+            for (std::size_t k = 0; k < problem.options_of(job); ++k) {
+                if (!fits(problem, job, k, used_)) continue;
+                const auto value = static_cast<double>(problem.value(job, k));
+                double payoff = value;
+                for (const ResourceUse& use : problem.uses(job, k))
+                    payoff -= result_.prices[use.resource] * use.units;
+                gain = std::max(gain, payoff);
+                most = std::max(most, value);
+            }
+            bound += gain;
+            free += most;
+        }
+        result_.bound = std::max(result_.objective, std::min(bound, free));
+        const bool proven = result_.gap() <= gap * std::max(1.0, std::abs(result_.bound));
+        result_.status = proven ? AllotStatus::optimal : AllotStatus::feasible;
+        result_.stopped = proven ? StopReason::proven : StopReason::states;
+    }
+
+    Settings settings_{};
+    AllotResult result_;
+    std::vector<Range> range_;     // by resource
+    std::vector<double> used_;     // by resource
+    std::vector<double> density_;  // by job
+    std::vector<std::size_t> by_density_, order_;
+    double alpha_ = 1, factor_ = 1;
+};
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,91 @@
+#ifndef GOODPUT_POLICY_HADAR_HPP
+#define GOODPUT_POLICY_HADAR_HPP
+
+// Hadar's policy (IPDPS'24): an option is worth the utility of the completion time that it leads to,
+//
+//     completion = age + examples left / goodput + restart cost (of every option but the one held)
+//
+// and the allotment maximises the sum of the utilities. Published are utilities that fall with it, each for a
+// goal: examples of the whole job / completion (average completion), the same over the job's best goodput
+// (makespan), and completion / completion alone on an equal share, here its reciprocal so that more is better
+// (finish-time fairness).
+//
+// With these, as published, a job is worth less the longer it has waited. They are meant for jobs that are
+// admitted once, at prices (PostedPrices), and in a replay of rounds the jobs that could have been done
+// quickly wait longest. So ours, and the default, counts from now on: 1 / (completion - age), the jobs that
+// are finished a second.
+//
+// The published algorithm is this policy with the solver PostedPrices (allot/posted_prices.hpp) and
+// configurations of several GPU types (schedule/mixed_types.hpp). With the default solver the same sum is
+// exact.
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "goodput/policy/concepts.hpp"
+#include "goodput/policy/work_left.hpp"
+
+namespace goodput {
+
+/// What a completion time is worth.
+enum class CompletionUtility {
+    jobs_per_second,        ///< 1 / seconds still to go: ours
+    effective_throughput,   ///< all examples of the job / completion: average completion, as published
+    normalized_throughput,  ///< the same / best goodput: makespan, as published
+    finish_time_fairness    ///< completion on an equal share / completion, as published
+};
+
+/// Largest sum of utilities of completion times; a RoundPolicy.
+struct Hadar {
+    /// Jobs run with the GPUs and batch size that their owners asked for.
+    static constexpr bool rigid_jobs = true;
+    CompletionUtility utility = CompletionUtility::jobs_per_second;  ///< of a completion time
+    double assumed_seconds = 3600;  ///< left of a job of which nothing is known, on its best option
+
+    /// Refuses a time that is none (std::invalid_argument).
+    void validate() const { require_positive("policy hadar", "assumed", assumed_seconds); }
+
+    /// Values of all jobs' options.
+    void value_round(const Round& round, std::span<const OptionRow> rows) const {
+        for (const OptionRow& row : rows) {
+            const Configuration held = round.held_by(row.job);
+            const double left = std::max(detail::examples_left(row, assumed_seconds), least_examples);
+            for (std::size_t k = 0; k < row.options.size(); ++k) {
+                const Option& option = row.options[k];
+                row.values[k] = 0;
+                if (option.goodput <= 0) continue;
+                const double restart =
+                    option.configuration.same_gpus(held) ? 0 : row.job.restart_cost_seconds;
+                row.values[k] = worth(round, row, rows.size(), left, left / option.goodput + restart);
+            }
+        }
+    }
+
+private:
+    static constexpr double least_examples = 1e-9;  // a job that is done is not worth infinitely much
+
+    /// What it is worth to a job to be done `seconds` from now.
+    [[nodiscard]] double worth(const Round& round, const OptionRow& row, std::size_t jobs, double left,
+                               double seconds) const {
+        const double examples = row.job.done_examples.value_or(0) + left;
+        const double completion = round.age_of(row.job) + seconds;
+        switch (utility) {
+            case CompletionUtility::jobs_per_second:
+                return 1 / seconds;
+            case CompletionUtility::effective_throughput:
+                return examples / completion;
+            case CompletionUtility::normalized_throughput:
+                return examples / detail::best_goodput(row) / completion;
+            case CompletionUtility::finish_time_fairness:
+                break;
+        }
+        return examples / detail::isolated_goodput(round, row, jobs) / completion;
+    }
+};
+
+static_assert(RoundPolicy<Hadar>);
+
+}  // namespace goodput
+
+#endif

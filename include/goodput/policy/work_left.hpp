@@ -1,0 +1,58 @@
+#ifndef GOODPUT_POLICY_WORK_LEFT_HPP
+#define GOODPUT_POLICY_WORK_LEFT_HPP
+
+// How much a job has still to do, and how fast it would get there alone or with an equal share of the
+// cluster: what policies of completion times ask of a row.
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "goodput/policy/concepts.hpp"
+
+namespace goodput::detail {
+
+/// The largest goodput that a job is offered; 0 if there is none.
+inline double best_goodput(const OptionRow& row) {
+    double best = 0;
+    for (const Option& option : row.options) best = std::max(best, option.goodput);
+    return best;
+}
+
+/// Examples that a job has still to do: as declared, else as jobs of its kind needed, else what takes
+/// `assumed_seconds` on its best option.
+inline double examples_left(const OptionRow& row, double assumed_seconds) {
+    if (row.job.remaining_examples) return *row.job.remaining_examples;
+    if (row.job.expected_examples) return *row.job.expected_examples;
+    return assumed_seconds * best_goodput(row);
+}
+
+/// Examples/s of a job that has 1 / jobs of the GPUs of every pool for itself, for a part of the time where
+/// that is less than it needs (the isolated throughput of Gavel, OSDI'20, section 4): the sum over pools of
+/// capacity / (jobs x GPUs) x goodput of the best option there, scaled down if these parts of the time exceed
+/// 1. Its best goodput where the pools say nothing.
+inline double isolated_goodput(const Round& round, const OptionRow& row, std::size_t jobs) {
+    double time = 0, rate = 0;
+    for (std::size_t p = 0; p < round.pools.size(); ++p) {
+        const Option* best = nullptr;
+        for (const Option& option : row.options) {
+            const PoolShare& part = option.configuration.first();
+            if (option.goodput > 0 && option.configuration.is_single() &&
+                part.gpu_type == round.pools[p].gpu_type &&
+                part.gpus_per_node == round.pools[p].gpus_per_node &&
+                (!best || option.goodput > best->goodput))
+                best = &option;
+        }
+        if (!best) continue;
+        const double part = round.pools[p].gpus() / (static_cast<double>(std::max<std::size_t>(jobs, 1)) *
+                                                     best->configuration.gpus());
+        time += part;
+        rate += part * best->goodput;
+    }
+    return rate > 0 ? rate / std::max(1.0, time) : best_goodput(row);
+}
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,83 @@
+#ifndef GOODPUT_SCHEDULE_DETAIL_PART_OPTIONS_HPP
+#define GOODPUT_SCHEDULE_DETAIL_PART_OPTIONS_HPP
+
+// Configurations of several parts: what makers of them share, and what predicts one part.
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/job.hpp"
+#include "goodput/core/option.hpp"
+#include "goodput/model/job_model.hpp"
+#include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/concepts.hpp"
+
+namespace goodput::detail {
+
+/// The pools that a job can use, fastest first as far as its owner declared rates, at most `most` of them.
+inline std::vector<std::size_t> fastest_pools(const Round& round, const Job& job, std::size_t most) {
+    std::vector<std::size_t> pools;
+    for (std::size_t p = 0; p < round.pools.size(); ++p)
+        if (!round.pools[p].nodes.empty() && job.types[round.pools[p].gpu_type].max_atomic_batch > 0)
+            pools.push_back(p);
+    std::stable_sort(pools.begin(), pools.end(), [&](std::size_t a, std::size_t b) {
+        return job.types[round.pools[a].gpu_type].reference_rate >
+               job.types[round.pools[b].gpu_type].reference_rate;
+    });
+    if (pools.size() > most) pools.resize(most);
+    std::sort(pools.begin(), pools.end());
+    return pools;
+}
+
+/// Leaves every so many of a list that is longer than `most`, the first and the last among them.
+template <class T>
+void thin_out(std::vector<T>& list, std::size_t most) {
+    if (list.size() <= most) return;
+    std::vector<T> left;
+    for (std::size_t i = 0; i < most; ++i)
+        left.push_back(std::move(list[most > 1 ? i * (list.size() - 1) / (most - 1) : 0]));
+    list = std::move(left);
+}
+
+/// Options in the order of their configurations, as the scheduler and predictors want them.
+inline void sort_options(std::vector<Option>& options, std::size_t first) {
+    std::sort(options.begin() + static_cast<std::ptrdiff_t>(first), options.end(),
+              [](const Option& a, const Option& b) { return a.configuration < b.configuration; });
+}
+
+/// Asks an inner predictor about parts of configurations.
+template <OptionPredictor Inner>
+class PartPredictor {
+public:
+    explicit PartPredictor(Inner inner) : inner_(std::move(inner)) {}
+
+    /// What `configuration`, of one part, would be like.
+    template <class... Gradient>
+    Option ask(const Job& job, const JobModel& model, PoolShare part, const Gradient&... gradient) {
+        Option option{Configuration(part), {}, 0, Knowledge::unknown};
+        inner_(job, model, std::span<Option>(&option, 1), gradient...);
+        return option;
+    }
+    /// Lets the inner predictor fill in the options for which single(option) holds, and `fill` the others.
+    template <class Single, class Fill, class... Gradient>
+    void each(const Job& job, const JobModel& model, std::span<Option> options, Single single, Fill fill,
+              const Gradient&... gradient) {
+        for (std::size_t first = 0; first < options.size();) {
+            std::size_t last = first;
+            while (last < options.size() && single(options[last])) ++last;
+            if (last > first) inner_(job, model, options.subspan(first, last - first), gradient...);
+            if (last < options.size()) fill(options[last++]);
+            first = last;
+        }
+    }
+
+private:
+    Inner inner_;
+};
+
+}  // namespace goodput::detail
+
+#endif

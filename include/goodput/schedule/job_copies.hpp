@@ -1,0 +1,149 @@
+#ifndef GOODPUT_SCHEDULE_JOB_COPIES_HPP
+#define GOODPUT_SCHEDULE_JOB_COPIES_HPP
+
+// Copies of one job side by side on nodes of several types (HadarE, arXiv 2503.10918), each with its share of
+// the steps, their parameters averaged now and then. So their rates add:
+//
+//     rate = averaging_factor * sum over the copies of the rate of one
+//
+// JobCopies offers such configurations, SumOfParts says how good they are; use them together:
+//
+//     Scheduler(policy, options, placer, solver, SumOfParts<>()).offering(JobCopies<>())
+//
+// Who runs the copies divides the steps in proportion to their rates.
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/model/goodput_predictor.hpp"
+#include "goodput/schedule/concepts.hpp"
+#include "goodput/schedule/detail/part_options.hpp"
+#include "goodput/schedule/makers.hpp"
+
+namespace goodput {
+
+/// Offers a job of a fixed number of GPUs also several copies of itself: in each of its `most_pools` fastest
+/// pools none, one, or where a copy takes whole nodes 2, 4, 8, ..., together 2 to `most_copies`; at most
+/// `most_options` such configurations, those of fewest copies. Two copies never share a node. Other jobs get
+/// what the inner maker offers.
+template <OptionMaker Inner = ListedShapes>
+class JobCopies {
+public:
+    /// How many options there may be.
+    struct Settings {
+        int most_copies = 8;            ///< of one job at a time
+        std::size_t most_pools = 4;     ///< looked at, the fastest by TypeLimits::reference_rate
+        std::size_t most_options = 64;  ///< of several copies
+    };
+
+    JobCopies() = default;
+    /// Limits of one's own, and another maker for single copies.
+    explicit JobCopies(Settings settings, Inner inner = {}) : settings_(settings), inner_(std::move(inner)) {}
+
+    /// Appends what the inner maker offers and the copies, in the order of configurations.
+    void list(const Round& round, const Job& job, std::span<const int> most_gpus,
+              std::vector<Option>& options) {
+        const std::size_t first = options.size();
+        inner_.list(round, job, most_gpus, options);
+        if (!detail::has_fixed_gpus(job)) return;
+        std::vector<std::vector<std::pair<int, PoolShare>>> choices;  // by pool: copies, and where they are
+        for (const std::size_t p : detail::fastest_pools(round, job, settings_.most_pools)) {
+            const Pool& pool = round.pools[p];
+            if (job.max_gpus > most_gpus[pool.gpu_type]) continue;
+            auto& its = choices.emplace_back();
+            detail::for_each_shape(job, pool, [&](Shape one) {
+                const auto nodes = static_cast<int>(std::min<std::size_t>(pool.nodes.size(), 1 << 20));
+                const bool whole = one.gpus == one.nodes * pool.gpus_per_node;
+                for (int copies = 1; copies <= settings_.most_copies && copies * one.nodes <= nodes;
+                     copies *= 2) {
+                    its.push_back(
+                        {copies,
+                         {pool.gpu_type, pool.gpus_per_node, {copies * one.nodes, copies * one.gpus}}});
+                    if (!whole) break;
+                }
+            });
+        }
+        std::vector<std::pair<int, Configuration>> found;
+        std::vector<PoolShare> parts;
+        combine(choices, 0, 0, parts, found);
+        std::stable_sort(found.begin(), found.end(),
+                         [](const auto& a, const auto& b) { return a.first < b.first; });
+        if (found.size() > settings_.most_options) found.resize(settings_.most_options);
+        for (auto& [copies, configuration] : found)
+            options.push_back({std::move(configuration), {}, 0, Knowledge::unknown});
+        detail::sort_options(options, first);
+    }
+
+private:
+    void combine(const std::vector<std::vector<std::pair<int, PoolShare>>>& choices, std::size_t next,
+                 int copies, std::vector<PoolShare>& parts,
+                 std::vector<std::pair<int, Configuration>>& found) const {
+        if (next == choices.size()) {
+            if (copies >= 2) found.emplace_back(copies, Configuration(parts));
+            return;
+        }
+        combine(choices, next + 1, copies, parts, found);
+        for (const auto& [more, part] : choices[next]) {
+            if (copies + more > settings_.most_copies) continue;
+            parts.push_back(part);
+            combine(choices, next + 1, copies + more, parts, found);
+            parts.pop_back();
+        }
+    }
+
+    Settings settings_{};
+    Inner inner_{};
+};
+
+/// Predicts copies of jobs of a fixed number of GPUs: the sum of what each is worth. The plan is that of the
+/// first part, knowledge the least sure of any. Everything else is the inner predictor's.
+template <OptionPredictor Inner = GoodputPredictor>
+class SumOfParts {
+public:
+    /// `averaging_factor` in (0, 1]: what is left of the rates of several copies, because parameters have to
+    /// be averaged and progress made apart is worth less (std::invalid_argument otherwise).
+    explicit SumOfParts(double averaging_factor = 1, Inner inner = {})
+        : parts_(std::move(inner)), factor_(averaging_factor) {
+        if (!(factor_ > 0 && factor_ <= 1))
+            bad_input("SumOfParts", "averaging_factor", factor_, "above 0 and at most 1");
+    }
+
+    /// Fills in all options of a job.
+    template <class... Gradient>
+    requires std::invocable < Inner&, const Job&, const JobModel&, std::span<Option>,
+    const Gradient&... > void operator()(const Job& job, const JobModel& model, std::span<Option> options,
+                                         const Gradient&... gradient) {
+        const bool fixed = detail::has_fixed_gpus(job);
+        const auto single = [&](const Option& option) {
+            return !fixed || option.configuration.gpus() <= job.max_gpus;
+        };
+        const auto fill = [&](Option& option) {
+            option.goodput = 0;
+            option.knowledge = Knowledge::measured;
+            for (const PoolShare& part : option.configuration.parts()) {
+                const int copies = std::max(1, part.shape.gpus / job.max_gpus);
+                const Shape one{std::max(1, part.shape.nodes / copies), part.shape.gpus / copies};
+                const Option alone =
+                    parts_.ask(job, model, {part.gpu_type, part.gpus_per_node, one}, gradient...);
+                if (option.goodput == 0) option.plan = alone.plan;
+                option.goodput += copies * alone.goodput * factor_;
+                option.knowledge = std::max(option.knowledge, alone.knowledge);
+            }
+        };
+        parts_.each(job, model, options, single, fill, gradient...);
+    }
+
+private:
+    detail::PartPredictor<Inner> parts_;
+    double factor_;
+};
+
+static_assert(OptionMaker<JobCopies<>> && ForecastPredictor<SumOfParts<>>);
+
+}  // namespace goodput
+
+#endif

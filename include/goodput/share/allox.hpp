@@ -1,0 +1,132 @@
+#ifndef GOODPUT_SHARE_ALLOX_HPP
+#define GOODPUT_SHARE_ALLOX_HPP
+
+// AlloX (Le et al., EuroSys'20): the order of jobs on machines of several types that makes the sum of their
+// completion times least. A job that is k-th from last on its machine delays k completions, its own among
+// them, so an order is an assignment of jobs to places (machine, k), which costs
+//
+//     k * seconds of the job on that type + seconds that it has waited
+//
+// Machines of one type are alike: the places (type, k) count as many times as there are machines of that
+// type, and k need not exceed jobs / machines. With `considered` < 1 only that part of the jobs is looked at,
+// those that have waited longest, but no fewer than there are machines (the published alpha).
+//
+// Published for jobs of one GPU. A job of g GPUs, which is our own reading, blocks g machines: in the place
+// of a g times longer job on one of them,
+//
+//     ((k - 1) * g + 1) * seconds + waited
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/share/assignment.hpp"
+
+namespace goodput {
+
+/// A job that waits.
+struct AlloxJob {
+    std::vector<double> seconds{};  ///< by type of machine: how long it will run there; see allox_seconds()
+    double waited_seconds = 0;      ///< since it was submitted
+    int gpus = 1;                   ///< machines that it takes at once
+};
+
+/// How long a job with so many examples left runs at a rate in examples/s. Where it cannot run the published
+/// code has it run at 1e-10 examples/s: never worth it, and finite.
+[[nodiscard]] inline double allox_seconds(double examples, double rate) {
+    return examples / (rate > 0 ? rate : 1e-10);
+}
+
+/// Where a job stands.
+struct AlloxPlace {
+    bool considered = false;   ///< false: not among those that have waited longest; the rest says nothing
+    std::size_t type = 0;      ///< of machine
+    std::size_t from_end = 0;  ///< k: jobs on its machine from itself to the last
+    std::size_t before = 0;    ///< jobs on its machine that come first; 0: it runs now
+};
+
+/// The order of least total completion time, with its proof.
+struct AlloxOrder {
+    std::vector<AlloxPlace> places{};  ///< by job
+    double objective = 0;              ///< sum of the costs above, over the jobs considered
+    double bound = 0;                  ///< no order costs less; equal but for rounding
+};
+
+/// The order of jobs on `machines`, by type those that are free; `considered` in (0, 1]. Of jobs that may
+/// change places at no cost, those that have waited longest come first, then the first listed. Without
+/// machines nobody is considered. Refuses times that are negative or above 1e140, jobs that know another
+/// number of types, and fewer than one GPU (std::invalid_argument naming job, field and value).
+[[nodiscard]] inline AlloxOrder allox_order(std::span<const AlloxJob> jobs,
+                                            std::span<const std::size_t> machines, double considered = 1) {
+    if (!(considered > 0 && considered <= 1))
+        bad_input("allox", "considered part", considered, "above 0 and at most 1");
+    const std::size_t types = machines.size();
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+        const auto subject = [&] { return "allox job " + text_of(j); };
+        if (jobs[j].seconds.size() != types)
+            bad_input(subject(), "number of types", jobs[j].seconds.size(),
+                      text_of(types) + ", those of machines");
+        require_between(subject, "gpus", jobs[j].gpus, 1, 1 << 20);
+        require_at_least(subject, "waited", jobs[j].waited_seconds, 0);
+        for (const double seconds : jobs[j].seconds)
+            if (!(seconds >= 0 && seconds <= 1e140))
+                bad_input(subject(), "seconds", seconds, "between 0 and 1e140");
+    }
+
+    AlloxOrder found;
+    found.places.resize(jobs.size());
+    const std::size_t all = std::accumulate(machines.begin(), machines.end(), std::size_t{0});
+    if (all == 0 || jobs.empty()) return found;
+    std::vector<std::size_t> rows(jobs.size());
+    std::iota(rows.begin(), rows.end(), std::size_t{0});
+    std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
+        return jobs[a].waited_seconds > jobs[b].waited_seconds;
+    });
+    const auto part = static_cast<std::size_t>(std::floor(considered * static_cast<double>(jobs.size())));
+    rows.resize(std::min(jobs.size(), std::max(part, all)));
+
+    struct Column {
+        std::size_t type, from_end;
+    };
+    std::vector<Column> columns;
+    std::vector<std::size_t> places;
+    for (std::size_t type = 0; type < types; ++type)
+        for (std::size_t k = 1; machines[type] > 0 && (k - 1) * machines[type] < rows.size(); ++k) {
+            columns.push_back({type, k});
+            places.push_back(machines[type]);
+        }
+    const auto cost = [&](std::size_t row, std::size_t column) {
+        const AlloxJob& job = jobs[rows[row]];
+        const auto& [type, k] = columns[column];
+        return (static_cast<double>(k - 1) * job.gpus + 1) * job.seconds[type] + job.waited_seconds;
+    };
+    const Assignment assigned = least_cost_assignment(rows.size(), places, cost);
+    found.objective = assigned.cost;
+    found.bound = assigned.bound;
+
+    // Jobs of no length may leave places free before them: everybody moves up. Rows are in the order in which
+    // jobs of one place come: the last ones of a type run first.
+    std::vector<std::vector<std::size_t>> of_type(types);
+    for (std::size_t row = rows.size(); row-- > 0;)
+        of_type[columns[assigned.column[row]].type].push_back(row);
+    for (std::size_t type = 0; type < types; ++type) {
+        std::vector<std::size_t>& line = of_type[type];
+        std::stable_sort(line.begin(), line.end(), [&](std::size_t a, std::size_t b) {
+            return columns[assigned.column[a]].from_end < columns[assigned.column[b]].from_end;
+        });
+        for (std::size_t i = 0; i < line.size(); ++i)
+            found.places[rows[line[i]]] = {true, type, i / machines[type] + 1,
+                                           (line.size() - 1 - i) / machines[type]};
+    }
+    return found;
+}
+
+}  // namespace goodput
+
+#endif

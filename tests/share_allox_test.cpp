@@ -1,0 +1,186 @@
+// AlloX: of all orders on all machines the one of least total completion time, and the published objectives.
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/share/allox.hpp"
+#include "support/random.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+using namespace goodput;
+using support::Random;
+
+namespace {
+
+/// What it costs to run one-GPU jobs one after another: lists of jobs by machine, first to last.
+double total_completion(const std::vector<AlloxJob>& jobs, const std::vector<std::size_t>& type_of_machine,
+                        const std::vector<std::vector<std::size_t>>& lines) {
+    double total = 0;
+    for (std::size_t m = 0; m < lines.size(); ++m) {
+        double now = 0;
+        for (const std::size_t j : lines[m]) {
+            now += jobs[j].seconds[type_of_machine[m]];
+            total += now + jobs[j].waited_seconds;
+        }
+    }
+    return total;
+}
+
+/// Puts the jobs one after the other into every place of every line.
+double least_of_all(const std::vector<AlloxJob>& jobs, const std::vector<std::size_t>& type_of_machine,
+                    std::vector<std::vector<std::size_t>>& lines, std::size_t next = 0) {
+    if (next == jobs.size()) return total_completion(jobs, type_of_machine, lines);
+    double best = std::numeric_limits<double>::infinity();
+    for (auto& line : lines)
+        for (std::size_t at = 0; at <= line.size(); ++at) {
+            line.insert(line.begin() + static_cast<std::ptrdiff_t>(at), next);
+            best = std::min(best, least_of_all(jobs, type_of_machine, lines, next + 1));
+            line.erase(line.begin() + static_cast<std::ptrdiff_t>(at));
+        }
+    return best;
+}
+
+std::vector<AlloxJob> random_jobs(Random& random, std::size_t count, std::size_t types) {
+    std::vector<AlloxJob> jobs(count);
+    for (AlloxJob& job : jobs) {
+        for (std::size_t t = 0; t < types; ++t)
+            job.seconds.push_back(random.chance(0.1) ? 0 : random.between(1, 100));
+        job.waited_seconds = random.integer(0, 20) * 10.0;
+    }
+    return jobs;
+}
+
+}  // namespace
+
+TEST_CASE("no order of a few jobs on a few machines has a smaller sum of completion times") {
+    Random random(1);
+    for (int round = 0; round < 300; ++round) {
+        const std::size_t types = static_cast<std::size_t>(random.integer(1, 2));
+        std::vector<std::size_t> machines, type_of_machine;
+        for (std::size_t t = 0; t < types; ++t) {
+            machines.push_back(static_cast<std::size_t>(random.integer(t == 0 ? 1 : 0, 2)));
+            type_of_machine.insert(type_of_machine.end(), machines.back(), t);
+        }
+        const std::vector<AlloxJob> jobs =
+            random_jobs(random, static_cast<std::size_t>(random.integer(1, 5)), types);
+        const AlloxOrder order = allox_order(jobs, machines);
+        std::vector<std::vector<std::size_t>> lines(type_of_machine.size());
+        CHECK(order.objective == doctest::Approx(least_of_all(jobs, type_of_machine, lines)).epsilon(1e-12));
+        CHECK(order.bound == doctest::Approx(order.objective).epsilon(1e-12));
+
+        // What it says of places can be carried out, and costs what it says.
+        std::map<std::pair<std::size_t, std::size_t>, std::size_t> taken;
+        double cost = 0;
+        for (std::size_t j = 0; j < jobs.size(); ++j) {
+            const AlloxPlace& place = order.places[j];
+            REQUIRE(place.considered);
+            CHECK((taken[{place.type, place.from_end}] += 1) <= machines[place.type]);
+            cost +=
+                static_cast<double>(place.from_end) * jobs[j].seconds[place.type] + jobs[j].waited_seconds;
+        }
+        CHECK(cost == doctest::Approx(order.objective).epsilon(1e-12));
+        for (std::size_t t = 0; t < types; ++t) {
+            std::size_t of_type = 0, first = 0;
+            for (const AlloxPlace& place : order.places) {
+                of_type += place.type == t;
+                first += place.type == t && place.before == 0;
+            }
+            CHECK(first == std::min(of_type, machines[t]));
+        }
+    }
+}
+
+TEST_CASE("who has waited longest is considered, and no fewer than there are machines") {
+    Random random(2);
+    for (int round = 0; round < 200; ++round) {
+        const std::vector<AlloxJob> jobs =
+            random_jobs(random, static_cast<std::size_t>(random.integer(1, 20)), 2);
+        const std::vector<std::size_t> machines{static_cast<std::size_t>(random.integer(0, 4)), 1};
+        const AlloxOrder order = allox_order(jobs, machines, 0.3);
+        std::size_t considered = 0;
+        double least = std::numeric_limits<double>::infinity(), most = 0;
+        for (std::size_t j = 0; j < jobs.size(); ++j)
+            if (order.places[j].considered) {
+                ++considered;
+                least = std::min(least, jobs[j].waited_seconds);
+            } else {
+                most = std::max(most, jobs[j].waited_seconds);
+            }
+        CHECK(considered == std::min(jobs.size(), std::max(jobs.size() * 3 / 10, machines[0] + 1)));
+        CHECK(least >= most);
+    }
+}
+
+TEST_CASE("a job of several GPUs delays those behind it by its whole volume") {
+    // One machine: the gang of four takes as much of it as a job four times as long, and comes last.
+    const std::vector<AlloxJob> jobs{{{10}, 0, 4}, {{30}, 0, 1}};
+    const AlloxOrder order = allox_order(jobs, std::vector<std::size_t>{1});
+    CHECK(order.places[1].before == 0);
+    CHECK(order.places[0].before == 1);
+    CHECK(order.objective == doctest::Approx(2 * 30 + 10));
+}
+
+TEST_CASE("a job never stands on a type that it cannot use while it can use another") {
+    const std::vector<AlloxJob> jobs{{{allox_seconds(1000, 0), allox_seconds(1000, 2)}, 0},
+                                     {{allox_seconds(500, 0), allox_seconds(500, 1)}, 0},
+                                     {{allox_seconds(500, 1), allox_seconds(500, 10)}, 0}};
+    const AlloxOrder order = allox_order(jobs, std::vector<std::size_t>{3, 1});
+    CHECK(order.places[0].type == 1);
+    CHECK(order.places[1].type == 1);
+}
+
+TEST_CASE("bad numbers are refused") {
+    const std::vector<std::size_t> machines{1, 1};
+    const auto refuses = [&](const AlloxJob& job) {
+        CHECK_THROWS_AS((void)allox_order(std::vector<AlloxJob>{job}, machines), std::invalid_argument);
+    };
+    refuses({{1}, 0});
+    refuses({{1, -1}, 0});
+    refuses({{1, std::numeric_limits<double>::quiet_NaN()}, 0});
+    refuses({{1, 1}, -1});
+    refuses({{1, 1}, 0, 0});
+    CHECK_THROWS_AS((void)allox_order({}, machines, 0), std::invalid_argument);
+    CHECK(allox_order({}, machines).objective == 0);
+    CHECK_FALSE(
+        allox_order(std::vector<AlloxJob>{{{1, 1}, 0}}, std::vector<std::size_t>{0, 0}).places[0].considered);
+}
+
+TEST_SUITE("data") {
+    TEST_CASE("AlloX reaches the recorded objectives of Gavel's assignment") {
+        const std::filesystem::path folder = std::filesystem::path(GOODPUT_DATA_DIR) / "gavel";
+        const auto read = [](const std::filesystem::path& path) {
+            std::ifstream file(path);
+            return nlohmann::json::parse(file);
+        };
+        int compared = 0;
+        for (const auto& entry : std::filesystem::directory_iterator(folder / "reference" / "allox")) {
+            const nlohmann::json reference = read(entry.path());
+            const nlohmann::json instance = read(folder / "instances" / entry.path().filename());
+            std::vector<AlloxJob> jobs;
+            for (const nlohmann::json& its : instance.at("jobs")) {
+                AlloxJob& job = jobs.emplace_back();
+                job.waited_seconds = its.at("time_since_start");
+                for (const double rate : its.at("throughputs"))
+                    job.seconds.push_back(allox_seconds(its.at("num_steps_remaining"), rate));
+            }
+            const AlloxOrder order =
+                allox_order(jobs, instance.at("num_workers").get<std::vector<std::size_t>>());
+            CAPTURE(entry.path());
+            CHECK(order.objective == doctest::Approx(reference.at("objective").get<double>()).epsilon(1e-9));
+            CHECK(order.bound == doctest::Approx(order.objective).epsilon(1e-12));
+            ++compared;
+        }
+        CHECK(compared >= 6);
+    }
+}

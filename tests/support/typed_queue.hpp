@@ -1,0 +1,112 @@
+#ifndef GOODPUT_TESTS_SUPPORT_TYPED_QUEUE_HPP
+#define GOODPUT_TESTS_SUPPORT_TYPED_QUEUE_HPP
+
+// Jobs of fixed sizes that may run on any of several GPU types, each on one node, at a rate for each type:
+// what a policy is asked about them, and what came of it.
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "goodput/policy/concepts.hpp"
+#include "support/pool_uses.hpp"
+#include "support/random.hpp"
+
+namespace support {
+
+struct TypedQueue {
+    double time_seconds = 10000;
+    goodput::Cluster cluster;
+    std::vector<goodput::Pool> pools;
+    std::vector<goodput::Job> jobs;
+    std::vector<std::vector<goodput::Option>> options;  ///< by job
+    std::vector<std::vector<double>> values;            ///< by job
+
+    /// `nodes` by GPU type, of `gpus_per_node` GPUs each.
+    explicit TypedQueue(const std::vector<int>& nodes, int gpus_per_node = 1) {
+        for (std::size_t t = 0; t < nodes.size(); ++t) {
+            cluster.gpu_types.push_back("type-" + std::to_string(t));
+            for (int n = 0; n < nodes[t]; ++n)
+                cluster.nodes.push_back(
+                    {"node-" + std::to_string(t) + "-" + std::to_string(n), t, gpus_per_node});
+        }
+        pools = goodput::pools_of(cluster);
+    }
+
+    /// `rate` by GPU type, 0: cannot run there; all types need nodes.
+    goodput::Job& add(const std::vector<double>& rate, double examples_left, int gpus = 1) {
+        goodput::Job job{.name = "job-" + std::to_string(jobs.size()),
+                         .min_gpus = gpus,
+                         .max_gpus = gpus,
+                         .adaptivity = goodput::Adaptivity::none};
+        job.remaining_examples = examples_left;
+        jobs.push_back(job);
+        options.emplace_back();
+        for (const goodput::Pool& pool : pools)
+            if (rate[pool.gpu_type] > 0)
+                options.back().push_back({{pool.gpu_type, pool.gpus_per_node, {1, gpus}},
+                                          {1, 0},
+                                          rate[pool.gpu_type],
+                                          goodput::Knowledge::measured});
+        return jobs.back();
+    }
+    /// `most_gpus`: of a job.
+    void add_random(Random& random, int count, int most_gpus = 1) {
+        for (int j = 0; j < count; ++j) {
+            std::vector<double> rate;
+            for (std::size_t t = 0; t < cluster.gpu_types.size(); ++t)
+                rate.push_back(random.chance(0.1) ? 0 : random.between(1, 10));
+            if (std::all_of(rate.begin(), rate.end(), [](double r) { return r == 0; })) rate.back() = 1;
+            goodput::Job& job = add(rate, random.between(100, 100000), random.integer(1, most_gpus));
+            job.submitted_seconds = random.integer(0, 20) * 500.0;
+            job.done_examples = random.between(0, 100000);
+        }
+    }
+
+    template <goodput::Policy P>
+    void value(const P& policy) {
+        values.clear();
+        std::vector<PoolUses> uses;
+        for (const auto& its : options) {
+            uses.emplace_back(pools, its);
+            values.emplace_back(its.size(), -1.0);
+        }
+        std::vector<goodput::OptionRow> rows;
+        for (std::size_t j = 0; j < jobs.size(); ++j)
+            rows.push_back({jobs[j], options[j], values[j], uses[j].view()});
+        const std::vector<double> capacity = capacity_of(pools);
+        goodput::value_rows(policy, goodput::Round{time_seconds, cluster, pools, capacity},
+                            std::span<const goodput::OptionRow>(rows));
+    }
+    /// The option of a queue's values that is served; options[j].size(): none.
+    [[nodiscard]] std::size_t served(std::size_t j) const {
+        return static_cast<std::size_t>(
+            std::find_if(values[j].begin(), values[j].end(), [](double v) { return v > 0; }) -
+            values[j].begin());
+    }
+    [[nodiscard]] bool runs(std::size_t j) const { return served(j) < options[j].size(); }
+    /// The GPU type that a served job gets.
+    [[nodiscard]] std::size_t type_of(std::size_t j) const {
+        return options[j][served(j)].configuration.first().gpu_type;
+    }
+    /// GPUs of a type that are served.
+    [[nodiscard]] int served_gpus(std::size_t type) const {
+        int sum = 0;
+        for (std::size_t j = 0; j < jobs.size(); ++j)
+            if (runs(j) && type_of(j) == type) sum += options[j][served(j)].configuration.gpus();
+        return sum;
+    }
+    [[nodiscard]] int gpus_of(std::size_t type) const {
+        int sum = 0;
+        for (const goodput::Pool& pool : pools) sum += pool.gpu_type == type ? pool.gpus() : 0;
+        return sum;
+    }
+    /// Puts a job on the node of that index.
+    void hold(std::size_t j, std::size_t node) { jobs[j].placement = {{node, jobs[j].max_gpus}}; }
+};
+
+}  // namespace support
+
+#endif

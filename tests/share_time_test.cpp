@@ -9,28 +9,19 @@
 
 #include "goodput/share/fixed_shares.hpp"
 #include "goodput/share/share_time.hpp"
+#include "support/share_cases.hpp"
 #include "support/share_oracle.hpp"
 #include "support/share_random.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace goodput;
+using support::for_share_problems;
 using support::Random;
-using support::ShareShape;
 
 namespace {
 
 constexpr double gap = 1e-7;  // of ShareOptions
-
-template <class Body>
-void for_random_problems(int count, const ShareShape& shape, Body body) {
-    for (int seed = 0; seed < count; ++seed) {
-        CAPTURE(seed);
-        Random random(static_cast<std::uint64_t>(seed));
-        const ShareProblem problem = support::random_share_problem(random, shape);
-        body(problem, random);
-    }
-}
 
 void check_shares(const ShareProblem& problem, const ShareResult& result) {
     REQUIRE(support::share_violation(problem, result.shares) <= 1e-12);
@@ -125,7 +116,7 @@ std::string message_of(const ShareProblem& problem, const ShareOptions& options 
 }  // namespace
 
 TEST_CASE("shares by level keep every constraint, and the prices prove them without the solver") {
-    for_random_problems(150, {}, [](const ShareProblem& problem, Random&) {
+    for_share_problems(150, {}, [](const ShareProblem& problem, Random&) {
         check_levels(problem, MaxMin());
         check_levels(problem, Makespan());
         check_levels(problem, FinishTimeFairness());
@@ -137,7 +128,7 @@ TEST_CASE("shares by level keep every constraint, and the prices prove them with
 TEST_CASE("sums keep every constraint, and the prices prove them without the solver") {
     for (const bool deadlines : {false, true}) {
         int met = 0, dropped = 0;
-        for_random_problems(200, {.deadlines = deadlines}, [&](const ShareProblem& problem, Random&) {
+        for_share_problems(200, {.deadlines = deadlines}, [&](const ShareProblem& problem, Random&) {
             check_sum(problem, SumOfRates());
             check_sum(problem, SumPerDollar());
             ++(share_time(problem, SumOfRates()).deadlines_met ? met : dropped);
@@ -148,7 +139,7 @@ TEST_CASE("sums keep every constraint, and the prices prove them without the sol
 }
 
 TEST_CASE("rates that differ by ten orders of magnitude change nothing of that") {
-    for_random_problems(60, {.most_jobs = 30, .decades = 5}, [](const ShareProblem& problem, Random&) {
+    for_share_problems(60, {.most_jobs = 30, .decades = 5}, [](const ShareProblem& problem, Random&) {
         check_levels(problem, MaxMin());
         check_levels(problem, FinishTimeFairness());
         check_sum(problem, SumOfRates());
@@ -156,7 +147,7 @@ TEST_CASE("rates that differ by ten orders of magnitude change nothing of that")
 }
 
 TEST_CASE("Nash welfare keeps every constraint, and the conjugates of logarithms prove it") {
-    for_random_problems(200, {}, [](const ShareProblem& problem, Random&) {
+    for_share_problems(200, {}, [](const ShareProblem& problem, Random&) {
         const ShareResult result = share_time(problem, NashWelfare());
         check_shares(problem, result);
         CHECK(result.status == ShareStatus::optimal);
@@ -174,7 +165,7 @@ TEST_CASE("Nash welfare keeps every constraint, and the conjugates of logarithms
 }
 
 TEST_CASE("on one GPU type the least level, the least total time and welfare are known") {
-    for_random_problems(300, {.most_types = 1, .most_jobs = 12}, [](const ShareProblem& problem, Random&) {
+    for_share_problems(300, {.most_types = 1, .most_jobs = 12}, [](const ShareProblem& problem, Random&) {
         const double gpus = problem.gpus[0];
         double shortest = 0, work = 0;  // seconds of the longest job alone, GPU seconds of all
         std::vector<double> caps;
@@ -233,7 +224,7 @@ TEST_CASE("two jobs, each faster on another type, swap what they are worse at") 
 }
 
 TEST_CASE("equal jobs have equal shares, two hundred of them as well") {
-    for_random_problems(40, {.most_jobs = 20}, [](const ShareProblem& problem, Random&) {
+    for_share_problems(40, {.most_jobs = 20}, [](const ShareProblem& problem, Random&) {
         ShareProblem twice = problem;
         const std::size_t jobs = problem.jobs.size();
         for (std::size_t j = 0; j < jobs; ++j) twice.jobs.push_back(problem.jobs[j]);
@@ -254,7 +245,7 @@ TEST_CASE("equal jobs have equal shares, two hundred of them as well") {
 }
 
 TEST_CASE("neither the order of jobs nor the unit of steps says anything") {
-    for_random_problems(
+    for_share_problems(
         80, {.most_jobs = 30, .deadlines = true}, [](const ShareProblem& problem, Random& random) {
             ShareProblem other = problem;
             std::vector<std::size_t> from(problem.jobs.size());
@@ -296,7 +287,7 @@ TEST_CASE("neither the order of jobs nor the unit of steps says anything") {
 }
 
 TEST_CASE("more GPUs are never worse, and prices say what they are worth at the margin") {
-    for_random_problems(100, {.most_jobs = 25}, [](const ShareProblem& problem, Random& random) {
+    for_share_problems(100, {.most_jobs = 25}, [](const ShareProblem& problem, Random& random) {
         const auto type = static_cast<std::size_t>(random.integer(0, int(problem.types()) - 1));
         if (problem.gpus[type] <= 0) return;
         // Between a little less and a little more, the price is what the objective changes by, at its kinks

@@ -43,8 +43,9 @@ struct ShareHierarchy {
 };
 
 /// Shares by water filling. A job's level is workers * rate / (weight * proportional rate); the objective is
-/// the lowest level. Refuses what ShareProblem::validate() does, entities of weights that are not above 0,
-/// and jobs without one where there are entities (std::invalid_argument).
+/// the lowest level. Its bound is proven by prices; with entities, where the lowest level may come last, the
+/// status says whether every level was. Refuses what ShareProblem::validate() does, entities of weights that
+/// are not above 0, and jobs without one where there are entities (std::invalid_argument).
 [[nodiscard]] ShareResult fill_water(const ShareProblem& problem, const ShareHierarchy& hierarchy = {},
                                      const ShareOptions& options = {});
 
@@ -209,14 +210,16 @@ inline ShareResult fill_water(const ShareProblem& problem, const ShareHierarchy&
             detail::highest_level(problem, program, need, got_at, end, end, options, below);
         const bool found = best.bound - best.reached <= options.gap * (best.bound + below);
         proven = proven && found;
-        // Rounding would have somebody fall below what he has: everybody stays.
-        if (stage > 0 && best.reached <= 0 && !found) break;
         below += best.reached;
-        const std::size_t iterations = result.iterations + best.result.iterations;
+        result.iterations += best.result.iterations;
         if (stage == 0) result.prices = best.prices;
-        result.shares = std::move(best.result.shares);
-        result.rates = std::move(best.result.rates);
-        result.iterations = iterations;
+        // Where nobody can rise, or rounding would have somebody fall below what he has, everybody stays.
+        if (stage == 0 || best.reached > 0) {
+            result.shares = std::move(best.result.shares);
+            result.rates = std::move(best.result.rates);
+        } else if (!found) {
+            break;
+        }
         std::size_t risers = 0, stopped = 0;
         double push = 0;
         if (stage == 0) result.bound = std::numeric_limits<double>::infinity();
@@ -245,7 +248,10 @@ inline ShareResult fill_water(const ShareProblem& problem, const ShareHierarchy&
         if (program.top_rate(j) > 0) result.objective = std::min(result.objective, result.levels[j]);
     }
     if (!std::isfinite(result.objective)) result.objective = result.bound = 0;
-    detail::set_status(result, options.gap);
+    if (flat)
+        detail::set_status(result, options.gap);
+    else  // who waits in an entity rises after the first level, whose bound says nothing of him
+        result.bound = std::max(result.bound, result.objective);
     if (!proven) result.status = ShareStatus::feasible;
     return result;
 }

@@ -1,0 +1,27 @@
+#ifndef GOODPUT_TESTS_SUPPORT_SHARE_CASES_HPP
+#define GOODPUT_TESTS_SUPPORT_SHARE_CASES_HPP
+
+// Claims about shares on many random problems. For tests: includes doctest.
+
+#include <cstdint>
+
+#include "support/share_random.hpp"
+
+#include <doctest/doctest.h>
+
+namespace support {
+
+/// Calls body(problem, random) for problems of so many seeds.
+template <class Body>
+void for_share_problems(int count, const ShareShape& shape, Body body) {
+    for (int seed = 0; seed < count; ++seed) {
+        CAPTURE(seed);
+        Random random(static_cast<std::uint64_t>(seed));
+        const goodput::ShareProblem problem = random_share_problem(random, shape);
+        body(problem, random);
+    }
+}
+
+}  // namespace support
+
+#endif

@@ -126,8 +126,10 @@ inline double share_nash_bound(const goodput::ShareProblem& problem, std::span<c
     return bound;
 }
 
-/// By how much shares break a constraint, relatively: 0 is kept.
-inline double share_violation(const goodput::ShareProblem& problem, std::span<const double> shares) {
+/// By how much shares break a constraint, relatively: 0 is kept. Shares of a type on which the job cannot run
+/// are broken ones, unless `anywhere`.
+inline double share_violation(const goodput::ShareProblem& problem, std::span<const double> shares,
+                              bool anywhere = false) {
     double worst = shares.size() == problem.jobs.size() * problem.types() ? 0 : infinite;
     std::vector<double> used(problem.types(), 0);
     for (std::size_t j = 0; j < problem.jobs.size() && worst < infinite; ++j) {
@@ -135,7 +137,7 @@ inline double share_violation(const goodput::ShareProblem& problem, std::span<co
         for (std::size_t t = 0; t < problem.types(); ++t) {
             const double share = shares[j * problem.types() + t];
             if (!(share >= 0)) return infinite;  // or not a number
-            if (share > 0 && !share_usable(problem, j, t)) return infinite;
+            if (share > 0 && !anywhere && !share_usable(problem, j, t)) return infinite;
             time += share;
             used[t] += share * problem.jobs[j].workers;
         }

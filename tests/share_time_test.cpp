@@ -37,23 +37,12 @@ void check_shares(const ShareProblem& problem, const ShareResult& result) {
     }
 }
 
-/// The least level of those who can run; infinity if nobody can.
-template <class Objective>
-double least_level(const ShareProblem& problem, const Objective& objective,
-                   const std::vector<double>& rates) {
-    double least = support::infinite;
-    for (std::size_t j = 0; j < rates.size(); ++j)
-        if (support::share_top_rate(problem, j) > 0)
-            least = std::min(least, objective.level_at(problem, j, rates[j]));
-    return least;
-}
-
 template <class Objective>
 void check_levels(const ShareProblem& problem, const Objective& objective) {
     const ShareResult result = share_time(problem, objective);
     check_shares(problem, result);
     CHECK(result.status == ShareStatus::optimal);
-    const double least = least_level(problem, objective, result.rates);
+    const double least = support::share_least_level(problem, objective, result.rates);
     if (std::isinf(least)) {
         CHECK(result.objective == 0);
         return;
@@ -61,7 +50,7 @@ void check_levels(const ShareProblem& problem, const Objective& objective) {
     double number = least;
     if constexpr (NumberedObjective<Objective>) number = objective.number_of(least);
     CHECK(result.objective == doctest::Approx(number).epsilon(1e-12));
-    CHECK(support::share_level_bound(problem, objective, result.prices, least) <= least * (1 + 2 * gap));
+    CHECK(support::share_level_gap(problem, objective, result) <= 2 * gap);
 }
 
 template <class Objective>
@@ -74,17 +63,10 @@ void check_sum(const ShareProblem& problem, const Objective& objective) {
         for (std::size_t t = 0; t < problem.types(); ++t)
             if (result.of(j)[t] > 0) sum += result.of(j)[t] * objective.value(problem, j, t);
     CHECK(result.objective == doctest::Approx(sum).epsilon(1e-12));
-    const auto floor = [&](std::size_t j) {
-        const ShareJob& job = problem.jobs[j];
-        if (!result.deadlines_met || !job.deadline_seconds) return 0.0;
-        return job.steps_left / *job.deadline_seconds * (1 - 1e-9);
-    };
-    const double bound = support::share_sum_bound(
-        problem, result.prices, [&](std::size_t j, std::size_t t) { return objective.value(problem, j, t); },
-        floor);
-    CHECK(bound >= sum * (1 - 1e-8));
-    CHECK(bound <= sum * (1 + 2 * gap));
-    for (std::size_t j = 0; j < problem.jobs.size(); ++j) CHECK(result.rates[j] >= floor(j) * (1 - 1e-6));
+    CHECK(support::share_sum_gap(problem, objective, result) >= -1e-8);
+    CHECK(support::share_sum_gap(problem, objective, result) <= 2 * gap);
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j)
+        CHECK(result.rates[j] >= support::share_deadline_rate(problem, result, j) * (1 - 1e-6));
 }
 
 /// A levelled objective whose needs do not depend on the cluster: levels and prices may be compared between
@@ -158,9 +140,8 @@ TEST_CASE("Nash welfare keeps every constraint, and the conjugates of logarithms
             weights += problem.jobs[j].weight;
         }
         CHECK(std::abs(welfare - result.objective) <= 1e-9 * (1 + weights));
-        const double bound = support::share_nash_bound(problem, result.prices);
-        CHECK(bound - welfare >= -1e-8 * weights);
-        CHECK(bound - welfare <= 2 * gap * weights);
+        CHECK(support::share_nash_gap(problem, result) >= -1e-8);
+        CHECK(support::share_nash_gap(problem, result) <= 2 * gap);
     });
 }
 

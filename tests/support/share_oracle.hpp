@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "goodput/share/problem.hpp"
+#include "goodput/share/result.hpp"
 
 namespace support {
 
@@ -126,8 +127,10 @@ inline double share_nash_bound(const goodput::ShareProblem& problem, std::span<c
     return bound;
 }
 
-/// By how much shares break a constraint, relatively: 0 is kept.
-inline double share_violation(const goodput::ShareProblem& problem, std::span<const double> shares) {
+/// By how much shares break a constraint, relatively: 0 is kept. Shares of a type on which the job cannot run
+/// are broken ones, unless `anywhere`.
+inline double share_violation(const goodput::ShareProblem& problem, std::span<const double> shares,
+                              bool anywhere = false) {
     double worst = shares.size() == problem.jobs.size() * problem.types() ? 0 : infinite;
     std::vector<double> used(problem.types(), 0);
     for (std::size_t j = 0; j < problem.jobs.size() && worst < infinite; ++j) {
@@ -135,7 +138,7 @@ inline double share_violation(const goodput::ShareProblem& problem, std::span<co
         for (std::size_t t = 0; t < problem.types(); ++t) {
             const double share = shares[j * problem.types() + t];
             if (!(share >= 0)) return infinite;  // or not a number
-            if (share > 0 && !share_usable(problem, j, t)) return infinite;
+            if (share > 0 && !anywhere && !share_usable(problem, j, t)) return infinite;
             time += share;
             used[t] += share * problem.jobs[j].workers;
         }
@@ -153,6 +156,53 @@ inline std::vector<double> share_rates(const goodput::ShareProblem& problem, std
         for (std::size_t t = 0; t < problem.types(); ++t)
             rates[j] += shares[j * problem.types() + t] * problem.jobs[j].rates[t];
     return rates;
+}
+
+/// The least level of those who can run; infinity if nobody can.
+template <class Objective>
+double share_least_level(const goodput::ShareProblem& problem, const Objective& objective,
+                         std::span<const double> rates) {
+    double least = infinite;
+    for (std::size_t j = 0; j < rates.size(); ++j)
+        if (share_top_rate(problem, j) > 0) least = std::min(least, objective.level_at(problem, j, rates[j]));
+    return least;
+}
+
+/// By what part the least level could be higher at most, by the prices of the result.
+template <class Objective>
+double share_level_gap(const goodput::ShareProblem& problem, const Objective& objective,
+                       const goodput::ShareResult& result) {
+    const double least = share_least_level(problem, objective, result.rates);
+    return std::isinf(least) ? 0 : share_level_bound(problem, objective, result.prices, least) / least - 1;
+}
+
+/// Steps/s that a job's deadline asks for, where deadlines are met; a little less, for rounding.
+inline double share_deadline_rate(const goodput::ShareProblem& problem, const goodput::ShareResult& result,
+                                  std::size_t job) {
+    const goodput::ShareJob& its = problem.jobs[job];
+    if (!result.deadlines_met || !its.deadline_seconds) return 0;
+    return its.steps_left / *its.deadline_seconds * (1 - 1e-9);
+}
+
+/// By what part the sum could be larger at most, by the prices of the result.
+template <class Objective>
+double share_sum_gap(const goodput::ShareProblem& problem, const Objective& objective,
+                     const goodput::ShareResult& result) {
+    const double bound = share_sum_bound(
+        problem, result.prices, [&](std::size_t j, std::size_t t) { return objective.value(problem, j, t); },
+        [&](std::size_t j) { return share_deadline_rate(problem, result, j); });
+    return bound > 0 ? bound / result.objective - 1 : 0;
+}
+
+/// By how much welfare could be larger at most, by the prices of the result, in parts of all rates.
+inline double share_nash_gap(const goodput::ShareProblem& problem, const goodput::ShareResult& result) {
+    double welfare = 0, weights = 0;
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
+        if (share_top_rate(problem, j) <= 0) continue;
+        welfare += problem.jobs[j].weight * std::log(result.rates[j]);
+        weights += problem.jobs[j].weight;
+    }
+    return weights > 0 ? (share_nash_bound(problem, result.prices) - welfare) / weights : 0;
 }
 
 }  // namespace support

@@ -1,0 +1,370 @@
+// `goodput share`, driven through pipes; the data suite asks it for every recorded optimum.
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "goodput/share/objectives.hpp"
+#include "support/program.hpp"
+#include "support/share_oracle.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using goodput::ShareProblem;
+using support::Program;
+
+Program share() { return Program({GOODPUT_PROGRAM, "share"}); }
+
+Json ask(Program& program, const Json& question) { return Json::parse(program.ask(question.dump())); }
+
+/// The least (or most, if `worst` says so) of a number of each job.
+template <class Number>
+double extreme(const ShareProblem& problem, Number number, bool worst) {
+    double result = worst ? 0 : support::infinite;
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j)
+        result = worst ? std::max(result, number(j)) : std::min(result, number(j));
+    return result;
+}
+
+double sum_of_rates(const ShareProblem&, const std::vector<double>&, const std::vector<double>& rates) {
+    double sum = 0;
+    for (const double rate : rates) sum += rate;
+    return sum;
+}
+
+// The objectives by the definitions of the paper, from shares and rates.
+
+double largest_minimum(const ShareProblem& problem, const std::vector<double>&,
+                       const std::vector<double>& rates) {
+    return extreme(
+        problem,
+        [&](std::size_t j) {
+            const goodput::ShareJob& job = problem.jobs[j];
+            double proportional = 0;
+            for (std::size_t t = 0; t < problem.types(); ++t)
+                proportional += job.rates[t] * problem.gpus[t] / problem.all_gpus();
+            return rates[j] * job.workers / (job.weight * proportional);
+        },
+        false);
+}
+
+double largest_rho(const ShareProblem& problem, const std::vector<double>&,
+                   const std::vector<double>& rates) {
+    const auto jobs = static_cast<double>(problem.jobs.size());
+    return extreme(
+        problem,
+        [&](std::size_t j) {
+            const goodput::ShareJob& job = problem.jobs[j];
+            double time = 0, alone = 0;
+            for (std::size_t t = 0; t < problem.types(); ++t) {
+                const double part = problem.gpus[t] / jobs / job.workers;
+                time += part;
+                alone += part * job.rates[t];
+            }
+            alone /= std::max(1.0, time);
+            return (job.age_seconds + job.steps_left / rates[j]) /
+                   (job.isolated_seconds + job.steps_left / alone);
+        },
+        true);
+}
+
+double total_time(const ShareProblem& problem, const std::vector<double>&, const std::vector<double>& rates) {
+    return extreme(
+        problem, [&](std::size_t j) { return problem.jobs[j].steps_left / rates[j]; }, true);
+}
+
+double per_dollar(const ShareProblem& problem, const std::vector<double>& shares,
+                  const std::vector<double>&) {
+    double sum = 0;
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j)
+        for (std::size_t t = 0; t < problem.types(); ++t)
+            sum += shares[j * problem.types() + t] * problem.jobs[j].rates[t] / problem.dollars_per_hour[t];
+    return sum;
+}
+
+/// A folder of recorded optima.
+struct Policy {
+    const char* folder;
+    const char* objective;
+    double (*recomputed)(const ShareProblem&, const std::vector<double>& shares,
+                         const std::vector<double>& rates);      ///< null: does not follow from the shares
+    enum { allocation, formula, too_much } shares = allocation;  ///< formula: also where a job cannot run
+};
+constexpr Policy policies[] = {
+    {"max_min_fairness_perf", "max_min", largest_minimum},
+    {"max_min_fairness_water_filling_perf", "water_filling", largest_minimum},
+    {"finish_time_fairness_perf", "finish_time_fairness", largest_rho},
+    {"max_sum_throughput_perf", "sum", sum_of_rates},
+    {"max_sum_throughput_SLO", "sum", sum_of_rates},
+    {"max_sum_throughput_normalized_by_cost_perf", "sum_per_dollar", per_dollar},
+    {"min_total_duration_perf", "makespan", total_time},
+    {"isolated", "isolated", sum_of_rates, Policy::formula},
+    {"proportional", "proportional", sum_of_rates, Policy::too_much},
+    {"fifo_perf", "fifo", sum_of_rates},
+    {"allox", "allox", nullptr},
+};
+
+Json read_json(const std::filesystem::path& path) {
+    std::ifstream file(path);
+    return Json::parse(file);
+}
+
+/// A recorded instance as the program is asked.
+Json question_of(const Json& instance, const Json& reference, const std::string& objective) {
+    Json question{{"objective", objective}, {"gpus", Json::object()}, {"price_h", Json::object()}};
+    const Json& types = instance["worker_types"];
+    for (std::size_t t = 0; t < types.size(); ++t) {
+        question["gpus"][types[t].get<std::string>()] = instance["num_workers"][t];
+        question["price_h"][types[t].get<std::string>()] = instance["instance_cost_per_hour"][t];
+    }
+    question["jobs"] = Json::array();
+    for (const Json& job : instance["jobs"]) {
+        const std::string name = job["job_id"].dump();
+        Json asked{{"name", name},
+                   {"gpus", job["scale_factor"]},
+                   {"weight", job["priority_weight"]},
+                   {"left", job["num_steps_remaining"]},
+                   {"age_s", job["time_since_start"]},
+                   {"isolated_s", job["cumulative_isolated_time"]}};
+        for (std::size_t t = 0; t < types.size(); ++t)
+            asked["rate"][types[t].get<std::string>()] = job["throughputs"][t];
+        if (reference.contains("slo_seconds") && reference["slo_seconds"].contains(name))
+            asked["deadline_s"] = reference["slo_seconds"][name];
+        question["jobs"].push_back(asked);
+    }
+    return question;
+}
+
+/// The same as a problem of the library.
+ShareProblem problem_of(const Json& question) {
+    ShareProblem problem;
+    for (const auto& [type, gpus] : question["gpus"].items()) {
+        problem.gpus.push_back(gpus.get<double>());
+        if (question.contains("price_h"))
+            problem.dollars_per_hour.push_back(question["price_h"][type].get<double>());
+    }
+    for (const Json& asked : question["jobs"]) {
+        goodput::ShareJob job{.name = asked["name"].get<std::string>(),
+                              .workers = asked.value("gpus", 1),
+                              .weight = asked.value("weight", 1.0),
+                              .steps_left = asked.value("left", 0.0),
+                              .age_seconds = asked.value("age_s", 0.0),
+                              .isolated_seconds = asked.value("isolated_s", 0.0)};
+        for (const auto& [type, gpus] : question["gpus"].items())
+            job.rates.push_back(asked["rate"].value(type, 0.0));
+        if (asked.contains("deadline_s")) job.deadline_seconds = asked["deadline_s"].get<double>();
+        problem.jobs.push_back(job);
+    }
+    return problem;
+}
+
+/// By job and type.
+std::vector<double> shares_of(const Json& question, const Json& answer) {
+    std::vector<double> shares;
+    for (const Json& of : answer["shares"])
+        for (const auto& [type, gpus] : question["gpus"].items()) shares.push_back(of.value(type, 0.0));
+    return shares;
+}
+
+const std::string small_line =
+    R"({"objective":"max_min","gpus":{"a":1,"b":1},"jobs":[{"rate":{"a":4,"b":1}},{"rate":{"a":1,"b":4}}]})";
+
+}  // namespace
+
+TEST_CASE("an answer has the fields of the format, in their order") {
+    Program program = share();
+    const Json answer = Json::parse(program.ask(small_line));
+    std::vector<std::string> names;
+    for (const auto& [name, value] : answer.items()) names.push_back(name);
+    CHECK(names == std::vector<std::string>{"shares", "rates", "objective", "bound", "status", "prices",
+                                            "milliseconds"});
+    CHECK(answer["shares"].size() == 2);
+    CHECK(answer["shares"][0]["a"].get<double>() == doctest::Approx(1));
+    CHECK(answer["rates"][1].get<double>() == doctest::Approx(4));
+    CHECK(answer["objective"].get<double>() == doctest::Approx(1.6));
+    CHECK(answer["status"] == "optimal");
+    CHECK(answer["prices"].size() == 2);
+    CHECK(program.finish().status == 0);
+}
+
+TEST_CASE("every objective answers, water filling with levels, and deadlines that cannot be met are told") {
+    Program program = share();
+    Json question = Json::parse(
+        R"({"gpus":{"k80":2,"v100":1},"price_h":{"k80":0.5,"v100":2.5},"jobs":[
+            {"name":"a","rate":{"k80":1,"v100":4},"left":400,"age_s":10,"isolated_s":5,"entity":"x"},
+            {"name":"b","gpus":2,"weight":2,"rate":{"k80":3},"left":90,"entity":"y"}],
+            "entities":[{"name":"x"},{"name":"y","weight":2,"inside":"fifo"}]})");
+    for (const Policy& policy : policies) {
+        CAPTURE(policy.objective);
+        question["objective"] = policy.objective;
+        if (std::string(policy.objective) == "allox") question["jobs"][1]["gpus"] = 1;
+        const Json answer = ask(program, question);
+        REQUIRE(!answer.contains("error"));
+        CHECK(answer.contains("levels") == (question["objective"] == "water_filling"));
+        CHECK(!answer.contains("deadlines_met"));
+        question["jobs"][1]["gpus"] = 2;
+    }
+    for (const char* objective : {"nash", "max_min_blind"}) {
+        question["objective"] = objective;
+        CHECK(ask(program, question)["status"] == "optimal");
+    }
+    question["objective"] = "sum";
+    question["jobs"][0]["deadline_s"] = 1;
+    CHECK(ask(program, question)["deadlines_met"] == false);
+    CHECK(program.finish().status == 0);
+}
+
+TEST_CASE("within entities water rises as the entity says") {
+    Program program = share();
+    Json question = Json::parse(
+        R"({"objective":"water_filling","gpus":{"a":3},"jobs":[{"rate":{"a":1},"entity":"x"},
+            {"rate":{"a":1},"entity":"x"},{"rate":{"a":1},"gpus":4,"entity":"y"}],
+            "entities":[{"name":"x","inside":"fifo"},{"name":"y"}]})");
+    Json levels = ask(program, question)["levels"];
+    CHECK(levels[0].get<double>() == doctest::Approx(1));
+    CHECK(levels[1].get<double>() == doctest::Approx(0.5));
+    CHECK(levels[2].get<double>() == doctest::Approx(1.5));
+    question["entities"][0]["inside"] = "fairness";
+    levels = ask(program, question)["levels"];
+    for (const std::size_t j : {0u, 1u}) CHECK(levels[j].get<double>() == doctest::Approx(0.75));
+    CHECK(levels[2].get<double>() == doctest::Approx(1.5));
+    CHECK(program.finish().status == 0);
+}
+
+TEST_CASE("a gap may be asked for, and no jobs or types is no error") {
+    Program program = share();
+    Json question = Json::parse(small_line);
+    question["gap"] = 0.01;
+    const Json answer = ask(program, question);
+    CHECK(answer["status"] == "optimal");
+    CHECK(answer["bound"].get<double>() <= answer["objective"].get<double>() * 1.011);
+    question["jobs"] = Json::array();
+    CHECK(ask(program, question)["objective"] == 0);
+    question["gpus"] = Json::object();
+    CHECK(ask(program, question)["prices"] == Json::object());
+    CHECK(program.finish().status == 0);
+}
+
+TEST_CASE("a line that cannot be used says why, and the next is served") {
+    struct Case {
+        std::string line;
+        std::vector<std::string> says;
+    };
+    const auto with_job = [](const std::string& job, const std::string& more = "") {
+        return R"({"objective":"max_min","gpus":{"a":4},"jobs":[)" + job + "]" + more + "}";
+    };
+    const std::vector<Case> cases{
+        {"", {"empty"}},
+        {"x", {"JSON"}},
+        {"[]", {"object"}},
+        {"{}", {"objective", "missing", "max_min"}},
+        {R"({"objective":"best"})", {"objective", "best", "water_filling"}},
+        {R"({"objective":7})", {"objective", "7"}},
+        {R"({"objective":"sum"})", {"gpus", "missing"}},
+        {R"({"objective":"sum","gpus":4,"jobs":[]})", {"gpus", "4"}},
+        {R"({"objective":"sum","gpus":{"a":-1},"jobs":[]})", {"gpus.a", "-1"}},
+        {R"({"objective":"sum","gpus":{"a":1e999},"jobs":[]})", {"gpus.a", "1e999"}},
+        {R"({"objective":"sum","gpus":{"a":1}})", {"jobs", "missing"}},
+        {R"({"objective":"sum_per_dollar","gpus":{"a":1},"jobs":[]})", {"price_h", "missing"}},
+        {R"({"objective":"sum","gpus":{"a":1},"price_h":{},"jobs":[]})", {"price_h.a", "missing"}},
+        {R"({"objective":"sum","gpus":{"a":1},"price_h":{"a":0},"jobs":[]})", {"price_h", "0"}},
+        {R"({"objective":"sum","gpus":{"a":1},"jobs":[],"gap":0})", {"gap", "0"}},
+        {with_job("7"), {"jobs[0]", "7"}},
+        {with_job("{}"), {"jobs[0].rate", "missing"}},
+        {with_job(R"({"rate":{"a":-1}})"), {"rate.a", "-1"}},
+        {with_job(R"({"rate":{"a":"1"}})"), {"rate.a", "\"1\"", "number"}},
+        {with_job(R"({"rate":{"a":NaN}})"), {"JSON"}},
+        {with_job(R"({"rate":{"a":1e300}})"), {"rate", "1e+300"}},
+        {with_job(R"({"rate":{"a":1},"gpus":0})"), {"jobs[0].gpus", "0"}},
+        {with_job(R"({"rate":{"a":1},"gpus":1.5})"), {"jobs[0].gpus", "1.5"}},
+        {with_job(R"({"name":"bert","rate":{"a":1},"weight":0})"), {"bert", "weight", "0"}},
+        {with_job(R"({"rate":{"a":1},"left":-1})"), {"left", "-1"}},
+        {with_job(R"({"rate":{"a":1},"age_s":-1})"), {"age_s", "-1"}},
+        {with_job(R"({"rate":{"a":1},"isolated_s":-1})"), {"isolated_s", "-1"}},
+        {with_job(R"({"rate":{"a":1},"deadline_s":0})"), {"deadline_s", "0"}},
+        {with_job(R"({"rate":{"a":1}})", R"(,"entities":[{"name":"x"}])"), {"entity", "missing"}},
+        {with_job(R"({"rate":{"a":1},"entity":"z"})", R"(,"entities":[{"name":"x"}])"), {"entity", "z"}},
+        {with_job(R"({"rate":{"a":1},"entity":"x"})", R"(,"entities":[{"name":"x"},{"name":"x"}])"),
+         {"entities[1].name", "x"}},
+        {with_job(R"({"rate":{"a":1},"entity":"x"})", R"(,"entities":[{"name":"x","inside":"luck"}])"),
+         {"inside", "luck", "fifo"}},
+        {R"({"objective":"water_filling","gpus":{"a":4},"jobs":[{"rate":{"a":1},"entity":"x"}],)"
+         R"("entities":[{"name":"x","weight":-1}]})",
+         {"x", "weight", "-1"}},
+    };
+    Program program = share();
+    std::size_t line = 0;
+    for (const Case& bad : cases) {
+        CAPTURE(bad.line);
+        const Json error = Json::parse(program.ask(bad.line));
+        ++line;
+        REQUIRE(error.contains("error"));
+        CHECK(error["line"] == line);
+        const auto text = error["error"].get<std::string>();
+        for (const std::string& word : bad.says) {
+            CAPTURE(word);
+            CAPTURE(text);
+            CHECK(text.find(word) != std::string::npos);
+        }
+        ++line;
+        CHECK(Json::parse(program.ask(small_line))["status"] == "optimal");
+    }
+    CHECK(program.finish().status == 1);
+}
+
+TEST_SUITE("data") {
+    TEST_CASE("recorded optima are reached, and the shares keep every constraint") {
+        const std::filesystem::path folder = GOODPUT_DATA_DIR "/gavel";
+        Program program = share();
+        int asked = 0;
+        for (const Policy& policy : policies) {
+            std::vector<std::filesystem::path> files;
+            for (const auto& file : std::filesystem::directory_iterator(folder / "reference" / policy.folder))
+                files.push_back(file.path());
+            std::sort(files.begin(), files.end());
+            REQUIRE(!files.empty());
+            for (const std::filesystem::path& file : files) {
+                CAPTURE(file.string());
+                const Json reference = read_json(file);
+                const Json instance =
+                    read_json(folder / "instances" / (reference["instance"].get<std::string>() + ".json"));
+                const Json question = question_of(instance, reference, policy.objective);
+                const Json answer = ask(program, question);
+                REQUIRE(!answer.contains("error"));
+                ++asked;
+                const ShareProblem problem = problem_of(question);
+                const std::vector<double> shares = shares_of(question, answer);
+                if (policy.shares != Policy::too_much)
+                    CHECK(support::share_violation(problem, shares, policy.shares == Policy::formula) <=
+                          1e-9);
+                CHECK(answer["status"] == "optimal");
+                const double expected = reference["objective"].get<double>();
+                CHECK(answer["objective"].get<double>() == doctest::Approx(expected).epsilon(1e-6));
+                const std::vector<double> rates = support::share_rates(problem, shares);
+                if (policy.recomputed)
+                    CHECK(policy.recomputed(problem, shares, rates) ==
+                          doctest::Approx(expected).epsilon(1e-6));
+                for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
+                    if (reference.contains("level_per_job"))
+                        CHECK(answer["levels"][j].get<double>() ==
+                              doctest::Approx(reference["level_per_job"][j].get<double>()).epsilon(1e-6));
+                    if (problem.jobs[j].deadline_seconds && !answer.contains("deadlines_met"))
+                        CHECK(rates[j] >=
+                              problem.jobs[j].steps_left / *problem.jobs[j].deadline_seconds * (1 - 1e-6));
+                }
+                if (reference.contains("slo_feasible"))
+                    CHECK(answer.value("deadlines_met", true) == reference["slo_feasible"].get<bool>());
+            }
+        }
+        CHECK(asked >= 80);
+        CHECK(program.finish().status == 0);
+    }
+}

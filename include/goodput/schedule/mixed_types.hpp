@@ -29,7 +29,7 @@
 namespace goodput {
 
 /// Offers a job also configurations over several GPU types or node sizes: for every number of GPUs that the
-/// inner maker offers it, at most `most_sizes` of them, every set of 2 to `most_types` of its `most_pools`
+/// inner maker offers it (at most `most_sizes` of them), every set of 2 to `most_types` of its `most_pools`
 /// fastest pools, and at most `most_splits` ways, evenly chosen, to split the GPUs over the set into shapes
 /// that always pack (a part of one node in the sizes of ListedShapes, or whole nodes). A pool takes at most
 /// one part.

@@ -29,9 +29,10 @@
 namespace goodput {
 
 /// Offers a job also configurations over several GPU types or node sizes: for every number of GPUs that the
-/// inner maker offers it, every set of 2 to `most_types` of its `most_pools` fastest pools, and at most
-/// `most_splits` ways, evenly chosen, to split the GPUs over the set into shapes that always pack (a part of
-/// one node in the sizes of ListedShapes, or whole nodes). A pool takes at most one part.
+/// inner maker offers it (at most `most_sizes` of them), every set of 2 to `most_types` of its `most_pools`
+/// fastest pools, and at most `most_splits` ways, evenly chosen, to split the GPUs over the set into shapes
+/// that always pack (a part of one node in the sizes of ListedShapes, or whole nodes). A pool takes at most
+/// one part.
 template <OptionMaker Inner = ListedShapes>
 class MixedTypes {
 public:
@@ -40,6 +41,7 @@ public:
         std::size_t most_types = 2;   ///< pools that one configuration may lie in
         std::size_t most_pools = 4;   ///< looked at, the fastest by TypeLimits::reference_rate
         std::size_t most_splits = 8;  ///< of one number of GPUs over one set of pools
+        std::size_t most_sizes = 16;  ///< numbers of GPUs that are split, evenly chosen
     };
 
     MixedTypes() = default;
@@ -58,6 +60,7 @@ public:
         if (detail::has_fixed_gpus(job)) sizes.push_back(job.max_gpus);
         std::sort(sizes.begin(), sizes.end());
         sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+        detail::thin_out(sizes, settings_.most_sizes);
         const std::vector<std::size_t> pools = detail::fastest_pools(round, job, settings_.most_pools);
         std::vector<std::vector<PoolShare>> shapes;
         for (const std::size_t pool : pools) shapes.push_back(shapes_on(job, round.pools[pool], most_gpus));
@@ -114,10 +117,14 @@ private:
             splits.emplace_back(parts);
             return;
         }
-        for (const PoolShare& part : shapes[set[parts.size()]]) {
-            if (part.shape.gpus > gpus) continue;
-            parts.push_back(part);
-            split(job, gpus - part.shape.gpus, shapes, set, parts, splits);
+        const std::vector<PoolShare>& its = shapes[set[parts.size()]];
+        const auto fewer = [](const PoolShare& part, int wanted) { return part.shape.gpus < wanted; };
+        // The last part takes all that is left.
+        const bool last = parts.size() + 1 == set.size();
+        auto part = last ? std::lower_bound(its.begin(), its.end(), gpus, fewer) : its.begin();
+        for (; part != its.end() && part->shape.gpus <= gpus; ++part) {
+            parts.push_back(*part);
+            split(job, gpus - part->shape.gpus, shapes, set, parts, splits);
             parts.pop_back();
         }
     }

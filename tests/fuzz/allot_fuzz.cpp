@@ -16,6 +16,7 @@
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/conflict.hpp"
 #include "goodput/allot/explain.hpp"
+#include "goodput/allot/posted_prices.hpp"
 #include "support/allot_oracle.hpp"
 #include "support/allot_random.hpp"
 
@@ -327,6 +328,32 @@ bool same(const AllotResult& a, const AllotResult& b) {
     return a.choice == b.choice && a.status == b.status && a.objective == b.objective && a.bound == b.bound;
 }
 
+/// What is found at prices that rise with use is an allotment and lies under its bound, and so does the best.
+void check_posted(const AllotmentProblem& problem, const AllotOptions& options, const AllotResult& best) {
+    const double tolerance = rounding(support::scale_of(problem));
+    for (const PostedOrder order : {PostedOrder::as_listed, PostedOrder::densest_first}) {
+        PostedPrices posted({.order = order, .fills_idle = options.warm_start});
+        const AllotResult result = posted(problem, options);
+        check_prices(result.prices, problem.capacity.size());
+        check_report(posted.report());
+        check(posted.published_ratio() >= 2 && posted.ratio() >= 2, "a ratio promises no more than all");
+        check(result.choice.size() == problem.jobs(), "a choice for each job");
+        check(result.status != AllotStatus::infeasible, "nothing is proven impossible");
+        if (!found_allotment(result.status)) continue;
+        const double value = support::value_of(problem, result.choice);
+        check(std::abs(value - result.objective) <= tolerance, "the choice is allowed and worth that", value,
+              result.objective);
+        check(std::isfinite(result.bound) && result.bound >= result.objective, "bound >= objective",
+              result.bound, result.objective);
+        check(best.status != AllotStatus::infeasible, "what is possible is not infeasible");
+        if (found_allotment(best.status))
+            check(best.objective <= result.bound + tolerance, "nothing is above the bound", best.objective,
+                  result.bound);
+        check(result.objective <= best.bound + tolerance, "nor above the best bound", result.objective,
+              best.bound);
+    }
+}
+
 void ask(const Question& question, Allotter<>& kept) {
     const AllotmentProblem& problem = question.problem;
     AllotResult warm, cold;
@@ -353,6 +380,8 @@ void ask(const Question& question, Allotter<>& kept) {
     if (exact.stopped == StopReason::proven && warm.stopped == StopReason::proven)
         check((exact.status == AllotStatus::infeasible) == (warm.status == AllotStatus::infeasible),
               "what is proven impossible is so");
+
+    check_posted(problem, question.options, exact);
 
     const RelaxedAllotment relaxed = kept.relax(problem, question.options);
     check_relaxation(problem, relaxed, tolerance);

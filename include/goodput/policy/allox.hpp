@@ -47,7 +47,7 @@ struct Allox {
         std::vector<std::size_t> order, waiting;
         std::vector<double> left(round.capacity.begin(), round.capacity.end());
         for (std::size_t r = 0; r < rows.size(); ++r) {
-            const std::size_t held = held_option(round, rows[r]);
+            const std::size_t held = detail::held_option(round, rows[r]);
             if (held == no_index && !rows[r].job.keeps_what_it_holds()) {
                 // Who can run nowhere would only stand in the way.
                 if (std::any_of(rows[r].options.begin(), rows[r].options.end(),
@@ -82,23 +82,10 @@ struct Allox {
             starts[waiting[w]] = fastest[w][line.places[w].type];
             if (starts[waiting[w]] != no_index) order.push_back(waiting[w]);
         }
-        const auto liking = [&](const Round& now, const OptionRow& row, const Option& option, double room) {
-            const auto r = static_cast<std::size_t>(&row - rows.data());
-            if (starts[r] == no_index) return detail::LikesWhatItHolds()(now, row, option, room);
-            return option.configuration.same_gpus(row.options[starts[r]].configuration) ? 1.0 : 0.0;
-        };
-        detail::serve_in_order(round, rows, order, true, liking);
+        detail::serve_assigned(round, rows, order, starts);
     }
 
 private:
-    static std::size_t held_option(const Round& round, const OptionRow& row) {
-        const Configuration held = round.held_by(row.job);
-        if (held.empty()) return no_index;
-        for (std::size_t k = 0; k < row.options.size(); ++k)
-            if (row.options[k].configuration.same_gpus(held)) return k;
-        return no_index;
-    }
-
     /// A waiting job; its fastest option of each pool is appended to `fastest`.
     AlloxJob job_in_line(const Round& round, const OptionRow& row,
                          std::vector<std::vector<std::size_t>>& fastest) const {

@@ -130,6 +130,27 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
             if (value > 0) value = (1 + gains / most) * gpus + value / most;
 }
 
+/// Serves in the given order, with backfilling; a row with an option of its own, assigned[row] (else
+/// no_index), takes that one or nothing.
+inline void serve_assigned(const Round& round, std::span<const OptionRow> rows,
+                           std::span<const std::size_t> order, std::span<const std::size_t> assigned) {
+    const auto liking = [&](const Round& now, const OptionRow& row, const Option& option, double room) {
+        const std::size_t its = assigned[static_cast<std::size_t>(&row - rows.data())];
+        if (its == no_index) return LikesWhatItHolds()(now, row, option, room);
+        return option.configuration.same_gpus(row.options[its].configuration) ? 1.0 : 0.0;
+    };
+    serve_in_order(round, rows, order, true, liking);
+}
+
+/// The option that a job holds, or no_index if it holds nothing or is not offered it.
+inline std::size_t held_option(const Round& round, const OptionRow& row) {
+    const Configuration held = round.held_by(row.job);
+    if (held.empty()) return no_index;
+    for (std::size_t k = 0; k < row.options.size(); ++k)
+        if (row.options[k].configuration.same_gpus(held)) return k;
+    return no_index;
+}
+
 /// Rows in the order of less(row, row), equal ones as they come.
 template <class Less>
 std::vector<std::size_t> ordered(std::span<const OptionRow> rows, Less less) {

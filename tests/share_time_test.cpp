@@ -359,6 +359,8 @@ TEST_CASE("bad input is refused with job, field and value") {
     CHECK(with([](ShareProblem& p) {
               p.jobs[0].rates.push_back(1);
           }).find("job 'bert': number of rates is 2") == 0);
+    CHECK(with([](ShareProblem& p) { p.jobs[0].rates[0] = 1e-13; }).find("job 'bert': rate is 1e-13") == 0);
+    CHECK(with([](ShareProblem& p) { p.gpus[0] = 1e-13; }).find("share problem: gpus is 1e-13") == 0);
     CHECK(with([](ShareProblem& p) { p.jobs[0].steps_left = -2; }).find("job 'bert': left is -2") == 0);
     CHECK(with([](ShareProblem& p) { p.jobs[0].age_seconds = -2; }).find("job 'bert': age_s is -2") == 0);
     CHECK(with([](ShareProblem& p) {

@@ -48,11 +48,13 @@ struct ShareProblem {
 
     /// Refuses numbers that are not finite or out of range (std::invalid_argument with job, field and value).
     void validate() const {
-        for (const double number : gpus) require_number("share problem", "gpus", number);
+        for (const double number : gpus) require_amount("share problem", "gpus", number);
         if (!dollars_per_hour.empty() && dollars_per_hour.size() != types())
             bad_input("share problem", "number of prices", dollars_per_hour.size(),
                       "that of GPU types, " + text_of(types()));
-        for (const double dollars : dollars_per_hour) require_positive("share problem", "price_h", dollars);
+        for (const double dollars : dollars_per_hour)
+            if (!(dollars >= 1e-9 && dollars <= 1e9))
+                bad_input("share problem", "price_h", dollars, "between 1e-9 and 1e9");
         for (const ShareJob& job : jobs) {
             const auto subject = [&] { return "job '" + job.name + "'"; };
             require_between(subject, "gpus", job.workers, 1, 1 << 20);
@@ -61,7 +63,7 @@ struct ShareProblem {
             if (job.rates.size() != types())
                 bad_input(subject(), "number of rates", job.rates.size(),
                           "that of GPU types, " + text_of(types()));
-            for (const double rate : job.rates) require_number(subject, "rate", rate);
+            for (const double rate : job.rates) require_amount(subject, "rate", rate);
             require_number(subject, "left", job.steps_left);
             require_number(subject, "age_s", job.age_seconds);
             require_number(subject, "isolated_s", job.isolated_seconds);
@@ -74,6 +76,13 @@ private:
     static void require_number(const Subject& subject, std::string_view field, double value) {
         require_at_least(subject, field, value, 0);
         if (value > 1e15) bad_input(detail::text_of_subject(subject), field, value, "at most 1e15");
+    }
+    /// Of what is divided by.
+    template <class Subject>
+    static void require_amount(const Subject& subject, std::string_view field, double value) {
+        require_number(subject, field, value);
+        if (value > 0 && value < 1e-12)
+            bad_input(detail::text_of_subject(subject), field, value, "0 or at least 1e-12");
     }
 };
 

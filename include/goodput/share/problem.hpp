@@ -35,7 +35,7 @@ struct ShareJob {
 struct ShareProblem {
     std::vector<double> gpus{};              ///< by GPU type, at least 0
     std::vector<double> dollars_per_hour{};  ///< of a GPU, by GPU type; empty: not known
-    std::vector<ShareJob> jobs{};
+    std::vector<ShareJob> jobs{};            ///< in any order
 
     /// Number of GPU types.
     [[nodiscard]] std::size_t types() const { return gpus.size(); }

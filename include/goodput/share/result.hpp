@@ -32,13 +32,13 @@ enum class ShareStatus {
 
 /// Shares of time, feasible in any case.
 struct ShareResult {
-    std::size_t types = 0;
-    std::vector<double> shares{};  ///< by job, then by GPU type: fractions of time
-    std::vector<double> rates{};   ///< by job: effective rate in steps/s
-    std::vector<double> levels{};  ///< by job, where the objective has levels: its own
-    double objective = 0;          ///< the number that the objective stands for
-    double bound = 0;              ///< no shares have a better one, up to rounding
-    ShareStatus status = ShareStatus::optimal;
+    std::size_t types = 0;                      ///< number of GPU types
+    std::vector<double> shares{};               ///< by job, then by GPU type: fractions of time
+    std::vector<double> rates{};                ///< by job: effective rate in steps/s
+    std::vector<double> levels{};               ///< by job, where the objective has levels: its own
+    double objective = 0;                       ///< the number that the objective stands for
+    double bound = 0;                           ///< no shares have a better one, up to rounding
+    ShareStatus status = ShareStatus::optimal;  ///< what is proven of them
     /// By GPU type: by how much the objective would improve for each GPU more, at the margin, at least 0.
     std::vector<double> prices{};
     bool deadlines_met = true;   ///< false: they cannot be met together, and none was asked for

@@ -538,7 +538,9 @@ TEST_CASE("profiles are those that Shockwave's simulator knows") {
 TEST_CASE("the market finds the best of the stored programs, and some better than what is stored") {
     WindowMarket market;
     std::size_t solved = 0;
-    for (auto& [round, stored] : stored_programs(Trace120().folder)) {
+    for (auto& [number, program] : stored_programs(Trace120().folder)) {
+        const int round = number;  // no binding: doctest captures by a lambda
+        StoredProgram& stored = program;
         CAPTURE(round);
         ShockwaveMarket::weigh(stored.program, stored.fair_finishes, round,
                                {.unfair_power = stored.unfair_power}, false);

@@ -7,11 +7,13 @@
 #include <cstddef>
 #include <vector>
 
+#include "goodput/share/fixed_shares.hpp"
 #include "peers/share_question.hpp"
 
 namespace goodput::peers {
 
-/// Every job an equal part of each GPU type, cut to the whole time.
+/// Every job an equal part of each GPU type, cut to the whole time: share_isolated() to the last digit of the
+/// public code, which decides between jobs that are alike.
 inline Shares isolated_shares(const ShareQuestion& question) {
     const auto count = static_cast<double>(question.jobs.size());
     Shares shares;
@@ -27,20 +29,7 @@ inline Shares isolated_shares(const ShareQuestion& question) {
 /// Jobs in their order, each on the type where it is fastest of those that have enough GPUs left, until one
 /// finds none.
 inline Shares fifo_shares(const ShareQuestion& question) {
-    const std::size_t types = question.gpus.size();
-    Shares shares(question.jobs.size(), std::vector<double>(types));
-    std::vector<int> left = question.gpus;
-    for (std::size_t j = 0; j < shares.size(); ++j) {
-        const ShareJob& job = question.jobs[j];
-        std::size_t best = types;
-        for (std::size_t t = 0; t < types; ++t)
-            if (left[t] >= job.gpus && (best == types || job.rates[t] > job.rates[best])) best = t;
-        if (best == types) break;
-        if (!(job.rates[best] > 0)) continue;
-        shares[j][best] = 1;
-        left[best] -= job.gpus;
-    }
-    return shares;
+    return shares_of(share_in_order(problem_of(question)));
 }
 
 }  // namespace goodput::peers

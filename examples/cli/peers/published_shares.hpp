@@ -20,25 +20,6 @@
 
 namespace goodput::peers {
 
-/// The same question for the library.
-inline ShareProblem problem_of(const ShareQuestion& question) {
-    ShareProblem problem;
-    problem.gpus.assign(question.gpus.begin(), question.gpus.end());
-    for (const ShareJob& job : question.jobs)
-        problem.jobs.push_back({.workers = job.gpus,
-                                .weight = job.weight,
-                                .rates = job.rates,
-                                .steps_left = std::max(job.steps_left, 0.0),
-                                .age_seconds = std::max(job.age_seconds, 0.0)});
-    return problem;
-}
-inline Shares shares_of(const ShareResult& result) {
-    Shares shares;
-    for (std::size_t j = 0; j < result.rates.size(); ++j)
-        shares.emplace_back(result.of(j).begin(), result.of(j).end());
-    return shares;
-}
-
 /// As near to the end as those solvers go.
 inline constexpr ShareOptions published_accuracy{.gap = 1e-7, .least_part = 0};
 

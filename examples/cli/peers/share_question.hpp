@@ -4,10 +4,14 @@
 // What a policy of Gavel's kind is asked, and what it answers: which job is to have GPUs of which type for
 // which part of the time. Rounds are then made of that by TimeSharedRounds (time_shared_rounds.hpp).
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include "goodput/share/problem.hpp"
+#include "goodput/share/result.hpp"
 
 namespace goodput::peers {
 
@@ -30,6 +34,25 @@ struct ShareQuestion {
 
 /// By job of the question and GPU type: a part of the time, from 0 to 1.
 using Shares = std::vector<std::vector<double>>;
+
+/// The same question for the library.
+inline ShareProblem problem_of(const ShareQuestion& question) {
+    ShareProblem problem;
+    problem.gpus.assign(question.gpus.begin(), question.gpus.end());
+    for (const ShareJob& job : question.jobs)
+        problem.jobs.push_back({.workers = job.gpus,
+                                .weight = job.weight,
+                                .rates = job.rates,
+                                .steps_left = std::max(job.steps_left, 0.0),
+                                .age_seconds = std::max(job.age_seconds, 0.0)});
+    return problem;
+}
+inline Shares shares_of(const ShareResult& result) {
+    Shares shares;
+    for (std::size_t j = 0; j < result.rates.size(); ++j)
+        shares.emplace_back(result.of(j).begin(), result.of(j).end());
+    return shares;
+}
 
 /// A policy, and how rounds are made of its shares.
 struct SharePolicy {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "goodput/policy/concepts.hpp"
+#include "goodput/policy/work_left.hpp"
 #include "goodput/share/share_time.hpp"
 
 namespace goodput {
@@ -65,8 +66,7 @@ struct TimeShares {
             (*shares)[rows[r].job.name].assign(result.of(r).begin(), result.of(r).end());
         for (std::size_t r = 0; r < rows.size(); ++r) {
             const OptionRow& row = rows[r];
-            double best = 0;
-            for (const Option& option : row.options) best = std::max(best, option.goodput);
+            const double best = detail::best_goodput(row);
             for (std::size_t k = 0; k < row.options.size(); ++k) {
                 const Option& option = row.options[k];
                 const std::size_t type = option.configuration.first().gpu_type;

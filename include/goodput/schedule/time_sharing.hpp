@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,9 +26,9 @@ public:
     /// Books what passed since the last call, then fills in Job::owed_seconds. A job that is not in the
     /// snapshot is forgotten.
     void settle(Snapshot& snapshot) {
-        const double passed = known_ ? std::max(snapshot.time_seconds - last_seconds_, 0.0) : 0;
-        last_seconds_ = snapshot.time_seconds;
-        known_ = true;
+        const double now = snapshot.time_seconds;
+        const double passed = std::max(now - last_seconds_.value_or(now), 0.0);
+        last_seconds_ = now;
         std::map<std::string, Account> kept;
         for (Job& job : snapshot.jobs) {
             Account account;
@@ -38,7 +39,7 @@ public:
             account.share.resize(types, 0);
             for (std::size_t t = 0; t < types; ++t) {
                 account.owed[t] += passed * account.share[t];
-                if (account.held == t + 1) account.owed[t] -= passed;
+                if (account.held_type == t) account.owed[t] -= passed;
                 // What nobody else wanted is not held against those who had it.
                 account.owed[t] = std::max(account.owed[t], -most_ahead * passed);
             }
@@ -55,7 +56,8 @@ public:
             account.share.clear();
             if (found != shares.end()) account.share = found->second;
             const Configuration& given = plan.decisions[j].option.configuration;
-            account.held = given.empty() ? 0 : given.first().gpu_type + 1;
+            account.held_type.reset();
+            if (!given.empty()) account.held_type = given.first().gpu_type;
         }
     }
 
@@ -63,11 +65,10 @@ private:
     static constexpr double most_ahead = 3;  // rounds
     struct Account {
         std::vector<double> owed{}, share{};  // by GPU type
-        std::size_t held = 0;                 // GPU type and 1; 0: it waits
+        std::optional<std::size_t> held_type{};
     };
     std::map<std::string, Account> accounts_;
-    double last_seconds_ = 0;
-    bool known_ = false;
+    std::optional<double> last_seconds_;
 };
 
 /// A scheduler of jobs of fixed size that have GPUs in turns, by the shares of an objective: a Planner.

@@ -17,7 +17,6 @@ namespace detail {
 
 template <class Share>
 ShareResult shares_by_rule(const ShareProblem& problem, Share share) {
-    problem.validate();
     ShareResult result;
     result.types = problem.types();
     for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
@@ -39,6 +38,7 @@ ShareResult shares_by_rule(const ShareProblem& problem, Share share) {
 /// Everybody has the same number of GPUs of each type, at all times at most (Gavel's isolated policy).
 /// Refuses what ShareProblem::validate() does.
 [[nodiscard]] inline ShareResult share_isolated(const ShareProblem& problem) {
+    problem.validate();
     return detail::shares_by_rule(
         problem, [&](std::size_t j, std::size_t t) { return isolated_share(problem, j, t); });
 }
@@ -46,6 +46,7 @@ ShareResult shares_by_rule(const ShareProblem& problem, Share share) {
 /// Everybody's time is dealt to the types as GPUs are: what fairness is relative to, and more than there is
 /// where jobs are many (Gavel's proportional policy). Refuses what ShareProblem::validate() does.
 [[nodiscard]] inline ShareResult share_proportionally(const ShareProblem& problem) {
+    problem.validate();
     const double all = problem.all_gpus();
     return detail::shares_by_rule(
         problem, [&](std::size_t, std::size_t t) { return all > 0 ? problem.gpus[t] / all : 0; });

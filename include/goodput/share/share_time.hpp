@@ -99,13 +99,15 @@ ShareResult share_by_level(const ShareProblem& problem, const O& objective, cons
     return result;
 }
 
+/// Steps/s that a job needs for its deadline; 0: it has none.
+inline double deadline_rate(const ShareJob& job) {
+    return job.deadline_seconds ? job.steps_left / *job.deadline_seconds : 0;
+}
+
 /// Whether all deadlines can be met together.
 inline bool deadlines_fit(const ShareProblem& problem, ShareProgram& program, const ShareOptions& options,
                           std::size_t& iterations) {
-    const auto need = [&](std::size_t j) {
-        const ShareJob& job = problem.jobs[j];
-        return job.deadline_seconds ? job.steps_left / *job.deadline_seconds : 0;
-    };
+    const auto need = [&](std::size_t j) { return deadline_rate(problem.jobs[j]); };
     bool any = false;
     for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
         if (need(j) > program.top_rate(j)) return false;
@@ -134,9 +136,7 @@ ShareResult share_by_value(const ShareProblem& problem, const O& objective, cons
     const double scale = most > 0 ? 1 / most : 1;
     program.build(
         [&](std::size_t j) -> ProgramRow {
-            const ShareJob& job = problem.jobs[j];
-            if (!fit || !job.deadline_seconds) return {};
-            return {0, job.steps_left / *job.deadline_seconds / program.top_rate(j)};
+            return {0, fit ? deadline_rate(problem.jobs[j]) / program.top_rate(j) : 0};
         },
         [&](std::size_t j, std::size_t t) { return scale * objective.value(problem, j, t); }, true, false);
     InteriorPoint<> method(program.program());

@@ -2,7 +2,7 @@
 #define GOODPUT_SHARE_WATER_FILLING_HPP
 
 // Largest minimum, and then the largest minimum of all who can still rise, and so on: the lexicographic best,
-// which leaves nothing idle that anybody could use (Gavel, section 4.3; the program in max_min.hpp stops at
+// which leaves nothing idle that anybody could use (Gavel, section 4.3; MaxMin in objectives.hpp stops at
 // the first level). With entities, what an entity has is split among its jobs: by weight, or all to the first
 // that can still rise.
 //
@@ -16,7 +16,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <vector>
 
 #include "goodput/share/detail/interior_point.hpp"
@@ -142,8 +141,8 @@ public:
         for (std::size_t t = 0; t < program_.types; ++t) {
             const std::size_t at = g * program_.types + t;
             if (program_.use[at] <= 0) continue;
-            const double value = program_.value.empty() ? 0 : program_.value[at];
-            best = std::max(best, value + rate_price * program_.rate[at] - program_.use[at] * prices(t));
+            best = std::max(
+                best, program_.value_of(at) + rate_price * program_.rate[at] - program_.use[at] * prices(t));
         }
         return best;
     }

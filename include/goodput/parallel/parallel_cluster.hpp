@@ -1,0 +1,111 @@
+#ifndef GOODPUT_PARALLEL_PARALLEL_CLUSTER_HPP
+#define GOODPUT_PARALLEL_PARALLEL_CLUSTER_HPP
+
+// GPUs by zone and type, and the links between them: how long a message takes and what it costs. Bandwidth
+// grows with the message; it was measured and fitted by a parabola in the message's logarithm (Sailor).
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+
+namespace goodput {
+
+/// Bandwidth of a link in GB/s (1e9 bytes) for a message of x bytes: square * u^2 + linear * u + constant
+/// with u = log2(x / 1e6).
+struct BandwidthCurve {
+    double square = 0;
+    double linear = 0;
+    double constant = 0;
+
+    /// Seconds that a message takes; infinity where the curve is not positive (it was fitted elsewhere), 0
+    /// for no bytes.
+    [[nodiscard]] double seconds(double bytes) const {
+        if (!(bytes > 0)) return 0;
+        const double size = std::log2(bytes) - std::log2(1e6);
+        const double gigabytes_per_second = (square * size + linear) * size + constant;
+        return gigabytes_per_second > 0 ? bytes / 1e9 / gigabytes_per_second
+                                        : std::numeric_limits<double>::infinity();
+    }
+};
+
+/// A GPU type as a plan needs it.
+struct GpuType {
+    std::string name{};
+    int gpus_per_node = 1;    ///< a tensor-parallel group lies within one node
+    double memory_gib = 0;    ///< of one GPU
+    double usd_per_hour = 0;  ///< of one GPU
+};
+
+/// Where a replica of a stage is: `gpus` of a type side by side in a zone.
+struct LinkEnd {
+    std::size_t zone = 0;
+    std::size_t gpu_type = 0;
+    int gpus = 1;
+    /// By zone, type, GPUs.
+    friend constexpr auto operator<=>(const LinkEnd&, const LinkEnd&) = default;
+};
+
+/// What a plan may use, and what lies between.
+struct ParallelCluster {
+    std::vector<GpuType> types{};
+    std::vector<std::string> zones{};
+    std::vector<std::vector<int>> gpus{};  ///< by zone, then type
+    /// From, to: how fast. A pair that is missing has no link.
+    std::map<std::pair<LinkEnd, LinkEnd>, BandwidthCurve> links{};
+    std::vector<std::vector<double>> usd_per_gigabyte{};  ///< by zone from, zone to
+
+    /// The link between two replicas, or nullptr.
+    [[nodiscard]] const BandwidthCurve* link(const LinkEnd& from, const LinkEnd& to) const {
+        const auto found = links.find({from, to});
+        return found == links.end() ? nullptr : &found->second;
+    }
+    /// GPUs of a type in all zones.
+    [[nodiscard]] int gpus_of(std::size_t type) const {
+        int sum = 0;
+        for (const auto& zone : gpus) sum += zone[type];
+        return sum;
+    }
+
+    /// Refuses tables of another size than zones and types, GPUs below 0, nodes without GPUs, and memory,
+    /// prices and curves that are negative (curves: not finite) (std::invalid_argument).
+    void validate() const;
+};
+
+inline void ParallelCluster::validate() const {
+    const auto at = [](std::size_t i) { return text_of(i); };
+    const auto check_length = [](std::size_t length, std::size_t wanted, const char* field) {
+        if (length != wanted)
+            bad_input("cluster", field, length, "a table of " + text_of(wanted) + " entries");
+    };
+    for (const GpuType& type : types) {
+        const auto subject = [&] { return "GPU type '" + type.name + "'"; };
+        require_between(subject, "gpus_per_node", type.gpus_per_node, 1, 1 << 10);
+        require_positive(subject, "memory_gib", type.memory_gib);
+        require_at_least(subject, "usd_per_hour", type.usd_per_hour, 0);
+    }
+    check_length(gpus.size(), zones.size(), "gpus");
+    check_length(usd_per_gigabyte.size(), zones.size(), "usd_per_gigabyte");
+    for (std::size_t z = 0; z < zones.size(); ++z) {
+        check_length(gpus[z].size(), types.size(), "gpus of a zone");
+        check_length(usd_per_gigabyte[z].size(), zones.size(), "usd_per_gigabyte of a zone");
+        for (const int count : gpus[z]) require_between("zone '" + zones[z] + "'", "gpus", count, 0, 1 << 24);
+        for (const double price : usd_per_gigabyte[z])
+            require_at_least("zone '" + zones[z] + "'", "usd_per_gigabyte", price, 0);
+    }
+    for (const auto& [ends, curve] : links)
+        for (const double number : {curve.square, curve.linear, curve.constant})
+            if (!std::isfinite(number))
+                bad_input("link from zone " + at(ends.first.zone) + " to zone " + at(ends.second.zone),
+                          "bandwidth", number, "a finite number");
+}
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,60 @@
+#ifndef GOODPUT_PARALLEL_PLAN_QUESTION_HPP
+#define GOODPUT_PARALLEL_PLAN_QUESTION_HPP
+
+// What is asked of a planner, and what it answers.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "goodput/parallel/parallel_plan.hpp"
+#include "goodput/parallel/plan_score.hpp"
+
+namespace goodput {
+
+/// What a plan is to be best at.
+enum class PlanObjective {
+    throughput,  ///< most iterations a second
+    cost,        ///< fewest dollars an iteration
+    reward       ///< most PlanQuestion::reward * iterations/s - price of its GPUs
+};
+
+/// Which plan is wanted.
+struct PlanQuestion {
+    int global_batch = 1;  ///< samples an iteration; the planner never changes it
+    PlanObjective objective = PlanObjective::throughput;
+    std::optional<double> most_usd{};          ///< dollars an iteration, GPUs and traffic
+    std::optional<double> least_throughput{};  ///< iterations a second
+    double reward = 0;                         ///< PlanObjective::reward: for each iteration a second
+    std::vector<double>
+        price{};  ///< PlanObjective::reward: of one GPU, by type, at least 0, unit of the reward
+
+    double gap = 0;  ///< ends when the objective is proven to within this part of the bound
+};
+
+/// How an answer is to be read.
+enum class PlanStatus {
+    optimal,   ///< proven to within PlanQuestion::gap
+    feasible,  ///< a plan, and how far from the best it is at most; the deadline passed
+    none,      ///< no plan within the limits: `why` says what stands in the way
+    unknown    ///< the deadline passed before a plan was found
+};
+
+/// The best plan found, and what is proven.
+struct PlanAnswer {
+    PlanStatus status = PlanStatus::none;
+    ParallelPlan plan{};  ///< no stages: none
+    PlanScore score{};
+    double objective = 0;            ///< iterations/s, dollars an iteration, or the reward less the price
+    double bound = 0;                ///< no plan has a larger one (cost: a smaller one)
+    std::vector<std::string> why{};  ///< status none: what stands in the way, a sentence each
+    std::size_t searched = 0;        ///< partial plans looked at
+
+    /// How far the objective may be from the best, relative to the bound; infinite without a plan.
+    [[nodiscard]] double gap() const;
+};
+
+}  // namespace goodput
+
+#endif

@@ -31,9 +31,9 @@ struct ParallelConstants {
     double send_factor = 1;     ///< between stages
     double reduce_factor = 1;   ///< of gradients among replicas
     double reduce_bucket_bytes = 5e8;
-    int most_shards = 4;  ///< gradients are reduced in that many shards at most (a slip of the published
-                          ///< code, which has no sizes of wider tensor-parallel groups there)
-    double fixed_bytes = 2e9;           ///< on every GPU, tensor_parallel 1
+    int most_shards = 4;       ///< gradients are reduced in that many shards at most (a slip of the published
+                               ///< code, which has no sizes of wider tensor-parallel groups there)
+    double fixed_bytes = 2e9;  ///< on every GPU, tensor_parallel 1
     double fixed_bytes_parallel = 3e9;  ///< on every GPU, tensor_parallel above 1
     double activation_factor = 1;       ///< activations take that many times their profiled size
     double parameter_factor = 1;        ///< parameters and what goes with them, the same

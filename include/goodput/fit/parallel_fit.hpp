@@ -231,9 +231,10 @@ inline std::size_t check_runs(std::span<const ParallelRun> runs, const ParallelF
     check("reduce_factor", options.deviations.reduce_factor);
     check("activation_factor", options.deviations.activation_factor);
     check("fixed_bytes", options.deviations.fixed_bytes);
-    for (const double deviation : {options.time_deviation, options.bytes_deviation})
+    for (const auto& [field, deviation] : {std::pair{"time_deviation", options.time_deviation},
+                                           std::pair{"bytes_deviation", options.bytes_deviation}})
         if (!(deviation > 0 && deviation <= 1))
-            bad_input("parallel fit", "deviation", deviation, "above 0 and at most 1");
+            bad_input("parallel fit", field, deviation, "above 0 and at most 1");
     return platforms;
 }
 

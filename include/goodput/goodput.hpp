@@ -14,6 +14,7 @@
 #include "goodput/fit/host_fit.hpp"
 #include "goodput/fit/host_profile.hpp"
 #include "goodput/fit/job_fit.hpp"
+#include "goodput/fit/layer_profile_fit.hpp"
 #include "goodput/fit/memory_fit.hpp"
 #include "goodput/fit/noise_scale.hpp"
 #include "goodput/fit/parallel_fit.hpp"

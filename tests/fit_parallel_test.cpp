@@ -66,6 +66,36 @@ std::string parallel_refusal(Call call) {
 
 }  // namespace
 
+TEST_CASE("Overheads of layers and messages count as often as layers and messages do") {
+    support::Random random(11);
+    support::RandomParallelRuns made(1, 1, random);
+    ParallelRun run = made.runs[0];
+    const std::size_t layers = run.model->layers;
+    run.plan = {2, 20, {{0, layers - 1, {{0, 1, 0, 1}}}}};
+    const auto seconds = [&run](const ParallelConstants& constants) {
+        return predict_run(run, constants).first;
+    };
+    const double alone = seconds({});
+    ParallelConstants overhead;
+    overhead.layer_overhead_seconds = 1e-4;
+    CHECK(alone - seconds(overhead) == doctest::Approx(10 * static_cast<double>(layers) * 1e-4));
+    overhead.layer_overhead_seconds = 1e3;  // more than any layer takes: only the update is left
+    CHECK(seconds(overhead) == doctest::Approx(1e-3));
+
+    // Two stages: one message to the next, two of the last; so slow that the last is the straggler.
+    run.plan.stages = {{0, 3, {{0, 1, 0, 1}}}, {4, layers - 1, {{0, 1, 0, 1}}}};
+    ParallelConstants slow;
+    slow.message_seconds = 50;
+    const PlanScore score = score_plan(*run.model, *run.cluster, run.plan, slow);
+    const double first = score.stages[0].compute_seconds, last = score.stages[1].compute_seconds,
+                 bytes = 4 * 2 * run.model->sizes.at(1)[3].output_floats,
+                 link = run.cluster->link({0, 0, 1}, {0, 0, 1})->seconds(bytes);
+    CHECK(score.iteration_seconds ==
+          doctest::Approx(9 * (last + 2 * (link + 50)) + first + last + 3 * (link + 50) + 1e-3));
+    slow.message_seconds_per_byte = 1e-6;
+    CHECK(seconds(slow) - score.iteration_seconds == doctest::Approx((9 * 2 + 3) * bytes * 1e-6));
+}
+
 TEST_CASE("Runs that follow some constants give these back, on two platforms with bytes of their own") {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         support::Random random(seed);

@@ -36,14 +36,13 @@
 
 namespace goodput {
 
-/// A training run that was measured.
+/// A training run that was measured. Model and cluster must be there until the fit is done.
 struct ParallelRun {
     std::string name{};                        ///< for messages
     const LayeredModel* model = nullptr;       ///< what was trained
-    const ParallelCluster* cluster = nullptr;  ///< where; outlives the fit
+    const ParallelCluster* cluster = nullptr;  ///< where
     ParallelPlan plan{};                       ///< how
-    std::size_t platform =
-        0;  ///< whose software and nodes: runs of one platform share ParallelFit::fixed_bytes
+    std::size_t platform = 0;  ///< runs of one platform share its software's bytes, ParallelFit::fixed_bytes
     std::optional<double> iteration_seconds{};  ///< positive
     std::optional<double> most_bytes{};         ///< on the fullest GPU at the peak, positive
 };

@@ -19,9 +19,10 @@
 // smoother than the prior says, the deviations grow or shrink with them (an inverse gamma distribution of the
 // scale with 4 degrees of freedom; by layer and part).
 //
-// Standard deviations of the prior: those with the greatest likelihood on profiles of four models on two to
-// seven GPU types, rounded; a type's own are larger, as eight consumer GPUs without fast links differ more
-// from the others than these among each other.
+// Standard deviations of the prior: by likelihood on the profiles of four models on two to seven GPU types,
+// then widened until 90 % intervals held about 90 % of what was left out: consumer GPUs without fast links
+// differ more from the others than these among each other. benchmarks/parallel_fit_check prints errors and
+// coverage.
 //
 // The covariances are the same for all layers: one Cholesky factorisation of all measurements (type,
 // micro-batch, degree), some hundred, and a solution a layer. Milliseconds. Sizes are never guessed.

@@ -10,7 +10,8 @@
 // contradict what their files state; with them 13 % and 32 %, published 16 % and 39 %.
 // benchmarks/parallel_fit_check prints all of it.
 //
-// What the published simulator leaves out, and why it takes time or memory:
+// What the published simulator leaves out, and why it probably takes time or memory (the runs give sums, not
+// causes; which constants to fit was chosen on the same runs):
 // - A layer that is timed by itself waits for its kernels to be launched and to end; within a stage the
 //   launches of the next layer overlap with the computing of this one. 0.4 ms a layer: a tenth of the time of
 //   small layers, nothing for those of long ones.

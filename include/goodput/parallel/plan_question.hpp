@@ -33,6 +33,10 @@ struct PlanQuestion {
     std::vector<double>
         price{};  ///< PlanObjective::reward: of one GPU, by type, at least 0, unit of the reward
 
+    /// Whether replicas of one stage may be of several GPU types and degrees. Such plans hardly ever gain
+    /// anything, and to rule them out takes far longer; without it, the bound is on plans whose stages are
+    /// each of one type and degree, in any zones.
+    bool mixed_stages = false;
     double gap = 0;  ///< ends when the objective is proven to within this part of it
 
     /// Refuses batches below 1, limits that are not above 0, prices that are missing, negative or not finite,

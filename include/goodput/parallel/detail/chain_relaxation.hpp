@@ -43,12 +43,12 @@ public:
 
     [[nodiscard]] std::size_t most_stages() const { return stages_; }
 
-    /// Fills the tables for the price of a stage, by StageTables::span(), and a cap on computing + sending of
-    /// a stage.
-    void solve(const std::vector<double>& price, double cap) {
+    /// Fills the tables up to `stages` stages for the price of a stage, by StageTables::span(), and a cap on
+    /// computing + sending of a stage.
+    void solve(const std::vector<double>& price, double cap, std::size_t stages) {
         price_ = price.data();
         cap_ = cap;
-        for (std::size_t left = 1; left <= stages_; ++left) {
+        for (std::size_t left = 1; left <= std::min(stages, stages_); ++left) {
             for (std::size_t layer = 0; layer + left <= tables_->layers(); ++layer)
                 for (std::size_t k = 0; k < tables_->size(); ++k) best_stage(left, layer, k);
             for (std::size_t layer = 1; layer + left <= tables_->layers(); ++layer)

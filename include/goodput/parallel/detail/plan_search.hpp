@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -26,7 +27,6 @@
 #include "goodput/parallel/detail/plan_goal.hpp"
 
 namespace goodput::detail {
-inline std::size_t g_solves = 0, g_boxes = 0;
 
 /// Searches plans for one question.
 template <class Stop>
@@ -61,10 +61,9 @@ public:
             }
             Box box = queue_.top();
             queue_.pop();
-            ++g_boxes;
             refine(std::move(box));
         }
-        double bound = std::min(best_, open_);
+        double bound = std::min({best_, open_, left_out_});
         if (!queue_.empty()) bound = std::min(bound, queue_.top().bound);
         answer.searched = searched_;
         const bool any = best_ < never;
@@ -87,8 +86,8 @@ private:
     struct Box {
         double bound = 0;
         std::size_t pair = 0;
-        std::size_t stages = 0;        // 0: any
-        double low = 0, high = never;  // of the largest stage, seconds
+        std::vector<double> by_stages{};  // bounds by number of stages; none beyond
+        double low = 0, high = never;     // of the largest stage, seconds
         double spend_low = 0, spend_high = never;
         std::vector<double> price{};  // of a GPU by type, seconds a replica; behind them the slope
         bool limited = false;         // `low` counts what room there is
@@ -96,7 +95,7 @@ private:
         bool searched = false;        // its chains have been looked at
         friend bool operator<(const Box& a, const Box& b) {  // the queue's top is the least
             if (a.bound != b.bound) return a.bound > b.bound;
-            return std::tie(a.pair, a.stages, a.low) > std::tie(b.pair, b.stages, b.low);
+            return std::tie(a.pair, a.low, a.high) > std::tie(b.pair, b.low, b.high);
         }
     };
     /// Weights of GPU types with which GPUs are counted while chains grow.
@@ -118,6 +117,7 @@ private:
         std::vector<double> least_sum{};                        // by stages: computing and sending
         double most_send = 0;                                   // seconds, of a stage
         std::vector<double> least_forward{}, least_backward{};  // by class
+        double spend_low = 0;                                   // of one stage at least
         double low = 0;                                         // seconds of the largest stage at least
         std::vector<double> price{};                            // the last good one
         std::vector<Test> tests{};
@@ -126,6 +126,13 @@ private:
 
     [[nodiscard]] bool good_enough(double bound) const {
         return bound >= best_ - question_.gap * std::abs(best_) || (best_ == never && bound == never);
+    }
+
+    /// The same for what is left out for it: then the answer is only proven to within the gap.
+    bool leave_out(double bound) {
+        if (!good_enough(bound)) return false;
+        left_out_ = std::min(left_out_, bound);
+        return true;
     }
 
     // -- what there is to look at
@@ -137,7 +144,8 @@ private:
         std::sort(microbatches.begin(), microbatches.end());
         microbatches.erase(std::unique(microbatches.begin(), microbatches.end()), microbatches.end());
         for (const int microbatch : microbatches) {
-            auto tables = std::make_unique<StageTables>(model_, cluster_, microbatch, constants_);
+            auto tables = std::make_unique<StageTables>(model_, cluster_, microbatch, question_.mixed_stages,
+                                                        constants_);
             if (tables->size() == 0) continue;
             long long most = 0;
             std::vector<int> least(cluster_.types.size(), 0);
@@ -169,7 +177,9 @@ private:
         pair.replicas = replicas;
         pair.repeats = repeats;
         for (std::size_t t = 0; t < cluster_.types.size(); ++t)
-            pair.gpus.push_back(static_cast<double>(cluster_.gpus_of(t)) / replicas);
+            // A stage of one class takes a whole number of GPUs for each replica.
+            pair.gpus.push_back(question_.mixed_stages ? static_cast<double>(cluster_.gpus_of(t)) / replicas
+                                                       : cluster_.gpus_of(t) / replicas);
         pair.most_stages = static_cast<std::size_t>(
             std::min<long long>(most / replicas, static_cast<long long>(tables.layers())));
         Box box;
@@ -179,12 +189,13 @@ private:
             if (least[t] > 0) least_weight = std::min(least_weight, least[t] * goal_.weights()[t]);
             all_weight += cluster_.gpus_of(t) * goal_.weights()[t];
         }
-        box.spend_low = replicas * least_weight;
+        box.spend_low = pair.spend_low = replicas * least_weight;
         box.spend_high = all_weight;
 
         pair.low = least_largest(pair);
         if (pair.low == never) return;
         box.low = pair.low;
+        box.price = pair.price;
         box.bound = goal_.least(repeats * pair.low + through(tables), 0, box.spend_low, box.spend_high, 0);
         if (box.bound == never) return;
         pairs_.push_back(std::move(pair));
@@ -247,21 +258,39 @@ private:
         return low * (1 - 1e-9);
     }
 
-    /// The same for plans with that many stages: the stages behind a stage keep micro-batches under way, so
-    /// that early stages have room for fewer layers, and every stage sends something.
-    [[nodiscard]] double least_largest(const Pair& pair, std::size_t stages, double low, double high) const {
+    /// Whether stages of one class each, of at most that many seconds, can do all work: for each type, the
+    /// most work that stages on its GPUs can do together.
+    [[nodiscard]] bool covers(const Pair& pair, double seconds) const {
+        if (question_.mixed_stages) return true;
         const StageTables& tables = *pair.tables;
-        const std::size_t classes = tables.size();
+        std::vector<std::vector<double>> work(pair.gpus.size());
+        for (std::size_t t = 0; t < work.size(); ++t)
+            work[t].assign(static_cast<std::size_t>(pair.gpus[t]) + 1, 0);
+        for (std::size_t k = 0; k < tables.size(); ++k) {
+            const StageClass& its = tables.classes()[k];
+            const double sending = std::min(2 * pair.least_backward[k], pair.least_forward[k]);
+            const double most = most_work(tables, k, 1, seconds - sending);
+            std::vector<double>& with = work[its.gpu_type];
+            const auto taken = static_cast<std::size_t>(its.tensor_parallel);
+            for (std::size_t gpus = taken; gpus < with.size(); ++gpus)
+                with[gpus] = std::max(with[gpus], with[gpus - taken] + most);
+        }
+        double sum = 0;
+        for (const auto& with : work) sum += with.back();
+        return sum * (1 + 1e-9) >= 1;
+    }
+
+    /// The same for plans with more than one stage: the stages behind a stage keep micro-batches under way,
+    /// so that early stages have room for fewer layers, and every stage sends something.
+    [[nodiscard]] double least_largest(const Pair& pair, double low, double high) const {
+        const StageTables& tables = *pair.tables;
+        const std::size_t classes = tables.size(), stages = pair.most_stages;
         std::vector<double> most(stages * classes);
         const auto enough = [&](double seconds) {
             std::vector<double> rate(pair.gpus.size(), 0);
             for (std::size_t e = 1; e <= stages; ++e)
                 for (std::size_t k = 0; k < classes; ++k) {
-                    const double forward = pair.least_forward[k], backward = pair.least_backward[k];
-                    const double sending = stages == 1   ? 0
-                                           : e == 1      ? 2 * backward
-                                           : e == stages ? (stages > 3 ? 2 : 1) * forward
-                                                         : forward + backward;
+                    const double sending = e == 1 ? 2 * pair.least_backward[k] : pair.least_forward[k];
                     double& mine = most[(e - 1) * classes + k];
                     mine = most_work(tables, k, e, seconds - sending);
                     const StageClass& its = tables.classes()[k];
@@ -273,7 +302,7 @@ private:
             for (const double part : {0.0, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 1.0}) {
                 double work = part * all;
                 for (std::size_t e = 0; e < stages; ++e) {
-                    double best = -never;
+                    double best = 0;
                     for (std::size_t k = 0; k < classes; ++k) {
                         const StageClass& its = tables.classes()[k];
                         if (most[e * classes + k] > 0)
@@ -286,9 +315,10 @@ private:
             }
             return true;
         };
-        if (!enough(high)) return never;
-        if (enough(low)) return low;
-        for (int i = 0; i < 12; ++i) (enough((low + high) / 2) ? high : low) = (low + high) / 2;
+        const auto possible = [&](double seconds) { return covers(pair, seconds) && enough(seconds); };
+        if (!possible(high)) return never;
+        if (possible(low)) return low;
+        for (int i = 0; i < 12; ++i) (possible((low + high) / 2) ? high : low) = (low + high) / 2;
         return low;
     }
 
@@ -342,7 +372,7 @@ private:
     }
     void measure(Pair& pair) {
         const StageTables& tables = *pair.tables;
-        solve(pair, std::vector<double>(cluster_.types.size() + 1, 0), never);
+        solve(pair, std::vector<double>(cluster_.types.size() + 1, 0), never, pair.most_stages);
         pair.least_sum.assign(1, never);
         for (std::size_t p = 1; p <= pair.most_stages; ++p)
             pair.least_sum.push_back(pair.relaxation->total(p));
@@ -363,7 +393,7 @@ private:
         return pair.least_reduce[left * (pair.tables->layers() + 1) + layer];
     }
 
-    void solve(Pair& pair, const std::vector<double>& price, double cap) {
+    void solve(Pair& pair, const std::vector<double>& price, double cap, std::size_t stages) {
         const double slope = price.back() * pair.replicas;
         pair.tables->charge_stages(
             pair.replicas,
@@ -371,8 +401,7 @@ private:
                 return its.tensor_parallel * (price[its.gpu_type] + slope * goal_.weights()[its.gpu_type]);
             },
             stage_price_);
-        pair.relaxation->solve(stage_price_.least, cap);
-        ++g_solves;
+        pair.relaxation->solve(stage_price_.least, cap, stages);
     }
     /// What the prices of all GPUs that there are take off a sum.
     [[nodiscard]] static double refund(const Pair& pair, const std::vector<double>& price) {
@@ -395,18 +424,35 @@ private:
         double best_bound = -never;
         std::vector<double> price = box.price;
         double step = 1;
-        for (int pass = 0; pass < 16; ++pass) {
-            solve(pair, price, box.high);
-            const double sum = sum_of(pair, box, box.stages, price);
-            const double bound = goal_.least(sum, price.back(), box.spend_low, box.spend_high,
-                                             pair.repeats * box.low + rest_of(pair, box.stages));
+        for (int pass = 0; pass < 12; ++pass) {
+            std::size_t last = box.by_stages.size() - 1;
+            while (last > 0 && good_enough(box.by_stages[last])) --last;
+            if (last == 0) break;
+            solve(pair, price, box.high, last);
+            double sum = never, bound = never;
+            std::size_t stages = 0;
+            for (std::size_t p = 1; p < box.by_stages.size(); ++p) {
+                if (good_enough(box.by_stages[p])) {
+                    bound = std::min(bound, box.by_stages[p]);
+                    continue;
+                }
+                const double its = sum_of(pair, box, p, price);
+                box.by_stages[p] =
+                    std::max(box.by_stages[p], goal_.least(its, price.back(), box.spend_low, box.spend_high,
+                                                           pair.repeats * box.low + rest_of(pair, p)));
+                bound = std::min(bound, box.by_stages[p]);
+                if (its < sum) {
+                    sum = its;
+                    stages = p;
+                }
+            }
             if (bound > best_bound) {
                 best_bound = bound;
                 box.price = price;
             } else
                 step /= 2;
-            if (sum == never || good_enough(std::max(box.bound, best_bound))) break;
-            const Chain chain = pair.relaxation->best(box.stages);
+            if (sum == never || good_enough(bound)) break;
+            const Chain chain = pair.relaxation->best(stages);
             try_fitting(pair, chain);
             // What the chain takes of each type, against what there is.
             std::vector<double> excess(price.size(), 0);
@@ -460,7 +506,7 @@ private:
         std::vector<double> price = pair.price;
         for (const double factor : {1.1, 1.35, 2.0})
             for (int pass = 0; pass < 4; ++pass) {
-                solve(pair, price, pair.low * factor);
+                solve(pair, price, pair.low * factor, pair.most_stages);
                 std::size_t stages = 0;
                 double least = never;
                 for (std::size_t p = 1; p <= pair.most_stages; ++p) {
@@ -485,21 +531,24 @@ private:
     void refine(Box box) {
         Pair& pair = pairs_[box.pair];
         prepare(pair);
-        if (box.stages == 0) return split_stages(pair, box);
-        const double most = (goal_.most_time(best_, box.spend_low) - rest_of(pair, box.stages)) /
-                            std::max(pair.repeats, 1e-300);
+        if (box.by_stages.empty()) return split_stages(pair, box);
+        double rest = never;
+        for (std::size_t p = 1; p < box.by_stages.size(); ++p)
+            if (!leave_out(box.by_stages[p])) rest = std::min(rest, rest_of(pair, p));
+        const double most = (goal_.most_time(best_, box.spend_low) - rest) / std::max(pair.repeats, 1e-300);
         box.high = std::min(box.high, most * (1 + 1e-9));
         if (box.low > box.high) return;
-        if (!box.limited) {
+        const bool single = box.by_stages.size() == 2;
+        if (!box.limited && !single) {
             box.limited = true;
-            box.low = least_largest(pair, box.stages, box.low, box.high);
+            box.low = least_largest(pair, box.low, box.high);
             if (box.low == never) return;
-            box.bound =
-                std::max(box.bound, goal_.least(pair.repeats * box.low + rest_of(pair, box.stages), 0,
-                                                box.spend_low, box.spend_high, pair.repeats * box.low));
+            for (std::size_t p = 1; p < box.by_stages.size(); ++p)
+                if (box.by_stages[p] < never)
+                    box.by_stages[p] = std::max(box.by_stages[p], plain_bound(pair, box, p));
             return put_back(std::move(box));
         }
-        if (!box.priced) {
+        if (!box.priced && !single) {
             if (!pair.price.empty()) box.price = pair.price;
             price_box(pair, box);
             box.priced = true;
@@ -510,25 +559,41 @@ private:
         const double ratio =
             goal_.spends() && box.spend_low > 0 ? std::log(box.spend_high / box.spend_low) : 0;
         const double spread = ratio * ratio / 8;
-        const double relative = width / std::max(pair.repeats * box.low + rest_of(pair, box.stages), 1e-300);
-        if (std::max(relative, spread) < 0.05 && search_chains(pair, box, searched_ + chain_limit_)) return;
-        if (std::max(relative, spread) < 2e-3) {
-            if (!stopped_ && search_chains(pair, box, never_ending)) return;
-            return put_back(std::move(box));
+        const double relative = width / std::max(pair.repeats * box.low + rest, 1e-300);
+        const bool tiny = std::max(relative, spread) < 2e-3;
+        if (single || std::max(relative, spread) < narrow_) {
+            for (std::size_t p = 1; p < box.by_stages.size(); ++p)
+                if (!good_enough(box.by_stages[p]) && !stopped_ &&
+                    search_chains(pair, box, p, tiny || single ? never_ending : searched_ + chain_limit_))
+                    box.by_stages[p] = never;
+            if (tiny || single || stopped_) {
+                if (stopped_) put_back(std::move(box));
+                return;
+            }
         }
         Box lower = box;
         lower.priced = box.priced = false;
         if (relative >= spread) {
             const double middle = (box.low + box.high) / 2;
             lower.high = box.low = middle;
+            for (std::size_t p = 1; p < box.by_stages.size(); ++p)
+                if (box.by_stages[p] < never)
+                    box.by_stages[p] = std::max(box.by_stages[p], plain_bound(pair, box, p));
         } else
             lower.spend_high = box.spend_low = std::sqrt(box.spend_low * box.spend_high);
-        queue_.push(std::move(lower));
-        queue_.push(std::move(box));
+        put_back(std::move(lower));
+        put_back(std::move(box));
     }
 
     void put_back(Box box) {
+        box.bound = std::max(box.bound, *std::min_element(box.by_stages.begin(), box.by_stages.end()));
         if (box.bound < never) queue_.push(std::move(box));
+    }
+    /// Without prices.
+    [[nodiscard]] double plain_bound(const Pair& pair, const Box& box, std::size_t stages) const {
+        const double seconds = pair.repeats * box.low + rest_of(pair, stages);
+        return goal_.least(seconds, 0, std::max(box.spend_low, static_cast<double>(stages) * pair.spend_low),
+                           box.spend_high, seconds);
     }
 
     /// Seconds of a plan with that many stages at least, without the repeats of the largest.
@@ -536,20 +601,18 @@ private:
         return pair.least_sum[stages] + least_reduce(pair, stages, 0) + pair.tables->least_update();
     }
 
-    void split_stages(const Pair& pair, const Box& box) {
+    /// One stage, and more.
+    void split_stages(const Pair& pair, Box box) {
         double most = 0;
         for (std::size_t k = 0; k < pair.tables->size(); ++k)
             most = std::max(most, pair.tables->compute(k, 0, pair.tables->layers()));
-        for (std::size_t p = 1; p <= pair.most_stages; ++p) {
-            if (pair.least_sum[p] == never) continue;
+        box.high = most + pair.most_send;
+        for (const bool single : {true, false}) {
             Box part = box;
-            part.stages = p;
-            part.high = most + pair.most_send;
-            part.spend_low = std::max(part.spend_low, static_cast<double>(p) * box.spend_low);
-            if (part.spend_low > part.spend_high || part.low > part.high) continue;
-            part.bound =
-                std::max(box.bound, goal_.least(pair.repeats * part.low + rest_of(pair, p), 0, part.spend_low,
-                                                part.spend_high, pair.repeats * part.low));
+            part.by_stages.assign(single ? 2 : pair.most_stages + 1, never);
+            for (std::size_t p = single ? 1 : 2; p < part.by_stages.size(); ++p)
+                if (pair.least_sum[p] < never)
+                    part.by_stages[p] = std::max(box.bound, plain_bound(pair, box, p));
             put_back(std::move(part));
         }
     }
@@ -614,8 +677,9 @@ private:
     }
 
     /// Looks at the chains of a box; false where that took more than `most` partial chains.
-    bool search_chains(Pair& pair, const Box& box, std::size_t most) {
-        solve(pair, box.price, box.high);
+    bool search_chains(Pair& pair, const Box& box, std::size_t stages, std::size_t most) {
+        solve(pair, box.price, box.high, stages);
+        stages_ = stages;
         most_searched_ = most;
         gave_up_ = false;
         chain_.ends.clear();
@@ -672,7 +736,7 @@ private:
 
     void extend(Pair& pair, const Box& box, const Partial& so_far) {
         const StageTables& tables = *pair.tables;
-        const std::size_t stage = chain_.ends.size(), left = box.stages - stage;
+        const std::size_t stage = chain_.ends.size(), left = stages_ - stage;
         for (std::size_t k = 0; k < tables.size(); ++k)
             for (const bool shared : {false, true})
                 if (!gave_up_ && (!shared || tables.as_fast(k).size() > 1))
@@ -681,7 +745,7 @@ private:
     void extend(Pair& pair, const Box& box, const Partial& so_far, std::size_t left, std::size_t k,
                 bool shared) {
         const StageTables& tables = *pair.tables;
-        const std::size_t stage = box.stages - left;
+        const std::size_t stage = stages_ - left;
         const std::vector<double>& price = shared ? stage_price_.shared : stage_price_.own;
         const std::vector<double>& reducing = shared ? pair.reduce->shared : pair.reduce->own;
         const std::vector<double>& spending = shared ? pair.spending.shared : pair.spending.own;
@@ -696,7 +760,7 @@ private:
                                         : tables.forward(so_far.layer, so_far.k, k);
             const double backward = meet ? tables.own_backward(so_far.layer, so_far.k, k)
                                          : tables.backward(so_far.layer, so_far.k, k);
-            const double sent = forward * (stage == 1 && box.stages > 3 ? 2 : 1);
+            const double sent = forward * (stage == 1 && stages_ > 3 ? 2 : 1);
             received = backward * (left == 1 ? 2 : 1);
             next.sum += sent + received;
             next.largest = std::max(next.largest, so_far.open + sent);
@@ -721,13 +785,13 @@ private:
             next.reduce = std::max(so_far.reduce, reducing[span]);
             ++searched_;
             const double behind =
-                left == 1 ? 0 : pair.relaxation->behind(left - 1, end, k, stage == 0 && box.stages > 3);
+                left == 1 ? 0 : pair.relaxation->behind(left - 1, end, k, stage == 0 && stages_ > 3);
             const double reduce = std::max(next.reduce, least_reduce(pair, left - 1, end));
             const double largest = std::max(next.largest, next.open);
             const double bound = goal_.least(
                 pair.repeats * largest + next.sum + behind + reduce + next.update, box.price.back(),
                 std::max(box.spend_low, next.spending), box.spend_high, pair.repeats * largest);
-            if (good_enough(bound) || !take(pair, span, shared, left - 1)) continue;
+            if (leave_out(bound) || !take(pair, span, shared, left - 1)) continue;
             if ((searched_ & 255) == 0 && !stopped_ && stop_()) stopped_ = true;
             if (stopped_ || searched_ > most_searched_)
                 gave_up_ = true;
@@ -737,7 +801,7 @@ private:
                 shared_.push_back(shared);
                 if (left > 1)
                     extend(pair, box, next);
-                else if (may_suffice(pair, box)) {
+                else if (may_suffice(pair)) {
                     const double value = try_chain(pair, chain_);
                     if (value > bound + 1e-9 * std::abs(bound)) open_ = std::min(open_, bound);
                 }
@@ -751,17 +815,17 @@ private:
 
     /// Whether the GPUs suffice for a chain if parts of replicas could be dealt out: false is a proof that
     /// they do not, by prices of types at which every stage's cheapest replicas cost more than all GPUs.
-    [[nodiscard]] bool may_suffice(const Pair& pair, const Box& box) {
+    [[nodiscard]] bool may_suffice(const Pair& pair) {
         const StageTables& tables = *pair.tables;
         const std::size_t types = pair.gpus.size();
         // By stage: the classes that may compute it.
         std::vector<std::vector<std::size_t>> able;
         std::size_t begin = 0;
-        for (std::size_t s = 0; s < box.stages; ++s) {
+        for (std::size_t s = 0; s < stages_; ++s) {
             able.emplace_back();
             const std::size_t end = chain_.ends[s];
             tables.for_each_joining(chain_.classes[s], begin, end, [&](std::size_t k) {
-                if (tables.room(k, box.stages - s, begin) >= end) able.back().push_back(k);
+                if (tables.room(k, stages_ - s, begin) >= end) able.back().push_back(k);
             });
             begin = end;
         }
@@ -830,7 +894,8 @@ private:
         double least = never;
         if (chain.ends.empty()) return least;
         assembly_.for_each_plan(
-            tables, chain, replicas, question_.global_batch, true, [&](const ParallelPlan& plan) {
+            tables, chain, replicas, question_.global_batch, question_.mixed_stages,
+            [&](const ParallelPlan& plan) {
                 const PlanScore score = score_plan(model_, cluster_, plan, constants_);
                 if (!score.fits || score.fault || !std::isfinite(score.iteration_seconds)) return true;
                 double spending = 0;
@@ -859,7 +924,7 @@ private:
     std::vector<std::unique_ptr<StageTables>> tables_{};
     std::vector<Pair> pairs_{};
     std::priority_queue<Box> queue_{};
-    double best_ = never, best_seconds_ = never, open_ = never;
+    double best_ = never, best_seconds_ = never, open_ = never, left_out_ = never;
     ParallelPlan best_plan_{};
     std::size_t searched_ = 0;
 
@@ -875,6 +940,8 @@ private:
     static constexpr std::size_t never_ending = std::numeric_limits<std::size_t>::max();
     std::size_t chain_limit_ = 4000, most_searched_ = 0;
     bool gave_up_ = false;
+    std::size_t stages_ = 0;  // of the chains looked at
+    double narrow_ = 0.05;
     StageTables::Charges stage_price_{};
 };
 

@@ -55,9 +55,10 @@ inline std::vector<BandwidthCurve> links_between(const ParallelCluster& cluster,
 /// All classes that have a profile at a micro-batch, with their boundaries.
 class StageTables {
 public:
-    StageTables(const LayeredModel& model, const ParallelCluster& cluster, int microbatch,
+    /// `mixed`: replicas of other classes may help in a stage.
+    StageTables(const LayeredModel& model, const ParallelCluster& cluster, int microbatch, bool mixed,
                 const ParallelConstants& constants)
-        : microbatch_(microbatch), layers_(model.layers) {
+        : microbatch_(microbatch), mixed_(mixed), layers_(model.layers) {
         for (std::size_t type = 0; type < cluster.types.size(); ++type) {
             if (type >= model.times.size()) break;
             for (const auto& [key, times] : model.times[type])
@@ -119,7 +120,7 @@ public:
         for (const StageClass& its : classes_) each.push_back(charge(its));
         for (std::vector<double>* list : {&charges.least, &charges.own, &charges.shared})
             list->assign(spans(), never);
-        const int half = replicas / 2;
+        const int half = mixed_ ? replicas / 2 : 0;
         const double few = std::max(half - 1, 0) / static_cast<double>(replicas);
         const double many = half / static_cast<double>(replicas);
         for (std::size_t k = 0; k < size(); ++k)
@@ -181,6 +182,7 @@ private:
     };
 
     [[nodiscard]] bool may_join(std::size_t k, std::size_t other) const {
+        if (!mixed_) return other == k;
         const std::vector<double>&slow = classes_[k].compute, &fast = classes_[other].compute;
         for (std::size_t l = 0; l < layers_; ++l)
             // Differences of sums: equal layers may differ in the last digits.
@@ -198,9 +200,7 @@ private:
         if (!any) return;
         StageClass added{type, key.tensor_parallel, {0}, {0}, {0}, {}};
         for (std::size_t l = 0; l < layers_; ++l) {
-            added.compute.push_back(added.compute.back() +
-                                    constants.compute_factor *
-                                        (times[l].forward_seconds + times[l].backward_seconds));
+            added.compute.push_back(added.compute.back() + layer_seconds(times[l], constants));
             added.parameters.push_back(added.parameters.back() + (*sizes)[l].parameters);
             added.activations.push_back(added.activations.back() + (*sizes)[l].activation_floats);
             added.update.push_back(times[l].update_seconds);
@@ -228,11 +228,11 @@ private:
                     // Layers of one kind hand on the same.
                     if (const double now = from[l - 1].output_floats * bytes; now != known) {
                         known = now;
-                        seconds = constants.send_factor * fastest(there, now);
+                        seconds = fastest(there, now, constants);
                     }
                     if (const double now = to[l].output_floats * bytes; now != known_back) {
                         known_back = now;
-                        seconds_back = constants.send_factor * fastest(back, now);
+                        seconds_back = fastest(back, now, constants);
                     }
                     boundaries_[(l * count + k) * count + next] = {seconds, seconds_back};
                 }
@@ -270,9 +270,11 @@ private:
                 least_back = std::min(least_back, here[at].backward);
             }
     }
-    static double fastest(const std::vector<BandwidthCurve>& links, double bytes) {
+    static double fastest(const std::vector<BandwidthCurve>& links, double bytes,
+                          const ParallelConstants& constants) {
         double least = never;
-        for (const BandwidthCurve& link : links) least = std::min(least, link.seconds(bytes));
+        for (const BandwidthCurve& link : links)
+            least = std::min(least, message_seconds(bytes, &link, constants));
         return least;
     }
 
@@ -310,6 +312,7 @@ private:
     }
 
     int microbatch_;
+    bool mixed_;
     std::size_t layers_;
     std::vector<std::uint64_t> joining_{};  // by span, a bit for each class
     std::vector<StageClass> classes_{};

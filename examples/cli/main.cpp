@@ -96,7 +96,7 @@ int run(int argc, char** argv) {
     parallel_app
         ->add_option("--time-model", parallel.time_model,
                      "How time and memory follow from the profiles: as in Sailor's public simulator "
-                     "(published)")
+                     "(published), or with constants fitted to measured runs (refined)")
         ->check(CLI::IsMember(cli::time_model_names()))
         ->capture_default_str();
     parallel_app->add_option("--report", parallel.report,

@@ -16,6 +16,7 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/parallel/parallel_planner.hpp"
+#include "goodput/parallel/refined_constants.hpp"
 #include "json_lines.hpp"
 #include "parallel_profiles.hpp"
 #include "parallel_report.hpp"
@@ -29,10 +30,15 @@ constexpr const char* subject = "parallel question";
 
 struct TimeModel {
     const char* name;
-    goodput::ParallelConstants (*constants)();
+    goodput::ParallelConstants (*constants)(bool consumer_gpus);
 };
-constexpr std::array<TimeModel, 1> time_models{{
-    {"published", [] { return goodput::ParallelConstants(); }},
+constexpr std::array<TimeModel, 2> time_models{{
+    {"published", [](bool) { return goodput::ParallelConstants(); }},
+    {"refined",
+     [](bool consumer_gpus) {
+         return goodput::refined_constants(consumer_gpus ? goodput::consumer_gpu_fixed_bytes
+                                                         : goodput::gh200_fixed_bytes);
+     }},
 }};
 
 double bytes_per_parameter(const Field& optimizer) {
@@ -114,8 +120,10 @@ Json to_json(const goodput::ParallelPlan& plan, const goodput::ParallelCluster& 
 /// Answers one line after the other from what was read once.
 class Planner {
 public:
-    Planner(const std::string& folder, const goodput::ParallelConstants& constants)
-        : constants_(constants), profiles_(read_parallel_profiles(folder)), types_(profiles_.cluster.types) {}
+    Planner(const std::string& folder, const TimeModel& time_model)
+        : time_model_(time_model),
+          profiles_(read_parallel_profiles(folder)),
+          types_(profiles_.cluster.types) {}
 
     Json serve(const Json& document) {
         const Field line(document, subject);
@@ -130,6 +138,15 @@ public:
 
 private:
     [[nodiscard]] goodput::ParallelCluster& cluster() { return profiles_.cluster; }
+
+    /// Those of the GPUs that a line has: software takes less of consumer GPUs than of a server's.
+    [[nodiscard]] goodput::ParallelConstants constants() {
+        bool consumer_gpus = true;
+        for (std::size_t t = 0; t < types_.size(); ++t)
+            if (cluster().gpus_of(t) > 0 && types_[t].name.find("RTX") == std::string::npos)
+                consumer_gpus = false;
+        return time_model_.constants(consumer_gpus);
+    }
 
     void read_prices(const Field& prices) {
         cluster().types = types_;
@@ -212,7 +229,7 @@ private:
                 for (std::size_t t = 0; t < types_.size(); ++t) cluster().gpus[z][t] = plan.gpus(z, t);
         }
         const Stopwatch watch;
-        const goodput::PlanScore score = goodput::score_plan(model, cluster(), plan, constants_);
+        const goodput::PlanScore score = goodput::score_plan(model, cluster(), plan, constants());
         const double milliseconds = watch.milliseconds();
         std::vector<std::string> why;
         if (score.fault) why.push_back(*score.fault);
@@ -250,7 +267,7 @@ private:
         const Stopwatch watch;
         const goodput::PlanAnswer found = goodput::find_plan(
             model, cluster(), question, [&] { return deadline_ms && watch.milliseconds() >= *deadline_ms; },
-            constants_);
+            constants());
         const double milliseconds = watch.milliseconds();
         const bool none = found.status == goodput::PlanStatus::none;
         const bool some = !found.plan.stages.empty();
@@ -276,7 +293,7 @@ private:
         return json;
     }
 
-    goodput::ParallelConstants constants_;
+    TimeModel time_model_;
     ParallelProfiles profiles_;
     std::vector<goodput::GpuType> types_;  ///< with the prices that hold where a line says nothing
     std::vector<ReportedPlan> reported_{};
@@ -302,7 +319,7 @@ int run_parallel(const ParallelCommand& command, std::istream& in, std::ostream&
         page.open(command.report);
         if (!page) throw std::runtime_error(command.report + ": cannot be written");
     }
-    Planner planner(command.profiles, time_model->constants());
+    Planner planner(command.profiles, *time_model);
     const int status = serve_lines(in, out, [&](const Json& document) { return planner.serve(document); });
     if (page.is_open()) {
         write_parallel_report(page, planner.reported());

@@ -238,7 +238,7 @@ private:
                 why.push_back("stage " + goodput::text_of(s + 1) +
                               " does not fit into the memory of its GPUs");
         Json json = describe(plan, score);
-        json["objective"] = json["bound"] = json["gap"] = nullptr;
+        for (const char* unasked : {"objective", "bound", "gap"}) json[unasked] = nullptr;
         json["status"] = "evaluated";
         json["searched"] = 0;
         json["why"] = why;

@@ -11,7 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../examples/cli/pipeline_schedule.hpp"
+#include "pipeline_schedule.hpp"
 #include "support/folder.hpp"
 #include "support/program.hpp"
 

@@ -12,6 +12,7 @@
 #include "contenders.hpp"
 #include "fit.hpp"
 #include "goodput/version.hpp"
+#include "parallel.hpp"
 #include "plan.hpp"
 #include "policies.hpp"
 #include "replay.hpp"
@@ -82,6 +83,29 @@ int run(int argc, char** argv) {
     CLI::App* share_app = app.add_subcommand(
         "share", "Share GPU types by time among jobs of a fixed size, one JSON document a line");
     share_app->footer("Objectives: " + cli::share_objective_names() + ".\n" + lines_footer);
+
+    cli::ParallelCommand parallel;
+    CLI::App* parallel_app = app.add_subcommand(
+        "parallel",
+        "Cut large models into stages on GPUs of several types and zones, one JSON document a line");
+    parallel_app
+        ->add_option("--profiles", parallel.profiles,
+                     "Folder of what was measured layer by layer: profiles_tmp.json, llm_info.json, "
+                     "multizone_bandwidths_het.json, communication_cost.json")
+        ->required();
+    parallel_app
+        ->add_option("--time-model", parallel.time_model,
+                     "How time and memory follow from the profiles: as in Sailor's public simulator "
+                     "(published), or with constants fitted to measured runs (refined)")
+        ->check(CLI::IsMember(cli::time_model_names()))
+        ->capture_default_str();
+    parallel_app->add_option("--report", parallel.report,
+                             "HTML file: timeline of the stages and memory of the GPUs of each plan, at the "
+                             "end of the input (of the last 20)");
+    parallel_app->footer(
+        lines_footer +
+        "\n\nA line with \"plan\" is only evaluated. Where no plan fits, it is null, and \"why\" says what "
+        "stands in the way.");
 
     cli::ReplayCommand replay;
     std::vector<std::string> world_names;
@@ -188,6 +212,7 @@ int run(int argc, char** argv) {
         if (fit_app->parsed()) return cli::run_fit(std::cin, std::cout);
         if (plan_app->parsed()) return run_plan(plan, std::cin, std::cout);
         if (share_app->parsed()) return cli::run_share(std::cin, std::cout);
+        if (parallel_app->parsed()) return run_parallel(parallel, std::cin, std::cout);
         if (interval->count() == 0) replay.interval_seconds = cli::usual_interval(replay.world);
         return run_replay(replay, std::cout);
     } catch (const CLI::ParseError& error) {

@@ -176,6 +176,9 @@ inline std::optional<std::string> fault_of(const LayeredModel& model, const Para
             if (model.times_of(group.gpu_type, {plan.microbatch, group.tensor_parallel}) == nullptr)
                 return name + ": nothing was measured on " + type.name + " at micro-batch " +
                        text_of(plan.microbatch) + " and tensor_parallel " + text_of(group.tensor_parallel);
+            if (model.sizes_of(group.tensor_parallel) == nullptr)
+                return name + ": nobody knows how large layers are at tensor_parallel " +
+                       text_of(group.tensor_parallel);
         }
     }
     if (next != model.layers) return "the last stage ends before layer " + text_of(model.layers - 1);

@@ -113,7 +113,7 @@ TEST_CASE("a single stage computes and sends nothing") {
 }
 
 TEST_CASE("the first stage's sending counts twice from the fourth stage on, the last one's always") {
-    for (const std::size_t layers : {2, 3, 4, 5}) {
+    for (const std::size_t layers : {2U, 3U, 4U, 5U}) {
         CAPTURE(layers);
         const ParallelCase asked = even_case(layers);
         const PlanScore score = score_of(asked, chain(asked, 1));
@@ -167,8 +167,8 @@ TEST_CASE("bytes between zones cost, forward, backward and around the ring") {
     asked.cluster.zones = {"here", "there"};
     asked.cluster.gpus = {{8}, {8}};
     asked.cluster.usd_per_gigabyte = {{0, 0.5}, {0.25, 0}};
-    for (const std::size_t from : {0, 1})
-        for (const std::size_t to : {0, 1}) asked.cluster.links[{{from, 0, 1}, {to, 0, 1}}] = {0, 0, 1};
+    for (const std::size_t from : {0U, 1U})
+        for (const std::size_t to : {0U, 1U}) asked.cluster.links[{{from, 0, 1}, {to, 0, 1}}] = {0, 0, 1};
     ParallelPlan plan = chain(asked, 1);
     plan.stages[1].replicas[0].zone = 1;
     CHECK(score_of(asked, plan).traffic_usd == doctest::Approx(8 * (0.5 + 0.25)));

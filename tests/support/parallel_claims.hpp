@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
+#include <functional>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "goodput/parallel/plan_question.hpp"
@@ -94,17 +95,28 @@ inline std::vector<std::string> broken_plan_claims(const ParallelCase& asked,
     return broken;
 }
 
+/// Plans that an answer is held against.
+struct Rivals {
+    const std::vector<KnownPlan>& plans;
+    bool all = true;  ///< there are no others
+    std::function<goodput::ParallelPlan(const KnownPlan&)> plan_of{};
+};
+
+inline Rivals all_rivals(const ParallelCase& asked, const AllParallelPlans& all) {
+    return {all.plans(), true, [&asked](const KnownPlan& known) { return parallel_plan_of(asked, known); }};
+}
+
 /// All claims of an answer that are not so, a sentence each. `stopped`: the planner was told to end early.
 inline std::vector<std::string> broken_claims(const ParallelCase& asked,
                                               const goodput::PlanQuestion& question,
-                                              const goodput::PlanAnswer& answer,
-                                              const std::vector<KnownPlan>& plans, bool stopped) {
+                                              const goodput::PlanAnswer& answer, const Rivals& rivals,
+                                              bool stopped) {
     using goodput::PlanStatus;
     const bool has_plan = !answer.plan.stages.empty();
     std::vector<std::string> broken;
     if (has_plan) broken = broken_plan_claims(asked, question, answer);
-    const KnownPlan* const best = best_plan(question, plans, -parallel_rounding);
-    const bool none = best_plan(question, plans, parallel_rounding) == nullptr;
+    const KnownPlan* const best = best_plan(question, rivals.plans, -parallel_rounding);
+    const bool none = rivals.all && best_plan(question, rivals.plans, parallel_rounding) == nullptr;
     const auto claim = [&](bool holds, const char* words) {
         if (holds) return;
         std::ostringstream line;
@@ -112,8 +124,7 @@ inline std::vector<std::string> broken_claims(const ParallelCase& asked,
         line << "not so: " << words << " (objective " << answer.objective << ", bound " << answer.bound
              << ", status " << static_cast<int>(answer.status);
         if (best != nullptr)
-            line << ", best " << worth_of(question, *best).value << ": "
-                 << line_of(parallel_plan_of(asked, *best));
+            line << ", best " << worth_of(question, *best).value << ": " << line_of(rivals.plan_of(*best));
         line << ')';
         if (has_plan) line << "; answered " << line_of(answer.plan);
         broken.push_back(line.str());
@@ -144,6 +155,30 @@ inline std::vector<std::string> broken_claims(const ParallelCase& asked,
               "the bound is as near as was asked");
     }
     return broken;
+}
+
+/// Plans near the answer's, and some others, where there are too many to know them all. Each has its index in
+/// `drawn` as a number.
+template <class Source>
+std::vector<KnownPlan> nearby_plans(Source& random, const ParallelCase& asked,
+                                    const goodput::PlanAnswer& answer, int wanted,
+                                    std::vector<goodput::ParallelPlan>& drawn) {
+    std::vector<KnownPlan> plans;
+    if (!answer.plan.stages.empty()) drawn.push_back(answer.plan);
+    for (int n = 0; n < wanted; ++n) {
+        const goodput::ParallelPlan plan =
+            drawn.empty() || random.chance(0.05)
+                ? random_parallel_plan(random, asked, 4)
+                : random_neighbour(
+                      random, asked,
+                      drawn[static_cast<std::size_t>(random.integer(0, static_cast<int>(drawn.size()) - 1))]);
+        std::optional<KnownPlan> known = known_plan(asked, plan);
+        if (!known) continue;
+        known->number = drawn.size();
+        drawn.push_back(plan);
+        plans.push_back(std::move(*known));
+    }
+    return plans;
 }
 
 }  // namespace support

@@ -237,6 +237,103 @@ goodput::PlanQuestion random_plan_question(Source& random, const ParallelCase& a
     return question;
 }
 
+/// The same case with types and zones in another order: where each of them goes.
+inline ParallelCase renumbered(const ParallelCase& asked, const std::vector<std::size_t>& type_to,
+                               const std::vector<std::size_t>& zone_to) {
+    ParallelCase other = asked;
+    goodput::ParallelCluster& cluster = other.cluster;
+    other.model.times.assign(type_to.size(), {});
+    for (std::size_t t = 0; t < type_to.size(); ++t) {
+        if (t < asked.model.times.size()) other.model.times[type_to[t]] = asked.model.times[t];
+        cluster.types[type_to[t]] = asked.cluster.types[t];
+    }
+    for (std::size_t z = 0; z < zone_to.size(); ++z) {
+        cluster.zones[zone_to[z]] = asked.cluster.zones[z];
+        for (std::size_t t = 0; t < type_to.size(); ++t)
+            cluster.gpus[zone_to[z]][type_to[t]] = asked.cluster.gpus[z][t];
+        for (std::size_t y = 0; y < zone_to.size(); ++y)
+            cluster.usd_per_gigabyte[zone_to[z]][zone_to[y]] = asked.cluster.usd_per_gigabyte[z][y];
+    }
+    cluster.links.clear();
+    const auto moved = [&](const goodput::LinkEnd& end) {
+        return goodput::LinkEnd{zone_to[end.zone], type_to[end.gpu_type], end.gpus};
+    };
+    for (const auto& [ends, curve] : asked.cluster.links)
+        cluster.links[{moved(ends.first), moved(ends.second)}] = curve;
+    return other;
+}
+
+inline std::vector<std::size_t> reversed_order(std::size_t count) {
+    std::vector<std::size_t> to(count);
+    for (std::size_t i = 0; i < count; ++i) to[i] = count - 1 - i;
+    return to;
+}
+
+/// A plan that differs a little: a layer or a replica that goes elsewhere, a stage or a replica more or less,
+/// another micro-batch. It may have any fault.
+template <class Source>
+goodput::ParallelPlan random_neighbour(Source& random, const ParallelCase& asked,
+                                       const goodput::ParallelPlan& plan) {
+    std::vector<ReferenceStage> stages = reference_stages(plan);
+    const auto index = [&](std::size_t below) {
+        return static_cast<std::size_t>(random.integer(0, static_cast<int>(below) - 1));
+    };
+    const auto replica = [&] {
+        return ReferenceReplica{index(asked.cluster.types.size()), 1 << random.integer(0, 1),
+                                index(asked.cluster.zones.size())};
+    };
+    int microbatch = plan.microbatch;
+    for (int changes = random.integer(1, 3); changes > 0; --changes) {
+        ReferenceStage& stage = stages[index(stages.size())];
+        const auto at = static_cast<std::size_t>(&stage - stages.data());
+        switch (random.integer(0, 7)) {
+            case 0:  // a layer goes to the next stage, or back
+                if (at + 1 == stages.size()) break;
+                if (random.chance(0.5) && stage.last > stage.first) {
+                    --stage.last;
+                    --stages[at + 1].first;
+                } else if (stages[at + 1].last > stages[at + 1].first) {
+                    ++stage.last;
+                    ++stages[at + 1].first;
+                }
+                break;
+            case 1:
+                stage.replicas[index(stage.replicas.size())] = replica();
+                break;
+            case 2:
+                stage.replicas.assign(stage.replicas.size(), replica());
+                break;
+            case 3:
+                for (ReferenceStage& each : stages)
+                    each.replicas.push_back(random.chance(0.5) ? each.replicas.back() : replica());
+                break;
+            case 4:
+                if (stage.replicas.size() == 1) break;
+                for (ReferenceStage& each : stages) each.replicas.pop_back();
+                break;
+            case 5: {  // one stage becomes two
+                if (stage.first == stage.last) break;
+                ReferenceStage rest = stage;
+                stage.last = stage.first + index(stage.last - stage.first);
+                rest.first = stage.last + 1;
+                if (random.chance(0.5)) rest.replicas.assign(rest.replicas.size(), replica());
+                stages.insert(stages.begin() + static_cast<std::ptrdiff_t>(at) + 1, rest);
+                break;
+            }
+            case 6:  // two stages become one
+                if (at + 1 == stages.size()) break;
+                stage.last = stages[at + 1].last;
+                stages.erase(stages.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+                break;
+            default:
+                microbatch = random.chance(0.5) ? 3 - std::min(microbatch, 2) : microbatch;
+                if (!stage.replicas.empty())
+                    std::swap(stage.replicas.front(), stage.replicas[index(stage.replicas.size())]);
+        }
+    }
+    return plan_of(stages, microbatch, plan.global_batch);
+}
+
 }  // namespace support
 
 #endif

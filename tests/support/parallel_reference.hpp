@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -250,6 +251,23 @@ inline std::vector<ReferenceStage> reference_stages(const goodput::ParallelPlan&
     return stages;
 }
 
+inline goodput::ParallelPlan plan_of(const std::vector<ReferenceStage>& stages, int microbatch,
+                                     int global_batch) {
+    goodput::ParallelPlan plan{microbatch, global_batch, {}};
+    for (const ReferenceStage& stage : stages) {
+        plan.stages.push_back({stage.first, stage.last, {}});
+        auto& groups = plan.stages.back().replicas;
+        for (std::size_t j = 0; j < stage.replicas.size(); ++j) {
+            const ReferenceReplica& replica = stage.replicas[j];
+            if (j > 0 && replica == stage.replicas[j - 1])
+                ++groups.back().count;
+            else
+                groups.push_back({replica.type, replica.degree, replica.zone, 1});
+        }
+    }
+    return plan;
+}
+
 inline ReferenceScore reference_score(const ParallelCase& asked, const goodput::ParallelPlan& plan) {
     return ParallelReference(asked).score(reference_stages(plan), plan.microbatch, plan.global_batch);
 }
@@ -285,6 +303,17 @@ struct KnownPlan {
     double seconds = 0, usd = 0;
     std::vector<int> gpus{};  ///< by type
 };
+
+/// A plan with its numbers; nothing where it has a fault, does not fit or cannot be sent.
+inline std::optional<KnownPlan> known_plan(const ParallelCase& asked, const goodput::ParallelPlan& plan) {
+    if (!reference_valid(asked, plan)) return std::nullopt;
+    const ReferenceScore score = reference_score(asked, plan);
+    if (!score.fits || !score.clear || !std::isfinite(score.seconds)) return std::nullopt;
+    KnownPlan known{0, score.seconds, score.usd(), std::vector<int>(asked.cluster.types.size(), 0)};
+    for (std::size_t zone = 0; zone < asked.cluster.zones.size(); ++zone)
+        for (std::size_t t = 0; t < known.gpus.size(); ++t) known.gpus[t] += plan.gpus(zone, t);
+    return known;
+}
 
 /// All plans of a small case.
 class AllParallelPlans {
@@ -359,12 +388,7 @@ private:
 
     void look() {
         if (++looked_at_ > most_) {
-            next_ = {microbatch_, asked_.global_batch, {}};
-            for (const ReferenceStage& stage : stages_) {
-                next_.stages.push_back({stage.first, stage.last, {}});
-                for (const ReferenceReplica& replica : stage.replicas)
-                    next_.stages.back().replicas.push_back({replica.type, replica.degree, replica.zone, 1});
-            }
+            next_ = plan_of(stages_, microbatch_, asked_.global_batch);
             return;
         }
         const ReferenceScore score = reference_.score(stages_, microbatch_, asked_.global_batch);

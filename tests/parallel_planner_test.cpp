@@ -81,7 +81,7 @@ TEST_CASE("the claims below hold of a right answer and of no wrong one") {
                   const PlanQuestion question = support::random_plan_question(random, asked, all.plans());
                   const support::Rivals rivals = support::all_rivals(asked, all);
                   const auto broken = [&](const PlanAnswer& answer) {
-                      return broken_claims(asked, question, answer, rivals, false);
+                      return broken_claims(asked, question, answer, rivals);
                   };
                   PlanAnswer answer = right_answer(asked, question, all.plans());
                   const auto lines = broken(answer);
@@ -116,17 +116,17 @@ TEST_CASE("the claims below hold of a right answer and of no wrong one") {
 }
 
 TEST_CASE("small cases: the plan can be run, the bound holds, and what is proven is the best of all plans") {
-    int proven = 0, none = 0, mixed = 0;
-    for_cases(300, {}, 6000, [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
+    int proven = 0, none = 0, open = 0, mixed = 0;
+    for_cases(300, {}, 20000, [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
         for (int repeat = 0; repeat < 3; ++repeat) {
             CAPTURE(repeat);
             const PlanQuestion question = support::random_plan_question(random, asked, all.plans());
             const PlanAnswer answer = answer_of(asked, question);
-            const auto broken =
-                broken_claims(asked, question, answer, support::all_rivals(asked, all), false);
+            const auto broken = broken_claims(asked, question, answer, support::all_rivals(asked, all));
             CHECK_MESSAGE(broken.empty(), joined(broken));
             proven += answer.status == PlanStatus::optimal;
             none += answer.status == PlanStatus::none;
+            open += answer.status == PlanStatus::feasible || answer.status == PlanStatus::unknown;
             for (const PlanStage& stage : answer.plan.stages)
                 if (stage.replicas.size() > 1) {
                     ++mixed;
@@ -134,8 +134,10 @@ TEST_CASE("small cases: the plan can be run, the bound holds, and what is proven
                 }
         }
     });
-    CHECK(proven > 200);
-    CHECK(none > 20);
+    MESSAGE(proven << " proven, " << none << " without a plan, " << open << " open, " << mixed << " mixed");
+    CHECK(proven > 500);
+    CHECK(none > 50);
+    CHECK(open < 20);
     CHECK(mixed > 10);
 }
 
@@ -150,19 +152,18 @@ TEST_CASE("links and profiles without gaps: the same with more GPUs") {
               60000, [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
                   const PlanQuestion question = support::random_plan_question(random, asked, all.plans());
                   const PlanAnswer answer = answer_of(asked, question);
-                  const auto broken =
-                      broken_claims(asked, question, answer, support::all_rivals(asked, all), false);
+                  const auto broken = broken_claims(asked, question, answer, support::all_rivals(asked, all));
                   CHECK_MESSAGE(broken.empty(), joined(broken));
               });
 }
 
 TEST_CASE("told to stop, it answers with what it has and a bound that holds") {
-    for_cases(80, {}, 3000, [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
+    for_cases(80, {}, 5000, [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
         const PlanQuestion question = support::random_plan_question(random, asked, all.plans());
         for (const long long questions : {0, 1, 2, 3, 5, 10, 30, 100, 1000}) {
             CAPTURE(questions);
             const PlanAnswer answer = answer_within(asked, question, questions);
-            const auto broken = broken_claims(asked, question, answer, support::all_rivals(asked, all), true);
+            const auto broken = broken_claims(asked, question, answer, support::all_rivals(asked, all));
             CHECK_MESSAGE(broken.empty(), joined(broken));
         }
     });
@@ -185,7 +186,7 @@ TEST_CASE("larger cases: no plan near the answer's is better than it or beyond t
         const auto plans = support::nearby_plans(random, asked, answer, 500, drawn);
         const support::Rivals rivals{plans, false,
                                      [&](const support::KnownPlan& known) { return drawn[known.number]; }};
-        const auto broken = broken_claims(asked, question, answer, rivals, left < 0);
+        const auto broken = broken_claims(asked, question, answer, rivals);
         CHECK_MESSAGE(broken.empty(), joined(broken));
     }
 }
@@ -201,10 +202,12 @@ TEST_CASE("one GPU more never makes the best plan worse") {
             random.integer(0, static_cast<int>(asked.cluster.zones.size()) - 1))];
         ++zone[static_cast<std::size_t>(random.integer(0, static_cast<int>(zone.size()) - 1))];
         const PlanAnswer after = answer_of(asked, question);
-        if (before.status != PlanStatus::optimal) continue;
-        REQUIRE(after.status == PlanStatus::optimal);
-        const double size = std::max(std::abs(before.objective), std::abs(after.objective));
-        CHECK(support::advantage(question, before.objective, after.bound) <= 1e-9 * size);
+        if (before.plan.stages.empty()) continue;
+        REQUIRE(after.status != PlanStatus::none);
+        const double size = std::max(std::abs(before.objective), std::abs(after.bound));
+        CHECK(support::advantage(question, before.objective, after.bound) <= 1e-8 * size);
+        if (before.status == PlanStatus::optimal && after.status == PlanStatus::optimal && question.gap == 0)
+            CHECK(support::advantage(question, before.objective, after.objective) <= 1e-8 * size);
     }
 }
 
@@ -221,8 +224,12 @@ TEST_CASE("types and zones in another order change nothing") {
         PlanQuestion turned = question;
         for (std::size_t t = 0; t < question.price.size(); ++t) turned.price[type_to[t]] = question.price[t];
         const PlanAnswer after = answer_of(support::renumbered(asked, type_to, zone_to), turned);
-        REQUIRE(before.status == after.status);
+        REQUIRE((before.status == PlanStatus::none) == (after.status == PlanStatus::none));
+        if (before.plan.stages.empty() || after.plan.stages.empty()) continue;
         const double size = std::max(std::abs(before.objective), std::abs(after.objective));
-        CHECK(std::abs(before.objective - after.objective) <= 1e-8 * size);
+        CHECK(support::advantage(question, before.objective, after.bound) <= 1e-8 * size);
+        CHECK(support::advantage(question, after.objective, before.bound) <= 1e-8 * size);
+        if (before.status == PlanStatus::optimal && after.status == PlanStatus::optimal)
+            CHECK(std::abs(before.objective - after.objective) <= 1e-8 * size);
     }
 }

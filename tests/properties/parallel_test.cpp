@@ -89,11 +89,12 @@ TEST_CASE(
             const PlanQuestion question = support::random_plan_question(one.random, asked, all.plans());
             const PlanAnswer answer = answer_of(asked, question);
             if (answer.status == PlanStatus::none) one.count("questions without a plan");
-            require_none(broken_claims(asked, question, answer, rivals, false));
+            if (answer.status == PlanStatus::feasible) one.count("questions left open");
+            require_none(broken_claims(asked, question, answer, rivals));
             long long questions = one.random.integer(0, one.random.chance(0.5) ? 20 : 1000);
             const PlanAnswer sooner = answer_of(asked, question, questions);
             if (questions < 0) one.count("questions cut short");
-            require_none(broken_claims(asked, question, sooner, rivals, questions < 0));
+            require_none(broken_claims(asked, question, sooner, rivals));
         }
     });
 }
@@ -113,8 +114,7 @@ TEST_CASE("parallel: in larger cases no plan near the answer's is better than it
         const auto plans = support::nearby_plans(one.random, asked, answer, 1000, drawn);
         require_none(broken_claims(
             asked, question, answer,
-            {plans, false, [&](const support::KnownPlan& known) { return drawn[known.number]; }},
-            questions < 0));
+            {plans, false, [&](const support::KnownPlan& known) { return drawn[known.number]; }}));
     });
 }
 
@@ -129,7 +129,9 @@ TEST_CASE("parallel: types and zones in another order change nothing, and a GPU 
         PlanQuestion turned = question;
         for (std::size_t t = 0; t < question.price.size(); ++t) turned.price[type_to[t]] = question.price[t];
         const PlanAnswer after = answer_of(support::renumbered(asked, type_to, zone_to), turned);
-        REQUIRE(before.status == after.status);
+        REQUIRE((before.status == PlanStatus::none) == (after.status == PlanStatus::none));
+        if (before.status != PlanStatus::optimal || after.status != PlanStatus::optimal)
+            throw NoVerdict{"without a proven plan"};
         const double size = std::max(std::abs(before.objective), std::abs(after.objective));
         REQUIRE(std::abs(before.objective - after.objective) <= 1e-8 * size);
 
@@ -137,8 +139,7 @@ TEST_CASE("parallel: types and zones in another order change nothing, and a GPU 
             one.random.integer(0, static_cast<int>(asked.cluster.zones.size()) - 1))];
         ++zone[static_cast<std::size_t>(one.random.integer(0, static_cast<int>(zone.size()) - 1))];
         const PlanAnswer more = answer_of(asked, question);
-        if (before.status != PlanStatus::optimal) throw NoVerdict{"without a plan at first"};
-        REQUIRE(more.status == PlanStatus::optimal);
-        REQUIRE(support::advantage(question, before.objective, more.objective) <= 1e-8 * size);
+        REQUIRE(more.status != PlanStatus::none);
+        REQUIRE(support::advantage(question, before.objective, more.bound) <= 1e-8 * size);
     });
 }

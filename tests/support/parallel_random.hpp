@@ -21,7 +21,7 @@ namespace support {
 /// What random cases are like.
 struct ParallelShape {
     int least_layers = 1, most_layers = 5;
-    int most_types = 3, most_zones = 2, most_gpus = 6;
+    int most_types = 3, most_zones = 2, most_gpus = 7;
     int most_degree = 2;            ///< a power of two
     double missing_profiles = 0.1;  ///< that part of them
     double missing_links = 0.03;
@@ -56,7 +56,7 @@ goodput::LayeredModel random_layered_model(Source& random, const ParallelShape& 
     const auto parameters = random_weights(random, model.layers),
                output = random_weights(random, model.layers), kept = random_weights(random, model.layers),
                work = random_weights(random, model.layers);
-    const double size = random_scale(random, 1e6, 2e8), message = random_scale(random, 1e5, 2e7),
+    const double size = random_scale(random, 1e6, 5e8), message = random_scale(random, 1e4, 1e7),
                  activation = random_scale(random, 1e6, 5e8), second = random_scale(random, 1e-3, 0.3);
     for (int degree = 1; degree <= shape.most_degree; degree *= 2) {
         if (degree > 1 && random.chance(0.05)) continue;
@@ -95,20 +95,21 @@ goodput::BandwidthCurve random_curve(Source& random, const ParallelShape& shape)
 }
 
 template <class Source>
-goodput::ParallelCluster random_parallel_cluster(Source& random, const ParallelShape& shape, int types) {
+goodput::ParallelCluster random_parallel_cluster(Source& random, const ParallelShape& shape, int types,
+                                                 double needed_gib) {
     goodput::ParallelCluster cluster;
     const int zones = random.integer(1, shape.most_zones);
     const bool priced = random.chance(0.85);
     for (int t = 0; t < types; ++t)
         cluster.types.push_back({"type-" + std::to_string(t), 1 << random.integer(0, 2),
-                                 random.chance(0.5) ? random.between(3, 20) : random.between(10, 100),
+                                 needed_gib * random_scale(random, 0.3, 4),
                                  priced ? random.between(0.5, 12) : 0});
     for (int z = 0; z < zones; ++z) {
         cluster.zones.push_back("zone-" + std::to_string(z));
         cluster.gpus.emplace_back(static_cast<std::size_t>(types), 0);
         cluster.usd_per_gigabyte.emplace_back(static_cast<std::size_t>(zones), 0.0);
     }
-    for (int gpus = random.integer(1, shape.most_gpus); gpus > 0; --gpus)
+    for (int gpus = random.integer((shape.most_gpus + 1) / 2, shape.most_gpus); gpus > 0; --gpus)
         ++cluster.gpus[static_cast<std::size_t>(random.integer(0, zones - 1))]
                       [static_cast<std::size_t>(random.integer(0, types - 1))];
     if (random.chance(0.6))
@@ -156,8 +157,10 @@ ParallelCase random_parallel_case(Source& random, const ParallelShape& shape = {
     ParallelCase asked;
     const int types = random.integer(1, shape.most_types);
     asked.model = random_layered_model(random, shape, static_cast<std::size_t>(types));
-    asked.cluster = random_parallel_cluster(random, shape, types);
     asked.constants = random_parallel_constants(random);
+    const auto layers = asked.model.layers;
+    const double needed = ParallelReference(asked).memory({0, layers - 1, {}}, {}, 1, 1);
+    asked.cluster = random_parallel_cluster(random, shape, types, std::ldexp(std::max(needed, 1e8), -30));
     asked.global_batch = random.chance(0.3) ? random.integer(1, 4) : random.integer(1, 64);
     return asked;
 }

@@ -24,6 +24,8 @@ struct BandwidthCurve {
     double linear = 0;
     double constant = 0;
 
+    friend bool operator==(const BandwidthCurve&, const BandwidthCurve&) = default;
+
     /// Seconds that a message takes; infinity where the curve is not positive (it was fitted elsewhere), 0
     /// for no bytes.
     [[nodiscard]] double seconds(double bytes) const {

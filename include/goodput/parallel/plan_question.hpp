@@ -3,7 +3,10 @@
 
 // What is asked of a planner, and what it answers.
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,7 +33,22 @@ struct PlanQuestion {
     std::vector<double>
         price{};  ///< PlanObjective::reward: of one GPU, by type, at least 0, unit of the reward
 
-    double gap = 0;  ///< ends when the objective is proven to within this part of the bound
+    double gap = 0;  ///< ends when the objective is proven to within this part of it
+
+    /// Refuses batches below 1, limits that are not above 0, prices that are missing, negative or not finite,
+    /// and a budget together with a reward (std::invalid_argument).
+    void validate(const ParallelCluster& cluster) const {
+        require_between("question", "global_batch", global_batch, 1, 1 << 30);
+        if (most_usd) require_positive("question", "most_usd", *most_usd);
+        if (least_throughput) require_at_least("question", "least_throughput", *least_throughput, 0);
+        require_at_least("question", "gap", gap, 0);
+        if (objective != PlanObjective::reward) return;
+        if (most_usd) bad_input("question", "most_usd", *most_usd, "left out where plans have a reward");
+        require_at_least("question", "reward", reward, 0);
+        if (price.size() != cluster.types.size())
+            bad_input("question", "price", price.size(), "a list of one price for each GPU type");
+        for (const double number : price) require_at_least("question", "price", number, 0);
+    }
 };
 
 /// How an answer is to be read.
@@ -51,8 +69,12 @@ struct PlanAnswer {
     std::vector<std::string> why{};  ///< status none: what stands in the way, a sentence each
     std::size_t searched = 0;        ///< partial plans looked at
 
-    /// How far the objective may be from the best, relative to the bound; infinite without a plan.
-    [[nodiscard]] double gap() const;
+    /// How far the objective may be from the best, relative to the larger of both; infinite without a plan.
+    [[nodiscard]] double gap() const {
+        if (plan.stages.empty()) return std::numeric_limits<double>::infinity();
+        const double largest = std::max(std::abs(objective), std::abs(bound));
+        return largest > 0 ? std::abs(bound - objective) / largest : 0;
+    }
 };
 
 }  // namespace goodput

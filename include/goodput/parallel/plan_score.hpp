@@ -27,13 +27,17 @@ namespace goodput {
 /// What holds for all models and clusters in the formulas of time and memory.
 struct ParallelConstants {
     double compute_factor = 1;  ///< computing takes that many times what the layers took by themselves
-    double stage_seconds = 0;   ///< added to each stage's computing of a micro-batch
-    double send_factor = 1;     ///< between stages
-    double reduce_factor = 1;   ///< of gradients among replicas
+    double layer_overhead_seconds = 0;    ///< what timing a layer by itself added to its time, forward and
+                                          ///< backward together; taken off each layer, down to 0
+    double stage_seconds = 0;             ///< added to each stage's computing of a micro-batch
+    double send_factor = 1;               ///< between stages: the link's seconds take that many times as long
+    double message_seconds = 0;           ///< added to each message between stages
+    double message_seconds_per_byte = 0;  ///< added to it for each of its bytes, whatever the link
+    double reduce_factor = 1;             ///< of gradients among replicas
     double reduce_bucket_bytes = 5e8;
-    int most_shards = 4;  ///< gradients are reduced in that many shards at most (a slip of the published
-                          ///< code, which has no sizes of wider tensor-parallel groups there)
-    double fixed_bytes = 2e9;           ///< on every GPU, tensor_parallel 1
+    int most_shards = 4;       ///< gradients are reduced in that many shards at most (a slip of the published
+                               ///< code, which has no sizes of wider tensor-parallel groups there)
+    double fixed_bytes = 2e9;  ///< on every GPU, tensor_parallel 1
     double fixed_bytes_parallel = 3e9;  ///< on every GPU, tensor_parallel above 1
     double activation_factor = 1;       ///< activations take that many times their profiled size
     double parameter_factor = 1;        ///< parameters and what goes with them, the same
@@ -63,6 +67,21 @@ struct PlanScore {
     /// Dollars an iteration.
     [[nodiscard]] double usd() const { return compute_usd + traffic_usd; }
 };
+
+/// Seconds that a layer takes for one micro-batch within a plan, forward and backward.
+[[nodiscard]] inline double layer_seconds(const LayerTime& time, const ParallelConstants& constants = {}) {
+    return std::max(constants.compute_factor * (time.forward_seconds + time.backward_seconds) -
+                        constants.layer_overhead_seconds,
+                    0.0);
+}
+
+/// Seconds of a message of `bytes` from one stage to another over `link`; infinity without a link.
+[[nodiscard]] inline double message_seconds(double bytes, const BandwidthCurve* link,
+                                            const ParallelConstants& constants = {}) {
+    if (link == nullptr) return std::numeric_limits<double>::infinity();
+    return constants.send_factor * link->seconds(bytes) + constants.message_seconds +
+           constants.message_seconds_per_byte * bytes;
+}
 
 /// Seconds of a ring all-reduce of `bytes` among `replicas`, each of whose messages goes over `link`.
 [[nodiscard]] inline double reduce_seconds(double bytes, int replicas, const BandwidthCurve& link,
@@ -103,12 +122,6 @@ namespace detail {
 inline LinkEnd link_end(const ParallelCluster& cluster, const ReplicaGroup& group) {
     return {group.zone, group.gpu_type,
             std::min(group.tensor_parallel, cluster.types[group.gpu_type].gpus_per_node)};
-}
-
-inline double send_seconds(const ParallelCluster& cluster, const LinkEnd& from, const LinkEnd& to,
-                           double bytes) {
-    const BandwidthCurve* link = cluster.link(from, to);
-    return link == nullptr ? std::numeric_limits<double>::infinity() : link->seconds(bytes);
 }
 
 /// Replicas one by one.
@@ -204,9 +217,7 @@ inline PlanScore score_plan(const LayeredModel& model, const ParallelCluster& cl
             const auto* sizes = model.sizes_of(group.tensor_parallel);
             double seconds = constants.stage_seconds, parameters = 0, activations = 0;
             for (std::size_t l = stage.first_layer; l <= stage.last_layer; ++l) {
-                if (times != nullptr)
-                    seconds += constants.compute_factor *
-                               ((*times)[l].forward_seconds + (*times)[l].backward_seconds);
+                if (times != nullptr) seconds += layer_seconds((*times)[l], constants);
                 if (sizes != nullptr) {
                     parameters += (*sizes)[l].parameters;
                     activations += (*sizes)[l].activation_floats;
@@ -233,9 +244,9 @@ inline PlanScore score_plan(const LayeredModel& model, const ParallelCluster& cl
                 if (&from == last_from && &to == last_to) continue;
                 last_from = &from;
                 last_to = &to;
-                slowest = std::max(slowest, constants.send_factor *
-                                                detail::send_seconds(cluster, detail::link_end(cluster, from),
-                                                                     detail::link_end(cluster, to), bytes));
+                const BandwidthCurve* link =
+                    cluster.link(detail::link_end(cluster, from), detail::link_end(cluster, to));
+                slowest = std::max(slowest, message_seconds(bytes, link, constants));
             }
             return slowest;
         };

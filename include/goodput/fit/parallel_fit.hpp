@@ -1,0 +1,286 @@
+#ifndef GOODPUT_FIT_PARALLEL_FIT_HPP
+#define GOODPUT_FIT_PARALLEL_FIT_HPP
+
+// The constants of parallel/plan_score.hpp from training runs that were measured.
+//
+// Few runs of large models are ever measured, so few constants are fitted, the same for all runs: what timing
+// a layer by itself adds, what a message between stages costs beside its link, the slowdown of the gradient
+// reduction, the factor on activations; and for each platform the bytes that its software takes on every
+// GPU. Each starts from a belief (ParallelFitOptions::start) and leaves it only as far as runs say:
+//
+//     minimise  sum over runs  rho( ln(predicted / measured seconds) / deviation )
+//                            + rho( ln(predicted / measured bytes) / deviation )
+//             + sum over constants  ((constant - start) / its deviation)^2,       constants at least 0
+//
+// rho(r) = c^2 ln(1 + r^2 / c^2) with c = 2 (Cauchy): published runs are not always what their files say, and
+// a run that is off by ten deviations must not move the others. Levenberg-Marquardt of Ceres (TinySolver, or
+// all of it with CeresBackend); derivatives by differences, as the score takes largest stages.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <Eigen/Cholesky>
+
+#include "goodput/core/error.hpp"
+#include "goodput/fit/detail/dense_squares.hpp"
+#include "goodput/fit/fit_status.hpp"
+#include "goodput/parallel/plan_score.hpp"
+
+namespace goodput {
+
+/// A training run that was measured. Model and cluster must be there until the fit is done.
+struct ParallelRun {
+    std::string name{};                        ///< for messages
+    const LayeredModel* model = nullptr;       ///< what was trained
+    const ParallelCluster* cluster = nullptr;  ///< where
+    ParallelPlan plan{};                       ///< how
+    std::size_t platform = 0;  ///< runs of one platform share its software's bytes, ParallelFit::fixed_bytes
+    std::optional<double> iteration_seconds{};  ///< positive
+    std::optional<double> most_bytes{};         ///< on the fullest GPU at the peak, positive
+};
+
+/// How far constants may lie from the start: standard deviations, all positive.
+struct ParallelDeviations {
+    double layer_overhead_seconds = 5e-4;
+    double message_seconds = 2e-3;
+    double message_seconds_per_byte = 2e-10;
+    double reduce_factor = 1.5;
+    double activation_factor = 0.2;
+    double fixed_bytes = 2e9;
+};
+
+/// What is believed beforehand, and how far off measurements may be.
+struct ParallelFitOptions {
+    ParallelConstants start{};  ///< kept where runs say nothing; those not named above stay as they are
+    ParallelDeviations deviations{};
+    double time_deviation = 0.05;   ///< standard, of ln(iteration), in (0, 1]
+    double bytes_deviation = 0.03;  ///< standard, of ln(bytes), in (0, 1]
+    int max_iterations = 100;
+};
+
+/// Constants, and how well they explain the runs.
+struct ParallelFit {
+    ParallelConstants constants{};      ///< those of platform 0
+    std::vector<double> fixed_bytes{};  ///< by platform: ParallelConstants::fixed_bytes_parallel
+    std::vector<double> time_errors{};  ///< by run: predicted / measured - 1; 0 where not measured
+    std::vector<double> bytes_errors{};
+    /// Standard deviations of what was fitted, by ParallelDeviations' order and then platforms: what the runs
+    /// left of the start's.
+    std::vector<double> deviations{};
+    FitStatus status = FitStatus::prior_kept;
+    int iterations = 0;
+
+    /// The constants on a platform of the runs (others: std::invalid_argument).
+    [[nodiscard]] ParallelConstants on(std::size_t platform) const;
+};
+
+/// Which constants explain these runs? Without runs: the start. Refuses runs without a model or cluster, with
+/// measurements that are not positive, platforms above 29, plans that have no score (std::invalid_argument
+/// naming the run), and deviations outside their ranges.
+template <class Backend = detail::TinySolverBackend>
+[[nodiscard]] ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs,
+                                                 const ParallelFitOptions& options = {},
+                                                 const Backend& backend = {});
+
+/// What a run should have come to: seconds of an iteration and bytes on the fullest GPU.
+[[nodiscard]] inline std::pair<double, double> predict_run(const ParallelRun& run,
+                                                           const ParallelConstants& constants) {
+    const PlanScore score = score_plan(*run.model, *run.cluster, run.plan, constants);
+    double bytes = 0;
+    for (const StageScore& stage : score.stages) bytes = std::max(bytes, stage.memory_bytes);
+    return {score.iteration_seconds, bytes};
+}
+
+namespace detail {
+
+/// `constants` with the fixed bytes of a platform: with and without tensor parallelism they differ by as much
+/// as they did.
+inline ParallelConstants with_fixed_bytes(ParallelConstants constants, double parallel) {
+    constants.fixed_bytes = std::max(constants.fixed_bytes + parallel - constants.fixed_bytes_parallel, 0.0);
+    constants.fixed_bytes_parallel = parallel;
+    return constants;
+}
+
+/// The sum of squares above; x: how many deviations each constant lies from the start.
+class ParallelSquares {
+public:
+    static constexpr std::size_t shared = 5;
+
+    ParallelSquares(std::span<const ParallelRun> runs, const ParallelFitOptions& options,
+                    std::size_t platforms)
+        : runs_(runs), options_(options), platforms_(platforms) {}
+
+    [[nodiscard]] Eigen::Index parameters() const { return static_cast<Eigen::Index>(shared + platforms_); }
+
+    [[nodiscard]] double fixed_bytes(const DenseVector& x, std::size_t platform) const {
+        return std::max(options_.start.fixed_bytes_parallel +
+                            options_.deviations.fixed_bytes * x[static_cast<Eigen::Index>(shared + platform)],
+                        0.0);
+    }
+
+    [[nodiscard]] ParallelConstants constants(const DenseVector& x, std::size_t platform) const {
+        ParallelConstants made = options_.start;
+        const ParallelDeviations& by = options_.deviations;
+        const auto move = [](double& constant, double steps, double least) {
+            constant = std::max(constant + steps, least);
+        };
+        move(made.layer_overhead_seconds, by.layer_overhead_seconds * x[0], 0);
+        move(made.message_seconds, by.message_seconds * x[1], 0);
+        move(made.message_seconds_per_byte, by.message_seconds_per_byte * x[2], 0);
+        move(made.reduce_factor, by.reduce_factor * x[3], 0);
+        move(made.activation_factor, by.activation_factor * x[4], 1e-3);
+        return with_fixed_bytes(made, fixed_bytes(x, platform));
+    }
+
+    [[nodiscard]] double squares(const DenseVector& x) const {
+        double sum = x.squaredNorm();
+        for (const double residual : residuals(x)) sum += loss(residual);
+        return sum;
+    }
+
+    void linearise(const DenseVector& x, DenseNormalEquations& normal) const {
+        const Eigen::Index count = parameters();
+        normal.clear(static_cast<int>(count));
+        const std::vector<double> here = residuals(x);
+        std::vector<std::vector<double>> slopes;
+        for (Eigen::Index i = 0; i < count; ++i) {
+            DenseVector moved = x;
+            moved[i] += step;  // forward: a constant at 0 has no other side
+            slopes.push_back(residuals(moved));
+            for (std::size_t r = 0; r < here.size(); ++r)
+                slopes.back()[r] = (slopes.back()[r] - here[r]) / step;
+        }
+        normal.squares = squares(x);
+        for (std::size_t r = 0; r < here.size(); ++r) {
+            const double weight = weight_of(here[r]);
+            for (std::size_t i = 0; i < slopes.size(); ++i) {
+                const auto row = static_cast<Eigen::Index>(i);
+                normal.gradient[row] += weight * slopes[i][r] * here[r];
+                for (std::size_t j = 0; j <= i; ++j)
+                    normal.hessian(row, static_cast<Eigen::Index>(j)) += weight * slopes[i][r] * slopes[j][r];
+            }
+        }
+        for (Eigen::Index i = 0; i < count; ++i) {
+            normal.gradient[i] += x[i];
+            normal.hessian(i, i) += 1;
+        }
+        for (Eigen::Index i = 0; i < count; ++i)
+            for (Eigen::Index j = i + 1; j < count; ++j) normal.hessian(i, j) = normal.hessian(j, i);
+    }
+
+private:
+    static constexpr double step = 1e-5;
+    static constexpr double scale = 2;
+    [[nodiscard]] static double loss(double residual) {
+        return scale * scale * std::log1p(residual * residual / (scale * scale));
+    }
+    [[nodiscard]] static double weight_of(double residual) {
+        return 1 / (1 + residual * residual / (scale * scale));
+    }
+
+    [[nodiscard]] std::vector<double> residuals(const DenseVector& x) const {
+        std::vector<double> all;
+        for (const ParallelRun& run : runs_) {
+            const auto [seconds, bytes] = predict_run(run, constants(x, run.platform));
+            if (run.iteration_seconds)
+                all.push_back(std::log(std::max(seconds, 1e-12) / *run.iteration_seconds) /
+                              options_.time_deviation);
+            if (run.most_bytes)
+                all.push_back(std::log(std::max(bytes, 1.0) / *run.most_bytes) / options_.bytes_deviation);
+        }
+        return all;
+    }
+
+    std::span<const ParallelRun> runs_;
+    const ParallelFitOptions& options_;
+    std::size_t platforms_;
+};
+
+/// Refuses what fit_parallel_constants says; the number of platforms.
+inline std::size_t check_runs(std::span<const ParallelRun> runs, const ParallelFitOptions& options) {
+    std::size_t platforms = 1;
+    for (const ParallelRun& run : runs) {
+        const auto subject = [&] { return "run '" + run.name + "'"; };
+        if (run.model == nullptr || run.cluster == nullptr)
+            bad_input(subject(), "model or cluster", "missing", "given");
+        run.model->validate();
+        run.cluster->validate();
+        require_between(subject, "platform", static_cast<long long>(run.platform), 0, 29);
+        if (run.iteration_seconds) require_positive(subject, "iteration_seconds", *run.iteration_seconds);
+        if (run.most_bytes) require_positive(subject, "most_bytes", *run.most_bytes);
+        const auto [seconds, bytes] = predict_run(run, options.start);
+        if (!std::isfinite(seconds) || !(bytes > 0))
+            bad_input(subject(), "plan", "one without a score", "measured layers, known sizes and links");
+        platforms = std::max(platforms, run.platform + 1);
+    }
+    const auto check = [](const char* field, double value) {
+        require_positive("parallel fit", field, value);
+    };
+    check("layer_overhead_seconds", options.deviations.layer_overhead_seconds);
+    check("message_seconds", options.deviations.message_seconds);
+    check("message_seconds_per_byte", options.deviations.message_seconds_per_byte);
+    check("reduce_factor", options.deviations.reduce_factor);
+    check("activation_factor", options.deviations.activation_factor);
+    check("fixed_bytes", options.deviations.fixed_bytes);
+    for (const auto& [field, deviation] : {std::pair{"time_deviation", options.time_deviation},
+                                           std::pair{"bytes_deviation", options.bytes_deviation}})
+        if (!(deviation > 0 && deviation <= 1))
+            bad_input("parallel fit", field, deviation, "above 0 and at most 1");
+    return platforms;
+}
+
+}  // namespace detail
+
+inline ParallelConstants ParallelFit::on(std::size_t platform) const {
+    if (platform >= fixed_bytes.size())
+        bad_input("parallel fit", "platform", platform,
+                  "below the number of platforms, " + text_of(fixed_bytes.size()));
+    return detail::with_fixed_bytes(constants, fixed_bytes[platform]);
+}
+
+template <class Backend>
+ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs, const ParallelFitOptions& options,
+                                   const Backend& backend) {
+    const std::size_t platforms = detail::check_runs(runs, options);
+    const detail::ParallelSquares problem(runs, options, platforms);
+    detail::DenseVector x = detail::DenseVector::Zero(problem.parameters());
+    detail::DenseNormalEquations normal;
+    ParallelFit fit;
+    if (!runs.empty()) {
+        const detail::DenseSquaresResult result =
+            backend.minimise(problem, x, {.max_iterations = options.max_iterations}, normal);
+        fit.status = result.status;
+        fit.iterations = result.iterations;
+        if (!is_fitted(fit.status)) x.setZero();
+    }
+    fit.constants = problem.constants(x, 0);
+    for (std::size_t p = 0; p < platforms; ++p) fit.fixed_bytes.push_back(problem.fixed_bytes(x, p));
+    for (const ParallelRun& run : runs) {
+        const auto [seconds, bytes] = predict_run(run, problem.constants(x, run.platform));
+        fit.time_errors.push_back(run.iteration_seconds ? seconds / *run.iteration_seconds - 1 : 0);
+        fit.bytes_errors.push_back(run.most_bytes ? bytes / *run.most_bytes - 1 : 0);
+    }
+    problem.linearise(x, normal);
+    const detail::DenseMatrix covariance =
+        normal.hessian.ldlt().solve(detail::DenseMatrix::Identity(x.size(), x.size()));
+    const ParallelDeviations& by = options.deviations;
+    const std::array units{by.layer_overhead_seconds, by.message_seconds, by.message_seconds_per_byte,
+                           by.reduce_factor, by.activation_factor};
+    for (Eigen::Index i = 0; i < x.size(); ++i)
+        fit.deviations.push_back(std::sqrt(covariance(i, i)) * (static_cast<std::size_t>(i) < units.size()
+                                                                    ? units[static_cast<std::size_t>(i)]
+                                                                    : by.fixed_bytes));
+    return fit;
+}
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,98 @@
+#ifndef GOODPUT_PARALLEL_DETAIL_PLAN_GOAL_HPP
+#define GOODPUT_PARALLEL_DETAIL_PLAN_GOAL_HPP
+
+// What a plan is worth, as a number to make small: seconds an iteration, dollars an iteration, or price less
+// reward. It grows with the iteration time and with one weighted sum of the GPUs (here "spending": dollars a
+// second, or the price), and along a line of time against spending it is least at an end of any interval.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "goodput/parallel/detail/stage_tables.hpp"
+#include "goodput/parallel/plan_question.hpp"
+
+namespace goodput::detail {
+
+/// The question as a function of time and spending.
+class PlanGoal {
+public:
+    PlanGoal(const ParallelCluster& cluster, const PlanQuestion& question)
+        : objective_(question.objective), reward_(question.reward) {
+        if (question.least_throughput && *question.least_throughput > 0)
+            most_seconds_ = 1 / *question.least_throughput;
+        if (question.most_usd) most_usd_ = *question.most_usd;
+        for (std::size_t t = 0; t < cluster.types.size(); ++t)
+            weights_.push_back(objective_ == PlanObjective::reward ? question.price[t]
+                                                                   : cluster.types[t].usd_per_hour / 3600);
+    }
+
+    /// Spending of one GPU, by type.
+    [[nodiscard]] const std::vector<double>& weights() const { return weights_; }
+    /// Whether spending matters at all.
+    [[nodiscard]] bool spends() const { return objective_ != PlanObjective::throughput || most_usd_ < never; }
+    [[nodiscard]] double most_seconds() const { return most_seconds_; }
+
+    /// What a plan is worth; infinite beyond the limits. `extra` is the traffic's dollars.
+    [[nodiscard]] double value(double seconds, double spending, double extra = 0) const {
+        if (!(seconds <= most_seconds_ * (1 + 1e-12))) return never;
+        if (objective_ == PlanObjective::reward) return spending - reward_ / seconds;
+        if (!(seconds * spending + extra <= most_usd_ * (1 + 1e-12))) return never;
+        return objective_ == PlanObjective::throughput ? seconds : seconds * spending + extra;
+    }
+
+    /// The least value of any plan whose spending is in [low, high] and whose seconds are at least
+    /// sum - slope * spending, and at least `floor`.
+    [[nodiscard]] double least(double sum, double slope, double low, double high, double floor) const {
+        if (sum == never) return never;
+        const auto seconds = [&](double spending) { return std::max(sum - slope * spending, floor); };
+        if (seconds(high) > most_seconds_ * (1 + 1e-9)) return never;
+        if (!spends()) return seconds(high);
+        // Concave along the line, and growing once the floor is reached: least at an end of the line.
+        double end = high;
+        if (slope > 0 && sum - slope * high < floor) end = std::clamp((sum - floor) / slope, low, high);
+        if (objective_ == PlanObjective::reward)
+            return std::min(low - reward_ / seconds(low), end - reward_ / seconds(end));
+        const double usd = std::min(low * seconds(low), end * seconds(end));
+        if (usd > most_usd_ * (1 + 1e-9)) return never;
+        return objective_ == PlanObjective::throughput ? seconds(high) : usd;
+    }
+
+    /// A plan that is better than `value` takes less than so many seconds, if its spending is at least `low`.
+    [[nodiscard]] double most_time(double value, double low) const {
+        double most = most_seconds_;
+        if (objective_ == PlanObjective::throughput) most = std::min(most, value);
+        if (objective_ == PlanObjective::cost && low > 0) most = std::min(most, value / low);
+        if (objective_ == PlanObjective::reward && value < low)
+            most = std::min(most, reward_ / (low - value));
+        if (most_usd_ < never && low > 0) most = std::min(most, most_usd_ / low);
+        return most * (1 + 1e-9);
+    }
+
+    /// A slope for least() that suits plans of about these seconds and spending.
+    [[nodiscard]] double slope(double seconds, double spending) const {
+        if (objective_ == PlanObjective::cost) return spending > 0 ? seconds / spending : 0;
+        if (objective_ == PlanObjective::reward) return reward_ > 0 ? seconds * seconds / reward_ : 0;
+        return 0;
+    }
+    [[nodiscard]] PlanObjective objective() const { return objective_; }
+    [[nodiscard]] bool has_budget() const { return most_usd_ < never; }
+
+    /// The value as the caller's objective, and back.
+    [[nodiscard]] double told(double value) const {
+        if (objective_ == PlanObjective::throughput) return value > 0 ? 1 / value : never;
+        return objective_ == PlanObjective::cost ? value : -value;
+    }
+
+private:
+    PlanObjective objective_;
+    double reward_;
+    double most_seconds_ = never;
+    double most_usd_ = never;
+    std::vector<double> weights_{};
+};
+
+}  // namespace goodput::detail
+
+#endif

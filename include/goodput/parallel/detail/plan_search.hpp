@@ -1,0 +1,883 @@
+#ifndef GOODPUT_PARALLEL_DETAIL_PLAN_SEARCH_HPP
+#define GOODPUT_PARALLEL_DETAIL_PLAN_SEARCH_HPP
+
+// Branch and bound over boxes. A box is a micro-batch, a number of replicas, a number of stages, a range of
+// the largest stage's seconds and a range of spending. Its bound comes from the chain relaxation at the best
+// prices of GPU types; the box of least bound is next. Its chains whose bound does not exceed the best plan
+// are looked at one by one; where they are too many the box is cut in two. A chain that GPUs suffice for, and
+// that no plan was found for that is as fast, stays open: its bound is part of the answer's.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "goodput/parallel/detail/chain_assembly.hpp"
+#include "goodput/parallel/detail/plan_goal.hpp"
+
+namespace goodput::detail {
+inline std::size_t g_solves = 0, g_boxes = 0;
+
+/// Searches plans for one question.
+template <class Stop>
+class PlanSearch {
+public:
+    PlanSearch(const LayeredModel& model, const ParallelCluster& cluster, const PlanQuestion& question,
+               const ParallelConstants& constants, Stop& stop)
+        : model_(model),
+          cluster_(cluster),
+          question_(question),
+          constants_(constants),
+          stop_(stop),
+          goal_(cluster, question),
+          assembly_(cluster) {}
+
+    void run(PlanAnswer& answer) {
+        make_pairs();
+        bool stopped = false;
+        double last = 0;
+        for (Pair& pair : pairs_) {
+            if (pair.replicas < 1.4 * last && pair.replicas > last) continue;
+            if (stop_()) break;
+            last = pair.replicas;
+            prepare(pair);
+            dive(pair);
+        }
+        while (!queue_.empty()) {
+            if (good_enough(queue_.top().bound)) break;
+            if (stopped_ || stop_()) {
+                stopped = true;
+                break;
+            }
+            Box box = queue_.top();
+            queue_.pop();
+            ++g_boxes;
+            refine(std::move(box));
+        }
+        double bound = std::min(best_, open_);
+        if (!queue_.empty()) bound = std::min(bound, queue_.top().bound);
+        answer.searched = searched_;
+        const bool any = best_ < never;
+        if (!any) bound = std::min(open_, queue_.empty() ? never : queue_.top().bound);
+        if (any) {
+            answer.plan = best_plan_;
+            answer.score = score_plan(model_, cluster_, best_plan_, constants_);
+            answer.objective = goal_.told(best_);
+        }
+        // Sums are rounded in another order than a plan's score.
+        bound -= 1e-9 * std::abs(bound);
+        answer.bound = goal_.told(any ? std::min(bound, best_) : bound);
+        if (any)
+            answer.status = good_enough(bound) ? PlanStatus::optimal : PlanStatus::feasible;
+        else
+            answer.status = stopped || open_ < never ? PlanStatus::unknown : PlanStatus::none;
+    }
+
+private:
+    struct Box {
+        double bound = 0;
+        std::size_t pair = 0;
+        std::size_t stages = 0;        // 0: any
+        double low = 0, high = never;  // of the largest stage, seconds
+        double spend_low = 0, spend_high = never;
+        std::vector<double> price{};  // of a GPU by type, seconds a replica; behind them the slope
+        bool limited = false;         // `low` counts what room there is
+        bool priced = false;          // the bound is the relaxation's
+        bool searched = false;        // its chains have been looked at
+        friend bool operator<(const Box& a, const Box& b) {  // the queue's top is the least
+            if (a.bound != b.bound) return a.bound > b.bound;
+            return std::tie(a.pair, a.stages, a.low) > std::tie(b.pair, b.stages, b.low);
+        }
+    };
+    /// Weights of GPU types with which GPUs are counted while chains grow.
+    struct Test {
+        std::vector<double> weight{};  // by type
+        StageTables::Charges need{};   // of a replica, in the mean
+        double least = 0;              // of any stage
+    };
+    /// Micro-batch and replicas.
+    struct Pair {
+        const StageTables* tables = nullptr;
+        int replicas = 0;
+        double repeats = 0;          // micro-batches of a replica but one
+        std::vector<double> gpus{};  // of a type for each replica
+        std::size_t most_stages = 0;
+        std::unique_ptr<ReduceTables> reduce{};
+        std::unique_ptr<ChainRelaxation> relaxation{};
+        std::vector<double> least_reduce{};                     // by stages left, layer
+        std::vector<double> least_sum{};                        // by stages: computing and sending
+        double most_send = 0;                                   // seconds, of a stage
+        std::vector<double> least_forward{}, least_backward{};  // by class
+        double low = 0;                                         // seconds of the largest stage at least
+        std::vector<double> price{};                            // the last good one
+        std::vector<Test> tests{};
+        StageTables::Charges spending{};  // of a replica
+    };
+
+    [[nodiscard]] bool good_enough(double bound) const {
+        return bound >= best_ - question_.gap * std::abs(best_) || (best_ == never && bound == never);
+    }
+
+    // -- what there is to look at
+
+    void make_pairs() {
+        std::vector<int> microbatches;
+        for (const auto& type : model_.times)
+            for (const auto& [key, times] : type) microbatches.push_back(key.microbatch);
+        std::sort(microbatches.begin(), microbatches.end());
+        microbatches.erase(std::unique(microbatches.begin(), microbatches.end()), microbatches.end());
+        for (const int microbatch : microbatches) {
+            auto tables = std::make_unique<StageTables>(model_, cluster_, microbatch, constants_);
+            if (tables->size() == 0) continue;
+            long long most = 0;
+            std::vector<int> least(cluster_.types.size(), 0);
+            for (const StageClass& k : tables->classes()) {
+                int& mine = least[k.gpu_type];
+                mine = mine == 0 ? k.tensor_parallel : std::min(mine, k.tensor_parallel);
+            }
+            for (std::size_t t = 0; t < least.size(); ++t)
+                if (least[t] > 0) most += cluster_.gpus_of(t) / least[t];
+            long long before = -1;
+            bool slower = false;
+            for (int replicas = 1; replicas <= most; ++replicas) {
+                const long long at_once = static_cast<long long>(microbatch) * replicas;
+                const long long count = (question_.global_batch + at_once - 1) / at_once;
+                // More replicas that compute as many micro-batches each only cost more.
+                if (count == before && slower) continue;
+                slower = slower || reduces_slower_from(replicas, most);
+                before = count;
+                add_pair(*tables, replicas, static_cast<double>(count - 1), most, least);
+            }
+            tables_.push_back(std::move(tables));
+        }
+    }
+
+    void add_pair(const StageTables& tables, int replicas, double repeats, long long most,
+                  const std::vector<int>& least) {
+        Pair pair;
+        pair.tables = &tables;
+        pair.replicas = replicas;
+        pair.repeats = repeats;
+        for (std::size_t t = 0; t < cluster_.types.size(); ++t)
+            pair.gpus.push_back(static_cast<double>(cluster_.gpus_of(t)) / replicas);
+        pair.most_stages = static_cast<std::size_t>(
+            std::min<long long>(most / replicas, static_cast<long long>(tables.layers())));
+        Box box;
+        box.pair = pairs_.size();
+        double least_weight = never, all_weight = 0;
+        for (std::size_t t = 0; t < least.size(); ++t) {
+            if (least[t] > 0) least_weight = std::min(least_weight, least[t] * goal_.weights()[t]);
+            all_weight += cluster_.gpus_of(t) * goal_.weights()[t];
+        }
+        box.spend_low = replicas * least_weight;
+        box.spend_high = all_weight;
+
+        pair.low = least_largest(pair);
+        if (pair.low == never) return;
+        box.low = pair.low;
+        box.bound = goal_.least(repeats * pair.low + through(tables), 0, box.spend_low, box.spend_high, 0);
+        if (box.bound == never) return;
+        pairs_.push_back(std::move(pair));
+        queue_.push(std::move(box));
+    }
+
+    /// Every layer is computed once, somewhere.
+    [[nodiscard]] static double through(const StageTables& tables) {
+        double sum = 0;
+        for (std::size_t l = 0; l < tables.layers(); ++l) {
+            double fastest = never;
+            for (const StageClass& k : tables.classes())
+                fastest = std::min(fastest, k.compute[l + 1] - k.compute[l]);
+            sum += fastest;
+        }
+        return sum * (1 - 1e-9);
+    }
+
+    /// The most of the model's work that a stage of class k can do in some seconds for a micro-batch.
+    [[nodiscard]] static double most_work(const StageTables& tables, std::size_t k, std::size_t in_flight,
+                                          double seconds) {
+        double most = 0;
+        std::size_t end = 0;
+        for (std::size_t begin = 0; end < tables.layers(); ++begin) {
+            end = std::max(end, begin);
+            while (end < tables.room(k, in_flight, begin) && tables.compute(k, begin, end + 1) <= seconds)
+                ++end;
+            most = std::max(most, tables.work()[end] - tables.work()[begin]);
+            if (begin + 1 == tables.layers()) break;
+        }
+        return most;
+    }
+
+    /// The largest stage takes at least so long: with shorter ones the GPUs would not have room for all
+    /// layers, if every GPU had as many as it can compute in that time.
+    [[nodiscard]] double least_largest(Pair& pair) const {
+        const StageTables& tables = *pair.tables;
+        const auto enough = [&](double seconds) {
+            std::vector<double> rate(pair.gpus.size(), 0);
+            for (std::size_t k = 0; k < tables.size(); ++k) {
+                const StageClass& its = tables.classes()[k];
+                rate[its.gpu_type] =
+                    std::max(rate[its.gpu_type], most_work(tables, k, 1, seconds) / its.tensor_parallel);
+            }
+            double sum = 0;
+            for (std::size_t t = 0; t < rate.size(); ++t) sum += rate[t] * pair.gpus[t];
+            if (sum * (1 + 1e-9) < 1) return false;
+            // First prices: by how much a GPU of each type can compute in that time.
+            pair.price.assign(rate.size() + 1, 0);
+            for (std::size_t t = 0; t < rate.size(); ++t)
+                pair.price[t] = 0.3 * through(tables) * rate[t] / sum;
+            return true;
+        };
+        double low = 0, high = 0;
+        for (std::size_t k = 0; k < tables.size(); ++k)
+            high = std::max(high, tables.compute(k, 0, tables.layers()));
+        if (!enough(high)) return never;
+        for (int i = 0; i < 40 && high - low > 1e-6 * high; ++i)
+            (enough((low + high) / 2) ? high : low) = (low + high) / 2;
+        return low * (1 - 1e-9);
+    }
+
+    /// The same for plans with that many stages: the stages behind a stage keep micro-batches under way, so
+    /// that early stages have room for fewer layers, and every stage sends something.
+    [[nodiscard]] double least_largest(const Pair& pair, std::size_t stages, double low, double high) const {
+        const StageTables& tables = *pair.tables;
+        const std::size_t classes = tables.size();
+        std::vector<double> most(stages * classes);
+        const auto enough = [&](double seconds) {
+            std::vector<double> rate(pair.gpus.size(), 0);
+            for (std::size_t e = 1; e <= stages; ++e)
+                for (std::size_t k = 0; k < classes; ++k) {
+                    const double forward = pair.least_forward[k], backward = pair.least_backward[k];
+                    const double sending = stages == 1   ? 0
+                                           : e == 1      ? 2 * backward
+                                           : e == stages ? (stages > 3 ? 2 : 1) * forward
+                                                         : forward + backward;
+                    double& mine = most[(e - 1) * classes + k];
+                    mine = most_work(tables, k, e, seconds - sending);
+                    const StageClass& its = tables.classes()[k];
+                    rate[its.gpu_type] = std::max(rate[its.gpu_type], mine / its.tensor_parallel);
+                }
+            // The work that all stages can do, less a charge for their GPUs, plus the charge for all GPUs.
+            double all = 0;
+            for (std::size_t t = 0; t < rate.size(); ++t) all += rate[t] * pair.gpus[t];
+            for (const double part : {0.0, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 1.0}) {
+                double work = part * all;
+                for (std::size_t e = 0; e < stages; ++e) {
+                    double best = -never;
+                    for (std::size_t k = 0; k < classes; ++k) {
+                        const StageClass& its = tables.classes()[k];
+                        if (most[e * classes + k] > 0)
+                            best = std::max(best, most[e * classes + k] -
+                                                      part * rate[its.gpu_type] * its.tensor_parallel);
+                    }
+                    work += best;
+                }
+                if (work * (1 + 1e-9) < 1) return false;
+            }
+            return true;
+        };
+        if (!enough(high)) return never;
+        if (enough(low)) return low;
+        for (int i = 0; i < 12; ++i) (enough((low + high) / 2) ? high : low) = (low + high) / 2;
+        return low;
+    }
+
+    /// Whether a reduction among that many replicas or more takes longer, the more there are: where every
+    /// link is at least as fast for larger messages, at all sizes that the largest stage may have.
+    [[nodiscard]] bool reduces_slower_from(int replicas, long long most) const {
+        double bytes = 0;
+        for (const LayerSize& size : model_.sizes.at(1)) bytes += size.parameters * model_.bytes_per_float;
+        if (bytes <= 0) return true;
+        const auto size_of = [](double message) { return std::log2(message) - std::log2(1e6); };
+        const double high = size_of(std::min(bytes, constants_.reduce_bucket_bytes) / replicas);
+        const double low =
+            size_of(std::min(bytes / static_cast<double>(model_.layers) / 8, constants_.reduce_bucket_bytes) /
+                    static_cast<double>(most));
+        for (const auto& [ends, curve] : cluster_.links)
+            if (ends.first.gpus == 1 && ends.second.gpus == 1 &&
+                (2 * curve.square * low + curve.linear < 0 || 2 * curve.square * high + curve.linear < 0))
+                return false;
+        return true;
+    }
+
+    // -- bounds
+
+    void prepare(Pair& pair) {
+        if (pair.relaxation) return;
+        const StageTables& tables = *pair.tables;
+        pair.relaxation = std::make_unique<ChainRelaxation>(tables, pair.most_stages);
+        pair.reduce = std::make_unique<ReduceTables>(model_, cluster_, tables, pair.replicas, constants_);
+        const std::size_t layers = tables.layers();
+        pair.least_reduce.assign((pair.most_stages + 1) * (layers + 1), never);
+        std::vector<double> least(layers * (layers + 1), never);
+        for (std::size_t begin = 0; begin < layers; ++begin)
+            for (std::size_t end = begin + 1; end <= layers; ++end)
+                for (std::size_t k = 0; k < tables.size(); ++k) {
+                    double& mine = least[begin * (layers + 1) + end];
+                    mine = std::min(mine, pair.reduce->least[tables.span(k, begin, end)]);
+                }
+        pair.least_reduce[layers] = 0;
+        for (std::size_t left = 1; left <= pair.most_stages; ++left)
+            for (std::size_t begin = 0; begin + left <= layers; ++begin) {
+                double& mine = pair.least_reduce[left * (layers + 1) + begin];
+                for (std::size_t end = begin + 1; end <= layers; ++end)
+                    mine = std::min(mine, std::max(least[begin * (layers + 1) + end],
+                                                   pair.least_reduce[(left - 1) * (layers + 1) + end]));
+            }
+        tables.charge_stages(
+            pair.replicas,
+            [&](const StageClass& its) { return its.tensor_parallel * goal_.weights()[its.gpu_type]; },
+            pair.spending);
+        measure(pair);
+    }
+    void measure(Pair& pair) {
+        const StageTables& tables = *pair.tables;
+        solve(pair, std::vector<double>(cluster_.types.size() + 1, 0), never);
+        pair.least_sum.assign(1, never);
+        for (std::size_t p = 1; p <= pair.most_stages; ++p)
+            pair.least_sum.push_back(pair.relaxation->total(p));
+        pair.least_forward.assign(tables.size(), never);
+        pair.least_backward.assign(tables.size(), never);
+        for (std::size_t l = 1; l < tables.layers(); ++l)
+            for (std::size_t k = 0; k < tables.size(); ++k) {
+                pair.least_forward[k] = std::min(pair.least_forward[k], tables.least_forward(l, k));
+                pair.least_backward[k] = std::min(pair.least_backward[k], tables.least_backward(l, k));
+            }
+        for (std::size_t l = 1; l < tables.layers(); ++l)
+            for (std::size_t k = 0; k < tables.size(); ++k)
+                for (std::size_t next = 0; next < tables.size(); ++next)
+                    for (const double seconds : {tables.forward(l, k, next), tables.backward(l, k, next)})
+                        if (seconds < never) pair.most_send = std::max(pair.most_send, 4 * seconds);
+    }
+    [[nodiscard]] static double least_reduce(const Pair& pair, std::size_t left, std::size_t layer) {
+        return pair.least_reduce[left * (pair.tables->layers() + 1) + layer];
+    }
+
+    void solve(Pair& pair, const std::vector<double>& price, double cap) {
+        const double slope = price.back() * pair.replicas;
+        pair.tables->charge_stages(
+            pair.replicas,
+            [&](const StageClass& its) {
+                return its.tensor_parallel * (price[its.gpu_type] + slope * goal_.weights()[its.gpu_type]);
+            },
+            stage_price_);
+        pair.relaxation->solve(stage_price_.least, cap);
+        ++g_solves;
+    }
+    /// What the prices of all GPUs that there are take off a sum.
+    [[nodiscard]] static double refund(const Pair& pair, const std::vector<double>& price) {
+        double sum = 0;
+        for (std::size_t t = 0; t < pair.gpus.size(); ++t) sum += price[t] * pair.gpus[t];
+        return sum;
+    }
+    /// Seconds + slope * spending of any plan in the box with that many stages, at the prices last solved
+    /// for.
+    [[nodiscard]] double sum_of(const Pair& pair, const Box& box, std::size_t stages,
+                                const std::vector<double>& price) const {
+        const double total = pair.relaxation->total(stages);
+        if (total == never) return never;
+        return pair.repeats * box.low + total - refund(pair, price) + least_reduce(pair, stages, 0) +
+               pair.tables->least_update();
+    }
+
+    /// Raises the box's bound by better prices; tries chains on the way.
+    void price_box(Pair& pair, Box& box) {
+        double best_bound = -never;
+        std::vector<double> price = box.price;
+        double step = 1;
+        for (int pass = 0; pass < 16; ++pass) {
+            solve(pair, price, box.high);
+            const double sum = sum_of(pair, box, box.stages, price);
+            const double bound = goal_.least(sum, price.back(), box.spend_low, box.spend_high,
+                                             pair.repeats * box.low + rest_of(pair, box.stages));
+            if (bound > best_bound) {
+                best_bound = bound;
+                box.price = price;
+            } else
+                step /= 2;
+            if (sum == never || good_enough(std::max(box.bound, best_bound))) break;
+            const Chain chain = pair.relaxation->best(box.stages);
+            try_fitting(pair, chain);
+            // What the chain takes of each type, against what there is.
+            std::vector<double> excess(price.size(), 0);
+            double spending = 0;
+            for (const std::size_t k : chain.classes) {
+                const StageClass& its = pair.tables->classes()[k];
+                excess[its.gpu_type] += its.tensor_parallel;
+                spending += pair.replicas * its.tensor_parallel * goal_.weights()[its.gpu_type];
+            }
+            const double seconds = sum - price.back() * std::clamp(spending, box.spend_low, box.spend_high);
+            double norm = 0;
+            bool tight = true;
+            for (std::size_t t = 0; t < pair.gpus.size(); ++t) {
+                excess[t] -= pair.gpus[t];
+                if (price[t] <= 0 && excess[t] <= 0) excess[t] = 0;
+                if (std::abs(excess[t]) > 1e-9) tight = false;
+                norm += excess[t] * excess[t];
+            }
+            bool moved = false;
+            if (!tight) {
+                const double target =
+                    best_seconds_ < never ? std::max(best_seconds_ - seconds, 0.01 * seconds) : 0.1 * seconds;
+                for (std::size_t t = 0; t < pair.gpus.size(); ++t)
+                    price[t] = std::max(0.0, price[t] + step * target * excess[t] / norm);
+                moved = true;
+            }
+            if (goal_.spends()) {
+                const double middle = std::sqrt(std::max(box.spend_low, 1e-300) * box.spend_high);
+                double wanted = price.back();
+                if (goal_.objective() == PlanObjective::throughput) {
+                    // The budget is a capacity like any other.
+                    const double over = spending - box.spend_high;
+                    if (over != 0)
+                        wanted = std::max(0.0, price.back() + step * 0.1 * seconds * over /
+                                                                  std::max(spending * spending, 1e-300));
+                } else
+                    wanted = goal_.slope(std::max(sum - price.back() * middle, 1e-12), middle);
+                if (std::abs(wanted - price.back()) > 1e-3 * std::max(wanted, price.back())) {
+                    price.back() = wanted;
+                    moved = true;
+                }
+            }
+            if (!moved) break;
+        }
+        box.bound = std::max(box.bound, best_bound);
+    }
+
+    /// First plans: cheapest chains at prices that follow what the last one took, for a few caps on the
+    /// largest stage.
+    void dive(Pair& pair) {
+        std::vector<double> price = pair.price;
+        for (const double factor : {1.1, 1.35, 2.0})
+            for (int pass = 0; pass < 4; ++pass) {
+                solve(pair, price, pair.low * factor);
+                std::size_t stages = 0;
+                double least = never;
+                for (std::size_t p = 1; p <= pair.most_stages; ++p) {
+                    const double sum = pair.relaxation->total(p) + least_reduce(pair, p, 0);
+                    if (sum >= least) continue;
+                    least = sum;
+                    stages = p;
+                }
+                if (stages == 0) break;
+                const Chain chain = pair.relaxation->best(stages);
+                try_fitting(pair, chain);
+                std::vector<double> taken(pair.gpus.size(), 0);
+                for (const std::size_t k : chain.classes)
+                    taken[pair.tables->classes()[k].gpu_type] += pair.tables->classes()[k].tensor_parallel;
+                for (std::size_t t = 0; t < taken.size(); ++t)
+                    if (pair.gpus[t] > 0) price[t] *= std::clamp(taken[t] / pair.gpus[t], 0.6, 1.7);
+            }
+    }
+
+    // -- cutting boxes
+
+    void refine(Box box) {
+        Pair& pair = pairs_[box.pair];
+        prepare(pair);
+        if (box.stages == 0) return split_stages(pair, box);
+        const double most = (goal_.most_time(best_, box.spend_low) - rest_of(pair, box.stages)) /
+                            std::max(pair.repeats, 1e-300);
+        box.high = std::min(box.high, most * (1 + 1e-9));
+        if (box.low > box.high) return;
+        if (!box.limited) {
+            box.limited = true;
+            box.low = least_largest(pair, box.stages, box.low, box.high);
+            if (box.low == never) return;
+            box.bound =
+                std::max(box.bound, goal_.least(pair.repeats * box.low + rest_of(pair, box.stages), 0,
+                                                box.spend_low, box.spend_high, pair.repeats * box.low));
+            return put_back(std::move(box));
+        }
+        if (!box.priced) {
+            if (!pair.price.empty()) box.price = pair.price;
+            price_box(pair, box);
+            box.priced = true;
+            pair.price = box.price;
+            return put_back(std::move(box));
+        }
+        const double width = pair.repeats * (box.high - box.low);
+        const double ratio =
+            goal_.spends() && box.spend_low > 0 ? std::log(box.spend_high / box.spend_low) : 0;
+        const double spread = ratio * ratio / 8;
+        const double relative = width / std::max(pair.repeats * box.low + rest_of(pair, box.stages), 1e-300);
+        if (std::max(relative, spread) < 0.05 && search_chains(pair, box, searched_ + chain_limit_)) return;
+        if (std::max(relative, spread) < 2e-3) {
+            if (!stopped_ && search_chains(pair, box, never_ending)) return;
+            return put_back(std::move(box));
+        }
+        Box lower = box;
+        lower.priced = box.priced = false;
+        if (relative >= spread) {
+            const double middle = (box.low + box.high) / 2;
+            lower.high = box.low = middle;
+        } else
+            lower.spend_high = box.spend_low = std::sqrt(box.spend_low * box.spend_high);
+        queue_.push(std::move(lower));
+        queue_.push(std::move(box));
+    }
+
+    void put_back(Box box) {
+        if (box.bound < never) queue_.push(std::move(box));
+    }
+
+    /// Seconds of a plan with that many stages at least, without the repeats of the largest.
+    [[nodiscard]] static double rest_of(const Pair& pair, std::size_t stages) {
+        return pair.least_sum[stages] + least_reduce(pair, stages, 0) + pair.tables->least_update();
+    }
+
+    void split_stages(const Pair& pair, const Box& box) {
+        double most = 0;
+        for (std::size_t k = 0; k < pair.tables->size(); ++k)
+            most = std::max(most, pair.tables->compute(k, 0, pair.tables->layers()));
+        for (std::size_t p = 1; p <= pair.most_stages; ++p) {
+            if (pair.least_sum[p] == never) continue;
+            Box part = box;
+            part.stages = p;
+            part.high = most + pair.most_send;
+            part.spend_low = std::max(part.spend_low, static_cast<double>(p) * box.spend_low);
+            if (part.spend_low > part.spend_high || part.low > part.high) continue;
+            part.bound =
+                std::max(box.bound, goal_.least(pair.repeats * part.low + rest_of(pair, p), 0, part.spend_low,
+                                                part.spend_high, pair.repeats * part.low));
+            put_back(std::move(part));
+        }
+    }
+
+    // -- chains one by one
+
+    /// Which stages a partial chain has, in any order: two sums of mixed numbers.
+    struct Signature {
+        std::uint64_t first = 0, second = 0;
+        friend auto operator<=>(const Signature&, const Signature&) = default;
+
+        void add(std::size_t k, bool shared, std::uint64_t able) {
+            const std::uint64_t what = able * 0x9e3779b97f4a7c15u + 2 * k + (shared ? 1 : 0) + 1;
+            first += mixed(what);
+            second += mixed(what ^ 0x5851f42d4c957f2du);
+        }
+        static std::uint64_t mixed(std::uint64_t x) {
+            x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+            x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+            return x ^ (x >> 31);
+        }
+    };
+    struct Partial {
+        std::size_t layer;  // next one
+        double largest;     // seconds of the largest complete stage
+        double open;        // computing and receiving of the last stage, whose sending is not known yet
+        double sum;         // computing, sending and prices so far
+        double reduce, update;
+        double spending;
+        std::size_t k;  // class of the last stage
+        bool shared;    // half of it or more are of others
+        Signature stages;
+    };
+
+    /// Where partial chains can only be followed by the same.
+    struct Place {
+        std::size_t at = 0;  // stage, layer, class, shared
+        Signature stages{};
+        friend bool operator==(const Place&, const Place&) = default;
+    };
+    struct PlaceHash {
+        std::size_t operator()(const Place& place) const {
+            return Signature::mixed(place.at ^ place.stages.first);
+        }
+    };
+    static Place place_of(const StageTables& tables, const Partial& before, Partial& now, std::size_t stage,
+                          std::size_t left) {
+        now.stages = before.stages;
+        now.stages.add(now.k, now.shared, tables.able(now.k, before.layer, now.layer, left));
+        const std::size_t at = (stage * (tables.layers() + 1) + now.layer) * tables.size() + now.k;
+        return {2 * at + (now.shared ? 1 : 0), now.stages};
+    }
+    /// Whether a partial chain as good as this one was there before; remembers it otherwise.
+    bool was_here(const Place& place, const Partial& now) {
+        std::vector<Partial>& known = known_[place];
+        for (const Partial& before : known)
+            if (before.sum <= now.sum && before.largest <= now.largest && before.open <= now.open &&
+                before.reduce <= now.reduce && before.update <= now.update)
+                return true;
+        known.push_back(now);
+        return false;
+    }
+
+    /// Looks at the chains of a box; false where that took more than `most` partial chains.
+    bool search_chains(Pair& pair, const Box& box, std::size_t most) {
+        solve(pair, box.price, box.high);
+        most_searched_ = most;
+        gave_up_ = false;
+        chain_.ends.clear();
+        chain_.classes.clear();
+        shared_.clear();
+        make_tests(pair);
+        extend(pair, box,
+               Partial{
+                   0, box.low, 0, -refund(pair, box.price), 0, pair.tables->least_update(), 0, 0, false, {}});
+        known_.clear();
+        return !gave_up_;
+    }
+
+    void make_tests(Pair& pair) {
+        left_.clear();
+        if (!pair.tests.empty()) {
+            for (const Test& test : pair.tests) left_.push_back(refund(pair, test.weight) * (1 + 1e-12));
+            return;
+        }
+        const std::size_t types = pair.gpus.size();
+        std::vector<std::vector<double>> weights{std::vector<double>(types, 1)};
+        for (std::size_t t = 0; t < types && types > 1; ++t) {
+            weights.emplace_back(types, 0);
+            weights.back()[t] = 1;
+            for (const double factor : {2.0, 4.0}) {
+                weights.emplace_back(types, 1);
+                weights.back()[t] = factor;
+            }
+        }
+        for (auto& weight : weights) {
+            Test test;
+            pair.tables->charge_stages(
+                pair.replicas,
+                [&](const StageClass& its) { return its.tensor_parallel * weight[its.gpu_type]; }, test.need);
+            test.least = *std::min_element(test.need.least.begin(), test.need.least.end());
+            test.weight = std::move(weight);
+            left_.push_back(refund(pair, test.weight) * (1 + 1e-12));
+            pair.tests.push_back(std::move(test));
+        }
+    }
+    /// Takes a stage's GPUs; false, and nothing taken, where they do not suffice for the stages behind it.
+    bool take(const Pair& pair, std::size_t span, bool shared, std::size_t behind) {
+        const auto need = [&](const Test& test) { return (shared ? test.need.shared : test.need.own)[span]; };
+        for (std::size_t i = 0; i < left_.size(); ++i)
+            if (need(pair.tests[i]) + static_cast<double>(behind) * pair.tests[i].least > left_[i])
+                return false;
+        for (std::size_t i = 0; i < left_.size(); ++i) left_[i] -= need(pair.tests[i]);
+        return true;
+    }
+    void give(const Pair& pair, std::size_t span, bool shared) {
+        for (std::size_t i = 0; i < left_.size(); ++i)
+            left_[i] += (shared ? pair.tests[i].need.shared : pair.tests[i].need.own)[span];
+    }
+
+    void extend(Pair& pair, const Box& box, const Partial& so_far) {
+        const StageTables& tables = *pair.tables;
+        const std::size_t stage = chain_.ends.size(), left = box.stages - stage;
+        for (std::size_t k = 0; k < tables.size(); ++k)
+            for (const bool shared : {false, true})
+                if (!gave_up_ && (!shared || tables.as_fast(k).size() > 1))
+                    extend(pair, box, so_far, left, k, shared);
+    }
+    void extend(Pair& pair, const Box& box, const Partial& so_far, std::size_t left, std::size_t k,
+                bool shared) {
+        const StageTables& tables = *pair.tables;
+        const std::size_t stage = box.stages - left;
+        const std::vector<double>& price = shared ? stage_price_.shared : stage_price_.own;
+        const std::vector<double>& reducing = shared ? pair.reduce->shared : pair.reduce->own;
+        const std::vector<double>& spending = shared ? pair.spending.shared : pair.spending.own;
+        Partial next = so_far;
+        next.k = k;
+        next.shared = shared;
+        double received = 0;
+        if (stage > 0) {
+            // Where fewer than half are of other classes on both sides, two of the classes meet.
+            const bool meet = !shared && !so_far.shared;
+            const double forward = meet ? tables.own_forward(so_far.layer, so_far.k, k)
+                                        : tables.forward(so_far.layer, so_far.k, k);
+            const double backward = meet ? tables.own_backward(so_far.layer, so_far.k, k)
+                                         : tables.backward(so_far.layer, so_far.k, k);
+            const double sent = forward * (stage == 1 && box.stages > 3 ? 2 : 1);
+            received = backward * (left == 1 ? 2 : 1);
+            next.sum += sent + received;
+            next.largest = std::max(next.largest, so_far.open + sent);
+            if (next.largest > box.high || next.sum == never) return;
+        }
+        next.update = std::max(next.update, tables.classes()[k].update[so_far.layer]);
+        const double before = next.sum;
+        const std::size_t from = left == 1 ? tables.layers() : so_far.layer + 1;
+        const std::size_t most = std::min(tables.room(k, left, so_far.layer), tables.layers() - (left - 1));
+        for (std::size_t end = from; end <= most && !gave_up_; ++end) {
+            const double seconds = tables.compute(k, so_far.layer, end);
+            next.open = seconds + received;
+            if (next.open > box.high) break;
+            const std::size_t span = tables.span(k, so_far.layer, end);
+            next.layer = end;
+            next.sum = before + seconds + price[span];
+            if (next.sum == never) continue;
+            if (goal_.spends()) {
+                next.spending = so_far.spending + pair.replicas * spending[span];
+                if (next.spending > box.spend_high * (1 + 1e-12)) continue;
+            }
+            next.reduce = std::max(so_far.reduce, reducing[span]);
+            ++searched_;
+            const double behind =
+                left == 1 ? 0 : pair.relaxation->behind(left - 1, end, k, stage == 0 && box.stages > 3);
+            const double reduce = std::max(next.reduce, least_reduce(pair, left - 1, end));
+            const double largest = std::max(next.largest, next.open);
+            const double bound = goal_.least(
+                pair.repeats * largest + next.sum + behind + reduce + next.update, box.price.back(),
+                std::max(box.spend_low, next.spending), box.spend_high, pair.repeats * largest);
+            if (good_enough(bound) || !take(pair, span, shared, left - 1)) continue;
+            if ((searched_ & 255) == 0 && !stopped_ && stop_()) stopped_ = true;
+            if (stopped_ || searched_ > most_searched_)
+                gave_up_ = true;
+            else if (left == 1 || !was_here(place_of(tables, so_far, next, stage, left), next)) {
+                chain_.ends.push_back(end);
+                chain_.classes.push_back(k);
+                shared_.push_back(shared);
+                if (left > 1)
+                    extend(pair, box, next);
+                else if (may_suffice(pair, box)) {
+                    const double value = try_chain(pair, chain_);
+                    if (value > bound + 1e-9 * std::abs(bound)) open_ = std::min(open_, bound);
+                }
+                chain_.ends.pop_back();
+                chain_.classes.pop_back();
+                shared_.pop_back();
+            }
+            give(pair, span, shared);
+        }
+    }
+
+    /// Whether the GPUs suffice for a chain if parts of replicas could be dealt out: false is a proof that
+    /// they do not, by prices of types at which every stage's cheapest replicas cost more than all GPUs.
+    [[nodiscard]] bool may_suffice(const Pair& pair, const Box& box) {
+        const StageTables& tables = *pair.tables;
+        const std::size_t types = pair.gpus.size();
+        // By stage: the classes that may compute it.
+        std::vector<std::vector<std::size_t>> able;
+        std::size_t begin = 0;
+        for (std::size_t s = 0; s < box.stages; ++s) {
+            able.emplace_back();
+            const std::size_t end = chain_.ends[s];
+            tables.for_each_joining(chain_.classes[s], begin, end, [&](std::size_t k) {
+                if (tables.room(k, box.stages - s, begin) >= end) able.back().push_back(k);
+            });
+            begin = end;
+        }
+        const auto too_dear = [&](const std::vector<double>& weight) {
+            double need = 0;
+            const auto charge = [&](std::size_t k) {
+                const StageClass& its = tables.classes()[k];
+                return its.tensor_parallel * weight[its.gpu_type];
+            };
+            const int half = pair.replicas / 2;
+            for (std::size_t s = 0; s < able.size(); ++s) {
+                const std::size_t mine = chain_.classes[s];
+                double other = never;
+                for (const std::size_t k : able[s])
+                    if (k != mine) other = std::min(other, charge(k));
+                const double any = std::min(charge(mine), other);
+                const double few = std::max(half - 1, 0), all = pair.replicas;
+                if (!shared_[s])
+                    need += (all - few) / all * charge(mine) + few / all * any;
+                else if (other == never)
+                    return true;
+                else
+                    need += half / all * other + (all - half - 1) / all * any + charge(mine) / all;
+            }
+            return need > refund(pair, weight) * (1 + 1e-9);
+        };
+        // Where prices of two types make two degrees equal, their ratio is that of the degrees.
+        std::vector<double> steps{0};
+        for (double step = 1; step <= 64; step *= 2) steps.push_back(step);
+        std::vector<std::size_t> digit(types, 0);
+        std::vector<double> weight(types, 0);
+        for (;;) {
+            std::size_t t = 0;
+            while (t < types && ++digit[t] == (types <= 3 ? steps.size() : 2)) digit[t++] = 0;
+            if (t == types) return true;
+            for (t = 0; t < types; ++t) weight[t] = steps[digit[t]];
+            if (too_dear(weight)) return false;
+        }
+    }
+
+    /// A chain with as many replicas as there are GPUs for.
+    void try_fitting(const Pair& pair, const Chain& chain) {
+        std::vector<int> need(cluster_.types.size(), 0);
+        for (const std::size_t k : chain.classes) {
+            const StageClass& its = pair.tables->classes()[k];
+            need[its.gpu_type] += its.tensor_parallel;
+        }
+        int replicas = question_.global_batch;
+        for (std::size_t t = 0; t < need.size(); ++t)
+            if (need[t] > 0) replicas = std::min(replicas, cluster_.gpus_of(t) / need[t]);
+        if (replicas >= pair.replicas)
+            try_chain(pair, chain);
+        else if (replicas > 0) {
+            const int at_once = pair.tables->microbatch() * replicas;
+            const int count = (question_.global_batch + at_once - 1) / at_once;
+            const int most = pair.tables->microbatch() * count;
+            try_chain(*pair.tables, (question_.global_batch + most - 1) / most, chain);
+        }
+    }
+
+    double try_chain(const Pair& pair, const Chain& chain) {
+        return try_chain(*pair.tables, pair.replicas, chain);
+    }
+    /// Plans of a chain, the best of which is kept. Answers the best value of any of them.
+    double try_chain(const StageTables& tables, int replicas, const Chain& chain) {
+        double least = never;
+        if (chain.ends.empty()) return least;
+        assembly_.for_each_plan(
+            tables, chain, replicas, question_.global_batch, true, [&](const ParallelPlan& plan) {
+                const PlanScore score = score_plan(model_, cluster_, plan, constants_);
+                if (!score.fits || score.fault || !std::isfinite(score.iteration_seconds)) return true;
+                double spending = 0;
+                for (const PlanStage& stage : plan.stages)
+                    for (const ReplicaGroup& group : stage.replicas)
+                        spending += group.count * group.tensor_parallel * goal_.weights()[group.gpu_type];
+                const double value = goal_.value(score.iteration_seconds, spending, score.traffic_usd);
+                least = std::min(least, value);
+                // Other zones change little.
+                if (!(value < best_)) return value < best_ + 0.05 * std::abs(best_);
+                best_ = value;
+                best_seconds_ = score.iteration_seconds;
+                best_plan_ = plan;
+                return true;
+            });
+        return least;
+    }
+
+    const LayeredModel& model_;
+    const ParallelCluster& cluster_;
+    const PlanQuestion& question_;
+    const ParallelConstants& constants_;
+    Stop& stop_;
+    PlanGoal goal_;
+    ChainAssembly assembly_;
+    std::vector<std::unique_ptr<StageTables>> tables_{};
+    std::vector<Pair> pairs_{};
+    std::priority_queue<Box> queue_{};
+    double best_ = never, best_seconds_ = never, open_ = never;
+    ParallelPlan best_plan_{};
+    std::size_t searched_ = 0;
+
+public:
+    std::size_t solves_ = 0;
+
+private:
+    bool stopped_ = false;
+    Chain chain_{};
+    std::vector<double> left_{};
+    std::vector<bool> shared_{};
+    std::unordered_map<Place, std::vector<Partial>, PlaceHash> known_{};
+    static constexpr std::size_t never_ending = std::numeric_limits<std::size_t>::max();
+    std::size_t chain_limit_ = 4000, most_searched_ = 0;
+    bool gave_up_ = false;
+    StageTables::Charges stage_price_{};
+};
+
+}  // namespace goodput::detail
+
+#endif

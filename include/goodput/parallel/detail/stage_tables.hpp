@@ -1,0 +1,408 @@
+#ifndef GOODPUT_PARALLEL_DETAIL_STAGE_TABLES_HPP
+#define GOODPUT_PARALLEL_DETAIL_STAGE_TABLES_HPP
+
+// What the search for a plan asks again and again, for one micro-batch: how long a stage takes, how many
+// layers fit, what a boundary costs, by the class of the stage's slowest replica. A class is a GPU type and a
+// tensor-parallel degree. The other replicas of the stage may be of any class that is as fast, in any zone,
+// so every number here is at most what a plan pays; where one class computes the whole stage, in one zone, it
+// is just that.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "goodput/parallel/plan_score.hpp"
+
+namespace goodput::detail {
+
+inline constexpr double never = std::numeric_limits<double>::infinity();
+
+/// Replicas of one GPU type and tensor-parallel degree.
+struct StageClass {
+    std::size_t gpu_type = 0;
+    int tensor_parallel = 1;
+    std::vector<double> compute{};      ///< by layer: seconds of all layers before it, and of all
+    std::vector<double> parameters{};   ///< the same of parameters on each GPU
+    std::vector<double> activations{};  ///< the same of activations a sample
+    std::vector<double> update{};       ///< by layer: seconds of the optimiser, if a stage begins there
+};
+
+/// Links between two classes in all zones that have GPUs of them; `apart`: between different zones only.
+inline std::vector<BandwidthCurve> links_between(const ParallelCluster& cluster, const StageClass& from,
+                                                 const StageClass& to, bool single_gpus, bool apart = false) {
+    std::vector<BandwidthCurve> links;
+    for (std::size_t a = 0; a < cluster.zones.size(); ++a) {
+        if (cluster.gpus[a][from.gpu_type] < from.tensor_parallel) continue;
+        for (std::size_t b = 0; b < cluster.zones.size(); ++b) {
+            if (cluster.gpus[b][to.gpu_type] < to.tensor_parallel || (apart && a == b)) continue;
+            const BandwidthCurve* link =
+                cluster.link({a, from.gpu_type, single_gpus ? 1 : from.tensor_parallel},
+                             {b, to.gpu_type, single_gpus ? 1 : to.tensor_parallel});
+            if (link != nullptr && std::find(links.begin(), links.end(), *link) == links.end())
+                links.push_back(*link);
+        }
+    }
+    return links;
+}
+
+/// All classes that have a profile at a micro-batch, with their boundaries.
+class StageTables {
+public:
+    StageTables(const LayeredModel& model, const ParallelCluster& cluster, int microbatch,
+                const ParallelConstants& constants)
+        : microbatch_(microbatch), layers_(model.layers) {
+        for (std::size_t type = 0; type < cluster.types.size(); ++type) {
+            if (type >= model.times.size()) break;
+            for (const auto& [key, times] : model.times[type])
+                if (key.microbatch == microbatch) add_class(model, cluster, type, key, times, constants);
+        }
+        for (std::size_t k = 0; k < size(); ++k) {
+            as_fast_.emplace_back();
+            for (std::size_t other = 0; other < size(); ++other)
+                if (may_join(k, other)) as_fast_[k].push_back(other);
+        }
+        add_boundaries(model, cluster, constants);
+        add_room(model, cluster, constants);
+        add_joining();
+        work_.assign(layers_ + 1, 0);
+        for (const StageClass& its : classes_)
+            for (std::size_t l = 1; l <= layers_; ++l)
+                work_[l] += its.compute.back() > 0
+                                ? its.compute[l] / its.compute.back() / static_cast<double>(size())
+                                : static_cast<double>(l) / static_cast<double>(layers_ * size());
+    }
+
+    [[nodiscard]] int microbatch() const { return microbatch_; }
+    [[nodiscard]] std::size_t layers() const { return layers_; }
+    [[nodiscard]] const std::vector<StageClass>& classes() const { return classes_; }
+    [[nodiscard]] std::size_t size() const { return classes_.size(); }
+
+    /// Classes that may compute beside class k in a stage where k is slowest: k itself, and all that compute
+    /// some layer at least as fast.
+    [[nodiscard]] const std::vector<std::size_t>& as_fast(std::size_t k) const { return as_fast_[k]; }
+
+    /// Calls visit(class) for class k and all others that compute layers [begin, end) at least as fast.
+    template <class Visit>
+    void for_each_joining(std::size_t k, std::size_t begin, std::size_t end, Visit visit) const {
+        for (std::uint64_t set = joining_[span(k, begin, end)]; set != 0; set &= set - 1)
+            visit(static_cast<std::size_t>(std::countr_zero(set)));
+    }
+    /// Those of them, a bit each, that have the memory with `in_flight` stages left.
+    [[nodiscard]] std::uint64_t able(std::size_t k, std::size_t begin, std::size_t end,
+                                     std::size_t in_flight) const {
+        std::uint64_t set = 0;
+        for_each_joining(k, begin, end, [&](std::size_t joining) {
+            if (room(joining, in_flight, begin) >= end) set |= std::uint64_t{1} << joining;
+        });
+        return set;
+    }
+    /// Where numbers about class k and layers [begin, end) are kept, of spans() in all.
+    [[nodiscard]] std::size_t span(std::size_t k, std::size_t begin, std::size_t end) const {
+        return (k * layers_ + begin) * (layers_ + 1) + end;
+    }
+    [[nodiscard]] std::size_t spans() const { return size() * layers_ * (layers_ + 1); }
+    /// What a stage's replicas are charged at least, in the mean, by span: whoever they are; where all but
+    /// fewer than half are of the span's class ("own"); where half or more are of others ("shared").
+    struct Charges {
+        std::vector<double> least{}, own{}, shared{};
+    };
+    template <class Charge>
+    void charge_stages(int replicas, Charge charge, Charges& charges) const {
+        std::vector<double> each;
+        for (const StageClass& its : classes_) each.push_back(charge(its));
+        for (std::vector<double>* list : {&charges.least, &charges.own, &charges.shared})
+            list->assign(spans(), never);
+        const int half = replicas / 2;
+        const double few = std::max(half - 1, 0) / static_cast<double>(replicas);
+        const double many = half / static_cast<double>(replicas);
+        for (std::size_t k = 0; k < size(); ++k)
+            for (std::size_t begin = 0; begin < layers_; ++begin)
+                for (std::size_t end = begin + 1; end <= layers_; ++end) {
+                    double any = each[k], other = never;
+                    for_each_joining(k, begin, end, [&](std::size_t joining) {
+                        if (joining != k) other = std::min(other, each[joining]);
+                    });
+                    any = std::min(any, other);
+                    const std::size_t at = span(k, begin, end);
+                    charges.own[at] = (1 - few) * each[k] + few * any;
+                    if (half > 0 && other < never) charges.shared[at] = many * other + (1 - many) * any;
+                    charges.least[at] = std::min(charges.own[at], charges.shared[at]);
+                }
+    }
+
+    /// How much of the model's computing the layers before each are, in the mean of the classes; 1 in all.
+    [[nodiscard]] const std::vector<double>& work() const { return work_; }
+    /// Seconds that layers [begin, end) take for a micro-batch.
+    [[nodiscard]] double compute(std::size_t k, std::size_t begin, std::size_t end) const {
+        return overhead_ + classes_[k].compute[end] - classes_[k].compute[begin];
+    }
+    /// Layers [begin, room) fit where `in_flight` stages are left, this one included; `begin` if none does.
+    [[nodiscard]] std::size_t room(std::size_t k, std::size_t in_flight, std::size_t begin) const {
+        return room_[(k * layers_ + in_flight - 1) * layers_ + begin];
+    }
+    /// The same between replicas of just these classes.
+    [[nodiscard]] double own_forward(std::size_t layer, std::size_t k, std::size_t next) const {
+        return own_boundaries_[(layer * size() + k) * size() + next].forward;
+    }
+    [[nodiscard]] double own_backward(std::size_t layer, std::size_t k, std::size_t next) const {
+        return own_boundaries_[(layer * size() + k) * size() + next].backward;
+    }
+    /// Seconds in which a stage of class k hands on activations to one of class `next`, which begins with
+    /// `layer`.
+    [[nodiscard]] double forward(std::size_t layer, std::size_t k, std::size_t next) const {
+        return boundaries_[(layer * size() + k) * size() + next].forward;
+    }
+    /// Seconds in which the latter hands back gradients.
+    [[nodiscard]] double backward(std::size_t layer, std::size_t k, std::size_t next) const {
+        return boundaries_[(layer * size() + k) * size() + next].backward;
+    }
+    /// The least of forward() over the next class, where a stage of class k ends before `layer`.
+    [[nodiscard]] double least_forward(std::size_t layer, std::size_t k) const {
+        return least_forward_[layer * size() + k];
+    }
+    /// The least of backward() over the class before, where a stage of class k begins with `layer`.
+    [[nodiscard]] double least_backward(std::size_t layer, std::size_t k) const {
+        return least_backward_[layer * size() + k];
+    }
+    /// The least update of any class.
+    [[nodiscard]] double least_update() const { return least_update_; }
+
+private:
+    struct Boundary {
+        double forward = never;
+        double backward = never;
+    };
+
+    [[nodiscard]] bool may_join(std::size_t k, std::size_t other) const {
+        const std::vector<double>&slow = classes_[k].compute, &fast = classes_[other].compute;
+        for (std::size_t l = 0; l < layers_; ++l)
+            // Differences of sums: equal layers may differ in the last digits.
+            if (fast[l + 1] - fast[l] <= (slow[l + 1] - slow[l]) * (1 + 1e-9) + 1e-15) return true;
+        return other == k;
+    }
+
+    void add_class(const LayeredModel& model, const ParallelCluster& cluster, std::size_t type,
+                   const LayerProfileKey& key, const std::vector<LayerTime>& times,
+                   const ParallelConstants& constants) {
+        const std::vector<LayerSize>* sizes = model.sizes_of(key.tensor_parallel);
+        if (sizes == nullptr || key.tensor_parallel > cluster.types[type].gpus_per_node) return;
+        bool any = false;
+        for (const auto& zone : cluster.gpus) any |= zone[type] >= key.tensor_parallel;
+        if (!any) return;
+        StageClass added{type, key.tensor_parallel, {0}, {0}, {0}, {}};
+        for (std::size_t l = 0; l < layers_; ++l) {
+            added.compute.push_back(added.compute.back() +
+                                    constants.compute_factor *
+                                        (times[l].forward_seconds + times[l].backward_seconds));
+            added.parameters.push_back(added.parameters.back() + (*sizes)[l].parameters);
+            added.activations.push_back(added.activations.back() + (*sizes)[l].activation_floats);
+            added.update.push_back(times[l].update_seconds);
+            least_update_ = std::min(least_update_, times[l].update_seconds);
+        }
+        overhead_ = constants.stage_seconds;
+        classes_.push_back(std::move(added));
+    }
+
+    void add_boundaries(const LayeredModel& model, const ParallelCluster& cluster,
+                        const ParallelConstants& constants) {
+        const std::size_t count = size();
+        boundaries_.resize(layers_ * count * count);
+        least_forward_.assign(layers_ * count, never);
+        least_backward_.assign(layers_ * count, never);
+        for (std::size_t k = 0; k < count; ++k)
+            for (std::size_t next = 0; next < count; ++next) {
+                const auto there = links_between(cluster, classes_[k], classes_[next], false);
+                const auto back = links_between(cluster, classes_[next], classes_[k], false);
+                const auto& from = *model.sizes_of(classes_[k].tensor_parallel);
+                const auto& to = *model.sizes_of(classes_[next].tensor_parallel);
+                const double bytes = model.bytes_per_float * microbatch_;
+                double known = -1, seconds = never, known_back = -1, seconds_back = never;
+                for (std::size_t l = 1; l < layers_; ++l) {
+                    // Layers of one kind hand on the same.
+                    if (const double now = from[l - 1].output_floats * bytes; now != known) {
+                        known = now;
+                        seconds = constants.send_factor * fastest(there, now);
+                    }
+                    if (const double now = to[l].output_floats * bytes; now != known_back) {
+                        known_back = now;
+                        seconds_back = constants.send_factor * fastest(back, now);
+                    }
+                    boundaries_[(l * count + k) * count + next] = {seconds, seconds_back};
+                }
+            }
+        own_boundaries_ = boundaries_;
+        for (std::size_t l = 1; l < layers_; ++l) relax_boundaries(l);
+    }
+    /// The slowest replica of either side has somebody on the other side, perhaps of another class.
+    void relax_boundaries(std::size_t layer) {
+        const std::size_t count = size();
+        Boundary* const here = &boundaries_[layer * count * count];
+        std::vector<Boundary> forth(count * count), back(count * count);
+        for (std::size_t k = 0; k < count; ++k)
+            for (std::size_t next = 0; next < count; ++next)
+                for (const std::size_t other : as_fast_[next]) {
+                    Boundary& least = forth[k * count + next];
+                    least.forward = std::min(least.forward, here[k * count + other].forward);
+                    least.backward = std::min(least.backward, here[k * count + other].backward);
+                }
+        for (std::size_t k = 0; k < count; ++k)
+            for (std::size_t next = 0; next < count; ++next)
+                for (const std::size_t other : as_fast_[k]) {
+                    Boundary& least = back[k * count + next];
+                    least.forward = std::min(least.forward, here[other * count + next].forward);
+                    least.backward = std::min(least.backward, here[other * count + next].backward);
+                }
+        for (std::size_t k = 0; k < count; ++k)
+            for (std::size_t next = 0; next < count; ++next) {
+                const std::size_t at = k * count + next;
+                here[at] = {std::max(forth[at].forward, back[at].forward),
+                            std::max(forth[at].backward, back[at].backward)};
+                double& least = least_forward_[layer * count + k];
+                double& least_back = least_backward_[layer * count + next];
+                least = std::min(least, here[at].forward);
+                least_back = std::min(least_back, here[at].backward);
+            }
+    }
+    static double fastest(const std::vector<BandwidthCurve>& links, double bytes) {
+        double least = never;
+        for (const BandwidthCurve& link : links) least = std::min(least, link.seconds(bytes));
+        return least;
+    }
+
+    void add_room(const LayeredModel& model, const ParallelCluster& cluster,
+                  const ParallelConstants& constants) {
+        room_.resize(size() * layers_ * layers_);
+        for (std::size_t k = 0; k < size(); ++k) {
+            const StageClass& mine = classes_[k];
+            const double most = cluster.types[mine.gpu_type].memory_gib * 1073741824.0;
+            for (std::size_t in_flight = 1; in_flight <= layers_; ++in_flight) {
+                std::size_t end = 0;
+                for (std::size_t begin = 0; begin < layers_; ++begin) {
+                    end = std::max(end, begin);
+                    while (end < layers_ && stage_bytes(mine.parameters[end + 1] - mine.parameters[begin],
+                                                        mine.activations[end + 1] - mine.activations[begin],
+                                                        mine.tensor_parallel, microbatch_, in_flight, model,
+                                                        constants) <= most)
+                        ++end;
+                    room_[(k * layers_ + in_flight - 1) * layers_ + begin] = end;
+                }
+            }
+        }
+    }
+
+    void add_joining() {
+        joining_.assign(spans(), 0);
+        for (std::size_t k = 0; k < size(); ++k)
+            for (std::size_t begin = 0; begin < layers_; ++begin)
+                for (std::size_t end = begin + 1; end <= layers_; ++end)
+                    for (const std::size_t other : as_fast_[k])
+                        // Sums are rounded: equal ones may differ in the last digits.
+                        if (other == k || (room(other, 1, begin) >= end &&
+                                           compute(other, begin, end) <= compute(k, begin, end) * (1 + 1e-9)))
+                            joining_[span(k, begin, end)] |= std::uint64_t{1} << other;
+    }
+
+    int microbatch_;
+    std::size_t layers_;
+    std::vector<std::uint64_t> joining_{};  // by span, a bit for each class
+    std::vector<StageClass> classes_{};
+    std::vector<std::vector<std::size_t>> as_fast_{};
+    std::vector<Boundary> own_boundaries_{}, boundaries_{};  // by layer, class, next class
+    std::vector<double> least_forward_{}, least_backward_{}, work_{};
+    std::vector<std::size_t> room_{};
+    double overhead_ = 0;
+    double least_update_ = never;
+};
+
+/// How long gradients of stages are reduced among `replicas` at least, by span. Neighbours in a ring of which
+/// fewer than half are of other classes are of the span's class somewhere.
+class ReduceTables {
+public:
+    ReduceTables(const LayeredModel& model, const ParallelCluster& cluster, const StageTables& tables,
+                 int replicas, const ParallelConstants& constants)
+        : own(tables.spans(), 0), shared(own), least(own) {
+        if (replicas <= 1) return;
+        std::vector<double> whole{0};
+        for (const LayerSize& size : model.sizes.at(1))
+            whole.push_back(whole.back() + size.parameters * model.bytes_per_float);
+        for (std::size_t k = 0; k < tables.size(); ++k) {
+            Neighbours alone, mixed, apart;
+            const StageClass& mine = tables.classes()[k];
+            add(cluster, constants, mine, mine, false, alone);
+            for (const std::size_t o : tables.as_fast(k)) {
+                add(cluster, constants, mine, tables.classes()[o], false, mixed);
+                for (const std::size_t p : tables.as_fast(k))
+                    add(cluster, constants, tables.classes()[o], tables.classes()[p], true, apart);
+            }
+            const bool spread = !fits_a_zone(cluster, tables, k, replicas);
+            std::map<double, std::pair<double, double>> known;
+            for (std::size_t begin = 0; begin < tables.layers(); ++begin)
+                for (std::size_t end = begin + 1; end <= tables.layers(); ++end) {
+                    const double bytes = whole[end] - whole[begin];
+                    auto found = known.find(bytes);
+                    if (found == known.end()) {
+                        const double between = spread ? least_of(apart, bytes, replicas, constants) : 0;
+                        found =
+                            known
+                                .emplace(
+                                    bytes,
+                                    std::pair(std::max(between, least_of(alone, bytes, replicas, constants)),
+                                              std::max(between, least_of(mixed, bytes, replicas, constants))))
+                                .first;
+                    }
+                    const std::size_t at = tables.span(k, begin, end);
+                    own[at] = found->second.first;
+                    shared[at] = found->second.second;
+                    least[at] = std::min(own[at], shared[at]);
+                }
+        }
+    }
+
+    std::vector<double> own{}, shared{}, least{};
+
+private:
+    /// Into how many shards two neighbours divide, and a link between them.
+    using Neighbours = std::vector<std::pair<int, BandwidthCurve>>;
+
+    static void add(const ParallelCluster& cluster, const ParallelConstants& constants, const StageClass& a,
+                    const StageClass& b, bool apart, Neighbours& neighbours) {
+        const int shards = std::min({a.tensor_parallel, b.tensor_parallel, constants.most_shards});
+        for (const auto& links :
+             {links_between(cluster, a, b, true, apart), links_between(cluster, b, a, true, apart)})
+            for (const BandwidthCurve& link : links)
+                if (std::find(neighbours.begin(), neighbours.end(), std::pair(shards, link)) ==
+                    neighbours.end())
+                    neighbours.emplace_back(shards, link);
+    }
+    static double least_of(const Neighbours& neighbours, double bytes, int replicas,
+                           const ParallelConstants& constants) {
+        double least = never;
+        for (const auto& [shards, link] : neighbours)
+            least = std::min(least, reduce_seconds(bytes / shards, replicas, link, constants));
+        return least;
+    }
+    /// Whether one zone has room for all replicas of a stage of class k.
+    static bool fits_a_zone(const ParallelCluster& cluster, const StageTables& tables, std::size_t k,
+                            int replicas) {
+        for (const auto& zone : cluster.gpus) {
+            std::vector<int> most(cluster.types.size(), 0);
+            for (const std::size_t o : tables.as_fast(k)) {
+                const StageClass& its = tables.classes()[o];
+                most[its.gpu_type] = std::max(most[its.gpu_type], zone[its.gpu_type] / its.tensor_parallel);
+            }
+            if (std::accumulate(most.begin(), most.end(), 0) >= replicas) return true;
+        }
+        return false;
+    }
+};
+
+}  // namespace goodput::detail
+
+#endif

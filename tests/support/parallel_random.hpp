@@ -141,6 +141,9 @@ goodput::ParallelConstants random_parallel_constants(Source& random) {
     if (random.chance(0.5)) return constants;
     constants.compute_factor = random.between(0.8, 1.3);
     if (random.chance(0.5)) constants.stage_seconds = random_scale(random, 1e-4, 0.1);
+    if (random.chance(0.3)) constants.layer_overhead_seconds = random_scale(random, 1e-4, 0.05);
+    if (random.chance(0.3)) constants.message_seconds = random_scale(random, 1e-5, 0.01);
+    if (random.chance(0.3)) constants.message_seconds_per_byte = random_scale(random, 1e-12, 1e-9);
     constants.send_factor = random.between(0.3, 2);
     constants.reduce_factor = random.between(0.3, 2);
     constants.reduce_bucket_bytes = random_scale(random, 2e7, 1e9);

@@ -151,12 +151,13 @@ private:
                                  int microbatch) const {
         if (!profiled(replica, microbatch) || model_.sizes.count(replica.degree) == 0) return never;
         const auto& times = model_.times[replica.type].at({microbatch, replica.degree});
-        double forward = 0, backward = 0;
+        double seconds = constants_.stage_seconds;
         for (std::size_t l = stage.first; l <= stage.last; ++l) {
-            forward += times[l].forward_seconds;
-            backward += times[l].backward_seconds;
+            const double measured = times[l].forward_seconds + times[l].backward_seconds,
+                         layer = measured * constants_.compute_factor - constants_.layer_overhead_seconds;
+            if (layer > 0) seconds += layer;
         }
-        return constants_.compute_factor * (forward + backward) + constants_.stage_seconds;
+        return seconds;
     }
 
     [[nodiscard]] double update_of(const ReferenceStage& stage, const ReferenceReplica& replica,
@@ -192,7 +193,8 @@ private:
         const auto sizes = model_.sizes.find(from.degree);
         if (sizes == model_.sizes.end()) return {never, 0};
         const double bytes = sizes->second[layer].output_floats * model_.bytes_per_float * microbatch;
-        return {constants_.send_factor * send(from, side_by_side(from), to, side_by_side(to), bytes),
+        return {send(from, side_by_side(from), to, side_by_side(to), bytes) * constants_.send_factor +
+                    constants_.message_seconds + bytes * constants_.message_seconds_per_byte,
                 cluster_.usd_per_gigabyte[from.zone][to.zone] * bytes / 1e9};
     }
 

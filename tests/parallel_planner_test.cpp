@@ -1,0 +1,235 @@
+// The planner against all plans that there are: what it answers can be run, nothing is beyond its bound, and
+// what it calls the best is the best.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "goodput/parallel/parallel_planner.hpp"
+#include "support/parallel_claims.hpp"
+#include "support/parallel_random.hpp"
+#include "support/parallel_reference.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace goodput;
+using support::AllParallelPlans;
+using support::ParallelCase;
+using support::Random;
+
+namespace {
+
+bool never() { return false; }
+
+PlanAnswer answer_of(const ParallelCase& asked, const PlanQuestion& question) {
+    return find_plan(asked.model, asked.cluster, question, never, asked.constants);
+}
+
+/// What the planner is asked until it is told to stop.
+PlanAnswer answer_within(const ParallelCase& asked, const PlanQuestion& question, long long questions) {
+    return find_plan(
+        asked.model, asked.cluster, question, [&] { return --questions < 0; }, asked.constants);
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines) text += "\n" + line;
+    return text;
+}
+
+/// Calls body(asked, all plans, random) for cases of so many seeds that few enough plans are known of.
+template <class Body>
+void for_cases(std::uint64_t seeds, const support::ParallelShape& shape, std::size_t most_plans, Body body) {
+    int run = 0;
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+        CAPTURE(seed);
+        Random random(seed);
+        const ParallelCase asked = support::random_parallel_case(random, shape);
+        const AllParallelPlans all(asked, most_plans);
+        if (!all.complete() || !all.clear()) continue;
+        ++run;
+        body(asked, all, random);
+    }
+    CHECK(run > static_cast<int>(seeds / 2));
+}
+
+/// An answer that says of the best plan what is so.
+PlanAnswer right_answer(const ParallelCase& asked, const PlanQuestion& question,
+                        const std::vector<support::KnownPlan>& plans) {
+    PlanAnswer answer;
+    const support::KnownPlan* const best = support::best_plan(question, plans, 0);
+    if (best == nullptr) {
+        answer.why = {"there is none"};
+        return answer;
+    }
+    answer.status = PlanStatus::optimal;
+    answer.plan = support::parallel_plan_of(asked, *best);
+    answer.score = score_plan(asked.model, asked.cluster, answer.plan, asked.constants);
+    answer.bound = answer.objective = support::worth_of(question, *best).value;
+    return answer;
+}
+
+}  // namespace
+
+TEST_CASE("the claims below hold of a right answer and of no wrong one") {
+    int with_plan = 0, without = 0;
+    for_cases(150, {.most_gpus = 4}, 2000,
+              [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
+                  const PlanQuestion question = support::random_plan_question(random, asked, all.plans());
+                  const support::Rivals rivals = support::all_rivals(asked, all);
+                  const auto broken = [&](const PlanAnswer& answer) {
+                      return broken_claims(asked, question, answer, rivals);
+                  };
+                  PlanAnswer answer = right_answer(asked, question, all.plans());
+                  const auto lines = broken(answer);
+                  REQUIRE_MESSAGE(lines.empty(), joined(lines));
+                  if (answer.status == PlanStatus::none) {
+                      ++without;
+                      answer.why.clear();
+                      REQUIRE(!broken(answer).empty());
+                      return;
+                  }
+                  ++with_plan;
+                  PlanAnswer wrong;
+                  wrong.why = {"there is none"};
+                  REQUIRE(!broken(wrong).empty());
+                  if (answer.objective == 0) return;
+                  const double worse = question.objective == PlanObjective::cost ? 1e-4 : -1e-4;
+                  wrong = answer;
+                  wrong.bound += worse * std::abs(answer.objective);
+                  REQUIRE(!broken(wrong).empty());
+                  wrong = answer;
+                  wrong.objective += worse * std::abs(answer.objective);
+                  REQUIRE(!broken(wrong).empty());
+                  wrong = answer;
+                  wrong.plan.stages.front().replicas.front().count += 100;
+                  REQUIRE(!broken(wrong).empty());
+                  wrong = answer;
+                  wrong.score.iteration_seconds *= 1.0001;
+                  REQUIRE(!broken(wrong).empty());
+              });
+    CHECK(with_plan > 50);
+    CHECK(without > 5);
+}
+
+TEST_CASE("small cases: the plan can be run, the bound holds, and what is proven is the best of all plans") {
+    int proven = 0, none = 0, open = 0, mixed = 0;
+    for_cases(300, {}, 20000, [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
+        for (int repeat = 0; repeat < 3; ++repeat) {
+            CAPTURE(repeat);
+            const PlanQuestion question = support::random_plan_question(random, asked, all.plans());
+            const PlanAnswer answer = answer_of(asked, question);
+            const auto broken = broken_claims(asked, question, answer, support::all_rivals(asked, all));
+            CHECK_MESSAGE(broken.empty(), joined(broken));
+            proven += answer.status == PlanStatus::optimal;
+            none += answer.status == PlanStatus::none;
+            open += answer.status == PlanStatus::feasible || answer.status == PlanStatus::unknown;
+            for (const PlanStage& stage : answer.plan.stages)
+                if (stage.replicas.size() > 1) {
+                    ++mixed;
+                    break;
+                }
+        }
+    });
+    MESSAGE(proven << " proven, " << none << " without a plan, " << open << " open, " << mixed << " mixed");
+    CHECK(proven > 500);
+    CHECK(none > 50);
+    CHECK(open < 20);
+    CHECK(mixed > 10);
+}
+
+TEST_CASE("links and profiles without gaps: the same with more GPUs") {
+    for_cases(40,
+              {.least_layers = 3,
+               .most_types = 2,
+               .most_gpus = 8,
+               .missing_profiles = 0,
+               .missing_links = 0,
+               .wild_links = false},
+              60000, [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
+                  const PlanQuestion question = support::random_plan_question(random, asked, all.plans());
+                  const PlanAnswer answer = answer_of(asked, question);
+                  const auto broken = broken_claims(asked, question, answer, support::all_rivals(asked, all));
+                  CHECK_MESSAGE(broken.empty(), joined(broken));
+              });
+}
+
+TEST_CASE("told to stop, it answers with what it has and a bound that holds") {
+    for_cases(80, {}, 5000, [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
+        const PlanQuestion question = support::random_plan_question(random, asked, all.plans());
+        for (const long long questions : {0, 1, 2, 3, 5, 10, 30, 100, 1000}) {
+            CAPTURE(questions);
+            const PlanAnswer answer = answer_within(asked, question, questions);
+            const auto broken = broken_claims(asked, question, answer, support::all_rivals(asked, all));
+            CHECK_MESSAGE(broken.empty(), joined(broken));
+        }
+    });
+}
+
+TEST_CASE("larger cases: no plan near the answer's is better than it or beyond the bound") {
+    support::ParallelShape shape{.least_layers = 6, .most_layers = 12, .most_gpus = 48};
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        CAPTURE(seed);
+        Random random(seed);
+        const ParallelCase asked = support::random_parallel_case(random, shape);
+        std::vector<ParallelPlan> some_plans;
+        const PlanQuestion question = support::random_plan_question(
+            random, asked, support::nearby_plans(random, asked, {}, 50, some_plans));
+        const long long questions = random.chance(0.5) ? 50 : 2000;
+        long long left = questions;
+        const PlanAnswer answer = find_plan(
+            asked.model, asked.cluster, question, [&] { return --left < 0; }, asked.constants);
+        std::vector<ParallelPlan> drawn;
+        const auto plans = support::nearby_plans(random, asked, answer, 500, drawn);
+        const support::Rivals rivals{plans, false,
+                                     [&](const support::KnownPlan& known) { return drawn[known.number]; }};
+        const auto broken = broken_claims(asked, question, answer, rivals);
+        CHECK_MESSAGE(broken.empty(), joined(broken));
+    }
+}
+
+TEST_CASE("one GPU more never makes the best plan worse") {
+    for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+        CAPTURE(seed);
+        Random random(seed);
+        ParallelCase asked = support::random_parallel_case(random);
+        const PlanQuestion question = support::random_plan_question(random, asked, {});
+        const PlanAnswer before = answer_of(asked, question);
+        auto& zone = asked.cluster.gpus[static_cast<std::size_t>(
+            random.integer(0, static_cast<int>(asked.cluster.zones.size()) - 1))];
+        ++zone[static_cast<std::size_t>(random.integer(0, static_cast<int>(zone.size()) - 1))];
+        const PlanAnswer after = answer_of(asked, question);
+        if (before.plan.stages.empty()) continue;
+        REQUIRE(after.status != PlanStatus::none);
+        const double size = std::max(std::abs(before.objective), std::abs(after.bound));
+        CHECK(support::advantage(question, before.objective, after.bound) <= 1e-8 * size);
+        if (before.status == PlanStatus::optimal && after.status == PlanStatus::optimal && question.gap == 0)
+            CHECK(support::advantage(question, before.objective, after.objective) <= 1e-8 * size);
+    }
+}
+
+TEST_CASE("types and zones in another order change nothing") {
+    for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+        CAPTURE(seed);
+        Random random(seed);
+        const ParallelCase asked = support::random_parallel_case(random);
+        PlanQuestion question = support::random_plan_question(random, asked, {});
+        question.gap = 0;
+        const PlanAnswer before = answer_of(asked, question);
+        const auto type_to = support::reversed_order(asked.cluster.types.size()),
+                   zone_to = support::reversed_order(asked.cluster.zones.size());
+        PlanQuestion turned = question;
+        for (std::size_t t = 0; t < question.price.size(); ++t) turned.price[type_to[t]] = question.price[t];
+        const PlanAnswer after = answer_of(support::renumbered(asked, type_to, zone_to), turned);
+        REQUIRE((before.status == PlanStatus::none) == (after.status == PlanStatus::none));
+        if (before.plan.stages.empty() || after.plan.stages.empty()) continue;
+        const double size = std::max(std::abs(before.objective), std::abs(after.objective));
+        CHECK(support::advantage(question, before.objective, after.bound) <= 1e-8 * size);
+        CHECK(support::advantage(question, after.objective, before.bound) <= 1e-8 * size);
+        if (before.status == PlanStatus::optimal && after.status == PlanStatus::optimal)
+            CHECK(std::abs(before.objective - after.objective) <= 1e-8 * size);
+    }
+}

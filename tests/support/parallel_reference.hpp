@@ -1,0 +1,424 @@
+#ifndef GOODPUT_TESTS_SUPPORT_PARALLEL_REFERENCE_HPP
+#define GOODPUT_TESTS_SUPPORT_PARALLEL_REFERENCE_HPP
+
+// Time, memory and cost of a parallelism plan, replica by replica as Sailor's simulator is described, and all
+// plans of a small case, one by one. It shares no formula with the library: whoever doubts a number compares.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "goodput/parallel/layered_model.hpp"
+#include "goodput/parallel/parallel_cluster.hpp"
+#include "goodput/parallel/parallel_plan.hpp"
+#include "goodput/parallel/plan_score.hpp"
+
+namespace support {
+
+/// A model, where it may run, and what holds for all plans of it.
+struct ParallelCase {
+    goodput::LayeredModel model{};
+    goodput::ParallelCluster cluster{};
+    goodput::ParallelConstants constants{};
+    int global_batch = 1;
+};
+
+/// One replica of a stage.
+struct ReferenceReplica {
+    std::size_t type = 0;
+    int degree = 1;
+    std::size_t zone = 0;
+    friend bool operator==(const ReferenceReplica&, const ReferenceReplica&) = default;
+};
+
+/// A stage with its replicas one by one.
+struct ReferenceStage {
+    std::size_t first = 0, last = 0;
+    std::vector<ReferenceReplica> replicas{};
+};
+
+/// What the reference says of a plan.
+struct ReferenceScore {
+    double seconds = 0;  ///< infinite where something was not measured or cannot be sent
+    double compute_usd = 0, traffic_usd = 0;
+    bool fits = true;
+    std::vector<double> bytes{};  ///< of the fullest GPU, by stage
+    /// Rounding cannot turn the verdict: no bandwidth is a small difference of large numbers, and no memory
+    /// is full to the last byte.
+    bool clear = true;
+    [[nodiscard]] double usd() const { return compute_usd + traffic_usd; }
+};
+
+class ParallelReference {
+public:
+    explicit ParallelReference(const ParallelCase& asked)
+        : model_(asked.model), cluster_(asked.cluster), constants_(asked.constants) {}
+
+    [[nodiscard]] ReferenceScore score(const std::vector<ReferenceStage>& stages, int microbatch,
+                                       int global_batch) {
+        result_ = {};
+        const std::size_t count = stages.size();
+        const int samples_at_once = microbatch * static_cast<int>(stages[0].replicas.size());
+        const double rounds = std::ceil(static_cast<double>(global_batch) / samples_at_once);
+        std::vector<double> computing, sending;
+        double update = 0, synchronising = 0, dollars_an_hour = 0, dollars_sent = 0;
+        for (std::size_t s = 0; s < count; ++s) {
+            const ReferenceStage& stage = stages[s];
+            computing.push_back(0);
+            result_.bytes.push_back(0);
+            for (const ReferenceReplica& replica : stage.replicas) {
+                computing[s] = std::max(computing[s], compute(stage, replica, microbatch));
+                update = std::max(update, update_of(stage, replica, microbatch));
+                const double bytes = memory(stage, replica, microbatch, static_cast<double>(count - s)),
+                             limit = std::ldexp(cluster_.types[replica.type].memory_gib, 30);
+                result_.bytes[s] = std::max(result_.bytes[s], bytes);
+                if (!(bytes <= limit)) result_.fits = false;
+                if (std::abs(bytes - limit) <= 1e-9 * limit) result_.clear = false;
+                dollars_an_hour += replica.degree * cluster_.types[replica.type].usd_per_hour;
+            }
+            // What it sends in either direction.
+            double activations = 0, gradients = 0;
+            for (std::size_t j = 0; j < stage.replicas.size(); ++j) {
+                const ReferenceReplica& me = stage.replicas[j];
+                if (s + 1 < count) {
+                    const auto& others = stages[s + 1].replicas;
+                    const auto [seconds, dollars] =
+                        message(me, others[j % others.size()], stage.last, microbatch);
+                    activations = std::max(activations, seconds);
+                    dollars_sent += rounds * dollars;
+                }
+                if (s > 0) {
+                    const auto& others = stages[s - 1].replicas;
+                    const auto [seconds, dollars] =
+                        message(me, others[j % others.size()], stage.first, microbatch);
+                    gradients = std::max(gradients, seconds);
+                    dollars_sent += rounds * dollars;
+                }
+            }
+            if (count == 1)
+                sending.push_back(0);
+            else if (s == 0)
+                sending.push_back(count > 3 ? 2 * activations : activations);
+            else if (s == count - 1)
+                sending.push_back(2 * gradients);
+            else
+                sending.push_back(activations + gradients);
+            synchronising = std::max(synchronising, synchronise(stage));
+            dollars_sent += ring_dollars(stage);
+        }
+        double straggler = 0, once = 0;
+        for (std::size_t s = 0; s < count; ++s) {
+            straggler = std::max(straggler, computing[s] + sending[s]);
+            once += computing[s];
+        }
+        for (const double seconds : sending) once += seconds;
+        result_.seconds = once + update + synchronising;
+        if (rounds > 1) result_.seconds += (rounds - 1) * straggler;
+        result_.compute_usd = result_.seconds * (dollars_an_hour / 3600);
+        result_.traffic_usd = dollars_sent;
+        return std::move(result_);
+    }
+
+    /// Bytes on one GPU of a replica; `in_flight` micro-batches are under way.
+    [[nodiscard]] double memory(const ReferenceStage& stage, const ReferenceReplica& replica, int microbatch,
+                                double in_flight) const {
+        double parameters = 0, activations = 0;
+        if (const auto sizes = model_.sizes.find(replica.degree); sizes != model_.sizes.end())
+            for (std::size_t l = stage.first; l <= stage.last; ++l) {
+                parameters += sizes->second[l].parameters;
+                activations += sizes->second[l].activation_floats;
+            }
+        return parameters * model_.bytes_per_parameter * constants_.parameter_factor +
+               activations * microbatch * model_.bytes_per_float * in_flight * constants_.activation_factor +
+               (replica.degree == 1 ? constants_.fixed_bytes : constants_.fixed_bytes_parallel);
+    }
+
+    /// Whether anything was measured of such a replica.
+    [[nodiscard]] bool profiled(const ReferenceReplica& replica, int microbatch) const {
+        return replica.type < model_.times.size() &&
+               model_.times[replica.type].count({microbatch, replica.degree}) != 0;
+    }
+
+private:
+    static constexpr double never = std::numeric_limits<double>::infinity();
+
+    [[nodiscard]] double compute(const ReferenceStage& stage, const ReferenceReplica& replica,
+                                 int microbatch) const {
+        if (!profiled(replica, microbatch) || model_.sizes.count(replica.degree) == 0) return never;
+        const auto& times = model_.times[replica.type].at({microbatch, replica.degree});
+        double seconds = constants_.stage_seconds;
+        for (std::size_t l = stage.first; l <= stage.last; ++l) {
+            const double measured = times[l].forward_seconds + times[l].backward_seconds,
+                         layer = measured * constants_.compute_factor - constants_.layer_overhead_seconds;
+            if (layer > 0) seconds += layer;
+        }
+        return seconds;
+    }
+
+    [[nodiscard]] double update_of(const ReferenceStage& stage, const ReferenceReplica& replica,
+                                   int microbatch) const {
+        if (!profiled(replica, microbatch)) return 0;
+        return model_.times[replica.type].at({microbatch, replica.degree})[stage.first].update_seconds;
+    }
+
+    /// Seconds of one message over a link from `from` to `to`, so many GPUs side by side at each end.
+    double send(const ReferenceReplica& from, int from_gpus, const ReferenceReplica& to, int to_gpus,
+                double bytes) {
+        const auto found =
+            cluster_.links.find({{from.zone, from.type, from_gpus}, {to.zone, to.type, to_gpus}});
+        if (found == cluster_.links.end()) return never;
+        if (bytes == 0) return 0;
+        const goodput::BandwidthCurve& curve = found->second;
+        const double u = std::log2(bytes / 1e6),
+                     gigabytes = curve.square * u * u + curve.linear * u + curve.constant,
+                     largest = std::abs(curve.square * u * u) + std::abs(curve.linear * u) +
+                               std::abs(curve.constant);
+        if (std::abs(gigabytes) <= 1e-5 * largest && largest > 0) result_.clear = false;
+        return gigabytes > 0 ? bytes / 1e9 / gigabytes : never;
+    }
+
+    [[nodiscard]] int side_by_side(const ReferenceReplica& replica) const {
+        return std::min(replica.degree, cluster_.types[replica.type].gpus_per_node);
+    }
+
+    /// Seconds and dollars of what one replica hands to another of the next or last stage: the output of a
+    /// layer, whether forward or, as a gradient, backward.
+    std::pair<double, double> message(const ReferenceReplica& from, const ReferenceReplica& to,
+                                      std::size_t layer, int microbatch) {
+        const auto sizes = model_.sizes.find(from.degree);
+        if (sizes == model_.sizes.end()) return {never, 0};
+        const double bytes = sizes->second[layer].output_floats * model_.bytes_per_float * microbatch;
+        return {send(from, side_by_side(from), to, side_by_side(to), bytes) * constants_.send_factor +
+                    constants_.message_seconds + bytes * constants_.message_seconds_per_byte,
+                cluster_.usd_per_gigabyte[from.zone][to.zone] * bytes / 1e9};
+    }
+
+    [[nodiscard]] double gradient_bytes(const ReferenceStage& stage) const {
+        double parameters = 0;
+        for (std::size_t l = stage.first; l <= stage.last; ++l)
+            parameters += model_.sizes.at(1)[l].parameters;
+        return parameters * model_.bytes_per_float;
+    }
+
+    /// The slowest of all neighbours' ring all-reduces, bucket after bucket.
+    double synchronise(const ReferenceStage& stage) {
+        const auto workers = static_cast<double>(stage.replicas.size());
+        double slowest = 0;
+        for (std::size_t j = 0; j + 1 < stage.replicas.size(); ++j) {
+            const ReferenceReplica &one = stage.replicas[j], &next = stage.replicas[j + 1];
+            double left = gradient_bytes(stage) /
+                          std::min(constants_.most_shards, std::min(one.degree, next.degree)),
+                   seconds = 0;
+            while (left > 0) {
+                const double bucket = std::min(left, constants_.reduce_bucket_bytes);
+                seconds += 2 * (workers - 1) * send(one, 1, next, 1, bucket / workers);
+                left -= bucket;
+            }
+            slowest = std::max(slowest, constants_.reduce_factor * seconds);
+        }
+        return slowest;
+    }
+
+    [[nodiscard]] double ring_dollars(const ReferenceStage& stage) const {
+        const std::size_t workers = stage.replicas.size();
+        double dollars = 0;
+        for (std::size_t j = 0; j < workers; ++j) {
+            const double share = 2 * (static_cast<double>(workers) - 1) / static_cast<double>(workers);
+            dollars +=
+                share * gradient_bytes(stage) / 1e9 *
+                cluster_.usd_per_gigabyte[stage.replicas[j].zone][stage.replicas[(j + 1) % workers].zone];
+        }
+        return dollars;
+    }
+
+    const goodput::LayeredModel& model_;
+    const goodput::ParallelCluster& cluster_;
+    const goodput::ParallelConstants& constants_;
+    ReferenceScore result_;
+};
+
+inline std::vector<ReferenceStage> reference_stages(const goodput::ParallelPlan& plan) {
+    std::vector<ReferenceStage> stages;
+    for (const goodput::PlanStage& stage : plan.stages) {
+        stages.push_back({stage.first_layer, stage.last_layer, {}});
+        for (const goodput::ReplicaGroup& group : stage.replicas)
+            for (int r = 0; r < group.count; ++r)
+                stages.back().replicas.push_back({group.gpu_type, group.tensor_parallel, group.zone});
+    }
+    return stages;
+}
+
+inline goodput::ParallelPlan plan_of(const std::vector<ReferenceStage>& stages, int microbatch,
+                                     int global_batch) {
+    goodput::ParallelPlan plan{microbatch, global_batch, {}};
+    for (const ReferenceStage& stage : stages) {
+        plan.stages.push_back({stage.first, stage.last, {}});
+        auto& groups = plan.stages.back().replicas;
+        for (std::size_t j = 0; j < stage.replicas.size(); ++j) {
+            const ReferenceReplica& replica = stage.replicas[j];
+            if (j > 0 && replica == stage.replicas[j - 1])
+                ++groups.back().count;
+            else
+                groups.push_back({replica.type, replica.degree, replica.zone, 1});
+        }
+    }
+    return plan;
+}
+
+inline ReferenceScore reference_score(const ParallelCase& asked, const goodput::ParallelPlan& plan) {
+    return ParallelReference(asked).score(reference_stages(plan), plan.microbatch, plan.global_batch);
+}
+
+/// Whether a plan has all layers once and in order, as many replicas in every stage, groups within nodes that
+/// were profiled, and GPUs that there are.
+inline bool reference_valid(const ParallelCase& asked, const goodput::ParallelPlan& plan) {
+    const std::vector<ReferenceStage> stages = reference_stages(plan);
+    const ParallelReference reference(asked);
+    std::vector<std::size_t> layers;
+    std::vector<std::vector<int>> left = asked.cluster.gpus;
+    for (const ReferenceStage& stage : stages) {
+        for (std::size_t l = stage.first; l <= stage.last; ++l) layers.push_back(l);
+        if (stage.replicas.size() != stages[0].replicas.size()) return false;
+        for (const ReferenceReplica& replica : stage.replicas) {
+            if (replica.degree > asked.cluster.types[replica.type].gpus_per_node ||
+                !reference.profiled(replica, plan.microbatch))
+                return false;
+            left[replica.zone][replica.type] -= replica.degree;
+        }
+    }
+    for (const auto& zone : left)
+        for (const int gpus : zone)
+            if (gpus < 0) return false;
+    for (std::size_t l = 0; l < layers.size(); ++l)
+        if (layers[l] != l) return false;
+    return layers.size() == asked.model.layers;
+}
+
+/// A plan that can be run: it fits, and everything can be sent.
+struct KnownPlan {
+    std::size_t number = 0;  ///< plans looked at before
+    double seconds = 0, usd = 0;
+    std::vector<int> gpus{};  ///< by type
+};
+
+/// A plan with its numbers; nothing where it has a fault, does not fit or cannot be sent.
+inline std::optional<KnownPlan> known_plan(const ParallelCase& asked, const goodput::ParallelPlan& plan) {
+    if (!reference_valid(asked, plan)) return std::nullopt;
+    const ReferenceScore score = reference_score(asked, plan);
+    if (!score.fits || !score.clear || !std::isfinite(score.seconds)) return std::nullopt;
+    KnownPlan known{0, score.seconds, score.usd(), std::vector<int>(asked.cluster.types.size(), 0)};
+    for (std::size_t zone = 0; zone < asked.cluster.zones.size(); ++zone)
+        for (std::size_t t = 0; t < known.gpus.size(); ++t) known.gpus[t] += plan.gpus(zone, t);
+    return known;
+}
+
+/// All plans of a small case.
+class AllParallelPlans {
+public:
+    /// Ends without an answer where more than `most` plans would have to be looked at.
+    AllParallelPlans(const ParallelCase& asked, std::size_t most)
+        : asked_(asked), reference_(asked), left_(asked.cluster.gpus), most_(most) {
+        std::set<int> microbatches;
+        for (const auto& type : asked.model.times)
+            for (const auto& [key, times] : type) microbatches.insert(key.microbatch);
+        for (const auto& zone : left_)
+            for (const int gpus : zone) free_ += gpus;
+        for (const int microbatch : microbatches) {
+            kinds_of(microbatch);
+            microbatch_ = microbatch;
+            for (unsigned cuts = 0; cuts < 1U << (asked.model.layers - 1); ++cuts) {
+                cut(cuts);
+                const int stages = static_cast<int>(stages_.size());
+                for (int replicas = 1; replicas * stages <= free_; ++replicas)
+                    assign(0, static_cast<std::size_t>(replicas));
+            }
+        }
+    }
+
+    [[nodiscard]] bool complete() const { return looked_at_ <= most_; }
+    /// No verdict hangs on rounding.
+    [[nodiscard]] bool clear() const { return clear_; }
+    [[nodiscard]] const std::vector<KnownPlan>& plans() const { return plans_; }
+    [[nodiscard]] std::size_t looked_at() const { return looked_at_; }
+
+    /// The first plan that was not looked at, as there were more than `most`.
+    [[nodiscard]] const goodput::ParallelPlan& next() const { return next_; }
+
+private:
+    void kinds_of(int microbatch) {
+        kinds_.clear();
+        const goodput::ParallelCluster& cluster = asked_.cluster;
+        for (std::size_t zone = 0; zone < cluster.zones.size(); ++zone)
+            for (std::size_t type = 0; type < cluster.types.size(); ++type)
+                for (int degree = 1;
+                     degree <= std::min(cluster.types[type].gpus_per_node, cluster.gpus[zone][type]);
+                     ++degree)
+                    if (reference_.profiled({type, degree, zone}, microbatch))
+                        kinds_.push_back({type, degree, zone});
+    }
+
+    /// Stages that end after the layers whose bit is set, and after the last one.
+    void cut(unsigned cuts) {
+        stages_.clear();
+        std::size_t first = 0;
+        for (std::size_t l = 0; l < asked_.model.layers; ++l)
+            if (l + 1 == asked_.model.layers || (cuts >> l & 1U) != 0) {
+                stages_.push_back({first, l, {}});
+                first = l + 1;
+            }
+    }
+
+    void assign(std::size_t stage, std::size_t replicas) {
+        if (looked_at_ > most_) return;
+        if (stage == stages_.size()) return look();
+        if (stages_[stage].replicas.size() == replicas) return assign(stage + 1, replicas);
+        for (const ReferenceReplica& kind : kinds_) {
+            int& left = left_[kind.zone][kind.type];
+            if (left < kind.degree) continue;
+            left -= kind.degree;
+            stages_[stage].replicas.push_back(kind);
+            assign(stage, replicas);
+            stages_[stage].replicas.pop_back();
+            left += kind.degree;
+        }
+    }
+
+    void look() {
+        if (++looked_at_ > most_) {
+            next_ = plan_of(stages_, microbatch_, asked_.global_batch);
+            return;
+        }
+        const ReferenceScore score = reference_.score(stages_, microbatch_, asked_.global_batch);
+        clear_ = clear_ && score.clear;
+        if (!score.fits || !std::isfinite(score.seconds)) return;
+        std::vector<int> gpus(asked_.cluster.types.size(), 0);
+        for (const ReferenceStage& stage : stages_)
+            for (const ReferenceReplica& replica : stage.replicas) gpus[replica.type] += replica.degree;
+        plans_.push_back({looked_at_ - 1, score.seconds, score.usd(), gpus});
+    }
+
+    const ParallelCase& asked_;
+    ParallelReference reference_;
+    std::vector<std::vector<int>> left_;
+    std::size_t most_, looked_at_ = 0;
+    std::vector<ReferenceReplica> kinds_;
+    std::vector<ReferenceStage> stages_;
+    int microbatch_ = 1, free_ = 0;
+    bool clear_ = true;
+    std::vector<KnownPlan> plans_;
+    goodput::ParallelPlan next_;
+};
+
+/// The plan of a number.
+inline goodput::ParallelPlan parallel_plan_of(const ParallelCase& asked, const KnownPlan& known) {
+    return AllParallelPlans(asked, known.number).next();
+}
+
+}  // namespace support
+
+#endif

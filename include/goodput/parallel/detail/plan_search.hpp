@@ -44,7 +44,6 @@ public:
 
     void run(PlanAnswer& answer) {
         make_pairs();
-        bool stopped = false;
         double last = 0;
         for (Pair& pair : pairs_) {
             if (pair.replicas < 1.4 * last && pair.replicas > last) continue;
@@ -56,7 +55,6 @@ public:
         while (!queue_.empty()) {
             if (good_enough(queue_.top().bound)) break;
             if (stopped_ || stop_()) {
-                stopped = true;
                 break;
             }
             Box box = queue_.top();
@@ -66,20 +64,20 @@ public:
         double bound = std::min({best_, open_, left_out_});
         if (!queue_.empty()) bound = std::min(bound, queue_.top().bound);
         answer.searched = searched_;
-        const bool any = best_ < never;
-        if (!any) bound = std::min(open_, queue_.empty() ? never : queue_.top().bound);
-        if (any) {
-            answer.plan = best_plan_;
-            answer.score = score_plan(model_, cluster_, best_plan_, constants_);
-            answer.objective = goal_.told(best_);
+        if (best_ == never && bound == never) {
+            answer.status = PlanStatus::none;
+            return;
         }
         // Sums are rounded in another order than a plan's score.
-        bound -= 1e-9 * std::abs(bound);
-        answer.bound = goal_.told(any ? std::min(bound, best_) : bound);
-        if (any)
-            answer.status = good_enough(bound) ? PlanStatus::optimal : PlanStatus::feasible;
-        else
-            answer.status = stopped || open_ < never ? PlanStatus::unknown : PlanStatus::none;
+        bound = std::min(bound - 1e-9 * std::abs(bound), best_);
+        answer.bound = goal_.told(bound);
+        answer.status = PlanStatus::unknown;
+        if (best_ == never) return;
+        answer.status =
+            good_enough(bound + 2e-9 * std::abs(bound)) ? PlanStatus::optimal : PlanStatus::feasible;
+        answer.plan = best_plan_;
+        answer.score = score_plan(model_, cluster_, best_plan_, constants_);
+        answer.objective = goal_.told(best_);
     }
 
 private:

@@ -21,9 +21,11 @@ namespace support {
 
 inline constexpr double parallel_rounding = 1e-9;
 
-/// Whether a plan keeps the question's limits; `slack` makes them wider, or narrower where it is negative.
+/// Whether a plan is one of those asked for and keeps the question's limits; `slack` makes them wider, or
+/// narrower where it is negative.
 inline bool keeps_limits(const goodput::PlanQuestion& question, const KnownPlan& plan, double slack) {
-    return (!question.most_usd || plan.usd <= *question.most_usd * (1 + slack)) &&
+    return (question.mixed_stages || !plan.mixed) &&
+           (!question.most_usd || plan.usd <= *question.most_usd * (1 + slack)) &&
            (!question.least_throughput || 1 / plan.seconds >= *question.least_throughput * (1 - slack));
 }
 
@@ -85,9 +87,7 @@ inline std::vector<std::string> broken_plan_claims(const ParallelCase& asked,
     claim(same(answer.score.usd(), score.usd()), "dollars are the reference's", answer.score.usd(),
           score.usd());
     claim(answer.score.fits && !answer.score.fault, "its score says that it can be run");
-    KnownPlan known{0, score.seconds, score.usd(), std::vector<int>(asked.cluster.types.size(), 0)};
-    for (std::size_t zone = 0; zone < asked.cluster.zones.size(); ++zone)
-        for (std::size_t t = 0; t < known.gpus.size(); ++t) known.gpus[t] += plan.gpus(zone, t);
+    const KnownPlan known = known_as(0, score, reference_stages(plan), asked.cluster.types.size());
     claim(keeps_limits(question, known, parallel_rounding), "limits are kept", known.usd, 1 / known.seconds);
     const PlanWorth worth = worth_of(question, known);
     claim(std::abs(answer.objective - worth.value) <= parallel_rounding * worth.size,

@@ -220,6 +220,7 @@ goodput::PlanQuestion random_plan_question(Source& random, const ParallelCase& a
     constexpr std::array objectives{goodput::PlanObjective::throughput, goodput::PlanObjective::cost,
                                     goodput::PlanObjective::reward};
     question.objective = objectives[static_cast<std::size_t>(random.integer(0, 2))];
+    question.mixed_stages = random.chance(0.5);
     const auto some = [&]() -> const KnownPlan* {
         return plans.empty()
                    ? nullptr

@@ -140,7 +140,7 @@ public:
 
     /// Whether anything was measured of such a replica.
     [[nodiscard]] bool profiled(const ReferenceReplica& replica, int microbatch) const {
-        return replica.type < model_.times.size() &&
+        return replica.type < model_.times.size() && model_.sizes.count(replica.degree) != 0 &&
                model_.times[replica.type].count({microbatch, replica.degree}) != 0;
     }
 
@@ -149,7 +149,7 @@ private:
 
     [[nodiscard]] double compute(const ReferenceStage& stage, const ReferenceReplica& replica,
                                  int microbatch) const {
-        if (!profiled(replica, microbatch) || model_.sizes.count(replica.degree) == 0) return never;
+        if (!profiled(replica, microbatch)) return never;
         const auto& times = model_.times[replica.type].at({microbatch, replica.degree});
         double seconds = constants_.stage_seconds;
         for (std::size_t l = stage.first; l <= stage.last; ++l) {
@@ -304,17 +304,28 @@ struct KnownPlan {
     std::size_t number = 0;  ///< plans looked at before
     double seconds = 0, usd = 0;
     std::vector<int> gpus{};  ///< by type
+    bool mixed = false;       ///< replicas of one stage are of several types or degrees
 };
+
+/// What a plan with that score is known by.
+inline KnownPlan known_as(std::size_t number, const ReferenceScore& score,
+                          const std::vector<ReferenceStage>& stages, std::size_t types) {
+    KnownPlan known{number, score.seconds, score.usd(), std::vector<int>(types, 0), false};
+    for (const ReferenceStage& stage : stages)
+        for (const ReferenceReplica& replica : stage.replicas) {
+            known.gpus[replica.type] += replica.degree;
+            known.mixed = known.mixed || replica.type != stage.replicas[0].type ||
+                          replica.degree != stage.replicas[0].degree;
+        }
+    return known;
+}
 
 /// A plan with its numbers; nothing where it has a fault, does not fit or cannot be sent.
 inline std::optional<KnownPlan> known_plan(const ParallelCase& asked, const goodput::ParallelPlan& plan) {
     if (!reference_valid(asked, plan)) return std::nullopt;
     const ReferenceScore score = reference_score(asked, plan);
     if (!score.fits || !score.clear || !std::isfinite(score.seconds)) return std::nullopt;
-    KnownPlan known{0, score.seconds, score.usd(), std::vector<int>(asked.cluster.types.size(), 0)};
-    for (std::size_t zone = 0; zone < asked.cluster.zones.size(); ++zone)
-        for (std::size_t t = 0; t < known.gpus.size(); ++t) known.gpus[t] += plan.gpus(zone, t);
-    return known;
+    return known_as(0, score, reference_stages(plan), asked.cluster.types.size());
 }
 
 /// All plans of a small case.
@@ -396,10 +407,7 @@ private:
         const ReferenceScore score = reference_.score(stages_, microbatch_, asked_.global_batch);
         clear_ = clear_ && score.clear;
         if (!score.fits || !std::isfinite(score.seconds)) return;
-        std::vector<int> gpus(asked_.cluster.types.size(), 0);
-        for (const ReferenceStage& stage : stages_)
-            for (const ReferenceReplica& replica : stage.replicas) gpus[replica.type] += replica.degree;
-        plans_.push_back({looked_at_ - 1, score.seconds, score.usd(), gpus});
+        plans_.push_back(known_as(looked_at_ - 1, score, stages_, asked_.cluster.types.size()));
     }
 
     const ParallelCase& asked_;

@@ -43,7 +43,8 @@ public:
 
     /// Fills the tables up to `stages` stages for prices of stages and a cap on computing + sending of a
     /// stage.
-    void solve(const StageCharges& price, double cap, std::size_t stages) {
+    void solve(const StageCharges& price, double cap, const ReduceTables& reduce, double reduce_cap,
+               std::size_t stages) {
         price_ = &price;
         cap_ = cap;
         const std::size_t layers = tables_->layers();
@@ -51,7 +52,9 @@ public:
             for (std::size_t layer = layers; layer-- > 0;) {
                 // The cap does not depend on what is behind.
                 std::size_t end = layers;
-                while (end > layer && !within(k, layer, end)) --end;
+                while (end > layer &&
+                       (reduce.at_least[tables_->span(k, layer, end)] > reduce_cap || !within(k, layer, end)))
+                    --end;
                 limit_[k * layers + layer] = end;
             }
         for (std::size_t left = 1; left <= std::min(stages, stages_); ++left) {

@@ -84,8 +84,9 @@ private:
     struct Box {
         double bound = 0;
         std::size_t pair = 0;
-        std::vector<double> by_stages{};  // bounds by number of stages; none beyond
-        double low = 0, high = never;     // of the largest stage, seconds
+        std::vector<double> by_stages{};             // bounds by number of stages; none beyond
+        double low = 0, high = never;                // of the largest stage, seconds
+        double reduce_low = 0, reduce_high = never;  // of gradients, seconds
         double spend_low = 0, spend_high = never;
         std::vector<double> price{};  // of a GPU by type, seconds a replica; behind them the slope
         bool limited = false;         // `low` counts what room there is
@@ -213,13 +214,16 @@ private:
     }
 
     /// The most of the model's work that a stage of class k can do in some seconds for a micro-batch.
+    /// `reduce`, `reduce_cap`: its gradients may take so long.
     [[nodiscard]] static double most_work(const StageTables& tables, std::size_t k, std::size_t in_flight,
-                                          double seconds) {
+                                          double seconds, const ReduceTables* reduce = nullptr,
+                                          double reduce_cap = never) {
         double most = 0;
         std::size_t end = 0;
         for (std::size_t begin = 0; end < tables.layers(); ++begin) {
             end = std::max(end, begin);
-            while (end < tables.room(k, in_flight, begin) && tables.compute(k, begin, end + 1) <= seconds)
+            while (end < tables.room(k, in_flight, begin) && tables.compute(k, begin, end + 1) <= seconds &&
+                   (reduce == nullptr || reduce->at_least[tables.span(k, begin, end + 1)] <= reduce_cap))
                 ++end;
             most = std::max(most, tables.work()[end] - tables.work()[begin]);
             if (begin + 1 == tables.layers()) break;
@@ -258,7 +262,7 @@ private:
 
     /// Whether stages of one class each, of at most that many seconds, can do all work: for each type, the
     /// most work that stages on its GPUs can do together.
-    [[nodiscard]] bool covers(const Pair& pair, double seconds) const {
+    [[nodiscard]] bool covers(const Pair& pair, double seconds, double reduce_cap) const {
         if (question_.mixed_stages) return true;
         const StageTables& tables = *pair.tables;
         std::vector<std::vector<double>> work(pair.gpus.size());
@@ -267,7 +271,7 @@ private:
         for (std::size_t k = 0; k < tables.size(); ++k) {
             const StageClass& its = tables.classes()[k];
             const double sending = std::min(2 * pair.least_backward[k], pair.least_forward[k]);
-            const double most = most_work(tables, k, 1, seconds - sending);
+            const double most = most_work(tables, k, 1, seconds - sending, pair.reduce.get(), reduce_cap);
             std::vector<double>& with = work[its.gpu_type];
             const auto taken = static_cast<std::size_t>(its.tensor_parallel);
             for (std::size_t gpus = taken; gpus < with.size(); ++gpus)
@@ -280,7 +284,7 @@ private:
 
     /// The same for plans with more than one stage: the stages behind a stage keep micro-batches under way,
     /// so that early stages have room for fewer layers, and every stage sends something.
-    [[nodiscard]] double least_largest(const Pair& pair, double low, double high) const {
+    [[nodiscard]] double least_largest(const Pair& pair, double low, double high, double reduce_cap) const {
         const StageTables& tables = *pair.tables;
         const std::size_t classes = tables.size(), stages = pair.most_stages;
         std::vector<double> most(stages * classes);
@@ -290,7 +294,7 @@ private:
                 for (std::size_t k = 0; k < classes; ++k) {
                     const double sending = e == 1 ? 2 * pair.least_backward[k] : pair.least_forward[k];
                     double& mine = most[(e - 1) * classes + k];
-                    mine = most_work(tables, k, e, seconds - sending);
+                    mine = most_work(tables, k, e, seconds - sending, pair.reduce.get(), reduce_cap);
                     const StageClass& its = tables.classes()[k];
                     rate[its.gpu_type] = std::max(rate[its.gpu_type], mine / its.tensor_parallel);
                 }
@@ -313,7 +317,9 @@ private:
             }
             return true;
         };
-        const auto possible = [&](double seconds) { return covers(pair, seconds) && enough(seconds); };
+        const auto possible = [&](double seconds) {
+            return covers(pair, seconds, reduce_cap) && enough(seconds);
+        };
         if (!possible(high)) return never;
         if (possible(low)) return low;
         for (int i = 0; i < 12; ++i) (possible((low + high) / 2) ? high : low) = (low + high) / 2;
@@ -370,7 +376,7 @@ private:
     }
     void measure(Pair& pair) {
         const StageTables& tables = *pair.tables;
-        solve(pair, std::vector<double>(cluster_.types.size() + 1, 0), never, pair.most_stages);
+        solve(pair, std::vector<double>(cluster_.types.size() + 1, 0), never, never, pair.most_stages);
         pair.least_sum.assign(1, never);
         for (std::size_t p = 1; p <= pair.most_stages; ++p)
             pair.least_sum.push_back(pair.relaxation->total(p));
@@ -391,7 +397,8 @@ private:
         return pair.least_reduce[left * (pair.tables->layers() + 1) + layer];
     }
 
-    void solve(Pair& pair, const std::vector<double>& price, double cap, std::size_t stages) {
+    void solve(Pair& pair, const std::vector<double>& price, double cap, double reduce_cap,
+               std::size_t stages) {
         const double slope = price.back() * pair.replicas;
         pair.tables->charge_stages(
             pair.replicas,
@@ -399,7 +406,7 @@ private:
                 return its.tensor_parallel * (price[its.gpu_type] + slope * goal_.weights()[its.gpu_type]);
             },
             stage_price_);
-        pair.relaxation->solve(stage_price_, cap, stages);
+        pair.relaxation->solve(stage_price_, cap, *pair.reduce, reduce_cap, stages);
     }
     /// What the prices of all GPUs that there are take off a sum.
     [[nodiscard]] static double refund(const Pair& pair, const std::vector<double>& price) {
@@ -413,8 +420,8 @@ private:
                                 const std::vector<double>& price) const {
         const double total = pair.relaxation->total(stages);
         if (total == never) return never;
-        return pair.repeats * box.low + total - refund(pair, price) + least_reduce(pair, stages, 0) +
-               pair.tables->least_update();
+        return pair.repeats * box.low + total - refund(pair, price) +
+               std::max(box.reduce_low, least_reduce(pair, stages, 0)) + pair.tables->least_update();
     }
 
     /// Raises the box's bound by better prices; tries chains on the way.
@@ -426,7 +433,7 @@ private:
             std::size_t last = box.by_stages.size() - 1;
             while (last > 0 && good_enough(box.by_stages[last])) --last;
             if (last == 0) break;
-            solve(pair, price, box.high, last);
+            solve(pair, price, box.high, box.reduce_high, last);
             double sum = never, bound = never;
             std::size_t stages = 0;
             for (std::size_t p = 1; p < box.by_stages.size(); ++p) {
@@ -437,7 +444,7 @@ private:
                 const double its = sum_of(pair, box, p, price);
                 box.by_stages[p] =
                     std::max(box.by_stages[p], goal_.least(its, price.back(), box.spend_low, box.spend_high,
-                                                           pair.repeats * box.low + rest_of(pair, p)));
+                                                           pair.repeats * box.low + rest_of(pair, box, p)));
                 bound = std::min(bound, box.by_stages[p]);
                 if (its < sum) {
                     sum = its;
@@ -504,7 +511,7 @@ private:
         std::vector<double> price = pair.price;
         for (const double factor : {1.1, 1.35, 2.0})
             for (int pass = 0; pass < 4; ++pass) {
-                solve(pair, price, pair.low * factor, pair.most_stages);
+                solve(pair, price, pair.low * factor, never, pair.most_stages);
                 std::size_t stages = 0;
                 double least = never;
                 for (std::size_t p = 1; p <= pair.most_stages; ++p) {
@@ -530,20 +537,25 @@ private:
         Pair& pair = pairs_[box.pair];
         prepare(pair);
         if (box.by_stages.empty()) return split_stages(pair, box);
-        double rest = never;
-        for (std::size_t p = 1; p < box.by_stages.size(); ++p)
-            if (!leave_out(box.by_stages[p])) rest = std::min(rest, rest_of(pair, p));
-        const double most = (goal_.most_time(best_, box.spend_low) - rest) / std::max(pair.repeats, 1e-300);
-        box.high = std::min(box.high, most * (1 + 1e-9));
-        if (box.low > box.high) return;
+        double rest = never, without = never, reduce = never;
+        for (std::size_t p = 1; p < box.by_stages.size(); ++p) {
+            if (leave_out(box.by_stages[p])) continue;
+            rest = std::min(rest, rest_of(pair, box, p));
+            without = std::min(without, pair.least_sum[p] + pair.tables->least_update());
+            reduce = std::min(reduce, least_reduce(pair, p, 0));
+        }
+        if (rest == never) return;
+        const double most = goal_.most_time(best_, box.spend_low);
+        box.high = std::min(box.high, (most - rest) / std::max(pair.repeats, 1e-300) * (1 + 1e-9));
+        box.reduce_low = std::max(box.reduce_low, reduce);
+        box.reduce_high = std::min(box.reduce_high, (most - without - pair.repeats * box.low) * (1 + 1e-9));
+        if (box.low > box.high || box.reduce_low > box.reduce_high) return;
         const bool single = box.by_stages.size() == 2;
         if (!box.limited && !single) {
             box.limited = true;
-            box.low = least_largest(pair, box.low, box.high);
+            box.low = least_largest(pair, box.low, box.high, box.reduce_high);
             if (box.low == never) return;
-            for (std::size_t p = 1; p < box.by_stages.size(); ++p)
-                if (box.by_stages[p] < never)
-                    box.by_stages[p] = std::max(box.by_stages[p], plain_bound(pair, box, p));
+            raise(pair, box);
             return put_back(std::move(box));
         }
         if (!box.priced && !single) {
@@ -557,9 +569,12 @@ private:
         const double ratio =
             goal_.spends() && box.spend_low > 0 ? std::log(box.spend_high / box.spend_low) : 0;
         const double spread = ratio * ratio / 8;
-        const double relative = width / std::max(pair.repeats * box.low + rest, 1e-300);
-        const bool tiny = std::max(relative, spread) < 2e-3;
-        if (single || std::max(relative, spread) < narrow_) {
+        const double seconds = std::max(pair.repeats * box.low + rest, 1e-300);
+        const double relative = width / seconds;
+        const double reducing = (box.reduce_high - box.reduce_low) / seconds;
+        const double widest = std::max({relative, spread, reducing});
+        const bool tiny = widest < 2e-3;
+        if (single || widest < narrow_) {
             for (std::size_t p = 1; p < box.by_stages.size(); ++p)
                 if (!good_enough(box.by_stages[p]) && !stopped_ &&
                     search_chains(pair, box, p, tiny || single ? never_ending : searched_ + chain_limit_))
@@ -571,12 +586,14 @@ private:
         }
         Box lower = box;
         lower.priced = box.priced = false;
-        if (relative >= spread) {
+        if (reducing == widest) {
+            lower.reduce_high = box.reduce_low = (box.reduce_low + box.reduce_high) / 2;
+            lower.limited = false;
+            raise(pair, box);
+        } else if (relative == widest) {
             const double middle = (box.low + box.high) / 2;
             lower.high = box.low = middle;
-            for (std::size_t p = 1; p < box.by_stages.size(); ++p)
-                if (box.by_stages[p] < never)
-                    box.by_stages[p] = std::max(box.by_stages[p], plain_bound(pair, box, p));
+            raise(pair, box);
         } else
             lower.spend_high = box.spend_low = std::sqrt(box.spend_low * box.spend_high);
         put_back(std::move(lower));
@@ -587,16 +604,22 @@ private:
         box.bound = std::max(box.bound, *std::min_element(box.by_stages.begin(), box.by_stages.end()));
         if (box.bound < never) queue_.push(std::move(box));
     }
+    void raise(const Pair& pair, Box& box) const {
+        for (std::size_t p = 1; p < box.by_stages.size(); ++p)
+            if (box.by_stages[p] < never)
+                box.by_stages[p] = std::max(box.by_stages[p], plain_bound(pair, box, p));
+    }
     /// Without prices.
     [[nodiscard]] double plain_bound(const Pair& pair, const Box& box, std::size_t stages) const {
-        const double seconds = pair.repeats * box.low + rest_of(pair, stages);
+        const double seconds = pair.repeats * box.low + rest_of(pair, box, stages);
         return goal_.least(seconds, 0, std::max(box.spend_low, static_cast<double>(stages) * pair.spend_low),
                            box.spend_high, seconds);
     }
 
     /// Seconds of a plan with that many stages at least, without the repeats of the largest.
-    [[nodiscard]] static double rest_of(const Pair& pair, std::size_t stages) {
-        return pair.least_sum[stages] + least_reduce(pair, stages, 0) + pair.tables->least_update();
+    [[nodiscard]] static double rest_of(const Pair& pair, const Box& box, std::size_t stages) {
+        return pair.least_sum[stages] + std::max(box.reduce_low, least_reduce(pair, stages, 0)) +
+               pair.tables->least_update();
     }
 
     /// One stage, and more.
@@ -605,6 +628,7 @@ private:
         for (std::size_t k = 0; k < pair.tables->size(); ++k)
             most = std::max(most, pair.tables->compute(k, 0, pair.tables->layers()));
         box.high = most + pair.most_send;
+        box.reduce_high = pair.reduce->most;
         for (const bool single : {true, false}) {
             Box part = box;
             part.by_stages.assign(single ? 2 : pair.most_stages + 1, never);
@@ -676,7 +700,7 @@ private:
 
     /// Looks at the chains of a box; false where that took more than `most` partial chains.
     bool search_chains(Pair& pair, const Box& box, std::size_t stages, std::size_t most) {
-        solve(pair, box.price, box.high, stages);
+        solve(pair, box.price, box.high, box.reduce_high, stages);
         stages_ = stages;
         most_searched_ = most;
         gave_up_ = false;
@@ -782,6 +806,7 @@ private:
                 if (next.spending > box.spend_high * (1 + 1e-12)) continue;
             }
             next.reduce = std::max(so_far.reduce, reducing[span]);
+            if (next.reduce > box.reduce_high) continue;
             ++searched_;
             const double behind =
                 left == 1 ? 0 : pair.relaxation->behind(left - 1, end, k, stage == 0 && stages_ > 3);

@@ -349,7 +349,7 @@ class ReduceTables {
 public:
     ReduceTables(const LayeredModel& model, const ParallelCluster& cluster, const StageTables& tables,
                  int replicas, const ParallelConstants& constants)
-        : own(tables.spans(), 0), shared(own), least(own) {
+        : own(tables.spans(), 0), shared(own), least(own), at_least(own) {
         if (replicas <= 1) return;
         std::vector<double> whole{0};
         for (const LayerSize& size : model.sizes.at(1))
@@ -384,10 +384,21 @@ public:
                     shared[at] = found->second.second;
                     least[at] = std::min(own[at], shared[at]);
                 }
+            if (const double all = least[tables.span(k, 0, tables.layers())]; all < never)
+                most = std::max(most, all);
         }
+        at_least = least;
+        for (std::size_t k = 0; k < tables.size(); ++k)
+            for (std::size_t begin = 0; begin < tables.layers(); ++begin)
+                for (std::size_t end = tables.layers() - 1; end > begin; --end) {
+                    double& mine = at_least[tables.span(k, begin, end)];
+                    mine = std::min(mine, at_least[tables.span(k, begin, end + 1)]);
+                }
     }
 
-    std::vector<double> own{}, shared{}, least{};
+    /// By span; `least` whoever the replicas are, `at_least` of that many layers or more from there on.
+    std::vector<double> own{}, shared{}, least{}, at_least{};
+    double most = 0;  ///< of all layers in one stage
 
 private:
     /// Into how many shards two neighbours divide, and a link between them.

@@ -384,9 +384,10 @@ public:
                     shared[at] = found->second.second;
                     least[at] = std::min(own[at], shared[at]);
                 }
-            if (const double all = least[tables.span(k, 0, tables.layers())]; all < never)
-                most = std::max(most, all);
         }
+        for (const std::vector<double>* list : {&own, &shared})
+            for (const double seconds : *list)
+                if (seconds < never) most = std::max(most, seconds);
         at_least = least;
         for (std::size_t k = 0; k < tables.size(); ++k)
             for (std::size_t begin = 0; begin < tables.layers(); ++begin)
@@ -398,7 +399,7 @@ public:
 
     /// By span; `least` whoever the replicas are, `at_least` of that many layers or more from there on.
     std::vector<double> own{}, shared{}, least{}, at_least{};
-    double most = 0;  ///< of all layers in one stage
+    double most = 0;  ///< of any stage
 
 private:
     /// Into how many shards two neighbours divide, and a link between them.

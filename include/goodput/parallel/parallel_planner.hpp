@@ -11,10 +11,55 @@
 #include <string>
 #include <vector>
 
+#include "goodput/parallel/detail/plan_reasons.hpp"
 #include "goodput/parallel/detail/plan_search.hpp"
 #include "goodput/parallel/plan_question.hpp"
 
 namespace goodput {
+
+namespace detail {
+
+/// Why there is no plan for a question that has none: what is impossible, or how far the limits are from what
+/// is possible.
+template <class Stop>
+std::vector<std::string> why_none(const LayeredModel& model, const ParallelCluster& cluster,
+                                  const PlanQuestion& question, Stop& stop,
+                                  const ParallelConstants& constants) {
+    std::vector<std::string> why = why_impossible(model, cluster, constants);
+    if (!why.empty()) return why;
+    PlanQuestion free = question;
+    free.gap = std::max(question.gap, 0.01);
+    free.most_usd.reset();
+    free.least_throughput.reset();
+    const auto best = [&](PlanObjective objective) {
+        free.objective = objective;
+        PlanAnswer answer;
+        PlanSearch<Stop>(model, cluster, free, constants, stop).run(answer);
+        return answer;
+    };
+    const PlanAnswer fastest = best(PlanObjective::throughput);
+    if (fastest.plan.stages.empty())
+        return {
+            "no way to cut the layers into stages fits the memory of the GPUs that there are and the links "
+            "between them"};
+    if (question.least_throughput && fastest.bound < *question.least_throughput)
+        return {"the fastest plan found reaches " + rounded_text_of(fastest.score.throughput()) +
+                " iterations/s, and none more than " + rounded_text_of(fastest.bound) +
+                "; least_throughput is " + rounded_text_of(*question.least_throughput)};
+    if (question.most_usd) {
+        const PlanAnswer cheapest = best(PlanObjective::cost);
+        why.push_back("the cheapest plan found costs " + rounded_text_of(cheapest.objective) +
+                      " dollars an iteration; most_usd is " + rounded_text_of(*question.most_usd));
+    }
+    if (question.least_throughput)
+        why.push_back("the fastest plan found reaches " + rounded_text_of(fastest.score.throughput()) +
+                      " iterations/s and costs " + rounded_text_of(fastest.score.usd()) +
+                      " dollars an iteration; least_throughput is " +
+                      rounded_text_of(*question.least_throughput));
+    return why;
+}
+
+}  // namespace detail
 
 /// The best plan for a question, over stages of any layers, replicas of any profiled GPU type and
 /// tensor-parallel degree in any zone (as many for every stage), and micro-batches that were profiled.
@@ -30,6 +75,8 @@ template <std::predicate Stop>
     PlanAnswer answer;
     detail::PlanSearch<Stop> search(model, cluster, question, constants, stop);
     search.run(answer);
+    if (answer.status == PlanStatus::none)
+        answer.why = detail::why_none(model, cluster, question, stop, constants);
     return answer;
 }
 

@@ -26,7 +26,7 @@ struct Chain {
     std::vector<std::size_t> classes{};  ///< by stage
 };
 
-/// Least sums of computing, sending and price by stages left, layer and class of the first of them.
+/// Least sums of computing, sending and price by stages left, class and layer of the first of them.
 class ChainRelaxation {
 public:
     /// `most_stages` at least 1 and at most the layers.
@@ -36,22 +36,27 @@ public:
         sum_.resize(cells);
         behind_.resize(cells);
         behind_first_.resize(cells);
-        end_.resize(cells);
-        next_.resize(cells);
-        next_first_.resize(cells);
+        limit_.resize(tables.layers() * tables.size());
     }
 
     [[nodiscard]] std::size_t most_stages() const { return stages_; }
 
-    /// Fills the tables up to `stages` stages for the price of a stage, by StageTables::span(), and a cap on
-    /// computing + sending of a stage.
-    void solve(const std::vector<double>& price, double cap, std::size_t stages) {
-        price_ = price.data();
+    /// Fills the tables up to `stages` stages for prices of stages and a cap on computing + sending of a
+    /// stage.
+    void solve(const StageCharges& price, double cap, std::size_t stages) {
+        price_ = &price;
         cap_ = cap;
+        const std::size_t layers = tables_->layers();
+        for (std::size_t k = 0; k < tables_->size(); ++k)
+            for (std::size_t layer = layers; layer-- > 0;) {
+                // The cap does not depend on what is behind.
+                std::size_t end = layers;
+                while (end > layer && !within(k, layer, end)) --end;
+                limit_[k * layers + layer] = end;
+            }
         for (std::size_t left = 1; left <= std::min(stages, stages_); ++left) {
-            for (std::size_t layer = 0; layer + left <= tables_->layers(); ++layer)
-                for (std::size_t k = 0; k < tables_->size(); ++k) best_stage(left, layer, k);
-            for (std::size_t layer = 1; layer + left <= tables_->layers(); ++layer)
+            for (std::size_t k = 0; k < tables_->size(); ++k) best_stages(left, k);
+            for (std::size_t layer = 1; layer + left <= layers; ++layer)
                 for (std::size_t k = 0; k < tables_->size(); ++k) best_next(left, layer, k);
         }
     }
@@ -65,106 +70,105 @@ public:
     /// Least sum of any chain with that many stages.
     [[nodiscard]] double total(std::size_t stages) const {
         double least = never;
-        for_each_start(stages, [&](std::size_t, std::size_t, double sum) { least = std::min(least, sum); });
+        for (std::size_t k = 0; k < tables_->size(); ++k)
+            least = std::min(least, best_end(stages, 0, k, stages > 3).first);
         return least;
     }
     /// A chain with that sum; empty if there is none.
     [[nodiscard]] Chain best(std::size_t stages) const {
         Chain chain;
         double least = never;
-        std::size_t k = 0, end = 0;
-        for_each_start(stages, [&](std::size_t its, std::size_t its_end, double sum) {
-            if (sum >= least) return;
-            least = sum;
-            k = its;
-            end = its_end;
-        });
+        std::size_t k = 0, layer = 0;
+        for (std::size_t its = 0; its < tables_->size(); ++its)
+            if (const double sum = best_end(stages, 0, its, stages > 3).first; sum < least) {
+                least = sum;
+                k = its;
+            }
         if (least == never) return chain;
-        for (std::size_t left = stages - 1;; --left) {
+        for (std::size_t left = stages;; --left) {
+            const bool first = left == stages && stages > 3;
+            const std::size_t end = best_end(left, layer, k, first).second;
             chain.ends.push_back(end);
             chain.classes.push_back(k);
-            if (left == 0) return chain;
-            const bool first = chain.ends.size() == 1 && stages > 3;
-            k = (first ? next_first_ : next_)[at(left, end, k)];
-            end = end_[at(left, end, k)];
+            if (left == 1) return chain;
+            std::size_t best_class = 0;
+            double sum = never;
+            for (std::size_t next = 0; next < tables_->size(); ++next)
+                if (const double its = with_next(left - 1, end, k, next, first); its < sum) {
+                    sum = its;
+                    best_class = next;
+                }
+            k = best_class;
+            layer = end;
         }
     }
 
 private:
     [[nodiscard]] std::size_t at(std::size_t left, std::size_t layer, std::size_t k) const {
-        return (left * (tables_->layers() + 1) + layer) * tables_->size() + k;
+        return (left * tables_->size() + k) * (tables_->layers() + 1) + layer;
     }
 
-    /// The first stage: every class, and of more than three stages every end.
-    template <class Visit>
-    void for_each_start(std::size_t stages, Visit visit) const {
-        for (std::size_t k = 0; k < tables_->size(); ++k) {
-            if (stages <= 3) {
-                visit(k, end_[at(stages, 0, k)], sum_[at(stages, 0, k)]);
-                continue;
-            }
-            const std::size_t most = std::min(tables_->room(k, stages, 0), tables_->layers() - (stages - 1));
-            for (std::size_t end = 1; end <= most; ++end) {
-                const double seconds = tables_->compute(k, 0, end);
-                if (seconds + 2 * tables_->least_forward(end, k) > cap_) continue;
-                visit(k, end,
-                      seconds + price_[tables_->span(k, 0, end)] + behind_first_[at(stages - 1, end, k)]);
-            }
-        }
+    /// Whether a stage may end there, by the least that it sends.
+    [[nodiscard]] bool within(std::size_t k, std::size_t layer, std::size_t end) const {
+        const double received = layer > 0 ? tables_->least_backward(layer, k) : 0;
+        const double sent = end < tables_->layers() ? tables_->least_forward(end, k) : received;
+        return tables_->compute(k, layer, end) + received + sent <= cap_;
     }
 
-    void best_stage(std::size_t left, std::size_t layer, std::size_t k) {
-        double& sum = sum_[at(left, layer, k)];
-        std::size_t& last = end_[at(left, layer, k)];
-        sum = never;
-        last = layer;
+    /// The least sum of a stage and all behind it, and where it ends.
+    [[nodiscard]] std::pair<double, std::size_t> best_end(std::size_t left, std::size_t layer, std::size_t k,
+                                                          bool first) const {
         const std::size_t layers = tables_->layers(), room = tables_->room(k, left, layer);
-        const double from_before = layer > 0 ? tables_->least_backward(layer, k) : 0;
+        const std::size_t limit = std::min(room, limit_[k * layers + layer]);
         if (left == 1) {
-            last = layers;
-            const double seconds = tables_->compute(k, layer, layers);
-            if (room == layers && seconds + 2 * from_before <= cap_)
-                sum = seconds + price_[tables_->span(k, layer, layers)];
-            return;
+            if (limit < layers) return {never, layers};
+            return {tables_->compute(k, layer, layers) + price_->least[price_->at(k, layer, layers)], layers};
         }
-        const std::size_t most = std::min(room, layers - (left - 1));
+        const std::size_t most = std::min(limit, layers - (left - 1));
+        const double* const behind = &(first ? behind_first_ : behind_)[at(left - 1, 0, k)];
+        const double* const compute = tables_->classes()[k].compute.data();
+        const double* const price = &price_->least[price_->at(k, layer, 0)];
+        const std::size_t step = price_->row == 0 ? 0 : 1;
+        double least = never;
+        std::size_t last = layer;
         for (std::size_t end = layer + 1; end <= most; ++end) {
-            const double seconds = tables_->compute(k, layer, end);
-            if (seconds > cap_) break;
-            const double whole =
-                seconds + price_[tables_->span(k, layer, end)] + behind_[at(left - 1, end, k)];
-            if (whole >= sum || seconds + from_before + tables_->least_forward(end, k) > cap_) continue;
-            sum = whole;
-            last = end;
+            const double whole = compute[end] + behind[end] + price[end * step];
+            if (whole < least) {
+                least = whole;
+                last = end;
+            }
         }
+        return {least + tables_->overhead() - compute[layer], last};
+    }
+
+    void best_stages(std::size_t left, std::size_t k) {
+        for (std::size_t layer = 0; layer + left <= tables_->layers(); ++layer)
+            sum_[at(left, layer, k)] = best_end(left, layer, k, false).first;
+    }
+
+    [[nodiscard]] double with_next(std::size_t left, std::size_t layer, std::size_t k, std::size_t next,
+                                   bool first) const {
+        return sum_[at(left, layer, next)] + (first ? 2 : 1) * tables_->forward(layer, k, next) +
+               (left == 1 ? 2 : 1) * tables_->backward(layer, k, next);
     }
 
     void best_next(std::size_t left, std::size_t layer, std::size_t k) {
-        const std::size_t cell = at(left, layer, k);
-        behind_[cell] = behind_first_[cell] = never;
-        const double last = left == 1 ? 2 : 1;  // the last stage's gradients count twice
+        double least = never, least_first = never;
         for (std::size_t next = 0; next < tables_->size(); ++next) {
-            const double rest = sum_[at(left, layer, next)];
-            if (rest == never) continue;
-            const double forward = tables_->forward(layer, k, next);
-            const double sum = rest + forward + last * tables_->backward(layer, k, next);
-            if (sum < behind_[cell]) {
-                behind_[cell] = sum;
-                next_[cell] = next;
-            }
-            if (sum + forward < behind_first_[cell]) {
-                behind_first_[cell] = sum + forward;
-                next_first_[cell] = next;
-            }
+            const double sum = with_next(left, layer, k, next, false);
+            least = std::min(least, sum);
+            least_first = std::min(least_first, sum + tables_->forward(layer, k, next));
         }
+        behind_[at(left, layer, k)] = least;
+        behind_first_[at(left, layer, k)] = least_first;
     }
 
     const StageTables* tables_;
     std::size_t stages_;
-    const double* price_ = nullptr;
+    const StageCharges* price_ = nullptr;
     double cap_ = never;
     std::vector<double> sum_{}, behind_{}, behind_first_{};
-    std::vector<std::size_t> end_{}, next_{}, next_first_{};
+    std::vector<std::size_t> limit_{};
 };
 
 }  // namespace goodput::detail

@@ -54,33 +54,33 @@ public:
             prepare(pair);
             dive(pair);
         }
-        bool stopped = !search(never_ending);
+        const bool finished = search(never_ending);
         double bound = bound_so_far();
-        if (!stopped && !good_enough(open_few_) && good_enough(open_)) {
+        if (finished && !good_enough(open_few_) && good_enough(open_)) {
             // What stays open is all of chains with few plans: once more, with all their plans.
             closing_ = true;
             open_few_ = never;
             pairs_.clear();
             tables_.clear();
             make_pairs();
-            stopped = !search(searched_ + closing_limit_);
+            search(searched_ + closing_limit_);
             bound = std::max(bound, bound_so_far());
         }
         answer.searched = searched_;
-        const bool any = best_ < never;
-        if (any) {
-            answer.plan = best_plan_;
-            answer.score = score_plan(model_, cluster_, best_plan_, constants_);
-            answer.objective = goal_.told(best_);
+        if (best_ == never && bound == never) {
+            answer.status = PlanStatus::none;
+            return;
         }
         // Sums are rounded in another order than a plan's score.
-        const bool proven = good_enough(bound);
-        if (std::isfinite(bound)) bound -= 1e-9 * std::abs(bound);
-        answer.bound = goal_.told(any ? std::min(bound, best_) : bound);
-        if (any)
-            answer.status = proven ? PlanStatus::optimal : PlanStatus::feasible;
-        else
-            answer.status = stopped || bound < never ? PlanStatus::unknown : PlanStatus::none;
+        bound = std::min(bound - 1e-9 * std::abs(bound), best_);
+        answer.bound = goal_.told(bound);
+        answer.status = PlanStatus::unknown;
+        if (best_ == never) return;
+        answer.status =
+            good_enough(bound + 2e-9 * std::abs(bound)) ? PlanStatus::optimal : PlanStatus::feasible;
+        answer.plan = best_plan_;
+        answer.score = score_plan(model_, cluster_, best_plan_, constants_);
+        answer.objective = goal_.told(best_);
     }
 
 private:
@@ -118,7 +118,7 @@ private:
     /// Weights of GPU types with which GPUs are counted while chains grow.
     struct Test {
         std::vector<double> weight{};  // by type
-        StageTables::Charges need{};   // of a replica, in the mean
+        StageCharges need{};           // of a replica, in the mean
         double least = 0;              // of any stage
     };
     /// Micro-batch and replicas.
@@ -138,7 +138,7 @@ private:
         double low = 0;                                         // seconds of the largest stage at least
         std::vector<double> price{};                            // the last good one
         std::vector<Test> tests{};
-        StageTables::Charges spending{};  // of a replica
+        StageCharges spending{};  // of a replica
     };
 
     /// Whether chains of so many stages have few plans.
@@ -427,7 +427,7 @@ private:
                 return its.tensor_parallel * (price[its.gpu_type] + slope * goal_.weights()[its.gpu_type]);
             },
             stage_price_);
-        pair.relaxation->solve(stage_price_.least, cap, stages);
+        pair.relaxation->solve(stage_price_, cap, stages);
     }
     /// What the prices of all GPUs that there are take off a sum.
     [[nodiscard]] static double refund(const Pair& pair, const std::vector<double>& price) {
@@ -748,17 +748,17 @@ private:
         }
     }
     /// Takes a stage's GPUs; false, and nothing taken, where they do not suffice for the stages behind it.
-    bool take(const Pair& pair, std::size_t span, bool shared, std::size_t behind) {
-        const auto need = [&](const Test& test) { return (shared ? test.need.shared : test.need.own)[span]; };
+    bool take(const Pair& pair, std::size_t at, bool shared, std::size_t behind) {
+        const auto need = [&](const Test& test) { return (shared ? test.need.shared : test.need.own)[at]; };
         for (std::size_t i = 0; i < left_.size(); ++i)
             if (need(pair.tests[i]) + static_cast<double>(behind) * pair.tests[i].least > left_[i])
                 return false;
         for (std::size_t i = 0; i < left_.size(); ++i) left_[i] -= need(pair.tests[i]);
         return true;
     }
-    void give(const Pair& pair, std::size_t span, bool shared) {
+    void give(const Pair& pair, std::size_t at, bool shared) {
         for (std::size_t i = 0; i < left_.size(); ++i)
-            left_[i] += (shared ? pair.tests[i].need.shared : pair.tests[i].need.own)[span];
+            left_[i] += (shared ? pair.tests[i].need.shared : pair.tests[i].need.own)[at];
     }
 
     void extend(Pair& pair, const Box& box, const Partial& so_far) {
@@ -803,10 +803,11 @@ private:
             if (next.open > box.high) break;
             const std::size_t span = tables.span(k, so_far.layer, end);
             next.layer = end;
-            next.sum = before + seconds + price[span];
+            const std::size_t at = stage_price_.at(k, so_far.layer, end);
+            next.sum = before + seconds + price[at];
             if (next.sum == never) continue;
             if (goal_.spends()) {
-                next.spending = so_far.spending + pair.replicas * spending[span];
+                next.spending = so_far.spending + pair.replicas * spending[at];
                 if (next.spending > box.spend_high * (1 + 1e-12)) continue;
             }
             next.reduce = std::max(so_far.reduce, reducing[span]);
@@ -818,7 +819,7 @@ private:
             const double bound = goal_.least(
                 pair.repeats * largest + next.sum + behind + reduce + next.update, box.price.back(),
                 std::max(box.spend_low, next.spending), box.spend_high, pair.repeats * largest);
-            if (leave_out(bound) || !take(pair, span, shared, left - 1)) continue;
+            if (leave_out(bound) || !take(pair, at, shared, left - 1)) continue;
             if ((searched_ & 255) == 0 && !stopped_ && stop_()) stopped_ = true;
             if (stopped_ || searched_ > most_searched_)
                 gave_up_ = true;
@@ -837,7 +838,7 @@ private:
                 chain_.classes.pop_back();
                 shared_.pop_back();
             }
-            give(pair, span, shared);
+            give(pair, at, shared);
         }
     }
 
@@ -973,11 +974,6 @@ private:
     double best_ = never, best_seconds_ = never, open_ = never, open_few_ = never, left_out_ = never;
     ParallelPlan best_plan_{};
     std::size_t searched_ = 0;
-
-public:
-    std::size_t solves_ = 0;
-
-private:
     bool stopped_ = false, closing_ = false;
     static constexpr std::size_t closing_limit_ = 200000;
     Chain chain_{};
@@ -989,7 +985,7 @@ private:
     bool gave_up_ = false;
     std::size_t stages_ = 0;  // of the chains looked at
     double narrow_ = 0.05;
-    StageTables::Charges stage_price_{};
+    StageCharges stage_price_{};
 };
 
 }  // namespace goodput::detail

@@ -34,6 +34,18 @@ struct StageClass {
     std::vector<double> update{};       ///< by layer: seconds of the optimiser, if a stage begins there
 };
 
+/// What a replica of a stage is charged at least, in the mean: whoever they are; where all but fewer than
+/// half are of the stage's class ("own"); where half or more are of others ("shared"). By class alone where
+/// no others may help, otherwise by span of layers too.
+struct StageCharges {
+    std::vector<double> least{}, own{}, shared{};
+    std::size_t row = 0, rows = 1;
+
+    [[nodiscard]] std::size_t at(std::size_t k, std::size_t begin, std::size_t end) const {
+        return row == 0 ? k : (k * rows + begin) * row + end;
+    }
+};
+
 /// Links between two classes in all zones that have GPUs of them; `apart`: between different zones only.
 inline std::vector<BandwidthCurve> links_between(const ParallelCluster& cluster, const StageClass& from,
                                                  const StageClass& to, bool single_gpus, bool apart = false) {
@@ -109,28 +121,33 @@ public:
         return (k * layers_ + begin) * (layers_ + 1) + end;
     }
     [[nodiscard]] std::size_t spans() const { return size() * layers_ * (layers_ + 1); }
-    /// What a stage's replicas are charged at least, in the mean, by span: whoever they are; where all but
-    /// fewer than half are of the span's class ("own"); where half or more are of others ("shared").
-    struct Charges {
-        std::vector<double> least{}, own{}, shared{};
-    };
+    /// Sets what stages are charged for `charge(class)` of each replica, of which a stage has `replicas`.
     template <class Charge>
-    void charge_stages(int replicas, Charge charge, Charges& charges) const {
+    void charge_stages(int replicas, Charge charge, StageCharges& charges) const {
+        charges.own.resize(mixed_ ? spans() : size());
+        charges.row = mixed_ ? layers_ + 1 : 0;
+        charges.rows = mixed_ ? layers_ : 1;
+        if (!mixed_) {
+            for (std::size_t k = 0; k < size(); ++k) charges.own[k] = charge(classes_[k]);
+            charges.least = charges.own;
+            charges.shared.assign(size(), never);
+            return;
+        }
         std::vector<double> each;
         for (const StageClass& its : classes_) each.push_back(charge(its));
-        for (std::vector<double>* list : {&charges.least, &charges.own, &charges.shared})
-            list->assign(spans(), never);
-        const int half = mixed_ ? replicas / 2 : 0;
+        charges.least.assign(spans(), never);
+        charges.shared.assign(spans(), never);
+        const int half = replicas / 2;
         const double few = std::max(half - 1, 0) / static_cast<double>(replicas);
         const double many = half / static_cast<double>(replicas);
         for (std::size_t k = 0; k < size(); ++k)
             for (std::size_t begin = 0; begin < layers_; ++begin)
                 for (std::size_t end = begin + 1; end <= layers_; ++end) {
-                    double any = each[k], other = never;
+                    double other = never;
                     for_each_joining(k, begin, end, [&](std::size_t joining) {
                         if (joining != k) other = std::min(other, each[joining]);
                     });
-                    any = std::min(any, other);
+                    const double any = std::min(each[k], other);
                     const std::size_t at = span(k, begin, end);
                     charges.own[at] = (1 - few) * each[k] + few * any;
                     if (half > 0 && other < never) charges.shared[at] = many * other + (1 - many) * any;
@@ -140,6 +157,8 @@ public:
 
     /// How much of the model's computing the layers before each are, in the mean of the classes; 1 in all.
     [[nodiscard]] const std::vector<double>& work() const { return work_; }
+    /// Seconds that a stage takes besides its layers.
+    [[nodiscard]] double overhead() const { return overhead_; }
     /// Seconds that layers [begin, end) take for a micro-batch.
     [[nodiscard]] double compute(std::size_t k, std::size_t begin, std::size_t end) const {
         return overhead_ + classes_[k].compute[end] - classes_[k].compute[begin];

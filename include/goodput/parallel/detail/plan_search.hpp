@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "goodput/parallel/detail/chain_assembly.hpp"
+#include "goodput/parallel/detail/chain_completion.hpp"
 #include "goodput/parallel/detail/plan_goal.hpp"
 
 namespace goodput::detail {
@@ -40,7 +41,8 @@ public:
           constants_(constants),
           stop_(stop),
           goal_(cluster, question),
-          assembly_(cluster) {}
+          assembly_(cluster),
+          completion_(model, cluster, goal_, constants) {}
 
     void run(PlanAnswer& answer) {
         make_pairs();
@@ -52,17 +54,18 @@ public:
             prepare(pair);
             dive(pair);
         }
-        while (!queue_.empty()) {
-            if (good_enough(queue_.top().bound)) break;
-            if (stopped_ || stop_()) {
-                break;
-            }
-            Box box = queue_.top();
-            queue_.pop();
-            refine(std::move(box));
+        const bool finished = search(never_ending);
+        double bound = bound_so_far();
+        if (finished && !good_enough(open_few_) && good_enough(open_)) {
+            // What stays open is all of chains with few plans: once more, with all their plans.
+            closing_ = true;
+            open_few_ = never;
+            pairs_.clear();
+            tables_.clear();
+            make_pairs();
+            search(searched_ + closing_limit_);
+            bound = std::max(bound, bound_so_far());
         }
-        double bound = std::min({best_, open_, left_out_});
-        if (!queue_.empty()) bound = std::min(bound, queue_.top().bound);
         answer.searched = searched_;
         if (best_ == never && bound == never) {
             answer.status = PlanStatus::none;
@@ -81,6 +84,22 @@ public:
     }
 
 private:
+    /// Refines boxes until none can hold a better plan; false where it was told to stop, or looked at more
+    /// than `most` partial chains.
+    bool search(std::size_t most) {
+        while (!queue_.empty() && !good_enough(queue_.top().bound)) {
+            if (stopped_ || searched_ > most || stop_()) return false;
+            Box box = queue_.top();
+            queue_.pop();
+            refine(std::move(box));
+        }
+        return !stopped_;
+    }
+    [[nodiscard]] double bound_so_far() const {
+        const double bound = std::min({best_, open_, open_few_, left_out_});
+        return queue_.empty() ? bound : std::min(bound, queue_.top().bound);
+    }
+
     struct Box {
         double bound = 0;
         std::size_t pair = 0;
@@ -122,6 +141,15 @@ private:
         std::vector<Test> tests{};
         StageCharges spending{};  // of a replica
     };
+
+    /// Whether chains of so many stages have few plans.
+    [[nodiscard]] bool few_plans(const Pair& pair, std::size_t stages) const {
+        double kinds = 0;
+        for (const auto& zone : cluster_.gpus)
+            kinds += std::any_of(zone.begin(), zone.end(), [](int gpus) { return gpus > 0; }) ? 1 : 0;
+        if (question_.mixed_stages) kinds *= static_cast<double>(pair.tables->size());
+        return std::log2(kinds) * pair.replicas * static_cast<double>(stages) <= 24;
+    }
 
     [[nodiscard]] bool good_enough(double bound) const {
         return bound >= best_ - question_.gap * std::abs(best_) || (best_ == never && bound == never);
@@ -494,7 +522,8 @@ private:
                         wanted = std::max(0.0, price.back() + step * 0.1 * seconds * over /
                                                                   std::max(spending * spending, 1e-300));
                 } else
-                    wanted = goal_.slope(std::max(sum - price.back() * middle, 1e-12), middle);
+                    // The chain's own seconds: those at the middle grow with the slope itself.
+                    wanted = goal_.slope(std::max(seconds, 1e-12), middle);
                 if (std::abs(wanted - price.back()) > 1e-3 * std::max(wanted, price.back())) {
                     price.back() = wanted;
                     moved = true;
@@ -576,7 +605,7 @@ private:
         const bool tiny = widest < 2e-3;
         if (single || widest < narrow_) {
             for (std::size_t p = 1; p < box.by_stages.size(); ++p)
-                if (!good_enough(box.by_stages[p]) && !stopped_ &&
+                if (!leave_out(box.by_stages[p]) && !stopped_ &&
                     search_chains(pair, box, p, tiny || single ? never_ending : searched_ + chain_limit_))
                     box.by_stages[p] = never;
             if (tiny || single || stopped_) {
@@ -819,7 +848,8 @@ private:
             if ((searched_ & 255) == 0 && !stopped_ && stop_()) stopped_ = true;
             if (stopped_ || searched_ > most_searched_)
                 gave_up_ = true;
-            else if (left == 1 || !was_here(place_of(tables, so_far, next, stage, left), next)) {
+            else if (left == 1 || (closing_ && few_plans(pair, stages_)) ||
+                     !was_here(place_of(tables, so_far, next, stage, left), next)) {
                 chain_.ends.push_back(end);
                 chain_.classes.push_back(k);
                 shared_.push_back(shared);
@@ -827,7 +857,7 @@ private:
                     extend(pair, box, next);
                 else if (may_suffice(pair)) {
                     const double value = try_chain(pair, chain_);
-                    if (value > bound + 1e-9 * std::abs(bound)) open_ = std::min(open_, bound);
+                    if (!(value <= bound + 1e-9 * std::abs(bound))) leave_open(pair, bound);
                 }
                 chain_.ends.pop_back();
                 chain_.classes.pop_back();
@@ -890,6 +920,18 @@ private:
         }
     }
 
+    /// No plan found for the chain is as good as its bound: all are tried, or the bound counts.
+    void leave_open(const Pair& pair, double bound) {
+        const bool few = few_plans(pair, stages_);
+        if (closing_ && few &&
+            completion_.run(
+                *pair.tables, chain_, pair.replicas, question_.global_batch, 20000, [&] { return best_; },
+                [&](const ParallelPlan& plan) { consider(plan); }))
+            return;
+        double& open = few && !closing_ ? open_few_ : open_;
+        open = std::min(open, bound);
+    }
+
     /// A chain with as many replicas as there are GPUs for.
     void try_fitting(const Pair& pair, const Chain& chain) {
         std::vector<int> need(cluster_.types.size(), 0);
@@ -917,25 +959,30 @@ private:
     double try_chain(const StageTables& tables, int replicas, const Chain& chain) {
         double least = never;
         if (chain.ends.empty()) return least;
-        assembly_.for_each_plan(
-            tables, chain, replicas, question_.global_batch, question_.mixed_stages,
-            [&](const ParallelPlan& plan) {
-                const PlanScore score = score_plan(model_, cluster_, plan, constants_);
-                if (!score.fits || score.fault || !std::isfinite(score.iteration_seconds)) return true;
-                double spending = 0;
-                for (const PlanStage& stage : plan.stages)
-                    for (const ReplicaGroup& group : stage.replicas)
-                        spending += group.count * group.tensor_parallel * goal_.weights()[group.gpu_type];
-                const double value = goal_.value(score.iteration_seconds, spending, score.traffic_usd);
-                least = std::min(least, value);
-                // Other zones change little.
-                if (!(value < best_)) return value < best_ + 0.05 * std::abs(best_);
-                best_ = value;
-                best_seconds_ = score.iteration_seconds;
-                best_plan_ = plan;
-                return true;
-            });
+        assembly_.for_each_plan(tables, chain, replicas, question_.global_batch, question_.mixed_stages,
+                                [&](const ParallelPlan& plan) {
+                                    const double value = consider(plan);
+                                    least = std::min(least, value);
+                                    // Other zones change little.
+                                    return value == never || value < best_ + 0.05 * std::abs(best_);
+                                });
         return least;
+    }
+    /// Keeps a plan if it is the best so far; its value.
+    double consider(const ParallelPlan& plan) {
+        const PlanScore score = score_plan(model_, cluster_, plan, constants_);
+        if (!score.fits || score.fault || !std::isfinite(score.iteration_seconds)) return never;
+        double spending = 0;
+        for (const PlanStage& stage : plan.stages)
+            for (const ReplicaGroup& group : stage.replicas)
+                spending += group.count * group.tensor_parallel * goal_.weights()[group.gpu_type];
+        const double value = goal_.value(score.iteration_seconds, spending, score.traffic_usd);
+        if (value < best_) {
+            best_ = value;
+            best_seconds_ = score.iteration_seconds;
+            best_plan_ = plan;
+        }
+        return value;
     }
 
     const LayeredModel& model_;
@@ -945,13 +992,15 @@ private:
     Stop& stop_;
     PlanGoal goal_;
     ChainAssembly assembly_;
+    ChainCompletion completion_;
     std::vector<std::unique_ptr<StageTables>> tables_{};
     std::vector<Pair> pairs_{};
     std::priority_queue<Box> queue_{};
-    double best_ = never, best_seconds_ = never, open_ = never, left_out_ = never;
+    double best_ = never, best_seconds_ = never, open_ = never, open_few_ = never, left_out_ = never;
     ParallelPlan best_plan_{};
     std::size_t searched_ = 0;
-    bool stopped_ = false;
+    bool stopped_ = false, closing_ = false;
+    static constexpr std::size_t closing_limit_ = 200000;
     Chain chain_{};
     std::vector<double> left_{};
     std::vector<bool> shared_{};

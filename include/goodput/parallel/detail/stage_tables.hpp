@@ -262,7 +262,7 @@ private:
     /// The slowest replica of either side has somebody on the other side, perhaps of another class.
     void relax_boundaries(std::size_t layer) {
         const std::size_t count = size();
-        Boundary* const here = &boundaries_[layer * count * count];
+        Boundary* const here = boundaries_.data() + layer * count * count;
         std::vector<Boundary> forth(count * count), back(count * count);
         for (std::size_t k = 0; k < count; ++k)
             for (std::size_t next = 0; next < count; ++next)

@@ -26,6 +26,7 @@
 #include "goodput/parallel/detail/chain_assembly.hpp"
 #include "goodput/parallel/detail/chain_completion.hpp"
 #include "goodput/parallel/detail/plan_goal.hpp"
+#include "goodput/parallel/detail/zone_packing.hpp"
 
 namespace goodput::detail {
 
@@ -42,7 +43,8 @@ public:
           stop_(stop),
           goal_(cluster, question),
           assembly_(cluster),
-          completion_(model, cluster, goal_, constants) {}
+          completion_(model, cluster, goal_, constants),
+          zones_(model, cluster, question.mixed_stages, constants) {}
 
     void run(PlanAnswer& answer) {
         make_pairs();
@@ -691,11 +693,14 @@ private:
         double largest;     // seconds of the largest complete stage
         double open;        // computing and receiving of the last stage, whose sending is not known yet
         double sum;         // computing, sending and prices so far
+        double seconds;     // without prices
         double reduce, update;
         double spending;
         std::size_t k;  // class of the last stage
         bool shared;    // half of it or more are of others
         Signature stages;
+
+        [[nodiscard]] double largest_with_last() const { return std::max(largest, open); }
     };
 
     /// Where partial chains can only be followed by the same.
@@ -738,8 +743,17 @@ private:
         shared_.clear();
         make_tests(pair);
         extend(pair, box,
-               Partial{
-                   0, box.low, 0, -refund(pair, box.price), 0, pair.tables->least_update(), 0, 0, false, {}});
+               Partial{0,
+                       box.low,
+                       0,
+                       -refund(pair, box.price),
+                       0,
+                       box.reduce_low,
+                       pair.tables->least_update(),
+                       0,
+                       0,
+                       false,
+                       {}});
         known_.clear();
         return !gave_up_;
     }
@@ -814,11 +828,12 @@ private:
             const double sent = forward * (stage == 1 && stages_ > 3 ? 2 : 1);
             received = backward * (left == 1 ? 2 : 1);
             next.sum += sent + received;
+            next.seconds += sent + received;
             next.largest = std::max(next.largest, so_far.open + sent);
             if (next.largest > box.high || next.sum == never) return;
         }
         next.update = std::max(next.update, tables.classes()[k].update[so_far.layer]);
-        const double before = next.sum;
+        const double before = next.sum, before_seconds = next.seconds;
         const std::size_t from = left == 1 ? tables.layers() : so_far.layer + 1;
         const std::size_t most = std::min(tables.room(k, left, so_far.layer), tables.layers() - (left - 1));
         for (std::size_t end = from; end <= most && !gave_up_; ++end) {
@@ -829,6 +844,7 @@ private:
             next.layer = end;
             const std::size_t at = stage_price_.at(k, so_far.layer, end);
             next.sum = before + seconds + price[at];
+            next.seconds = before_seconds + seconds;
             if (next.sum == never) continue;
             if (goal_.spends()) {
                 next.spending = so_far.spending + pair.replicas * spending[at];
@@ -855,10 +871,8 @@ private:
                 shared_.push_back(shared);
                 if (left > 1)
                     extend(pair, box, next);
-                else if (may_suffice(pair)) {
-                    const double value = try_chain(pair, chain_);
-                    if (!(value <= bound + 1e-9 * std::abs(bound))) leave_open(pair, bound);
-                }
+                else if (may_suffice(pair))
+                    close(pair, box, next);
                 chain_.ends.pop_back();
                 chain_.classes.pop_back();
                 shared_.pop_back();
@@ -918,6 +932,21 @@ private:
             for (t = 0; t < types; ++t) weight[t] = steps[digit[t]];
             if (too_dear(weight)) return false;
         }
+    }
+
+    /// Finds plans of a whole chain; its own bound needs no prices, and knows where its stages can lie.
+    void close(Pair& pair, const Box& box, const Partial& whole) {
+        const auto bound_with = [&](double reduce) {
+            const double seconds =
+                pair.repeats * whole.largest_with_last() + whole.seconds + reduce + whole.update;
+            return goal_.least(seconds, 0, std::max(box.spend_low, whole.spending), box.spend_high, seconds);
+        };
+        if (leave_out(bound_with(whole.reduce))) return;
+        const double bound =
+            bound_with(std::max(whole.reduce, zones_.least_reduce(*pair.tables, chain_, pair.replicas)));
+        if (leave_out(bound)) return;
+        const double value = try_chain(pair, chain_);
+        if (!(value <= bound + 1e-9 * std::abs(bound))) leave_open(pair, bound);
     }
 
     /// No plan found for the chain is as good as its bound: all are tried, or the bound counts.
@@ -993,6 +1022,7 @@ private:
     PlanGoal goal_;
     ChainAssembly assembly_;
     ChainCompletion completion_;
+    ZonePacking zones_;
     std::vector<std::unique_ptr<StageTables>> tables_{};
     std::vector<Pair> pairs_{};
     std::priority_queue<Box> queue_{};

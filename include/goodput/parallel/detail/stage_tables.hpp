@@ -46,17 +46,16 @@ struct StageCharges {
     }
 };
 
-/// Links between two classes in all zones that have GPUs of them; `apart`: between different zones only.
+/// Links between two classes in all zones that have GPUs of them.
 inline std::vector<BandwidthCurve> links_between(const ParallelCluster& cluster, const StageClass& from,
-                                                 const StageClass& to, bool single_gpus, bool apart = false) {
+                                                 const StageClass& to) {
     std::vector<BandwidthCurve> links;
     for (std::size_t a = 0; a < cluster.zones.size(); ++a) {
         if (cluster.gpus[a][from.gpu_type] < from.tensor_parallel) continue;
         for (std::size_t b = 0; b < cluster.zones.size(); ++b) {
-            if (cluster.gpus[b][to.gpu_type] < to.tensor_parallel || (apart && a == b)) continue;
+            if (cluster.gpus[b][to.gpu_type] < to.tensor_parallel) continue;
             const BandwidthCurve* link =
-                cluster.link({a, from.gpu_type, single_gpus ? 1 : from.tensor_parallel},
-                             {b, to.gpu_type, single_gpus ? 1 : to.tensor_parallel});
+                cluster.link({a, from.gpu_type, from.tensor_parallel}, {b, to.gpu_type, to.tensor_parallel});
             if (link != nullptr && std::find(links.begin(), links.end(), *link) == links.end())
                 links.push_back(*link);
         }
@@ -237,8 +236,8 @@ private:
         least_backward_.assign(layers_ * count, never);
         for (std::size_t k = 0; k < count; ++k)
             for (std::size_t next = 0; next < count; ++next) {
-                const auto there = links_between(cluster, classes_[k], classes_[next], false);
-                const auto back = links_between(cluster, classes_[next], classes_[k], false);
+                const auto there = links_between(cluster, classes_[k], classes_[next]);
+                const auto back = links_between(cluster, classes_[next], classes_[k]);
                 const auto& from = *model.sizes_of(classes_[k].tensor_parallel);
                 const auto& to = *model.sizes_of(classes_[next].tensor_parallel);
                 const double bytes = model.bytes_per_float * microbatch_;
@@ -357,20 +356,20 @@ public:
         for (std::size_t k = 0; k < tables.size(); ++k) {
             Neighbours alone, mixed, apart;
             const StageClass& mine = tables.classes()[k];
-            add(cluster, constants, mine, mine, false, alone);
+            add(cluster, constants, mine, mine, alone);
             for (const std::size_t o : tables.as_fast(k)) {
-                add(cluster, constants, mine, tables.classes()[o], false, mixed);
+                add(cluster, constants, mine, tables.classes()[o], mixed);
                 for (const std::size_t p : tables.as_fast(k))
-                    add(cluster, constants, tables.classes()[o], tables.classes()[p], true, apart);
+                    add(cluster, constants, tables.classes()[o], tables.classes()[p], apart);
             }
-            const bool spread = !fits_a_zone(cluster, tables, k, replicas);
+            const std::vector<long long> room = room_by_zone(cluster, tables, k);
             std::map<double, std::pair<double, double>> known;
             for (std::size_t begin = 0; begin < tables.layers(); ++begin)
                 for (std::size_t end = begin + 1; end <= tables.layers(); ++end) {
                     const double bytes = whole[end] - whole[begin];
                     auto found = known.find(bytes);
                     if (found == known.end()) {
-                        const double between = spread ? least_of(apart, bytes, replicas, constants) : 0;
+                        const double between = between_zones(apart, room, bytes, replicas, constants);
                         found =
                             known
                                 .emplace(
@@ -402,38 +401,76 @@ public:
     double most = 0;  ///< of any stage
 
 private:
-    /// Into how many shards two neighbours divide, and a link between them.
-    using Neighbours = std::vector<std::pair<int, BandwidthCurve>>;
+    /// Two neighbours in a ring: their zones, into how many shards both divide, and a link between them.
+    struct Neighbour {
+        std::size_t from = 0, to = 0;
+        int shards = 1;
+        BandwidthCurve link{};
+        friend bool operator==(const Neighbour&, const Neighbour&) = default;
+    };
+    using Neighbours = std::vector<Neighbour>;
 
     static void add(const ParallelCluster& cluster, const ParallelConstants& constants, const StageClass& a,
-                    const StageClass& b, bool apart, Neighbours& neighbours) {
+                    const StageClass& b, Neighbours& neighbours) {
         const int shards = std::min({a.tensor_parallel, b.tensor_parallel, constants.most_shards});
-        for (const auto& links :
-             {links_between(cluster, a, b, true, apart), links_between(cluster, b, a, true, apart)})
-            for (const BandwidthCurve& link : links)
-                if (std::find(neighbours.begin(), neighbours.end(), std::pair(shards, link)) ==
-                    neighbours.end())
-                    neighbours.emplace_back(shards, link);
+        for (std::size_t x = 0; x < cluster.zones.size(); ++x)
+            for (std::size_t y = 0; y < cluster.zones.size(); ++y) {
+                if (cluster.gpus[x][a.gpu_type] < a.tensor_parallel ||
+                    cluster.gpus[y][b.gpu_type] < b.tensor_parallel)
+                    continue;
+                for (const BandwidthCurve* link : {cluster.link({x, a.gpu_type, 1}, {y, b.gpu_type, 1}),
+                                                   cluster.link({y, b.gpu_type, 1}, {x, a.gpu_type, 1})})
+                    if (link != nullptr)
+                        if (const Neighbour found{x, y, shards, *link};
+                            std::find(neighbours.begin(), neighbours.end(), found) == neighbours.end())
+                            neighbours.push_back(found);
+            }
+    }
+    /// Seconds that some neighbours in different zones need, where no zone has room for all replicas: zones
+    /// joined by faster links do not have it together.
+    static double between_zones(const Neighbours& neighbours, const std::vector<long long>& room,
+                                double bytes, int replicas, const ParallelConstants& constants) {
+        if (*std::max_element(room.begin(), room.end()) >= replicas) return 0;
+        std::vector<std::pair<double, const Neighbour*>> by_seconds;
+        for (const Neighbour& pair : neighbours)
+            if (pair.from != pair.to)
+                by_seconds.emplace_back(reduce_seconds(bytes / pair.shards, replicas, pair.link, constants),
+                                        &pair);
+        std::sort(by_seconds.begin(), by_seconds.end(),
+                  [](const auto& a, const auto& b) { return a.first < b.first; });
+        std::vector<std::size_t> group(room.size());
+        std::iota(group.begin(), group.end(), std::size_t{0});
+        for (const auto& [seconds, pair] : by_seconds) {
+            const std::size_t joined = group[pair->to], into = group[pair->from];
+            long long sum = 0;
+            for (std::size_t z = 0; z < group.size(); ++z) {
+                if (group[z] == joined) group[z] = into;
+                if (group[z] == into) sum += room[z];
+            }
+            if (sum >= replicas) return seconds;
+        }
+        return never;
     }
     static double least_of(const Neighbours& neighbours, double bytes, int replicas,
                            const ParallelConstants& constants) {
         double least = never;
-        for (const auto& [shards, link] : neighbours)
-            least = std::min(least, reduce_seconds(bytes / shards, replicas, link, constants));
+        for (const Neighbour& pair : neighbours)
+            least = std::min(least, reduce_seconds(bytes / pair.shards, replicas, pair.link, constants));
         return least;
     }
-    /// Whether one zone has room for all replicas of a stage of class k.
-    static bool fits_a_zone(const ParallelCluster& cluster, const StageTables& tables, std::size_t k,
-                            int replicas) {
+    /// Replicas of a stage of class k that each zone has room for.
+    static std::vector<long long> room_by_zone(const ParallelCluster& cluster, const StageTables& tables,
+                                               std::size_t k) {
+        std::vector<long long> room;
         for (const auto& zone : cluster.gpus) {
             std::vector<int> most(cluster.types.size(), 0);
             for (const std::size_t o : tables.as_fast(k)) {
                 const StageClass& its = tables.classes()[o];
                 most[its.gpu_type] = std::max(most[its.gpu_type], zone[its.gpu_type] / its.tensor_parallel);
             }
-            if (std::accumulate(most.begin(), most.end(), 0) >= replicas) return true;
+            room.push_back(std::accumulate(most.begin(), most.end(), 0LL));
         }
-        return false;
+        return room;
     }
 };
 

@@ -268,6 +268,19 @@ TEST_CASE("limits hold, and each objective is at its best without them") {
     CHECK(program.finish().status == 0);
 }
 
+TEST_CASE("with stages of mixed replicas allowed, no plan is worse") {
+    const Folder folder;
+    Program program = parallel(write_profiles(folder));
+    Json asked = question("throughput");
+    asked["gpus"] = {{"east", {{"A100-40", 2}, {"V100-16", 2}}}};
+    const double pure = ask(program, asked)["throughput"];
+    asked["mixed_stages"] = true;
+    const Json mixed = ask(program, asked);
+    CHECK(mixed["throughput"].get<double>() >= pure * (1 - 1e-9));
+    CHECK(mixed["why"].empty());
+    CHECK(program.finish().status == 0);
+}
+
 TEST_CASE("a deadline ends the search, and what it has by then is answered") {
     const Folder folder;
     Program program = parallel(write_profiles(folder));
@@ -330,6 +343,7 @@ TEST_CASE("a line that cannot be used says why, and the next is served") {
         {changed(asked, "/most_usd", 0), {"most_usd", "0"}},
         {changed(asked, "/most_usd", "much"), {"most_usd", "much"}},
         {changed(asked, "/least_throughput", -1), {"least_throughput", "-1"}},
+        {changed(asked, "/mixed_stages", 1), {"mixed_stages", "true or false"}},
         {changed(asked, "/gap", -1), {"gap", "-1"}},
         {changed(asked, "/deadline_ms", -1), {"deadline_ms", "-1"}},
         {changed(asked, "/optimizer", "LAMB"), {"optimizer", "LAMB", "SGD"}},

@@ -259,6 +259,7 @@ private:
         if (const Field most = line["most_usd"]; most.given()) question.most_usd = most.number_at_least(0);
         if (const Field least = line["least_throughput"]; least.given())
             question.least_throughput = least.number_at_least(0);
+        if (const Field mixed = line["mixed_stages"]; mixed.given()) question.mixed_stages = mixed.boolean();
         if (const Field gap = line["gap"]; gap.given()) question.gap = gap.number_at_least(0);
         std::optional<double> deadline_ms;
         if (const Field deadline = line["deadline_ms"]; deadline.given())

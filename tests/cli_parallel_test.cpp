@@ -216,6 +216,9 @@ TEST_CASE("a plan that nobody should run says why, and has what numbers it can")
         }
         CHECK(answer["memory_gib"].size() == 2);
     }
+    Json huge = two_stages(group("A100-40", 1, "east", 1 << 20), group("A100-40", 1, "east", 1 << 20));
+    huge["plan"]["microbatch"] = 1 << 20;  // together more samples than an int counts
+    CHECK(ask(program, huge)["memory_gib"].size() == 2);
     Json asked = two_stages(group("A100-40", 1, "east", 2), group("V100-16", 1, "east", 2));
     CHECK(ask(program, asked)["why"].empty());
     asked["gpus"] = {{"east", {{"A100-40", 2}, {"V100-16", 1}}}};
@@ -361,6 +364,8 @@ TEST_CASE("a line that cannot be used says why, and the next is served") {
         {changed(plan, "/plan/stages/0/replicas/0/gpu_type", "K80"), {"replicas[0].gpu_type", "K80"}},
         {changed(plan, "/plan/stages/0/replicas/0/zone", "mars"), {"replicas[0].zone", "mars", "east"}},
         {changed(plan, "/plan/stages/0/replicas/0/count", 0), {"replicas[0].count", "0"}},
+        {changed(plan, "/plan/stages/0/replicas/0", group("A100-40", 1024, "east", 1 << 20)),
+         {"GPUs", "16777216"}},
         {changed(plan, "/plan/stages/0/replicas/0/tensor_parallel", 0), {"tensor_parallel", "0"}},
     };
     const Folder folder;

@@ -216,6 +216,9 @@ TEST_CASE("a plan that nobody should run says why, and has what numbers it can")
         }
         CHECK(answer["memory_gib"].size() == 2);
     }
+    Json huge = two_stages(group("A100-40", 1, "east", 1 << 20), group("A100-40", 1, "east", 1 << 20));
+    huge["plan"]["microbatch"] = 1 << 20;  // together more samples than an int counts
+    CHECK(ask(program, huge)["memory_gib"].size() == 2);
     Json asked = two_stages(group("A100-40", 1, "east", 2), group("V100-16", 1, "east", 2));
     CHECK(ask(program, asked)["why"].empty());
     asked["gpus"] = {{"east", {{"A100-40", 2}, {"V100-16", 1}}}};
@@ -265,6 +268,19 @@ TEST_CASE("limits hold, and each objective is at its best without them") {
     CHECK(within["usd"].get<double>() <= budget);
     CHECK(within["throughput"].get<double>() <= fastest["throughput"].get<double>());
     CHECK(within["throughput"].get<double>() >= cheapest["throughput"].get<double>());
+    CHECK(program.finish().status == 0);
+}
+
+TEST_CASE("with stages of mixed replicas allowed, no plan is worse") {
+    const Folder folder;
+    Program program = parallel(write_profiles(folder));
+    Json asked = question("throughput");
+    asked["gpus"] = {{"east", {{"A100-40", 2}, {"V100-16", 2}}}};
+    const double pure = ask(program, asked)["throughput"];
+    asked["mixed_stages"] = true;
+    const Json mixed = ask(program, asked);
+    CHECK(mixed["throughput"].get<double>() >= pure * (1 - 1e-9));
+    CHECK(mixed["why"].empty());
     CHECK(program.finish().status == 0);
 }
 
@@ -330,6 +346,7 @@ TEST_CASE("a line that cannot be used says why, and the next is served") {
         {changed(asked, "/most_usd", 0), {"most_usd", "0"}},
         {changed(asked, "/most_usd", "much"), {"most_usd", "much"}},
         {changed(asked, "/least_throughput", -1), {"least_throughput", "-1"}},
+        {changed(asked, "/mixed_stages", 1), {"mixed_stages", "true or false"}},
         {changed(asked, "/gap", -1), {"gap", "-1"}},
         {changed(asked, "/deadline_ms", -1), {"deadline_ms", "-1"}},
         {changed(asked, "/optimizer", "LAMB"), {"optimizer", "LAMB", "SGD"}},
@@ -347,6 +364,8 @@ TEST_CASE("a line that cannot be used says why, and the next is served") {
         {changed(plan, "/plan/stages/0/replicas/0/gpu_type", "K80"), {"replicas[0].gpu_type", "K80"}},
         {changed(plan, "/plan/stages/0/replicas/0/zone", "mars"), {"replicas[0].zone", "mars", "east"}},
         {changed(plan, "/plan/stages/0/replicas/0/count", 0), {"replicas[0].count", "0"}},
+        {changed(plan, "/plan/stages/0/replicas/0", group("A100-40", 1024, "east", 1 << 20)),
+         {"GPUs", "16777216"}},
         {changed(plan, "/plan/stages/0/replicas/0/tensor_parallel", 0), {"tensor_parallel", "0"}},
     };
     const Folder folder;

@@ -27,6 +27,7 @@ namespace cli {
 namespace {
 
 constexpr const char* subject = "parallel question";
+constexpr int most_gpus = 1 << 24;  // of a type in a zone
 
 struct TimeModel {
     const char* name;
@@ -158,11 +159,12 @@ private:
 
     void read_gpus(const Field& gpus) {
         for (auto& zone : cluster().gpus) std::fill(zone.begin(), zone.end(), 0);
+        if (!gpus.given()) return;
         for (const auto& [zone_name, by_type] : gpus.fields()) {
             const std::size_t zone = index_of(zone_name, cluster().zones, itself, by_type, named);
             for (const auto& [type_name, number] : by_type.fields())
                 cluster().gpus[zone][index_of(type_name, types_, own_name, number, named)] =
-                    number.count(0, 1 << 24);
+                    number.count(0, most_gpus);
         }
     }
 
@@ -222,12 +224,11 @@ private:
 
     Json evaluate(const Field& line, const goodput::LayeredModel& model) {
         const goodput::ParallelPlan plan = read_plan(line, model);
-        if (line["gpus"].given()) {
-            read_gpus(line["gpus"]);
-        } else {
-            for (std::size_t z = 0; z < cluster().zones.size(); ++z)
-                for (std::size_t t = 0; t < types_.size(); ++t) cluster().gpus[z][t] = plan.gpus(z, t);
-        }
+        read_gpus(line["gpus"]);
+        if (!line["gpus"].given())  // as many as anybody has
+            for (const goodput::PlanStage& stage : plan.stages)
+                for (const goodput::ReplicaGroup& group : stage.replicas)
+                    cluster().gpus[group.zone][group.gpu_type] = most_gpus;
         const Stopwatch watch;
         const goodput::PlanScore score = goodput::score_plan(model, cluster(), plan, constants());
         const double milliseconds = watch.milliseconds();
@@ -255,10 +256,12 @@ private:
         question.objective =
             objective.is("cost") ? goodput::PlanObjective::cost : goodput::PlanObjective::throughput;
         question.global_batch = line["global_batch"].count(1, 1 << 30);
+        if (!line["gpus"].given()) line["gpus"].refuse("an object: GPUs by zone and type");
         read_gpus(line["gpus"]);
         if (const Field most = line["most_usd"]; most.given()) question.most_usd = most.number_at_least(0);
         if (const Field least = line["least_throughput"]; least.given())
             question.least_throughput = least.number_at_least(0);
+        if (const Field mixed = line["mixed_stages"]; mixed.given()) question.mixed_stages = mixed.boolean();
         if (const Field gap = line["gap"]; gap.given()) question.gap = gap.number_at_least(0);
         std::optional<double> deadline_ms;
         if (const Field deadline = line["deadline_ms"]; deadline.given())

@@ -69,8 +69,8 @@ void read_nodes(const Field& document, std::vector<goodput::GpuType>& types) {
         if (name == "zone") continue;
         const int gpus = field["gpus_per_node"].count(1, 1 << 10);
         const double gib = field["mem_per_gpu"].number_at_least(0) / bytes_per_gib;
-        const auto known = std::find_if(types.begin(), types.end(),
-                                        [&](const goodput::GpuType& type) { return type.name == name; });
+        auto known = types.begin();
+        while (known != types.end() && known->name != name) ++known;
         if (known == types.end())
             types.push_back({name, gpus, gib, 0});
         else

@@ -54,8 +54,8 @@ struct ParallelPlan {
     }
     /// Micro-batches that each replica of the first stage computes an iteration.
     [[nodiscard]] int microbatches() const {
-        const int at_once = microbatch * stages.front().replica_count();
-        return (global_batch + at_once - 1) / at_once;
+        const long long at_once = static_cast<long long>(microbatch) * stages.front().replica_count();
+        return static_cast<int>((global_batch + at_once - 1) / at_once);
     }
     friend bool operator==(const ParallelPlan&, const ParallelPlan&) = default;
 };

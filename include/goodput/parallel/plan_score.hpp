@@ -137,6 +137,7 @@ inline void check_indices(const LayeredModel& model, const ParallelCluster& clus
     require_between("plan", "microbatch", plan.microbatch, 1, 1 << 20);
     require_between("plan", "global_batch", plan.global_batch, 1, 1 << 30);
     if (plan.stages.empty()) bad_input("plan", "stages", "empty", "at least one stage");
+    long long gpus = 0;
     for (const PlanStage& stage : plan.stages) {
         if (stage.first_layer > stage.last_layer || stage.last_layer >= model.layers)
             bad_input("plan", "layers", text_of(stage.first_layer) + " to " + text_of(stage.last_layer),
@@ -149,6 +150,8 @@ inline void check_indices(const LayeredModel& model, const ParallelCluster& clus
                 bad_input("plan", "zone", group.zone, "an index into the cluster's zones");
             require_between("plan", "tensor_parallel", group.tensor_parallel, 1, 1 << 10);
             require_between("plan", "count", group.count, 1, 1 << 20);
+            gpus += static_cast<long long>(group.count) * group.tensor_parallel;
+            require_between("plan", "GPUs", gpus, 1, 1 << 24);
         }
     }
 }

@@ -231,14 +231,16 @@ goodput::PlanQuestion random_plan_question(Source& random, const ParallelCase& a
         for (std::size_t t = 0; t < asked.cluster.types.size(); ++t)
             question.price.push_back(free || random.chance(0.1) ? 0 : random.between(0.1, 3));
         const KnownPlan* const plan = some();
-        question.reward = random_scale(random, 0.3, 10) * (plan == nullptr ? 1 : 4 * plan->seconds);
+        question.reward =
+            random_scale(random, 0.3, 10) * (plan == nullptr ? 1 : 4 * std::max(plan->seconds, 1e-9));
     } else if (random.chance(0.4)) {
         const KnownPlan* const plan = some();
         question.most_usd = (plan == nullptr || plan->usd <= 0 ? 1 : plan->usd) * random.between(0.9, 1.2);
     }
     if (random.chance(0.4)) {
         const KnownPlan* const plan = some();
-        question.least_throughput = (plan == nullptr ? 1 : 1 / plan->seconds) * random.between(0.8, 1.1);
+        question.least_throughput =
+            (plan == nullptr ? 1 : 1 / std::max(plan->seconds, 1e-9)) * random.between(0.8, 1.1);
     }
     if (random.chance(0.2)) question.gap = random.between(0, 0.3);
     return question;

@@ -48,8 +48,8 @@ struct ReferenceScore {
     double compute_usd = 0, traffic_usd = 0;
     bool fits = true;
     std::vector<double> bytes{};  ///< of the fullest GPU, by stage
-    /// Rounding cannot turn the verdict: no bandwidth is a small difference of large numbers, and no memory
-    /// is full to the last byte.
+    /// Rounding cannot turn the verdict: it takes some time, no bandwidth is a small difference of large
+    /// numbers, and no memory is full to the last byte.
     bool clear = true;
     [[nodiscard]] double usd() const { return compute_usd + traffic_usd; }
 };
@@ -119,6 +119,7 @@ public:
         for (const double seconds : sending) once += seconds;
         result_.seconds = once + update + synchronising;
         if (rounds > 1) result_.seconds += (rounds - 1) * straggler;
+        if (result_.seconds <= 0) result_.clear = false;
         result_.compute_usd = result_.seconds * (dollars_an_hour / 3600);
         result_.traffic_usd = dollars_sent;
         return std::move(result_);

@@ -59,6 +59,7 @@ public:
         int halvings = 1;  ///< listed are plans for all GPUs and so many halves, of all pools and of each
         std::size_t most_lines = 2;      ///< questions at prices, each time that a job is asked
         std::size_t most_single = 4;     ///< and of single configurations, for allotments near the best
+        bool settles = true;             ///< what is found at prices is made the best on its GPUs at once
         std::size_t most_steps = 20000;  ///< of the search through configurations, each time
     };
 
@@ -387,7 +388,10 @@ private:
         const PlanAnswer answer = maker_.large_.ask(job_.name, of_.pools, question);
         if (answer.status != PlanStatus::none && std::isfinite(answer.bound))
             of_.ceiling.add_line(reward, question.price, answer.bound);
-        if (const Configuration found = maker_.note(job_.name, of_, answer); !found.empty()) offer(found);
+        const Configuration found = maker_.note(job_.name, of_, answer);
+        if (found.empty()) return;
+        if (maker_.settings_.settles && may_hold(of_, found)) maker_.learn(job_.name, of_, found);
+        offer(found);
     }
 
     /// Finds the configuration that may be worth most, the top of leaves_; false where none that is not
@@ -415,7 +419,7 @@ private:
         // Nothing is better on these GPUs than the plan that is offered.
         const Configuration configuration = search_.configuration_of(leaf.choice);
         if (has(of_.offered, configuration) &&
-            ceiling_of(leaf) <= maker_.large_.best_on(job_.name, configuration).throughput * (1 + 1e-9))
+            ceiling_of(leaf) <= maker_.large_.best_on(job_.name, configuration).throughput * (1 + 1e-8))
             return;
         if (bound == -std::numeric_limits<double>::infinity()) return;
         leaf.bound = bound;
@@ -437,10 +441,15 @@ private:
     bool look_at(const Leaf& leaf) {
         const Configuration configuration = search_.configuration_of(leaf.choice);
         const bool is_new = !has(of_.learned, configuration);
-        if (is_new && !maker_.learn(job_.name, of_, configuration).plan.stages.empty()) offer(configuration);
-        if (!is_new) {
+        const bool was_offered = has(of_.offered, configuration);
+        if (!maker_.learn(job_.name, of_, configuration).plan.stages.empty()) offer(configuration);
+        if (!is_new && was_offered == has(of_.offered, configuration)) {
             resolved_ = std::max(resolved_, leaf.bound);
             leaves_.pop();
+        } else if (!is_new) {
+            const Leaf known = leaf;
+            leaves_.pop();
+            keep(known, known.bound);
         }
         return is_new;
     }

@@ -324,7 +324,7 @@ public:
         }
         // Only near the best allotment: as long as prices move, lines teach more.
         for (std::size_t n = 0; n < maker_.settings_.most_single && least_ < best_ && advance(value);)
-            n += look_at(leaves_.top()) ? 1 : 0;
+            n += look_at_top() ? 1 : 0;
         advance(value);
         return left();
     }
@@ -416,14 +416,16 @@ private:
         return !leaves_.empty() && leaves_.top().bound > least_;
     }
     void keep(Leaf leaf, double bound) {
-        // Nothing is better on these GPUs than the plan that is offered.
-        const Configuration configuration = search_.configuration_of(leaf.choice);
-        if (has(of_.offered, configuration) &&
-            ceiling_of(leaf) <= maker_.large_.best_on(job_.name, configuration).throughput * (1 + 1e-8))
-            return;
-        if (bound == -std::numeric_limits<double>::infinity()) return;
         leaf.bound = bound;
+        if (bound == -std::numeric_limits<double>::infinity() ||
+            is_settled(leaf, search_.configuration_of(leaf.choice)))
+            return;
         leaves_.push(std::move(leaf));
+    }
+    /// Nothing is better on these GPUs than the plan that is offered.
+    [[nodiscard]] bool is_settled(const Leaf& leaf, const Configuration& configuration) const {
+        return has(of_.offered, configuration) &&
+               ceiling_of(leaf) <= maker_.large_.best_on(job_.name, configuration).throughput * (1 + 1e-8);
     }
     [[nodiscard]] double ceiling_of(const Leaf& leaf) const {
         return of_.ceiling(search_.gpus_of(leaf.choice));
@@ -437,20 +439,16 @@ private:
         return of_.values.exact(at_, throughput * examples_) - price;
     }
 
-    /// Asks about the configuration that may be worth most; false if that was known.
-    bool look_at(const Leaf& leaf) {
+    /// Asks about the configuration that may be worth most, the top of leaves_; false if that was known.
+    bool look_at_top() {
+        Leaf leaf = leaves_.top();
+        leaves_.pop();
         const Configuration configuration = search_.configuration_of(leaf.choice);
         const bool is_new = !has(of_.learned, configuration);
-        const bool was_offered = has(of_.offered, configuration);
         if (!maker_.learn(job_.name, of_, configuration).plan.stages.empty()) offer(configuration);
-        if (!is_new && was_offered == has(of_.offered, configuration)) {
-            resolved_ = std::max(resolved_, leaf.bound);
-            leaves_.pop();
-        } else if (!is_new) {
-            const Leaf known = leaf;
-            leaves_.pop();
-            keep(known, known.bound);
-        }
+        leaf.bound = std::min(leaf.bound, refined(leaf));
+        // More than what is offered there is known to be possible, or less than what is wanted.
+        if (!is_settled(leaf, configuration)) resolved_ = std::max(resolved_, leaf.bound);
         return is_new;
     }
     [[nodiscard]] double left() const {

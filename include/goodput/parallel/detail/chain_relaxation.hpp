@@ -29,17 +29,13 @@ struct Chain {
 /// Least sums of computing, sending and price by stages left, class and layer of the first of them.
 class ChainRelaxation {
 public:
-    /// `most_stages` at least 1 and at most the layers.
-    ChainRelaxation(const StageTables& tables, std::size_t most_stages)
-        : tables_(&tables), stages_(std::min(most_stages, tables.layers())) {
+    explicit ChainRelaxation(const StageTables& tables) : tables_(&tables), stages_(tables.layers()) {
         const std::size_t cells = (stages_ + 1) * (tables.layers() + 1) * tables.size();
         sum_.resize(cells);
         behind_.resize(cells);
         behind_first_.resize(cells);
         limit_.resize(tables.layers() * tables.size());
     }
-
-    [[nodiscard]] std::size_t most_stages() const { return stages_; }
 
     /// Fills the tables up to `stages` stages for prices of stages and a cap on computing + sending of a
     /// stage.

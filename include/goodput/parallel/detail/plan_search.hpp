@@ -64,6 +64,7 @@ public:
             open_few_ = never;
             pairs_.clear();
             tables_.clear();
+            relaxations_.clear();
             make_pairs();
             search(searched_ + closing_limit_);
             bound = std::max(bound, bound_so_far());
@@ -132,7 +133,7 @@ private:
         std::vector<double> gpus{};  // of a type for each replica
         std::size_t most_stages = 0;
         std::unique_ptr<ReduceTables> reduce{};
-        std::unique_ptr<ChainRelaxation> relaxation{};
+        ChainRelaxation* relaxation = nullptr;                  // of all pairs with these tables
         std::vector<double> least_reduce{};                     // by stages left, layer
         std::vector<double> least_sum{};                        // by stages: computing and sending
         double most_send = 0;                                   // seconds, of a stage
@@ -176,6 +177,7 @@ private:
             auto tables = std::make_unique<StageTables>(model_, cluster_, microbatch, question_.mixed_stages,
                                                         constants_);
             if (tables->size() == 0) continue;
+            auto relaxation = std::make_unique<ChainRelaxation>(*tables);
             long long most = 0;
             std::vector<int> least(cluster_.types.size(), 0);
             for (const StageClass& k : tables->classes()) {
@@ -193,16 +195,18 @@ private:
                 if (count == before && slower) continue;
                 slower = slower || reduces_slower_from(replicas, most);
                 before = count;
-                add_pair(*tables, replicas, static_cast<double>(count - 1), most, least);
+                add_pair(*tables, *relaxation, replicas, static_cast<double>(count - 1), most, least);
             }
             tables_.push_back(std::move(tables));
+            relaxations_.push_back(std::move(relaxation));
         }
     }
 
-    void add_pair(const StageTables& tables, int replicas, double repeats, long long most,
-                  const std::vector<int>& least) {
+    void add_pair(const StageTables& tables, ChainRelaxation& relaxation, int replicas, double repeats,
+                  long long most, const std::vector<int>& least) {
         Pair pair;
         pair.tables = &tables;
+        pair.relaxation = &relaxation;
         pair.replicas = replicas;
         pair.repeats = repeats;
         for (std::size_t t = 0; t < cluster_.types.size(); ++t)
@@ -377,9 +381,8 @@ private:
     // -- bounds
 
     void prepare(Pair& pair) {
-        if (pair.relaxation) return;
+        if (pair.reduce) return;
         const StageTables& tables = *pair.tables;
-        pair.relaxation = std::make_unique<ChainRelaxation>(tables, pair.most_stages);
         pair.reduce = std::make_unique<ReduceTables>(model_, cluster_, tables, pair.replicas, constants_);
         const std::size_t layers = tables.layers();
         pair.least_reduce.assign((pair.most_stages + 1) * (layers + 1), never);
@@ -388,7 +391,7 @@ private:
             for (std::size_t end = begin + 1; end <= layers; ++end)
                 for (std::size_t k = 0; k < tables.size(); ++k) {
                     double& mine = least[begin * (layers + 1) + end];
-                    mine = std::min(mine, pair.reduce->least[tables.span(k, begin, end)]);
+                    mine = std::min(mine, pair.reduce->at_least[tables.span(k, begin, end)]);
                 }
         pair.least_reduce[layers] = 0;
         for (std::size_t left = 1; left <= pair.most_stages; ++left)
@@ -812,7 +815,7 @@ private:
         const StageTables& tables = *pair.tables;
         const std::size_t stage = stages_ - left;
         const std::vector<double>& price = shared ? stage_price_.shared : stage_price_.own;
-        const std::vector<double>& reducing = shared ? pair.reduce->shared : pair.reduce->own;
+        const std::vector<double>& reducing = shared ? pair.reduce->shared() : pair.reduce->own;
         const std::vector<double>& spending = shared ? pair.spending.shared : pair.spending.own;
         Partial next = so_far;
         next.k = k;
@@ -1024,6 +1027,7 @@ private:
     ChainCompletion completion_;
     ZonePacking zones_;
     std::vector<std::unique_ptr<StageTables>> tables_{};
+    std::vector<std::unique_ptr<ChainRelaxation>> relaxations_{};
     std::vector<Pair> pairs_{};
     std::priority_queue<Box> queue_{};
     double best_ = never, best_seconds_ = never, open_ = never, open_few_ = never, left_out_ = never;

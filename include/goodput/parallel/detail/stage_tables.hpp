@@ -92,6 +92,7 @@ public:
     }
 
     [[nodiscard]] int microbatch() const { return microbatch_; }
+    [[nodiscard]] bool is_mixed() const { return mixed_; }
     [[nodiscard]] std::size_t layers() const { return layers_; }
     [[nodiscard]] const std::vector<StageClass>& classes() const { return classes_; }
     [[nodiscard]] std::size_t size() const { return classes_.size(); }
@@ -348,7 +349,7 @@ class ReduceTables {
 public:
     ReduceTables(const LayeredModel& model, const ParallelCluster& cluster, const StageTables& tables,
                  int replicas, const ParallelConstants& constants)
-        : own(tables.spans(), 0), shared(own), least(own), at_least(own) {
+        : own(tables.spans(), 0), at_least(own), shared_(tables.is_mixed() ? tables.spans() : 0, 0) {
         if (replicas <= 1) return;
         std::vector<double> whole{0};
         for (const LayerSize& size : model.sizes.at(1))
@@ -379,15 +380,16 @@ public:
                                 .first;
                     }
                     const std::size_t at = tables.span(k, begin, end);
-                    own[at] = found->second.first;
-                    shared[at] = found->second.second;
-                    least[at] = std::min(own[at], shared[at]);
+                    own[at] = at_least[at] = found->second.first;
+                    if (tables.is_mixed()) {
+                        shared_[at] = found->second.second;
+                        at_least[at] = std::min(own[at], shared_[at]);
+                    }
                 }
         }
-        for (const std::vector<double>* list : {&own, &shared})
+        for (const std::vector<double>* list : {&own, &shared_})
             for (const double seconds : *list)
                 if (seconds < never) most = std::max(most, seconds);
-        at_least = least;
         for (std::size_t k = 0; k < tables.size(); ++k)
             for (std::size_t begin = 0; begin < tables.layers(); ++begin)
                 for (std::size_t end = tables.layers() - 1; end > begin; --end) {
@@ -396,8 +398,9 @@ public:
                 }
     }
 
-    /// By span; `least` whoever the replicas are, `at_least` of that many layers or more from there on.
-    std::vector<double> own{}, shared{}, least{}, at_least{};
+    /// By span, as in StageCharges; `at_least`: whoever they are, of that many layers or more from there on.
+    std::vector<double> own{}, at_least{};
+    [[nodiscard]] const std::vector<double>& shared() const { return shared_; }
     double most = 0;  ///< of any stage
 
 private:
@@ -472,6 +475,8 @@ private:
         }
         return room;
     }
+
+    std::vector<double> shared_{};
 };
 
 }  // namespace goodput::detail

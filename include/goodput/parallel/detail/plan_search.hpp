@@ -714,8 +714,6 @@ private:
         std::size_t k;  // class of the last stage
         bool shared;    // half of it or more are of others
         Signature stages;
-
-        [[nodiscard]] double largest_with_last() const { return std::max(largest, open); }
     };
 
     /// Where partial chains can only be followed by the same.
@@ -951,14 +949,16 @@ private:
 
     /// Finds plans of a whole chain; its own bound needs no prices, and knows where its stages can lie.
     void close(Pair& pair, const Box& box, const Partial& whole) {
-        const auto bound_with = [&](double reduce) {
-            const double seconds =
-                pair.repeats * whole.largest_with_last() + whole.seconds + reduce + whole.update;
+        const auto bound_of = [&](double seconds) {
             return goal_.least(seconds, 0, std::max(box.spend_low, whole.spending), box.spend_high, seconds);
         };
-        if (leave_out(bound_with(whole.reduce))) return;
-        const double bound =
-            bound_with(std::max(whole.reduce, zones_.least_reduce(*pair.tables, chain_, pair.replicas)));
+        double seconds =
+            pair.repeats * std::max(whole.largest, whole.open) + whole.seconds + whole.reduce + whole.update;
+        if (leave_out(bound_of(seconds))) return;
+        const double enough = goal_.most_time(best_, whole.spending) - whole.update;
+        seconds = std::max(seconds, whole.update + zones_.least_seconds(*pair.tables, chain_, pair.replicas,
+                                                                        pair.repeats, enough));
+        const double bound = bound_of(seconds);
         if (leave_out(bound)) return;
         const double value = try_chain(pair, chain_);
         if (!(value <= bound + 1e-9 * std::abs(bound))) leave_open(pair, bound);

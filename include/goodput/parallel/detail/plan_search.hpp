@@ -960,7 +960,7 @@ private:
                                                                         pair.repeats, enough));
         const double bound = bound_of(seconds);
         if (leave_out(bound)) return;
-        const double value = try_chain(pair, chain_);
+        const double value = try_chain(*pair.tables, pair.replicas, chain_, std::numeric_limits<int>::max());
         if (!(value <= bound + 1e-9 * std::abs(bound))) leave_open(pair, bound);
     }
 
@@ -986,29 +986,25 @@ private:
         int replicas = question_.global_batch;
         for (std::size_t t = 0; t < need.size(); ++t)
             if (need[t] > 0) replicas = std::min(replicas, cluster_.gpus_of(t) / need[t]);
-        if (replicas >= pair.replicas)
-            try_chain(pair, chain);
-        else if (replicas > 0) {
+        if (replicas == 0) return;
+        if (replicas < pair.replicas) {
+            // No more than compute the same number of micro-batches each.
             const int at_once = pair.tables->microbatch() * replicas;
-            const int count = (question_.global_batch + at_once - 1) / at_once;
-            const int most = pair.tables->microbatch() * count;
-            try_chain(*pair.tables, (question_.global_batch + most - 1) / most, chain);
+            const int most = pair.tables->microbatch() * ((question_.global_batch + at_once - 1) / at_once);
+            replicas = (question_.global_batch + most - 1) / most;
         }
+        try_chain(*pair.tables, std::min(replicas, pair.replicas), chain, 6);
     }
 
-    double try_chain(const Pair& pair, const Chain& chain) {
-        return try_chain(*pair.tables, pair.replicas, chain);
-    }
-    /// Plans of a chain, the best of which is kept. Answers the best value of any of them.
-    double try_chain(const StageTables& tables, int replicas, const Chain& chain) {
+    /// Plans of a chain, the best of which is kept. Answers the best value of any of them. After `most` plans
+    /// that are far from the best one, it goes no further.
+    double try_chain(const StageTables& tables, int replicas, const Chain& chain, int most) {
         double least = never;
         if (chain.ends.empty()) return least;
         assembly_.for_each_plan(tables, chain, replicas, question_.global_batch, question_.mixed_stages,
                                 [&](const ParallelPlan& plan) {
-                                    const double value = consider(plan);
-                                    least = std::min(least, value);
-                                    // Other zones change little.
-                                    return value == never || value < best_ + 0.05 * std::abs(best_);
+                                    least = std::min(least, consider(plan));
+                                    return --most > 0 || least < best_ + 0.02 * std::abs(best_);
                                 });
         return least;
     }

@@ -63,7 +63,7 @@ public:
             closing_ = true;
             open_few_ = never;
             pairs_.clear();
-            tables_.clear();
+            common_.clear();
             make_pairs();
             search(searched_ + closing_limit_);
             bound = std::max(bound, bound_so_far());
@@ -124,6 +124,14 @@ private:
         StageCharges need{};           // of a replica, in the mean
         double least = 0;              // of any stage
     };
+    /// Of all pairs with the same micro-batch.
+    struct Common {
+        std::unique_ptr<StageTables> tables{};
+        std::unique_ptr<ChainRelaxation> relaxation{};
+        std::vector<double> least_sum{};                        // by stages: computing and sending
+        double most_send = 0;                                   // seconds, of a stage
+        std::vector<double> least_forward{}, least_backward{};  // by class
+    };
     /// Micro-batch and replicas.
     struct Pair {
         const StageTables* tables = nullptr;
@@ -132,14 +140,12 @@ private:
         std::vector<double> gpus{};  // of a type for each replica
         std::size_t most_stages = 0;
         std::unique_ptr<ReduceTables> reduce{};
-        std::unique_ptr<ChainRelaxation> relaxation{};
-        std::vector<double> least_reduce{};                     // by stages left, layer
-        std::vector<double> least_sum{};                        // by stages: computing and sending
-        double most_send = 0;                                   // seconds, of a stage
-        std::vector<double> least_forward{}, least_backward{};  // by class
-        double spend_low = 0;                                   // of one stage at least
-        double low = 0;                                         // seconds of the largest stage at least
-        std::vector<double> price{};                            // the last good one
+        ChainRelaxation* relaxation = nullptr;
+        const Common* common = nullptr;
+        std::vector<double> least_reduce{};  // by stages left, layer
+        double spend_low = 0;                // of one stage at least
+        double low = 0;                      // seconds of the largest stage at least
+        std::vector<double> price{};         // the last good one
         std::vector<Test> tests{};
         StageCharges spending{};  // of a replica
     };
@@ -176,9 +182,13 @@ private:
             auto tables = std::make_unique<StageTables>(model_, cluster_, microbatch, question_.mixed_stages,
                                                         constants_);
             if (tables->size() == 0) continue;
+            auto common = std::make_unique<Common>();
+            common->tables = std::move(tables);
+            common->relaxation = std::make_unique<ChainRelaxation>(*common->tables);
+            measure(*common);
             long long most = 0;
             std::vector<int> least(cluster_.types.size(), 0);
-            for (const StageClass& k : tables->classes()) {
+            for (const StageClass& k : common->tables->classes()) {
                 int& mine = least[k.gpu_type];
                 mine = mine == 0 ? k.tensor_parallel : std::min(mine, k.tensor_parallel);
             }
@@ -193,16 +203,19 @@ private:
                 if (count == before && slower) continue;
                 slower = slower || reduces_slower_from(replicas, most);
                 before = count;
-                add_pair(*tables, replicas, static_cast<double>(count - 1), most, least);
+                add_pair(*common, replicas, static_cast<double>(count - 1), most, least);
             }
-            tables_.push_back(std::move(tables));
+            common_.push_back(std::move(common));
         }
     }
 
-    void add_pair(const StageTables& tables, int replicas, double repeats, long long most,
+    void add_pair(const Common& common, int replicas, double repeats, long long most,
                   const std::vector<int>& least) {
         Pair pair;
+        const StageTables& tables = *common.tables;
         pair.tables = &tables;
+        pair.relaxation = common.relaxation.get();
+        pair.common = &common;
         pair.replicas = replicas;
         pair.repeats = repeats;
         for (std::size_t t = 0; t < cluster_.types.size(); ++t)
@@ -300,7 +313,8 @@ private:
             work[t].assign(static_cast<std::size_t>(pair.gpus[t]) + 1, 0);
         for (std::size_t k = 0; k < tables.size(); ++k) {
             const StageClass& its = tables.classes()[k];
-            const double sending = std::min(2 * pair.least_backward[k], pair.least_forward[k]);
+            const double sending =
+                std::min(2 * pair.common->least_backward[k], pair.common->least_forward[k]);
             const double most = most_work(tables, k, 1, seconds - sending, pair.reduce.get(), reduce_cap);
             std::vector<double>& with = work[its.gpu_type];
             const auto taken = static_cast<std::size_t>(its.tensor_parallel);
@@ -322,7 +336,8 @@ private:
             std::vector<double> rate(pair.gpus.size(), 0);
             for (std::size_t e = 1; e <= stages; ++e)
                 for (std::size_t k = 0; k < classes; ++k) {
-                    const double sending = e == 1 ? 2 * pair.least_backward[k] : pair.least_forward[k];
+                    const double sending =
+                        e == 1 ? 2 * pair.common->least_backward[k] : pair.common->least_forward[k];
                     double& mine = most[(e - 1) * classes + k];
                     mine = most_work(tables, k, e, seconds - sending, pair.reduce.get(), reduce_cap);
                     const StageClass& its = tables.classes()[k];
@@ -377,10 +392,9 @@ private:
     // -- bounds
 
     void prepare(Pair& pair) {
-        if (pair.relaxation) return;
+        if (pair.reduce) return;
         const StageTables& tables = *pair.tables;
-        pair.relaxation = std::make_unique<ChainRelaxation>(tables, pair.most_stages);
-        pair.reduce = std::make_unique<ReduceTables>(model_, cluster_, tables, pair.replicas, constants_);
+        pair.reduce = std::make_unique<ReduceTables>(cluster_, tables, pair.replicas, constants_);
         const std::size_t layers = tables.layers();
         pair.least_reduce.assign((pair.most_stages + 1) * (layers + 1), never);
         std::vector<double> least(layers * (layers + 1), never);
@@ -388,7 +402,7 @@ private:
             for (std::size_t end = begin + 1; end <= layers; ++end)
                 for (std::size_t k = 0; k < tables.size(); ++k) {
                     double& mine = least[begin * (layers + 1) + end];
-                    mine = std::min(mine, pair.reduce->least[tables.span(k, begin, end)]);
+                    mine = std::min(mine, pair.reduce->at_least[tables.span(k, begin, end)]);
                 }
         pair.least_reduce[layers] = 0;
         for (std::size_t left = 1; left <= pair.most_stages; ++left)
@@ -402,26 +416,27 @@ private:
             pair.replicas,
             [&](const StageClass& its) { return its.tensor_parallel * goal_.weights()[its.gpu_type]; },
             pair.spending);
-        measure(pair);
     }
-    void measure(Pair& pair) {
-        const StageTables& tables = *pair.tables;
-        solve(pair, std::vector<double>(cluster_.types.size() + 1, 0), never, never, pair.most_stages);
-        pair.least_sum.assign(1, never);
-        for (std::size_t p = 1; p <= pair.most_stages; ++p)
-            pair.least_sum.push_back(pair.relaxation->total(p));
-        pair.least_forward.assign(tables.size(), never);
-        pair.least_backward.assign(tables.size(), never);
+    /// What holds for all pairs with the same tables.
+    static void measure(Common& common) {
+        const StageTables& tables = *common.tables;
+        StageCharges nothing;
+        tables.charge_stages(
+            1, [](const StageClass&) { return 0.0; }, nothing);
+        common.relaxation->solve(nothing, never, nullptr, never, tables.layers());
+        common.least_sum.assign(1, never);
+        for (std::size_t p = 1; p <= tables.layers(); ++p)
+            common.least_sum.push_back(common.relaxation->total(p));
+        common.least_forward.assign(tables.size(), never);
+        common.least_backward.assign(tables.size(), never);
         for (std::size_t l = 1; l < tables.layers(); ++l)
             for (std::size_t k = 0; k < tables.size(); ++k) {
-                pair.least_forward[k] = std::min(pair.least_forward[k], tables.least_forward(l, k));
-                pair.least_backward[k] = std::min(pair.least_backward[k], tables.least_backward(l, k));
-            }
-        for (std::size_t l = 1; l < tables.layers(); ++l)
-            for (std::size_t k = 0; k < tables.size(); ++k)
+                common.least_forward[k] = std::min(common.least_forward[k], tables.least_forward(l, k));
+                common.least_backward[k] = std::min(common.least_backward[k], tables.least_backward(l, k));
                 for (std::size_t next = 0; next < tables.size(); ++next)
                     for (const double seconds : {tables.forward(l, k, next), tables.backward(l, k, next)})
-                        if (seconds < never) pair.most_send = std::max(pair.most_send, 4 * seconds);
+                        if (seconds < never) common.most_send = std::max(common.most_send, 4 * seconds);
+            }
     }
     [[nodiscard]] static double least_reduce(const Pair& pair, std::size_t left, std::size_t layer) {
         return pair.least_reduce[left * (pair.tables->layers() + 1) + layer];
@@ -436,7 +451,7 @@ private:
                 return its.tensor_parallel * (price[its.gpu_type] + slope * goal_.weights()[its.gpu_type]);
             },
             stage_price_);
-        pair.relaxation->solve(stage_price_, cap, *pair.reduce, reduce_cap, stages);
+        pair.relaxation->solve(stage_price_, cap, pair.reduce.get(), reduce_cap, stages);
     }
     /// What the prices of all GPUs that there are take off a sum.
     [[nodiscard]] static double refund(const Pair& pair, const std::vector<double>& price) {
@@ -459,7 +474,7 @@ private:
         double best_bound = -never;
         std::vector<double> price = box.price;
         double step = 1;
-        for (int pass = 0; pass < 12; ++pass) {
+        for (int pass = 0; pass < 6; ++pass) {
             std::size_t last = box.by_stages.size() - 1;
             while (last > 0 && good_enough(box.by_stages[last])) --last;
             if (last == 0) break;
@@ -572,7 +587,7 @@ private:
         for (std::size_t p = 1; p < box.by_stages.size(); ++p) {
             if (leave_out(box.by_stages[p])) continue;
             rest = std::min(rest, rest_of(pair, box, p));
-            without = std::min(without, pair.least_sum[p] + pair.tables->least_update());
+            without = std::min(without, pair.common->least_sum[p] + pair.tables->least_update());
             reduce = std::min(reduce, least_reduce(pair, p, 0));
         }
         if (rest == never) return;
@@ -649,7 +664,7 @@ private:
 
     /// Seconds of a plan with that many stages at least, without the repeats of the largest.
     [[nodiscard]] static double rest_of(const Pair& pair, const Box& box, std::size_t stages) {
-        return pair.least_sum[stages] + std::max(box.reduce_low, least_reduce(pair, stages, 0)) +
+        return pair.common->least_sum[stages] + std::max(box.reduce_low, least_reduce(pair, stages, 0)) +
                pair.tables->least_update();
     }
 
@@ -658,13 +673,13 @@ private:
         double most = 0;
         for (std::size_t k = 0; k < pair.tables->size(); ++k)
             most = std::max(most, pair.tables->compute(k, 0, pair.tables->layers()));
-        box.high = most + pair.most_send;
+        box.high = most + pair.common->most_send;
         box.reduce_high = pair.reduce->most;
         for (const bool single : {true, false}) {
             Box part = box;
             part.by_stages.assign(single ? 2 : pair.most_stages + 1, never);
             for (std::size_t p = single ? 1 : 2; p < part.by_stages.size(); ++p)
-                if (pair.least_sum[p] < never)
+                if (pair.common->least_sum[p] < never)
                     part.by_stages[p] = std::max(box.bound, plain_bound(pair, box, p));
             put_back(std::move(part));
         }
@@ -699,8 +714,6 @@ private:
         std::size_t k;  // class of the last stage
         bool shared;    // half of it or more are of others
         Signature stages;
-
-        [[nodiscard]] double largest_with_last() const { return std::max(largest, open); }
     };
 
     /// Where partial chains can only be followed by the same.
@@ -812,7 +825,7 @@ private:
         const StageTables& tables = *pair.tables;
         const std::size_t stage = stages_ - left;
         const std::vector<double>& price = shared ? stage_price_.shared : stage_price_.own;
-        const std::vector<double>& reducing = shared ? pair.reduce->shared : pair.reduce->own;
+        const std::vector<double>& reducing = shared ? pair.reduce->shared() : pair.reduce->own;
         const std::vector<double>& spending = shared ? pair.spending.shared : pair.spending.own;
         Partial next = so_far;
         next.k = k;
@@ -936,16 +949,18 @@ private:
 
     /// Finds plans of a whole chain; its own bound needs no prices, and knows where its stages can lie.
     void close(Pair& pair, const Box& box, const Partial& whole) {
-        const auto bound_with = [&](double reduce) {
-            const double seconds =
-                pair.repeats * whole.largest_with_last() + whole.seconds + reduce + whole.update;
+        const auto bound_of = [&](double seconds) {
             return goal_.least(seconds, 0, std::max(box.spend_low, whole.spending), box.spend_high, seconds);
         };
-        if (leave_out(bound_with(whole.reduce))) return;
-        const double bound =
-            bound_with(std::max(whole.reduce, zones_.least_reduce(*pair.tables, chain_, pair.replicas)));
+        double seconds =
+            pair.repeats * std::max(whole.largest, whole.open) + whole.seconds + whole.reduce + whole.update;
+        if (leave_out(bound_of(seconds))) return;
+        const double enough = goal_.most_time(best_, whole.spending) - whole.update;
+        seconds = std::max(seconds, whole.update + zones_.least_seconds(*pair.tables, chain_, pair.replicas,
+                                                                        pair.repeats, enough));
+        const double bound = bound_of(seconds);
         if (leave_out(bound)) return;
-        const double value = try_chain(pair, chain_);
+        const double value = try_chain(*pair.tables, pair.replicas, chain_, std::numeric_limits<int>::max());
         if (!(value <= bound + 1e-9 * std::abs(bound))) leave_open(pair, bound);
     }
 
@@ -971,29 +986,25 @@ private:
         int replicas = question_.global_batch;
         for (std::size_t t = 0; t < need.size(); ++t)
             if (need[t] > 0) replicas = std::min(replicas, cluster_.gpus_of(t) / need[t]);
-        if (replicas >= pair.replicas)
-            try_chain(pair, chain);
-        else if (replicas > 0) {
+        if (replicas == 0) return;
+        if (replicas < pair.replicas) {
+            // No more than compute the same number of micro-batches each.
             const int at_once = pair.tables->microbatch() * replicas;
-            const int count = (question_.global_batch + at_once - 1) / at_once;
-            const int most = pair.tables->microbatch() * count;
-            try_chain(*pair.tables, (question_.global_batch + most - 1) / most, chain);
+            const int most = pair.tables->microbatch() * ((question_.global_batch + at_once - 1) / at_once);
+            replicas = (question_.global_batch + most - 1) / most;
         }
+        try_chain(*pair.tables, std::min(replicas, pair.replicas), chain, 6);
     }
 
-    double try_chain(const Pair& pair, const Chain& chain) {
-        return try_chain(*pair.tables, pair.replicas, chain);
-    }
-    /// Plans of a chain, the best of which is kept. Answers the best value of any of them.
-    double try_chain(const StageTables& tables, int replicas, const Chain& chain) {
+    /// Plans of a chain, the best of which is kept. Answers the best value of any of them. After `most` plans
+    /// that are far from the best one, it goes no further.
+    double try_chain(const StageTables& tables, int replicas, const Chain& chain, int most) {
         double least = never;
         if (chain.ends.empty()) return least;
         assembly_.for_each_plan(tables, chain, replicas, question_.global_batch, question_.mixed_stages,
                                 [&](const ParallelPlan& plan) {
-                                    const double value = consider(plan);
-                                    least = std::min(least, value);
-                                    // Other zones change little.
-                                    return value == never || value < best_ + 0.05 * std::abs(best_);
+                                    least = std::min(least, consider(plan));
+                                    return --most > 0 || least < best_ + 0.02 * std::abs(best_);
                                 });
         return least;
     }
@@ -1023,7 +1034,7 @@ private:
     ChainAssembly assembly_;
     ChainCompletion completion_;
     ZonePacking zones_;
-    std::vector<std::unique_ptr<StageTables>> tables_{};
+    std::vector<std::unique_ptr<Common>> common_{};
     std::vector<Pair> pairs_{};
     std::priority_queue<Box> queue_{};
     double best_ = never, best_seconds_ = never, open_ = never, open_few_ = never, left_out_ = never;

@@ -57,10 +57,11 @@ public:
     /// How much is asked of the planner.
     struct Settings {
         int halvings = 1;  ///< listed are plans for all GPUs and so many halves, of all pools and of each
-        std::size_t most_lines = 2;      ///< questions at prices, each time that a job is asked
-        std::size_t most_single = 4;     ///< and of single configurations, for allotments near the best
-        bool settles = true;             ///< what is found at prices is made the best on its GPUs at once
-        std::size_t most_steps = 20000;  ///< of the search through configurations, each time
+        std::size_t most_lines = 2;     ///< questions at prices, each time that a job is asked
+        std::size_t most_single = 4;    ///< and of single configurations, for allotments near the best
+        bool settles = true;            ///< what is found at prices is made the best on its GPUs at once
+        std::size_t most_steps = 4000;  ///< of the search through configurations, each time
+        double tolerance = 1e-3;        ///< of a job's largest value: no question for so little
     };
 
     /// Shares the book.
@@ -102,6 +103,20 @@ private:
 
     /// Finds the GPUs that a job may use.
     void look_around(const Round& round, const Job& job, OfRound& of) const;
+    /// What the planner answered holds as long as there are no more GPUs.
+    static void keep_answers(OfRound before, OfRound& of) {
+        constexpr std::size_t most = 200;
+        const auto no_larger = [](const PoolShare& now, const PoolShare& then) {
+            return now.same_pool(then) && now.shape.gpus <= then.shape.gpus;
+        };
+        if (before.learned.size() + before.asked.size() > most ||
+            !std::equal(of.pools.begin(), of.pools.end(), before.pools.begin(), before.pools.end(),
+                        no_larger))
+            return;
+        of.ceiling = std::move(before.ceiling);
+        of.learned = std::move(before.learned);
+        of.asked = std::move(before.asked);
+    }
     /// Lists plans for all GPUs of some pools and for halves of them.
     void list_halves(const Job& job, OfRound& of, std::vector<int> gpus, std::vector<Option>& options);
     /// Asks about a configuration, and learns what that says of smaller ones.
@@ -263,8 +278,10 @@ void ParallelPlans<Finder, Inner>::list(const Round& round, const Job& job, std:
         inner_.list(round, job, most_gpus, options);
         return;
     }
-    OfRound& of = rounds_[job.name] = {};
+    OfRound& of = rounds_[job.name];
+    OfRound before = std::exchange(of, {});
     look_around(round, job, of);
+    keep_answers(std::move(before), of);
     const std::size_t first = options.size();
     if (of.pools.empty()) {
         of.why = {"no open node has GPUs that it can use and that were profiled"};
@@ -318,8 +335,11 @@ public:
         const auto value = [&](double throughput) { return of_.values.at_most(at_, throughput * examples_); };
         search_.start(value);
         steps_ = maker_.settings_.most_steps;
+        const double negligible =
+            maker_.settings_.tolerance * std::abs(of_.values.exact(at_, top * examples_));
         for (std::size_t n = 0; n < maker_.settings_.most_lines; ++n) {
             if (!advance(value)) return left();
+            if (leaves_.top().bound - std::max(best_, least_) <= negligible) break;
             ask_at_prices(n == 0 && best_throughput_ > 0 ? best_throughput_ : ceiling_of(leaves_.top()));
         }
         // Only near the best allotment: as long as prices move, lines teach more.

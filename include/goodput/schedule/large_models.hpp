@@ -26,6 +26,7 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/parallel/parallel_planner.hpp"
+#include "goodput/schedule/plan_placement.hpp"
 
 namespace goodput {
 
@@ -86,7 +87,7 @@ public:
                     const std::string& name = description.types[type].name;
                     if (gpu_types[t] == name + "@" + description.zones[z] ||
                         (description.zones.size() == 1 && gpu_types[t] == name))
-                        state_->homes[t] = Home{z, type};
+                        state_->homes[t] = PlanHome{z, type};
                 }
         state_->description = std::move(description);
         state_->finder = std::move(finder);
@@ -105,6 +106,10 @@ public:
     [[nodiscard]] const LargeModel* find(const std::string& job) const {
         const auto found = state_->jobs.find(job);
         return found == state_->jobs.end() ? nullptr : &found->second.large;
+    }
+    /// Where a GPU type of the cluster is in the description; nothing where it is not.
+    [[nodiscard]] std::optional<PlanHome> home_of(std::size_t gpu_type) const {
+        return knows(gpu_type) ? state_->homes[gpu_type] : std::nullopt;
     }
     /// Whether GPUs of this type of the cluster are in the description.
     [[nodiscard]] bool knows(std::size_t gpu_type) const {
@@ -166,16 +171,13 @@ public:
     }
 
 private:
-    struct Home {
-        std::size_t zone = 0, type = 0;  // of the description
-    };
     struct Entry {
         LargeModel large{};
         std::map<std::vector<PoolShare>, KnownPlan> known{};
     };
     struct State {
         ParallelCluster description{};
-        std::vector<std::optional<Home>> homes{};  // by GPU type of the cluster
+        std::vector<std::optional<PlanHome>> homes{};  // by GPU type of the cluster
         Finder finder{};
         std::map<std::string, Entry> jobs{};
     };
@@ -199,7 +201,7 @@ private:
         on.times.assign(parts.size(), {});
         for (std::size_t p = 0; p < parts.size(); ++p) {
             if (!knows(parts[p].gpu_type)) continue;
-            const std::size_t type = state_->homes[parts[p].gpu_type]->type;
+            const std::size_t type = state_->homes[parts[p].gpu_type]->gpu_type;
             if (type >= model.times.size()) continue;
             for (const auto& [key, times] : model.times[type])
                 if (packs(parts[p], key.tensor_parallel)) on.times[p].emplace(key, times);
@@ -213,16 +215,16 @@ private:
         on.zones = all.zones;
         on.usd_per_gigabyte = all.usd_per_gigabyte;
         on.gpus.assign(all.zones.size(), std::vector<int>(parts.size()));
-        std::vector<std::optional<Home>> homes;
+        std::vector<std::optional<PlanHome>> homes;
         for (std::size_t p = 0; p < parts.size(); ++p) {
             const auto& home = homes.emplace_back(knows(parts[p].gpu_type) ? state_->homes[parts[p].gpu_type]
-                                                                           : std::optional<Home>());
-            on.types.push_back(home ? all.types[home->type] : GpuType{"none", 1, 1, 0});
+                                                                           : std::optional<PlanHome>());
+            on.types.push_back(home ? all.types[home->gpu_type] : GpuType{"none", 1, 1, 0});
             on.types.back().gpus_per_node = parts[p].gpus_per_node;
             if (home) on.gpus[home->zone][p] = parts[p].shape.gpus;
         }
         const auto is_at = [&](std::size_t p, const LinkEnd& end) {
-            return homes[p] && homes[p]->zone == end.zone && homes[p]->type == end.gpu_type;
+            return homes[p] && homes[p]->zone == end.zone && homes[p]->gpu_type == end.gpu_type;
         };
         for (const auto& [ends, curve] : all.links)
             for (std::size_t p = 0; p < parts.size(); ++p)
@@ -236,7 +238,7 @@ private:
     [[nodiscard]] ParallelPlan described(ParallelPlan plan, std::span<const PoolShare> parts) const {
         for (PlanStage& stage : plan.stages)
             for (ReplicaGroup& group : stage.replicas)
-                group.gpu_type = state_->homes[parts[group.gpu_type].gpu_type]->type;
+                group.gpu_type = state_->homes[parts[group.gpu_type].gpu_type]->gpu_type;
         return plan;
     }
 

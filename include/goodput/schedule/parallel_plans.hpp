@@ -294,14 +294,11 @@ void ParallelPlans<Finder, Inner>::list(const Round& round, const Job& job, std:
             one[p] = all[p];
             list_halves(job, of, one, options);
         }
-        if (options.size() == first) {
-            // Either nothing fits anywhere, or the answer says where.
-            const PlanAnswer answer = large_.ask(job.name, of.pools, {});
-            const bool none = answer.status == PlanStatus::none;
-            of.why = answer.why;
-            of.ceiling.add_limit(all, none ? 0 : answer.bound);
-            of.known = note(job.name, of, answer);
-            if (!of.known.empty() && may_hold(of, of.known)) offer(of, of.known, options);
+        if (options.size() == first || !std::isfinite(of.ceiling(all))) {
+            // Nothing fits anywhere, or all GPUs together are more than it may hold, but bound what it may.
+            const KnownPlan& whole = learn(job.name, of, Configuration(of.pools));
+            of.why = whole.why;
+            if (!whole.plan.stages.empty()) of.known = Configuration(of.pools);
         }
     }
     if (!of.held.empty() && !large_.best_on(job.name, of.held).plan.stages.empty())

@@ -409,8 +409,11 @@ private:
         const double low =
             size_of(std::min(bytes / static_cast<double>(model_.layers) / 8, constants_.reduce_bucket_bytes) /
                     static_cast<double>(most));
+        const auto there = [&](const LinkEnd& end) {
+            return end.gpus == 1 && cluster_.gpus[end.zone][end.gpu_type] > 0;
+        };
         for (const auto& [ends, curve] : cluster_.links)
-            if (ends.first.gpus == 1 && ends.second.gpus == 1 &&
+            if (there(ends.first) && there(ends.second) &&
                 (2 * curve.square * low + curve.linear < 0 || 2 * curve.square * high + curve.linear < 0))
                 return false;
         return true;

@@ -101,11 +101,16 @@ inline void ParallelCluster::validate() const {
         for (const double price : usd_per_gigabyte[z])
             require_at_least("zone '" + zones[z] + "'", "usd_per_gigabyte", price, 0);
     }
-    for (const auto& [ends, curve] : links)
+    for (const auto& [ends, curve] : links) {
+        for (const LinkEnd& end : {ends.first, ends.second})
+            if (end.zone >= zones.size() || end.gpu_type >= types.size())
+                bad_input("link", "end", "zone " + at(end.zone) + ", GPU type " + at(end.gpu_type),
+                          "indices into the cluster's zones and types");
         for (const double number : {curve.square, curve.linear, curve.constant})
             if (!std::isfinite(number))
                 bad_input("link from zone " + at(ends.first.zone) + " to zone " + at(ends.second.zone),
                           "bandwidth", number, "a finite number");
+    }
 }
 
 }  // namespace goodput

@@ -22,8 +22,8 @@ COLOURS = {FAST: "#d9480f", SLOW: "#4dabf7"}
 LINES = (("both", "both types", "#212529"), ("even", "both, even stages", "#868e96"),
          ("fast", f"{FAST} alone", COLOURS[FAST]), ("slow", f"{SLOW} alone", COLOURS[SLOW]))
 WIDTH, HEIGHT, TOP, BOTTOM = 960, 400, 72, 340
-LEFT, RIGHT = 52, 372           # of the part with lines
-STAGES, LAYERS, END = 530, 560, 940  # the stages' names, their bars
+LEFT, RIGHT = 52, 362           # of the part with lines
+STAGES, LAYERS, END = 516, 538, 740  # the stages' names, their bars
 
 
 def ask(program, data, lines):
@@ -103,22 +103,20 @@ def draw_plan(answer, size):
     plan = answer["plan"]
     stages = plan["stages"]
     layers = stages[-1]["layers"][1] + 1
-    row = min(34, (BOTTOM - TOP) / len(stages))
+    row = min(40, (BOTTOM - TOP) / len(stages))
     unit = (END - LAYERS) / layers
-    parts = [text(STAGES, TOP - 14, f"The best plan on {size} {FAST} and {3 * size} {SLOW}: {layers} layers, "
-                  f"micro-batch {plan['microbatch']}", "start")]
+    parts = [text(STAGES, TOP - 14, f"best plan on {size} + {3 * size}, micro-batch {plan['microbatch']}", "start"),
+             text(END + 10, TOP - 14, "replicas × GPUs, fullest GPU", "start")]
     for index, (stage, memory) in enumerate(zip(stages, answer["memory_gib"])):
         y, (first, last) = TOP + row * index, stage["layers"]
         kinds = ", ".join(f"{group['count']} × {group['tensor_parallel']} {group['gpu_type']}" for group in stage["replicas"])
         parts += [text(STAGES, y + row / 2 + 4, f"{index + 1}", "start", 12, "#212529", "bold"),
                   f'<rect x="{LAYERS + unit * first:.1f}" y="{y + 3:.1f}" width="{unit * (last - first + 1):.1f}" '
                   f'height="{row - 6:.1f}" fill="{COLOURS[stage["replicas"][0]["gpu_type"]]}"/>']
-        label = f"{last - first + 1} layers, {kinds}, {memory:.1f} GiB"
-        middle = first + last + 1 > layers
-        parts.append(text(LAYERS + unit * (first if middle else last + 1) + (-6 if middle else 6), y + row / 2 + 4, label,
-                          "end" if middle else "start", 11))
-    parts += [line(LAYERS, BOTTOM, END, BOTTOM, "#868e96"), text(LAYERS, BOTTOM + 18, "first layer", "start", 11),
-              text(END, BOTTOM + 18, "last layer", "end", 11)]
+        parts.append(text(END + 10, y + row / 2 + 4, f"{last - first + 1} layers, {kinds}, {memory:.1f} GiB", "start", 11))
+    y = TOP + row * len(stages)
+    parts += [line(LAYERS, y, END, y, "#868e96"), text(LAYERS, y + 18, "first layer", "start", 11),
+              text(END, y + 18, "last layer", "end", 11)]
     return parts
 
 

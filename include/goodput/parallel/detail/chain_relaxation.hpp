@@ -33,13 +33,13 @@ public:
         const std::size_t cells = (stages_ + 1) * (tables.layers() + 1) * tables.size();
         sum_.resize(cells);
         behind_.resize(cells);
-        behind_first_.resize(cells);
+        start_.resize(tables.layers() * tables.size());
         limit_.resize(tables.layers() * tables.size());
     }
 
     /// Fills the tables up to `stages` stages for prices of stages and a cap on computing + sending of a
     /// stage.
-    void solve(const StageCharges& price, double cap, const ReduceTables& reduce, double reduce_cap,
+    void solve(const StageCharges& price, double cap, const ReduceTables* reduce, double reduce_cap,
                std::size_t stages) {
         price_ = &price;
         cap_ = cap;
@@ -49,21 +49,21 @@ public:
                 // The cap does not depend on what is behind.
                 std::size_t end = layers;
                 while (end > layer &&
-                       (reduce.at_least[tables_->span(k, layer, end)] > reduce_cap || !within(k, layer, end)))
+                       ((reduce != nullptr && reduce->at_least[tables_->span(k, layer, end)] > reduce_cap) ||
+                        !within(k, layer, end)))
                     --end;
                 limit_[k * layers + layer] = end;
             }
         for (std::size_t left = 1; left <= std::min(stages, stages_); ++left) {
             for (std::size_t k = 0; k < tables_->size(); ++k) best_stages(left, k);
-            for (std::size_t layer = 1; layer + left <= layers; ++layer)
-                for (std::size_t k = 0; k < tables_->size(); ++k) best_next(left, layer, k);
+            for (std::size_t layer = 1; layer + left <= layers; ++layer) best_next(left, layer);
         }
     }
 
     /// Least sum of what is behind a stage of class k that ends before `layer`, with what crosses the
     /// boundary; `left` stages are behind it. `first`: that stage is the first one of more than three.
     [[nodiscard]] double behind(std::size_t left, std::size_t layer, std::size_t k, bool first) const {
-        return (first ? behind_first_ : behind_)[at(left, layer, k)];
+        return behind_[at(left, layer, k)] + (first ? tables_->least_forward(layer, k) : 0);
     }
 
     /// Least sum of any chain with that many stages.
@@ -90,10 +90,11 @@ public:
             chain.ends.push_back(end);
             chain.classes.push_back(k);
             if (left == 1) return chain;
+            const double* const cross = tables_->crossing(end, k, left == 2);
             std::size_t best_class = 0;
             double sum = never;
             for (std::size_t next = 0; next < tables_->size(); ++next)
-                if (const double its = with_next(left - 1, end, k, next, first); its < sum) {
+                if (const double its = sum_[at(left - 1, end, next)] + cross[next]; its < sum) {
                     sum = its;
                     best_class = next;
                 }
@@ -124,14 +125,15 @@ private:
             return {tables_->compute(k, layer, layers) + price_->least[price_->at(k, layer, layers)], layers};
         }
         const std::size_t most = std::min(limit, layers - (left - 1));
-        const double* const behind = &(first ? behind_first_ : behind_)[at(left - 1, 0, k)];
+        const double* const behind = &behind_[at(left - 1, 0, k)];
         const double* const compute = tables_->classes()[k].compute.data();
         const double* const price = &price_->least[price_->at(k, layer, 0)];
         const std::size_t step = price_->row == 0 ? 0 : 1;
         double least = never;
         std::size_t last = layer;
         for (std::size_t end = layer + 1; end <= most; ++end) {
-            const double whole = compute[end] + behind[end] + price[end * step];
+            double whole = compute[end] + behind[end] + price[end * step];
+            if (first) whole += tables_->least_forward(end, k);  // it counts twice
             if (whole < least) {
                 least = whole;
                 last = end;
@@ -145,28 +147,24 @@ private:
             sum_[at(left, layer, k)] = best_end(left, layer, k, false).first;
     }
 
-    [[nodiscard]] double with_next(std::size_t left, std::size_t layer, std::size_t k, std::size_t next,
-                                   bool first) const {
-        return sum_[at(left, layer, next)] + (first ? 2 : 1) * tables_->forward(layer, k, next) +
-               (left == 1 ? 2 : 1) * tables_->backward(layer, k, next);
-    }
-
-    void best_next(std::size_t left, std::size_t layer, std::size_t k) {
-        double least = never, least_first = never;
-        for (std::size_t next = 0; next < tables_->size(); ++next) {
-            const double sum = with_next(left, layer, k, next, false);
-            least = std::min(least, sum);
-            least_first = std::min(least_first, sum + tables_->forward(layer, k, next));
+    /// Sums of what is behind a boundary, for all classes before it.
+    void best_next(std::size_t left, std::size_t layer) {
+        const std::size_t classes = tables_->size();
+        for (std::size_t next = 0; next < classes; ++next) start_[next] = sum_[at(left, layer, next)];
+        for (std::size_t k = 0; k < classes; ++k) {
+            const double* const cross = tables_->crossing(layer, k, left == 1);
+            double least = never;
+            for (std::size_t next = 0; next < classes; ++next)
+                least = std::min(least, start_[next] + cross[next]);
+            behind_[at(left, layer, k)] = least;
         }
-        behind_[at(left, layer, k)] = least;
-        behind_first_[at(left, layer, k)] = least_first;
     }
 
     const StageTables* tables_;
     std::size_t stages_;
     const StageCharges* price_ = nullptr;
     double cap_ = never;
-    std::vector<double> sum_{}, behind_{}, behind_first_{};
+    std::vector<double> sum_{}, behind_{}, start_{};
     std::vector<std::size_t> limit_{};
 };
 

@@ -63,8 +63,7 @@ public:
             closing_ = true;
             open_few_ = never;
             pairs_.clear();
-            tables_.clear();
-            relaxations_.clear();
+            common_.clear();
             make_pairs();
             search(searched_ + closing_limit_);
             bound = std::max(bound, bound_so_far());
@@ -106,8 +105,9 @@ private:
     struct Box {
         double bound = 0;
         std::size_t pair = 0;
-        std::vector<double> by_stages{};             // bounds by number of stages; none beyond
-        double low = 0, high = never;                // of the largest stage, seconds
+        std::vector<double> gpus{};       // of a type for each replica, as far as the spending allows
+        std::vector<double> by_stages{};  // bounds by number of stages; none beyond
+        double low = 0, high = never;     // of the largest stage, seconds
         double reduce_low = 0, reduce_high = never;  // of gradients, seconds
         double spend_low = 0, spend_high = never;
         std::vector<double> price{};  // of a GPU by type, seconds a replica; behind them the slope
@@ -125,6 +125,14 @@ private:
         StageCharges need{};           // of a replica, in the mean
         double least = 0;              // of any stage
     };
+    /// Of all pairs with the same micro-batch.
+    struct Common {
+        std::unique_ptr<StageTables> tables{};
+        std::unique_ptr<ChainRelaxation> relaxation{};
+        std::vector<double> least_sum{};                        // by stages: computing and sending
+        double most_send = 0;                                   // seconds, of a stage
+        std::vector<double> least_forward{}, least_backward{};  // by class
+    };
     /// Micro-batch and replicas.
     struct Pair {
         const StageTables* tables = nullptr;
@@ -133,14 +141,12 @@ private:
         std::vector<double> gpus{};  // of a type for each replica
         std::size_t most_stages = 0;
         std::unique_ptr<ReduceTables> reduce{};
-        ChainRelaxation* relaxation = nullptr;                  // of all pairs with these tables
-        std::vector<double> least_reduce{};                     // by stages left, layer
-        std::vector<double> least_sum{};                        // by stages: computing and sending
-        double most_send = 0;                                   // seconds, of a stage
-        std::vector<double> least_forward{}, least_backward{};  // by class
-        double spend_low = 0;                                   // of one stage at least
-        double low = 0;                                         // seconds of the largest stage at least
-        std::vector<double> price{};                            // the last good one
+        ChainRelaxation* relaxation = nullptr;
+        const Common* common = nullptr;
+        std::vector<double> least_reduce{};  // by stages left, layer
+        double spend_low = 0;                // of one stage at least
+        double low = 0;                      // seconds of the largest stage at least
+        std::vector<double> price{};         // the last good one
         std::vector<Test> tests{};
         StageCharges spending{};  // of a replica
     };
@@ -177,10 +183,13 @@ private:
             auto tables = std::make_unique<StageTables>(model_, cluster_, microbatch, question_.mixed_stages,
                                                         constants_);
             if (tables->size() == 0) continue;
-            auto relaxation = std::make_unique<ChainRelaxation>(*tables);
+            auto common = std::make_unique<Common>();
+            common->tables = std::move(tables);
+            common->relaxation = std::make_unique<ChainRelaxation>(*common->tables);
+            measure(*common);
             long long most = 0;
             std::vector<int> least(cluster_.types.size(), 0);
-            for (const StageClass& k : tables->classes()) {
+            for (const StageClass& k : common->tables->classes()) {
                 int& mine = least[k.gpu_type];
                 mine = mine == 0 ? k.tensor_parallel : std::min(mine, k.tensor_parallel);
             }
@@ -195,18 +204,19 @@ private:
                 if (count == before && slower) continue;
                 slower = slower || reduces_slower_from(replicas, most);
                 before = count;
-                add_pair(*tables, *relaxation, replicas, static_cast<double>(count - 1), most, least);
+                add_pair(*common, replicas, static_cast<double>(count - 1), most, least);
             }
-            tables_.push_back(std::move(tables));
-            relaxations_.push_back(std::move(relaxation));
+            common_.push_back(std::move(common));
         }
     }
 
-    void add_pair(const StageTables& tables, ChainRelaxation& relaxation, int replicas, double repeats,
-                  long long most, const std::vector<int>& least) {
+    void add_pair(const Common& common, int replicas, double repeats, long long most,
+                  const std::vector<int>& least) {
         Pair pair;
+        const StageTables& tables = *common.tables;
         pair.tables = &tables;
-        pair.relaxation = &relaxation;
+        pair.relaxation = common.relaxation.get();
+        pair.common = &common;
         pair.replicas = replicas;
         pair.repeats = repeats;
         for (std::size_t t = 0; t < cluster_.types.size(); ++t)
@@ -229,6 +239,7 @@ private:
         if (pair.low == never) return;
         box.low = pair.low;
         box.price = pair.price;
+        box.gpus = pair.gpus;
         box.bound = goal_.least(repeats * pair.low + through(tables), 0, box.spend_low, box.spend_high, 0);
         if (box.bound == never) return;
         pairs_.push_back(std::move(pair));
@@ -296,16 +307,18 @@ private:
 
     /// Whether stages of one class each, of at most that many seconds, can do all work: for each type, the
     /// most work that stages on its GPUs can do together.
-    [[nodiscard]] bool covers(const Pair& pair, double seconds, double reduce_cap) const {
+    [[nodiscard]] bool covers(const Pair& pair, const Box& box, double seconds) const {
         if (question_.mixed_stages) return true;
         const StageTables& tables = *pair.tables;
-        std::vector<std::vector<double>> work(pair.gpus.size());
+        std::vector<std::vector<double>> work(box.gpus.size());
         for (std::size_t t = 0; t < work.size(); ++t)
-            work[t].assign(static_cast<std::size_t>(pair.gpus[t]) + 1, 0);
+            work[t].assign(static_cast<std::size_t>(box.gpus[t]) + 1, 0);
         for (std::size_t k = 0; k < tables.size(); ++k) {
             const StageClass& its = tables.classes()[k];
-            const double sending = std::min(2 * pair.least_backward[k], pair.least_forward[k]);
-            const double most = most_work(tables, k, 1, seconds - sending, pair.reduce.get(), reduce_cap);
+            const double sending =
+                std::min(2 * pair.common->least_backward[k], pair.common->least_forward[k]);
+            const double most =
+                most_work(tables, k, 1, seconds - sending, pair.reduce.get(), box.reduce_high);
             std::vector<double>& with = work[its.gpu_type];
             const auto taken = static_cast<std::size_t>(its.tensor_parallel);
             for (std::size_t gpus = taken; gpus < with.size(); ++gpus)
@@ -316,25 +329,52 @@ private:
         return sum * (1 + 1e-9) >= 1;
     }
 
+    /// The same with a charge for what the GPUs cost, and the most that the box may spend.
+    [[nodiscard]] bool affords(const Pair& pair, const Box& box, const std::vector<double>& most) const {
+        const std::size_t classes = pair.tables->size();
+        const auto cost = [&](std::size_t k) {
+            const StageClass& its = pair.tables->classes()[k];
+            return its.tensor_parallel * goal_.weights()[its.gpu_type];
+        };
+        double rate = 0;
+        for (std::size_t i = 0; i < most.size(); ++i) {
+            if (!(cost(i % classes) > 0)) return true;
+            rate = std::max(rate, most[i] / cost(i % classes));
+        }
+        for (const double part : {0.4, 0.7, 0.9, 1.0}) {
+            double work = part * rate * box.spend_high / pair.replicas;
+            for (std::size_t e = 0; e < most.size() / classes; ++e) {
+                double best = 0;
+                for (std::size_t k = 0; k < classes; ++k)
+                    best = std::max(best, most[e * classes + k] - part * rate * cost(k));
+                work += best;
+            }
+            if (work * (1 + 1e-9) < 1) return false;
+        }
+        return true;
+    }
+
     /// The same for plans with more than one stage: the stages behind a stage keep micro-batches under way,
     /// so that early stages have room for fewer layers, and every stage sends something.
-    [[nodiscard]] double least_largest(const Pair& pair, double low, double high, double reduce_cap) const {
+    [[nodiscard]] double least_largest(const Pair& pair, const Box& box) const {
+        double low = box.low, high = box.high;
         const StageTables& tables = *pair.tables;
         const std::size_t classes = tables.size(), stages = pair.most_stages;
         std::vector<double> most(stages * classes);
         const auto enough = [&](double seconds) {
-            std::vector<double> rate(pair.gpus.size(), 0);
+            std::vector<double> rate(box.gpus.size(), 0);
             for (std::size_t e = 1; e <= stages; ++e)
                 for (std::size_t k = 0; k < classes; ++k) {
-                    const double sending = e == 1 ? 2 * pair.least_backward[k] : pair.least_forward[k];
+                    const double sending =
+                        e == 1 ? 2 * pair.common->least_backward[k] : pair.common->least_forward[k];
                     double& mine = most[(e - 1) * classes + k];
-                    mine = most_work(tables, k, e, seconds - sending, pair.reduce.get(), reduce_cap);
+                    mine = most_work(tables, k, e, seconds - sending, pair.reduce.get(), box.reduce_high);
                     const StageClass& its = tables.classes()[k];
                     rate[its.gpu_type] = std::max(rate[its.gpu_type], mine / its.tensor_parallel);
                 }
             // The work that all stages can do, less a charge for their GPUs, plus the charge for all GPUs.
             double all = 0;
-            for (std::size_t t = 0; t < rate.size(); ++t) all += rate[t] * pair.gpus[t];
+            for (std::size_t t = 0; t < rate.size(); ++t) all += rate[t] * box.gpus[t];
             for (const double part : {0.0, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 1.0}) {
                 double work = part * all;
                 for (std::size_t e = 0; e < stages; ++e) {
@@ -349,11 +389,9 @@ private:
                 }
                 if (work * (1 + 1e-9) < 1) return false;
             }
-            return true;
+            return !goal_.spends() || affords(pair, box, most);
         };
-        const auto possible = [&](double seconds) {
-            return covers(pair, seconds, reduce_cap) && enough(seconds);
-        };
+        const auto possible = [&](double seconds) { return covers(pair, box, seconds) && enough(seconds); };
         if (!possible(high)) return never;
         if (possible(low)) return low;
         for (int i = 0; i < 12; ++i) (possible((low + high) / 2) ? high : low) = (low + high) / 2;
@@ -383,7 +421,7 @@ private:
     void prepare(Pair& pair) {
         if (pair.reduce) return;
         const StageTables& tables = *pair.tables;
-        pair.reduce = std::make_unique<ReduceTables>(model_, cluster_, tables, pair.replicas, constants_);
+        pair.reduce = std::make_unique<ReduceTables>(cluster_, tables, pair.replicas, constants_);
         const std::size_t layers = tables.layers();
         pair.least_reduce.assign((pair.most_stages + 1) * (layers + 1), never);
         std::vector<double> least(layers * (layers + 1), never);
@@ -405,26 +443,27 @@ private:
             pair.replicas,
             [&](const StageClass& its) { return its.tensor_parallel * goal_.weights()[its.gpu_type]; },
             pair.spending);
-        measure(pair);
     }
-    void measure(Pair& pair) {
-        const StageTables& tables = *pair.tables;
-        solve(pair, std::vector<double>(cluster_.types.size() + 1, 0), never, never, pair.most_stages);
-        pair.least_sum.assign(1, never);
-        for (std::size_t p = 1; p <= pair.most_stages; ++p)
-            pair.least_sum.push_back(pair.relaxation->total(p));
-        pair.least_forward.assign(tables.size(), never);
-        pair.least_backward.assign(tables.size(), never);
+    /// What holds for all pairs with the same tables.
+    static void measure(Common& common) {
+        const StageTables& tables = *common.tables;
+        StageCharges nothing;
+        tables.charge_stages(
+            1, [](const StageClass&) { return 0.0; }, nothing);
+        common.relaxation->solve(nothing, never, nullptr, never, tables.layers());
+        common.least_sum.assign(1, never);
+        for (std::size_t p = 1; p <= tables.layers(); ++p)
+            common.least_sum.push_back(common.relaxation->total(p));
+        common.least_forward.assign(tables.size(), never);
+        common.least_backward.assign(tables.size(), never);
         for (std::size_t l = 1; l < tables.layers(); ++l)
             for (std::size_t k = 0; k < tables.size(); ++k) {
-                pair.least_forward[k] = std::min(pair.least_forward[k], tables.least_forward(l, k));
-                pair.least_backward[k] = std::min(pair.least_backward[k], tables.least_backward(l, k));
-            }
-        for (std::size_t l = 1; l < tables.layers(); ++l)
-            for (std::size_t k = 0; k < tables.size(); ++k)
+                common.least_forward[k] = std::min(common.least_forward[k], tables.least_forward(l, k));
+                common.least_backward[k] = std::min(common.least_backward[k], tables.least_backward(l, k));
                 for (std::size_t next = 0; next < tables.size(); ++next)
                     for (const double seconds : {tables.forward(l, k, next), tables.backward(l, k, next)})
-                        if (seconds < never) pair.most_send = std::max(pair.most_send, 4 * seconds);
+                        if (seconds < never) common.most_send = std::max(common.most_send, 4 * seconds);
+            }
     }
     [[nodiscard]] static double least_reduce(const Pair& pair, std::size_t left, std::size_t layer) {
         return pair.least_reduce[left * (pair.tables->layers() + 1) + layer];
@@ -439,12 +478,12 @@ private:
                 return its.tensor_parallel * (price[its.gpu_type] + slope * goal_.weights()[its.gpu_type]);
             },
             stage_price_);
-        pair.relaxation->solve(stage_price_, cap, *pair.reduce, reduce_cap, stages);
+        pair.relaxation->solve(stage_price_, cap, pair.reduce.get(), reduce_cap, stages);
     }
     /// What the prices of all GPUs that there are take off a sum.
-    [[nodiscard]] static double refund(const Pair& pair, const std::vector<double>& price) {
+    [[nodiscard]] static double refund(const std::vector<double>& gpus, const std::vector<double>& price) {
         double sum = 0;
-        for (std::size_t t = 0; t < pair.gpus.size(); ++t) sum += price[t] * pair.gpus[t];
+        for (std::size_t t = 0; t < gpus.size(); ++t) sum += price[t] * gpus[t];
         return sum;
     }
     /// Seconds + slope * spending of any plan in the box with that many stages, at the prices last solved
@@ -453,7 +492,7 @@ private:
                                 const std::vector<double>& price) const {
         const double total = pair.relaxation->total(stages);
         if (total == never) return never;
-        return pair.repeats * box.low + total - refund(pair, price) +
+        return pair.repeats * box.low + total - refund(box.gpus, price) +
                std::max(box.reduce_low, least_reduce(pair, stages, 0)) + pair.tables->least_update();
     }
 
@@ -462,7 +501,7 @@ private:
         double best_bound = -never;
         std::vector<double> price = box.price;
         double step = 1;
-        for (int pass = 0; pass < 12; ++pass) {
+        for (int pass = 0; pass < 6; ++pass) {
             std::size_t last = box.by_stages.size() - 1;
             while (last > 0 && good_enough(box.by_stages[last])) --last;
             if (last == 0) break;
@@ -504,7 +543,7 @@ private:
             double norm = 0;
             bool tight = true;
             for (std::size_t t = 0; t < pair.gpus.size(); ++t) {
-                excess[t] -= pair.gpus[t];
+                excess[t] -= box.gpus[t];
                 if (price[t] <= 0 && excess[t] <= 0) excess[t] = 0;
                 if (std::abs(excess[t]) > 1e-9) tight = false;
                 norm += excess[t] * excess[t];
@@ -575,7 +614,7 @@ private:
         for (std::size_t p = 1; p < box.by_stages.size(); ++p) {
             if (leave_out(box.by_stages[p])) continue;
             rest = std::min(rest, rest_of(pair, box, p));
-            without = std::min(without, pair.least_sum[p] + pair.tables->least_update());
+            without = std::min(without, pair.common->least_sum[p] + pair.tables->least_update());
             reduce = std::min(reduce, least_reduce(pair, p, 0));
         }
         if (rest == never) return;
@@ -587,7 +626,7 @@ private:
         const bool single = box.by_stages.size() == 2;
         if (!box.limited && !single) {
             box.limited = true;
-            box.low = least_largest(pair, box.low, box.high, box.reduce_high);
+            box.low = least_largest(pair, box);
             if (box.low == never) return;
             raise(pair, box);
             return put_back(std::move(box));
@@ -602,7 +641,8 @@ private:
         const double width = pair.repeats * (box.high - box.low);
         const double ratio =
             goal_.spends() && box.spend_low > 0 ? std::log(box.spend_high / box.spend_low) : 0;
-        const double spread = ratio * ratio / 8;
+        // A limit on dollars ties time and spending together, which no slope does.
+        const double spread = goal_.has_budget() ? ratio : ratio * ratio / 8;
         const double seconds = std::max(pair.repeats * box.low + rest, 1e-300);
         const double relative = width / seconds;
         const double reducing = (box.reduce_high - box.reduce_low) / seconds;
@@ -628,8 +668,16 @@ private:
             const double middle = (box.low + box.high) / 2;
             lower.high = box.low = middle;
             raise(pair, box);
-        } else
+        } else {
             lower.spend_high = box.spend_low = std::sqrt(box.spend_low * box.spend_high);
+            lower.limited = false;
+            for (std::size_t t = 0; t < lower.gpus.size(); ++t)
+                if (const double cost = goal_.weights()[t] * pair.replicas; cost > 0) {
+                    const double most = lower.spend_high / cost * (1 + 1e-9);
+                    lower.gpus[t] = std::min(lower.gpus[t], question_.mixed_stages ? most : std::floor(most));
+                }
+            raise(pair, box);
+        }
         put_back(std::move(lower));
         put_back(std::move(box));
     }
@@ -652,7 +700,7 @@ private:
 
     /// Seconds of a plan with that many stages at least, without the repeats of the largest.
     [[nodiscard]] static double rest_of(const Pair& pair, const Box& box, std::size_t stages) {
-        return pair.least_sum[stages] + std::max(box.reduce_low, least_reduce(pair, stages, 0)) +
+        return pair.common->least_sum[stages] + std::max(box.reduce_low, least_reduce(pair, stages, 0)) +
                pair.tables->least_update();
     }
 
@@ -661,13 +709,13 @@ private:
         double most = 0;
         for (std::size_t k = 0; k < pair.tables->size(); ++k)
             most = std::max(most, pair.tables->compute(k, 0, pair.tables->layers()));
-        box.high = most + pair.most_send;
+        box.high = most + pair.common->most_send;
         box.reduce_high = pair.reduce->most;
         for (const bool single : {true, false}) {
             Box part = box;
             part.by_stages.assign(single ? 2 : pair.most_stages + 1, never);
             for (std::size_t p = single ? 1 : 2; p < part.by_stages.size(); ++p)
-                if (pair.least_sum[p] < never)
+                if (pair.common->least_sum[p] < never)
                     part.by_stages[p] = std::max(box.bound, plain_bound(pair, box, p));
             put_back(std::move(part));
         }
@@ -702,8 +750,6 @@ private:
         std::size_t k;  // class of the last stage
         bool shared;    // half of it or more are of others
         Signature stages;
-
-        [[nodiscard]] double largest_with_last() const { return std::max(largest, open); }
     };
 
     /// Where partial chains can only be followed by the same.
@@ -744,12 +790,12 @@ private:
         chain_.ends.clear();
         chain_.classes.clear();
         shared_.clear();
-        make_tests(pair);
+        make_tests(pair, box);
         extend(pair, box,
                Partial{0,
                        box.low,
                        0,
-                       -refund(pair, box.price),
+                       -refund(box.gpus, box.price),
                        0,
                        box.reduce_low,
                        pair.tables->least_update(),
@@ -761,10 +807,10 @@ private:
         return !gave_up_;
     }
 
-    void make_tests(Pair& pair) {
+    void make_tests(Pair& pair, const Box& box) {
         left_.clear();
         if (!pair.tests.empty()) {
-            for (const Test& test : pair.tests) left_.push_back(refund(pair, test.weight) * (1 + 1e-12));
+            for (const Test& test : pair.tests) left_.push_back(refund(box.gpus, test.weight) * (1 + 1e-12));
             return;
         }
         const std::size_t types = pair.gpus.size();
@@ -784,7 +830,7 @@ private:
                 [&](const StageClass& its) { return its.tensor_parallel * weight[its.gpu_type]; }, test.need);
             test.least = *std::min_element(test.need.least.begin(), test.need.least.end());
             test.weight = std::move(weight);
-            left_.push_back(refund(pair, test.weight) * (1 + 1e-12));
+            left_.push_back(refund(box.gpus, test.weight) * (1 + 1e-12));
             pair.tests.push_back(std::move(test));
         }
     }
@@ -921,7 +967,7 @@ private:
                 else
                     need += half / all * other + (all - half - 1) / all * any + charge(mine) / all;
             }
-            return need > refund(pair, weight) * (1 + 1e-9);
+            return need > refund(pair.gpus, weight) * (1 + 1e-9);
         };
         // Where prices of two types make two degrees equal, their ratio is that of the degrees.
         std::vector<double> steps{0};
@@ -939,16 +985,18 @@ private:
 
     /// Finds plans of a whole chain; its own bound needs no prices, and knows where its stages can lie.
     void close(Pair& pair, const Box& box, const Partial& whole) {
-        const auto bound_with = [&](double reduce) {
-            const double seconds =
-                pair.repeats * whole.largest_with_last() + whole.seconds + reduce + whole.update;
+        const auto bound_of = [&](double seconds) {
             return goal_.least(seconds, 0, std::max(box.spend_low, whole.spending), box.spend_high, seconds);
         };
-        if (leave_out(bound_with(whole.reduce))) return;
-        const double bound =
-            bound_with(std::max(whole.reduce, zones_.least_reduce(*pair.tables, chain_, pair.replicas)));
+        double seconds =
+            pair.repeats * std::max(whole.largest, whole.open) + whole.seconds + whole.reduce + whole.update;
+        if (leave_out(bound_of(seconds))) return;
+        const double enough = goal_.most_time(best_, whole.spending) - whole.update;
+        seconds = std::max(seconds, whole.update + zones_.least_seconds(*pair.tables, chain_, pair.replicas,
+                                                                        pair.repeats, enough));
+        const double bound = bound_of(seconds);
         if (leave_out(bound)) return;
-        const double value = try_chain(pair, chain_);
+        const double value = try_chain(*pair.tables, pair.replicas, chain_, std::numeric_limits<int>::max());
         if (!(value <= bound + 1e-9 * std::abs(bound))) leave_open(pair, bound);
     }
 
@@ -974,29 +1022,25 @@ private:
         int replicas = question_.global_batch;
         for (std::size_t t = 0; t < need.size(); ++t)
             if (need[t] > 0) replicas = std::min(replicas, cluster_.gpus_of(t) / need[t]);
-        if (replicas >= pair.replicas)
-            try_chain(pair, chain);
-        else if (replicas > 0) {
+        if (replicas == 0) return;
+        if (replicas < pair.replicas) {
+            // No more than compute the same number of micro-batches each.
             const int at_once = pair.tables->microbatch() * replicas;
-            const int count = (question_.global_batch + at_once - 1) / at_once;
-            const int most = pair.tables->microbatch() * count;
-            try_chain(*pair.tables, (question_.global_batch + most - 1) / most, chain);
+            const int most = pair.tables->microbatch() * ((question_.global_batch + at_once - 1) / at_once);
+            replicas = (question_.global_batch + most - 1) / most;
         }
+        try_chain(*pair.tables, std::min(replicas, pair.replicas), chain, 6);
     }
 
-    double try_chain(const Pair& pair, const Chain& chain) {
-        return try_chain(*pair.tables, pair.replicas, chain);
-    }
-    /// Plans of a chain, the best of which is kept. Answers the best value of any of them.
-    double try_chain(const StageTables& tables, int replicas, const Chain& chain) {
+    /// Plans of a chain, the best of which is kept. Answers the best value of any of them. After `most` plans
+    /// that are far from the best one, it goes no further.
+    double try_chain(const StageTables& tables, int replicas, const Chain& chain, int most) {
         double least = never;
         if (chain.ends.empty()) return least;
         assembly_.for_each_plan(tables, chain, replicas, question_.global_batch, question_.mixed_stages,
                                 [&](const ParallelPlan& plan) {
-                                    const double value = consider(plan);
-                                    least = std::min(least, value);
-                                    // Other zones change little.
-                                    return value == never || value < best_ + 0.05 * std::abs(best_);
+                                    least = std::min(least, consider(plan));
+                                    return --most > 0 || least < best_ + 0.02 * std::abs(best_);
                                 });
         return least;
     }
@@ -1026,8 +1070,7 @@ private:
     ChainAssembly assembly_;
     ChainCompletion completion_;
     ZonePacking zones_;
-    std::vector<std::unique_ptr<StageTables>> tables_{};
-    std::vector<std::unique_ptr<ChainRelaxation>> relaxations_{};
+    std::vector<std::unique_ptr<Common>> common_{};
     std::vector<Pair> pairs_{};
     std::priority_queue<Box> queue_{};
     double best_ = never, best_seconds_ = never, open_ = never, open_few_ = never, left_out_ = never;

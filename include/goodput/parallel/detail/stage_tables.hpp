@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -83,6 +82,7 @@ public:
         add_boundaries(model, cluster, constants);
         add_room(model, cluster, constants);
         add_joining();
+        add_bytes(model);
         work_.assign(layers_ + 1, 0);
         for (const StageClass& its : classes_)
             for (std::size_t l = 1; l <= layers_; ++l)
@@ -155,6 +155,12 @@ public:
                 }
     }
 
+    /// Bytes of gradients that stages may have, and which of them layers [begin, end) have: layers of one
+    /// kind have the same.
+    [[nodiscard]] const std::vector<double>& distinct_bytes() const { return distinct_bytes_; }
+    [[nodiscard]] std::size_t bytes_number(std::size_t begin, std::size_t end) const {
+        return bytes_number_[begin * (layers_ + 1) + end];
+    }
     /// How much of the model's computing the layers before each are, in the mean of the classes; 1 in all.
     [[nodiscard]] const std::vector<double>& work() const { return work_; }
     /// Seconds that a stage takes besides its layers.
@@ -182,6 +188,10 @@ public:
     /// Seconds in which the latter hands back gradients.
     [[nodiscard]] double backward(std::size_t layer, std::size_t k, std::size_t next) const {
         return boundaries_[(layer * size() + k) * size() + next].backward;
+    }
+    /// Both together, by next class; twice the gradients where `last` says that the latter is the last stage.
+    [[nodiscard]] const double* crossing(std::size_t layer, std::size_t k, bool last) const {
+        return &(last ? last_crossing_ : crossing_)[(layer * size() + k) * size()];
     }
     /// The least of forward() over the next class, where a stage of class k ends before `layer`.
     [[nodiscard]] double least_forward(std::size_t layer, std::size_t k) const {
@@ -258,6 +268,10 @@ private:
             }
         own_boundaries_ = boundaries_;
         for (std::size_t l = 1; l < layers_; ++l) relax_boundaries(l);
+        for (const Boundary& here : boundaries_) {
+            crossing_.push_back(here.forward + here.backward);
+            last_crossing_.push_back(here.forward + 2 * here.backward);
+        }
     }
     /// The slowest replica of either side has somebody on the other side, perhaps of another class.
     void relax_boundaries(std::size_t layer) {
@@ -318,6 +332,25 @@ private:
         }
     }
 
+    void add_bytes(const LayeredModel& model) {
+        std::vector<double> whole{0};
+        for (const LayerSize& size : model.sizes.at(1))
+            whole.push_back(whole.back() + size.parameters * model.bytes_per_float);
+        for (std::size_t begin = 0; begin < layers_; ++begin)
+            for (std::size_t end = begin + 1; end <= layers_; ++end)
+                distinct_bytes_.push_back(whole[end] - whole[begin]);
+        std::sort(distinct_bytes_.begin(), distinct_bytes_.end());
+        distinct_bytes_.erase(std::unique(distinct_bytes_.begin(), distinct_bytes_.end()),
+                              distinct_bytes_.end());
+        bytes_number_.assign(layers_ * (layers_ + 1), 0);
+        for (std::size_t begin = 0; begin < layers_; ++begin)
+            for (std::size_t end = begin + 1; end <= layers_; ++end)
+                bytes_number_[begin * (layers_ + 1) + end] =
+                    static_cast<std::size_t>(std::lower_bound(distinct_bytes_.begin(), distinct_bytes_.end(),
+                                                              whole[end] - whole[begin]) -
+                                             distinct_bytes_.begin());
+    }
+
     void add_joining() {
         joining_.assign(spans(), 0);
         for (std::size_t k = 0; k < size(); ++k)
@@ -333,10 +366,13 @@ private:
     int microbatch_;
     bool mixed_;
     std::size_t layers_;
+    std::vector<double> distinct_bytes_{};
+    std::vector<std::size_t> bytes_number_{};
     std::vector<std::uint64_t> joining_{};  // by span, a bit for each class
     std::vector<StageClass> classes_{};
     std::vector<std::vector<std::size_t>> as_fast_{};
     std::vector<Boundary> own_boundaries_{}, boundaries_{};  // by layer, class, next class
+    std::vector<double> crossing_{}, last_crossing_{};       // by layer, class, next class
     std::vector<double> least_forward_{}, least_backward_{}, work_{};
     std::vector<std::size_t> room_{};
     double overhead_ = 0;
@@ -347,13 +383,11 @@ private:
 /// fewer than half are of other classes are of the span's class somewhere.
 class ReduceTables {
 public:
-    ReduceTables(const LayeredModel& model, const ParallelCluster& cluster, const StageTables& tables,
-                 int replicas, const ParallelConstants& constants)
+    ReduceTables(const ParallelCluster& cluster, const StageTables& tables, int replicas,
+                 const ParallelConstants& constants)
         : own(tables.spans(), 0), at_least(own), shared_(tables.is_mixed() ? tables.spans() : 0, 0) {
         if (replicas <= 1) return;
-        std::vector<double> whole{0};
-        for (const LayerSize& size : model.sizes.at(1))
-            whole.push_back(whole.back() + size.parameters * model.bytes_per_float);
+        std::vector<std::pair<double, double>> known;
         for (std::size_t k = 0; k < tables.size(); ++k) {
             Neighbours alone, mixed, apart;
             const StageClass& mine = tables.classes()[k];
@@ -364,25 +398,22 @@ public:
                     add(cluster, constants, tables.classes()[o], tables.classes()[p], apart);
             }
             const std::vector<long long> room = room_by_zone(cluster, tables, k);
-            std::map<double, std::pair<double, double>> known;
+            known.assign(tables.distinct_bytes().size(), {-1, -1});
             for (std::size_t begin = 0; begin < tables.layers(); ++begin)
                 for (std::size_t end = begin + 1; end <= tables.layers(); ++end) {
-                    const double bytes = whole[end] - whole[begin];
-                    auto found = known.find(bytes);
-                    if (found == known.end()) {
+                    const std::size_t number = tables.bytes_number(begin, end);
+                    auto& [pure, other] = known[number];
+                    if (pure < 0) {
+                        const double bytes = tables.distinct_bytes()[number];
                         const double between = between_zones(apart, room, bytes, replicas, constants);
-                        found =
-                            known
-                                .emplace(
-                                    bytes,
-                                    std::pair(std::max(between, least_of(alone, bytes, replicas, constants)),
-                                              std::max(between, least_of(mixed, bytes, replicas, constants))))
-                                .first;
+                        pure = std::max(between, least_of(alone, bytes, replicas, constants));
+                        if (tables.is_mixed())
+                            other = std::max(between, least_of(mixed, bytes, replicas, constants));
                     }
                     const std::size_t at = tables.span(k, begin, end);
-                    own[at] = at_least[at] = found->second.first;
+                    own[at] = at_least[at] = pure;
                     if (tables.is_mixed()) {
-                        shared_[at] = found->second.second;
+                        shared_[at] = other;
                         at_least[at] = std::min(own[at], shared_[at]);
                     }
                 }

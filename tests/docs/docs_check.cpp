@@ -113,8 +113,8 @@ std::vector<std::string> names_in(std::string_view code) {
 std::vector<fs::path> files_behind(const std::string& word) {
     static constexpr std::array folders{"include/", "examples/", "benchmarks/", "docs/",
                                         "tests/",   "cmake/",    ".ci/"};
-    static constexpr std::array modules{"core/",  "model/",  "fit/",      "allot/",
-                                        "place/", "policy/", "schedule/", "sim/"};
+    static constexpr std::array modules{"core/",  "model/", "parallel/", "fit/",      "allot/",
+                                        "place/", "share/", "policy/",   "schedule/", "sim/"};
     if (word.find_first_of("*{}<>$=") != std::string::npos) return {};
     const auto begins = [&](const char* start) { return word.starts_with(start); };
     if (std::any_of(folders.begin(), folders.end(), begins)) return {word};

@@ -57,8 +57,8 @@ struct LayerProfileFitOptions {
 
 /// A gap, and how sure its times are.
 struct FilledProfile {
-    std::size_t gpu_type = 0;
-    LayerProfileKey key{};
+    std::size_t gpu_type = 0;  ///< index into LayeredModel::times
+    LayerProfileKey key{};     ///< micro-batch and degree
     double deviation = 0;  ///< standard, of ln(forward + backward of all layers), about the relative error
     std::vector<double> layer_deviations{};  ///< by layer: the same of its forward + backward
 };
@@ -80,8 +80,8 @@ namespace detail {
 
 /// Where a time was or might be measured.
 struct ProfilePoint {
-    std::size_t gpu_type = 0;
-    LayerProfileKey key{};
+    std::size_t gpu_type = 0;      ///< index into LayeredModel::times
+    LayerProfileKey key{};         ///< micro-batch and degree
     double batch = 0, degree = 0;  ///< log2
 
     ProfilePoint(std::size_t type, LayerProfileKey at)

@@ -49,34 +49,34 @@ struct ParallelRun {
 
 /// How far constants may lie from the start: standard deviations, all positive.
 struct ParallelDeviations {
-    double layer_overhead_seconds = 5e-4;
-    double message_seconds = 2e-3;
-    double message_seconds_per_byte = 2e-10;
-    double reduce_factor = 1.5;
-    double activation_factor = 0.2;
-    double fixed_bytes = 2e9;
+    double layer_overhead_seconds = 5e-4;     ///< a layer
+    double message_seconds = 2e-3;            ///< a message
+    double message_seconds_per_byte = 2e-10;  ///< a byte
+    double reduce_factor = 1.5;               ///< of the reduction's factor
+    double activation_factor = 0.2;           ///< of the activations' factor
+    double fixed_bytes = 2e9;                 ///< of each platform's software
 };
 
 /// What is believed beforehand, and how far off measurements may be.
 struct ParallelFitOptions {
-    ParallelConstants start{};  ///< kept where runs say nothing; those not named above stay as they are
-    ParallelDeviations deviations{};
-    double time_deviation = 0.05;   ///< standard, of ln(iteration), in (0, 1]
-    double bytes_deviation = 0.03;  ///< standard, of ln(bytes), in (0, 1]
-    int max_iterations = 100;
+    ParallelConstants start{};        ///< kept where runs say nothing; those not named above stay as they are
+    ParallelDeviations deviations{};  ///< of the constants around the start
+    double time_deviation = 0.05;     ///< standard, of ln(iteration), in (0, 1]
+    double bytes_deviation = 0.03;    ///< standard, of ln(bytes), in (0, 1]
+    int max_iterations = 100;         ///< of Levenberg and Marquardt's method, at most
 };
 
 /// Constants, and how well they explain the runs.
 struct ParallelFit {
-    ParallelConstants constants{};      ///< those of platform 0
-    std::vector<double> fixed_bytes{};  ///< by platform: ParallelConstants::fixed_bytes_parallel
-    std::vector<double> time_errors{};  ///< by run: predicted / measured - 1; 0 where not measured
-    std::vector<double> bytes_errors{};
+    ParallelConstants constants{};       ///< those of platform 0
+    std::vector<double> fixed_bytes{};   ///< by platform: ParallelConstants::fixed_bytes_parallel
+    std::vector<double> time_errors{};   ///< by run: predicted / measured - 1; 0 where not measured
+    std::vector<double> bytes_errors{};  ///< the same of the fullest GPU's bytes
     /// Standard deviations of what was fitted, by ParallelDeviations' order and then platforms: what the runs
     /// left of the start's.
     std::vector<double> deviations{};
-    FitStatus status = FitStatus::prior_kept;
-    int iterations = 0;
+    FitStatus status = FitStatus::prior_kept;  ///< how the fit ended
+    int iterations = 0;                        ///< so many it took
 
     /// The constants on a platform of the runs (others: std::invalid_argument).
     [[nodiscard]] ParallelConstants on(std::size_t platform) const;

@@ -17,9 +17,9 @@ namespace goodput {
 
 /// How long one layer takes for one micro-batch, in seconds.
 struct LayerTime {
-    double forward_seconds = 0;
-    double backward_seconds = 0;
-    double update_seconds = 0;  ///< the optimiser's step, once an iteration
+    double forward_seconds = 0;   ///< of the forward pass
+    double backward_seconds = 0;  ///< of the backward pass
+    double update_seconds = 0;    ///< the optimiser's step, once an iteration
 };
 
 /// What one layer holds on each GPU of a tensor-parallel group.
@@ -31,16 +31,16 @@ struct LayerSize {
 
 /// Micro-batch and tensor-parallel degree, which a measurement was made with.
 struct LayerProfileKey {
-    int microbatch = 1;
-    int tensor_parallel = 1;
+    int microbatch = 1;       ///< samples that a replica computes at once
+    int tensor_parallel = 1;  ///< GPUs that compute each layer together
     /// By micro-batch, then degree.
     friend constexpr auto operator<=>(const LayerProfileKey&, const LayerProfileKey&) = default;
 };
 
 /// Layers of a model with what was measured of them.
 struct LayeredModel {
-    std::string name{};
-    std::size_t layers = 0;
+    std::string name{};                             ///< for messages
+    std::size_t layers = 0;                         ///< at least 1
     std::map<int, std::vector<LayerSize>> sizes{};  ///< by tensor-parallel degree; 1 must be there
     /// By GPU type, then micro-batch and degree: one time a layer. What is missing was not measured, and no
     /// plan uses it.

@@ -20,9 +20,9 @@ namespace goodput {
 /// Bandwidth of a link in GB/s (1e9 bytes) for a message of x bytes: square * u^2 + linear * u + constant
 /// with u = log2(x / 1e6).
 struct BandwidthCurve {
-    double square = 0;
-    double linear = 0;
-    double constant = 0;
+    double square = 0;    ///< GB/s for each doubling of the message, squared
+    double linear = 0;    ///< GB/s for each doubling
+    double constant = 0;  ///< GB/s at 1e6 bytes
 
     friend bool operator==(const BandwidthCurve&, const BandwidthCurve&) = default;
 
@@ -39,7 +39,7 @@ struct BandwidthCurve {
 
 /// A GPU type as a plan needs it.
 struct GpuType {
-    std::string name{};
+    std::string name{};       ///< as profiles call it
     int gpus_per_node = 1;    ///< a tensor-parallel group lies within one node
     double memory_gib = 0;    ///< of one GPU
     double usd_per_hour = 0;  ///< of one GPU
@@ -47,17 +47,17 @@ struct GpuType {
 
 /// Where a replica of a stage is: `gpus` of a type side by side in a zone.
 struct LinkEnd {
-    std::size_t zone = 0;
-    std::size_t gpu_type = 0;
-    int gpus = 1;
+    std::size_t zone = 0;      ///< index into ParallelCluster::zones
+    std::size_t gpu_type = 0;  ///< index into ParallelCluster::types
+    int gpus = 1;              ///< of one replica, on one node
     /// By zone, type, GPUs.
     friend constexpr auto operator<=>(const LinkEnd&, const LinkEnd&) = default;
 };
 
 /// What a plan may use, and what lies between.
 struct ParallelCluster {
-    std::vector<GpuType> types{};
-    std::vector<std::string> zones{};
+    std::vector<GpuType> types{};          ///< which there are in any zone
+    std::vector<std::string> zones{};      ///< their names
     std::vector<std::vector<int>> gpus{};  ///< by zone, then type
     /// From, to: how fast. A pair that is missing has no link.
     std::map<std::pair<LinkEnd, LinkEnd>, BandwidthCurve> links{};
@@ -101,11 +101,16 @@ inline void ParallelCluster::validate() const {
         for (const double price : usd_per_gigabyte[z])
             require_at_least("zone '" + zones[z] + "'", "usd_per_gigabyte", price, 0);
     }
-    for (const auto& [ends, curve] : links)
+    for (const auto& [ends, curve] : links) {
+        for (const LinkEnd& end : {ends.first, ends.second})
+            if (end.zone >= zones.size() || end.gpu_type >= types.size())
+                bad_input("link", "end", "zone " + at(end.zone) + ", GPU type " + at(end.gpu_type),
+                          "indices into the cluster's zones and types");
         for (const double number : {curve.square, curve.linear, curve.constant})
             if (!std::isfinite(number))
                 bad_input("link from zone " + at(ends.first.zone) + " to zone " + at(ends.second.zone),
                           "bandwidth", number, "a finite number");
+    }
 }
 
 }  // namespace goodput

@@ -24,7 +24,7 @@ struct ReplicaGroup {
 
 /// Layers first_layer to last_layer, and who computes them.
 struct PlanStage {
-    std::size_t first_layer = 0;
+    std::size_t first_layer = 0;           ///< counted from 0
     std::size_t last_layer = 0;            ///< included
     std::vector<ReplicaGroup> replicas{};  ///< in the order of replicas
 
@@ -39,9 +39,9 @@ struct PlanStage {
 
 /// How a large model is trained: stages in the order of layers; no stages: not at all.
 struct ParallelPlan {
-    int microbatch = 1;    ///< samples that a replica computes at once
-    int global_batch = 1;  ///< samples an iteration
-    std::vector<PlanStage> stages{};
+    int microbatch = 1;               ///< samples that a replica computes at once
+    int global_batch = 1;             ///< samples an iteration
+    std::vector<PlanStage> stages{};  ///< in the order of layers
 
     /// GPUs of a type in a zone.
     [[nodiscard]] int gpus(std::size_t zone, std::size_t gpu_type) const {

@@ -26,10 +26,10 @@ enum class PlanObjective {
 /// Which plan is wanted.
 struct PlanQuestion {
     int global_batch = 1;  ///< samples an iteration; the planner never changes it
-    PlanObjective objective = PlanObjective::throughput;
-    std::optional<double> most_usd{};          ///< dollars an iteration, GPUs and traffic
-    std::optional<double> least_throughput{};  ///< iterations a second
-    double reward = 0;                         ///< PlanObjective::reward: for each iteration a second
+    PlanObjective objective = PlanObjective::throughput;  ///< what the plan is to be best at
+    std::optional<double> most_usd{};                     ///< dollars an iteration, GPUs and traffic
+    std::optional<double> least_throughput{};             ///< iterations a second
+    double reward = 0;  ///< PlanObjective::reward: for each iteration a second
     std::vector<double>
         price{};  ///< PlanObjective::reward: of one GPU, by type, at least 0, unit of the reward
 
@@ -65,9 +65,9 @@ enum class PlanStatus {
 
 /// The best plan found, and what is proven.
 struct PlanAnswer {
-    PlanStatus status = PlanStatus::none;
-    ParallelPlan plan{};  ///< no stages: none
-    PlanScore score{};
+    PlanStatus status = PlanStatus::none;  ///< how the answer is to be read
+    ParallelPlan plan{};                   ///< no stages: none
+    PlanScore score{};                     ///< of that plan
     double objective = 0;            ///< iterations/s, dollars an iteration, or the reward less the price
     double bound = 0;                ///< no plan has a larger one (cost: a smaller one)
     std::vector<std::string> why{};  ///< status none: what stands in the way, a sentence each

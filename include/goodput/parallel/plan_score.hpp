@@ -34,7 +34,7 @@ struct ParallelConstants {
     double message_seconds = 0;           ///< added to each message between stages
     double message_seconds_per_byte = 0;  ///< added to it for each of its bytes, whatever the link
     double reduce_factor = 1;             ///< of gradients among replicas
-    double reduce_bucket_bytes = 5e8;
+    double reduce_bucket_bytes = 5e8;     ///< gradients are reduced in pieces of that size
     int most_shards = 4;       ///< gradients are reduced in that many shards at most (a slip of the published
                                ///< code, which has no sizes of wider tensor-parallel groups there)
     double fixed_bytes = 2e9;  ///< on every GPU, tensor_parallel 1
@@ -57,9 +57,9 @@ struct StageScore {
 struct PlanScore {
     double iteration_seconds = std::numeric_limits<double>::infinity();  ///< infinite where it cannot be told
     double compute_usd = 0;                                              ///< an iteration's GPU time
-    double traffic_usd = 0;  ///< an iteration's bytes between zones
-    bool fits = false;       ///< the memory of every GPU suffices
-    std::vector<StageScore> stages{};
+    double traffic_usd = 0;              ///< an iteration's bytes between zones
+    bool fits = false;                   ///< the memory of every GPU suffices
+    std::vector<StageScore> stages{};    ///< in the order of the plan
     std::optional<std::string> fault{};  ///< why nobody should run it, in one sentence
 
     /// Iterations a second.

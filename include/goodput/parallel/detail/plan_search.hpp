@@ -105,8 +105,9 @@ private:
     struct Box {
         double bound = 0;
         std::size_t pair = 0;
-        std::vector<double> by_stages{};             // bounds by number of stages; none beyond
-        double low = 0, high = never;                // of the largest stage, seconds
+        std::vector<double> gpus{};       // of a type for each replica, as far as the spending allows
+        std::vector<double> by_stages{};  // bounds by number of stages; none beyond
+        double low = 0, high = never;     // of the largest stage, seconds
         double reduce_low = 0, reduce_high = never;  // of gradients, seconds
         double spend_low = 0, spend_high = never;
         std::vector<double> price{};  // of a GPU by type, seconds a replica; behind them the slope
@@ -238,6 +239,7 @@ private:
         if (pair.low == never) return;
         box.low = pair.low;
         box.price = pair.price;
+        box.gpus = pair.gpus;
         box.bound = goal_.least(repeats * pair.low + through(tables), 0, box.spend_low, box.spend_high, 0);
         if (box.bound == never) return;
         pairs_.push_back(std::move(pair));
@@ -305,17 +307,18 @@ private:
 
     /// Whether stages of one class each, of at most that many seconds, can do all work: for each type, the
     /// most work that stages on its GPUs can do together.
-    [[nodiscard]] bool covers(const Pair& pair, double seconds, double reduce_cap) const {
+    [[nodiscard]] bool covers(const Pair& pair, const Box& box, double seconds) const {
         if (question_.mixed_stages) return true;
         const StageTables& tables = *pair.tables;
-        std::vector<std::vector<double>> work(pair.gpus.size());
+        std::vector<std::vector<double>> work(box.gpus.size());
         for (std::size_t t = 0; t < work.size(); ++t)
-            work[t].assign(static_cast<std::size_t>(pair.gpus[t]) + 1, 0);
+            work[t].assign(static_cast<std::size_t>(box.gpus[t]) + 1, 0);
         for (std::size_t k = 0; k < tables.size(); ++k) {
             const StageClass& its = tables.classes()[k];
             const double sending =
                 std::min(2 * pair.common->least_backward[k], pair.common->least_forward[k]);
-            const double most = most_work(tables, k, 1, seconds - sending, pair.reduce.get(), reduce_cap);
+            const double most =
+                most_work(tables, k, 1, seconds - sending, pair.reduce.get(), box.reduce_high);
             std::vector<double>& with = work[its.gpu_type];
             const auto taken = static_cast<std::size_t>(its.tensor_parallel);
             for (std::size_t gpus = taken; gpus < with.size(); ++gpus)
@@ -326,26 +329,52 @@ private:
         return sum * (1 + 1e-9) >= 1;
     }
 
+    /// The same with a charge for what the GPUs cost, and the most that the box may spend.
+    [[nodiscard]] bool affords(const Pair& pair, const Box& box, const std::vector<double>& most) const {
+        const std::size_t classes = pair.tables->size();
+        const auto cost = [&](std::size_t k) {
+            const StageClass& its = pair.tables->classes()[k];
+            return its.tensor_parallel * goal_.weights()[its.gpu_type];
+        };
+        double rate = 0;
+        for (std::size_t i = 0; i < most.size(); ++i) {
+            if (!(cost(i % classes) > 0)) return true;
+            rate = std::max(rate, most[i] / cost(i % classes));
+        }
+        for (const double part : {0.4, 0.7, 0.9, 1.0}) {
+            double work = part * rate * box.spend_high / pair.replicas;
+            for (std::size_t e = 0; e < most.size() / classes; ++e) {
+                double best = 0;
+                for (std::size_t k = 0; k < classes; ++k)
+                    best = std::max(best, most[e * classes + k] - part * rate * cost(k));
+                work += best;
+            }
+            if (work * (1 + 1e-9) < 1) return false;
+        }
+        return true;
+    }
+
     /// The same for plans with more than one stage: the stages behind a stage keep micro-batches under way,
     /// so that early stages have room for fewer layers, and every stage sends something.
-    [[nodiscard]] double least_largest(const Pair& pair, double low, double high, double reduce_cap) const {
+    [[nodiscard]] double least_largest(const Pair& pair, const Box& box) const {
+        double low = box.low, high = box.high;
         const StageTables& tables = *pair.tables;
         const std::size_t classes = tables.size(), stages = pair.most_stages;
         std::vector<double> most(stages * classes);
         const auto enough = [&](double seconds) {
-            std::vector<double> rate(pair.gpus.size(), 0);
+            std::vector<double> rate(box.gpus.size(), 0);
             for (std::size_t e = 1; e <= stages; ++e)
                 for (std::size_t k = 0; k < classes; ++k) {
                     const double sending =
                         e == 1 ? 2 * pair.common->least_backward[k] : pair.common->least_forward[k];
                     double& mine = most[(e - 1) * classes + k];
-                    mine = most_work(tables, k, e, seconds - sending, pair.reduce.get(), reduce_cap);
+                    mine = most_work(tables, k, e, seconds - sending, pair.reduce.get(), box.reduce_high);
                     const StageClass& its = tables.classes()[k];
                     rate[its.gpu_type] = std::max(rate[its.gpu_type], mine / its.tensor_parallel);
                 }
             // The work that all stages can do, less a charge for their GPUs, plus the charge for all GPUs.
             double all = 0;
-            for (std::size_t t = 0; t < rate.size(); ++t) all += rate[t] * pair.gpus[t];
+            for (std::size_t t = 0; t < rate.size(); ++t) all += rate[t] * box.gpus[t];
             for (const double part : {0.0, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 1.0}) {
                 double work = part * all;
                 for (std::size_t e = 0; e < stages; ++e) {
@@ -360,11 +389,9 @@ private:
                 }
                 if (work * (1 + 1e-9) < 1) return false;
             }
-            return true;
+            return !goal_.spends() || affords(pair, box, most);
         };
-        const auto possible = [&](double seconds) {
-            return covers(pair, seconds, reduce_cap) && enough(seconds);
-        };
+        const auto possible = [&](double seconds) { return covers(pair, box, seconds) && enough(seconds); };
         if (!possible(high)) return never;
         if (possible(low)) return low;
         for (int i = 0; i < 12; ++i) (possible((low + high) / 2) ? high : low) = (low + high) / 2;
@@ -382,8 +409,11 @@ private:
         const double low =
             size_of(std::min(bytes / static_cast<double>(model_.layers) / 8, constants_.reduce_bucket_bytes) /
                     static_cast<double>(most));
+        const auto there = [&](const LinkEnd& end) {
+            return end.gpus == 1 && cluster_.gpus[end.zone][end.gpu_type] > 0;
+        };
         for (const auto& [ends, curve] : cluster_.links)
-            if (ends.first.gpus == 1 && ends.second.gpus == 1 &&
+            if (there(ends.first) && there(ends.second) &&
                 (2 * curve.square * low + curve.linear < 0 || 2 * curve.square * high + curve.linear < 0))
                 return false;
         return true;
@@ -454,9 +484,9 @@ private:
         pair.relaxation->solve(stage_price_, cap, pair.reduce.get(), reduce_cap, stages);
     }
     /// What the prices of all GPUs that there are take off a sum.
-    [[nodiscard]] static double refund(const Pair& pair, const std::vector<double>& price) {
+    [[nodiscard]] static double refund(const std::vector<double>& gpus, const std::vector<double>& price) {
         double sum = 0;
-        for (std::size_t t = 0; t < pair.gpus.size(); ++t) sum += price[t] * pair.gpus[t];
+        for (std::size_t t = 0; t < gpus.size(); ++t) sum += price[t] * gpus[t];
         return sum;
     }
     /// Seconds + slope * spending of any plan in the box with that many stages, at the prices last solved
@@ -465,7 +495,7 @@ private:
                                 const std::vector<double>& price) const {
         const double total = pair.relaxation->total(stages);
         if (total == never) return never;
-        return pair.repeats * box.low + total - refund(pair, price) +
+        return pair.repeats * box.low + total - refund(box.gpus, price) +
                std::max(box.reduce_low, least_reduce(pair, stages, 0)) + pair.tables->least_update();
     }
 
@@ -516,7 +546,7 @@ private:
             double norm = 0;
             bool tight = true;
             for (std::size_t t = 0; t < pair.gpus.size(); ++t) {
-                excess[t] -= pair.gpus[t];
+                excess[t] -= box.gpus[t];
                 if (price[t] <= 0 && excess[t] <= 0) excess[t] = 0;
                 if (std::abs(excess[t]) > 1e-9) tight = false;
                 norm += excess[t] * excess[t];
@@ -599,7 +629,7 @@ private:
         const bool single = box.by_stages.size() == 2;
         if (!box.limited && !single) {
             box.limited = true;
-            box.low = least_largest(pair, box.low, box.high, box.reduce_high);
+            box.low = least_largest(pair, box);
             if (box.low == never) return;
             raise(pair, box);
             return put_back(std::move(box));
@@ -614,7 +644,8 @@ private:
         const double width = pair.repeats * (box.high - box.low);
         const double ratio =
             goal_.spends() && box.spend_low > 0 ? std::log(box.spend_high / box.spend_low) : 0;
-        const double spread = ratio * ratio / 8;
+        // A limit on dollars ties time and spending together, which no slope does.
+        const double spread = goal_.has_budget() ? ratio : ratio * ratio / 8;
         const double seconds = std::max(pair.repeats * box.low + rest, 1e-300);
         const double relative = width / seconds;
         const double reducing = (box.reduce_high - box.reduce_low) / seconds;
@@ -640,8 +671,16 @@ private:
             const double middle = (box.low + box.high) / 2;
             lower.high = box.low = middle;
             raise(pair, box);
-        } else
+        } else {
             lower.spend_high = box.spend_low = std::sqrt(box.spend_low * box.spend_high);
+            lower.limited = false;
+            for (std::size_t t = 0; t < lower.gpus.size(); ++t)
+                if (const double cost = goal_.weights()[t] * pair.replicas; cost > 0) {
+                    const double most = lower.spend_high / cost * (1 + 1e-9);
+                    lower.gpus[t] = std::min(lower.gpus[t], question_.mixed_stages ? most : std::floor(most));
+                }
+            raise(pair, box);
+        }
         put_back(std::move(lower));
         put_back(std::move(box));
     }
@@ -754,12 +793,12 @@ private:
         chain_.ends.clear();
         chain_.classes.clear();
         shared_.clear();
-        make_tests(pair);
+        make_tests(pair, box);
         extend(pair, box,
                Partial{0,
                        box.low,
                        0,
-                       -refund(pair, box.price),
+                       -refund(box.gpus, box.price),
                        0,
                        box.reduce_low,
                        pair.tables->least_update(),
@@ -771,10 +810,10 @@ private:
         return !gave_up_;
     }
 
-    void make_tests(Pair& pair) {
+    void make_tests(Pair& pair, const Box& box) {
         left_.clear();
         if (!pair.tests.empty()) {
-            for (const Test& test : pair.tests) left_.push_back(refund(pair, test.weight) * (1 + 1e-12));
+            for (const Test& test : pair.tests) left_.push_back(refund(box.gpus, test.weight) * (1 + 1e-12));
             return;
         }
         const std::size_t types = pair.gpus.size();
@@ -794,7 +833,7 @@ private:
                 [&](const StageClass& its) { return its.tensor_parallel * weight[its.gpu_type]; }, test.need);
             test.least = *std::min_element(test.need.least.begin(), test.need.least.end());
             test.weight = std::move(weight);
-            left_.push_back(refund(pair, test.weight) * (1 + 1e-12));
+            left_.push_back(refund(box.gpus, test.weight) * (1 + 1e-12));
             pair.tests.push_back(std::move(test));
         }
     }
@@ -931,7 +970,7 @@ private:
                 else
                     need += half / all * other + (all - half - 1) / all * any + charge(mine) / all;
             }
-            return need > refund(pair, weight) * (1 + 1e-9);
+            return need > refund(pair.gpus, weight) * (1 + 1e-9);
         };
         // Where prices of two types make two degrees equal, their ratio is that of the degrees.
         std::vector<double> steps{0};

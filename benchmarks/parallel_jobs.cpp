@@ -113,7 +113,7 @@ Snapshot snapshot_of(int ordinary) {
         Job job{.name = name, .restart_cost_seconds = 120, .max_gpus = 512, .initial_batch = 512};
         job.max_batch = 512;
         job.types.assign(kinds.size(), {.max_atomic_batch = 8});
-        job.weight = 8;
+        job.weight = 30;
         now.jobs.push_back(job);
         now.models.push_back({});
     }
@@ -162,9 +162,8 @@ int main(int argc, char** argv) {
     LargeModels large(description(), now.cluster.gpu_types,
                       TimedSearcher{gap, milliseconds, &questions, &spent});
     for (std::size_t m = 0; m < models.size(); ++m) large.add(now.jobs[m].name, models[m]);
-    const AllotOptions options{.gap = gap};
-    const ParallelPlans<TimedSearcher>::Settings settings{
-        .halvings = 0, .most_single = 1, .settles = argc <= 4 && !std::getenv("UNSETTLED")};
+    const AllotOptions options{.gap = gap, .deadline = std::chrono::milliseconds(100)};
+    const ParallelPlans<TimedSearcher>::Settings settings{.halvings = 0, .most_single = 1};
     auto scheduler =
         Scheduler(GoodputPolicy{}, options, LeastMovesPlacer{}, Allotter<>{}, PlannedGoodput(large))
             .offering(ParallelPlans(large, settings));

@@ -28,7 +28,6 @@
 #include <cstddef>
 #include <limits>
 #include <map>
-#include <optional>
 #include <queue>
 #include <span>
 #include <stdexcept>
@@ -36,14 +35,12 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/model/efficiency.hpp"
-#include "goodput/model/goodput_predictor.hpp"
-#include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/detail/configuration_search.hpp"
 #include "goodput/schedule/detail/part_options.hpp"
 #include "goodput/schedule/detail/plan_values.hpp"
 #include "goodput/schedule/large_models.hpp"
 #include "goodput/schedule/makers.hpp"
+#include "goodput/schedule/planned_goodput.hpp"
 
 namespace goodput {
 
@@ -144,50 +141,6 @@ private:
     Settings settings_{};
     Inner inner_{};
     std::map<std::string, OfRound> rounds_{};
-};
-
-/// Predicts large models by their plans: iterations/s * samples an iteration * what a sample is worth at that
-/// batch (NoiseScaleEfficiency, 1 without gradient statistics). Other jobs are the inner predictor's.
-template <PlanFinder Finder = PlanSearcher, OptionPredictor Inner = GoodputPredictor>
-class PlannedGoodput {
-public:
-    /// Shares the book.
-    explicit PlannedGoodput(LargeModels<Finder> large, Inner inner = {})
-        : large_(std::move(large)), inner_(std::move(inner)) {}
-
-    /// Fills in all options of a job.
-    void operator()(const Job& job, const JobModel& model, std::span<Option> options) {
-        if (large_.find(job.name))
-            fill(job, options, job.gradient);
-        else
-            inner_(job, model, options);
-    }
-    /// The same with other gradient statistics than the job's.
-    void operator()(const Job& job, const JobModel& model, std::span<Option> options,
-                    const std::optional<GradientStatistics>& gradient) requires ForecastPredictor<Inner> {
-        if (large_.find(job.name))
-            fill(job, options, gradient);
-        else
-            inner_(job, model, options, gradient);
-    }
-
-private:
-    void fill(const Job& job, std::span<Option> options, const std::optional<GradientStatistics>& gradient) {
-        const double batch = large_.find(job.name)->global_batch;
-        const NoiseScaleEfficiency efficiency{static_cast<double>(job.initial_batch),
-                                              gradient.value_or(GradientStatistics{})};
-        for (Option& option : options) {
-            const KnownPlan& known = large_.best_on(job.name, option.configuration);
-            option.plan = {};
-            if (!known.plan.stages.empty())
-                option.plan = {known.plan.microbatch, known.plan.microbatches() - 1};
-            option.goodput = known.throughput * batch * efficiency.efficiency(batch);
-            option.knowledge = Knowledge::measured;
-        }
-    }
-
-    LargeModels<Finder> large_;
-    Inner inner_;
 };
 
 template <PlanFinder Finder, OptionMaker Inner>
@@ -497,6 +450,8 @@ double ParallelPlans<Finder, Inner>::ask(const Round& round, const Job& job, std
     if constexpr (PricedOptionMaker<Inner>) return inner_.ask(round, job, most_gpus, at, least, options);
     return -std::numeric_limits<double>::infinity();
 }
+
+static_assert(PricedOptionMaker<ParallelPlans<>> && ReasonMaker<ParallelPlans<>>);
 
 }  // namespace goodput
 

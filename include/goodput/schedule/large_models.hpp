@@ -98,7 +98,7 @@ public:
     void add(const std::string& job, LargeModel large) {
         large.model.validate();
         require_between([&] { return "job '" + job + "'"; }, "global_batch", large.global_batch, 1, 1 << 30);
-        state_->jobs[job] = {std::move(large), {}};
+        state_->jobs[job] = {std::move(large), {}, ++state_->versions};
     }
     /// The job has ended, or is none any more.
     void forget(const std::string& job) { state_->jobs.erase(job); }
@@ -106,6 +106,10 @@ public:
     [[nodiscard]] const LargeModel* find(const std::string& job) const {
         const auto found = state_->jobs.find(job);
         return found == state_->jobs.end() ? nullptr : &found->second.large;
+    }
+    /// Another number each time that a large model is added.
+    [[nodiscard]] std::size_t version_of(const std::string& job) const {
+        return state_->jobs.at(job).version;
     }
     /// Where a GPU type of the cluster is in the description; nothing where it is not.
     [[nodiscard]] std::optional<PlanHome> home_of(std::size_t gpu_type) const {
@@ -174,12 +178,14 @@ private:
     struct Entry {
         LargeModel large{};
         std::map<std::vector<PoolShare>, KnownPlan> known{};
+        std::size_t version = 0;
     };
     struct State {
         ParallelCluster description{};
         std::vector<std::optional<PlanHome>> homes{};  // by GPU type of the cluster
         Finder finder{};
         std::map<std::string, Entry> jobs{};
+        std::size_t versions = 0;
     };
 
     static std::vector<PoolShare> key_of(const Configuration& configuration) {

@@ -59,7 +59,7 @@ int main() {
     const Plan& plan = scheduler.plan(now);
     for (const Decision& decision : plan.decisions)
         std::cout << describe(now.cluster, decision.option.configuration) << "\n";
-    // [round]
+    // [/round]
     // [launch]
     const Decision& decision = plan.decisions[0];
     if (const ParallelPlan* its = large.plan_of("language", decision.option.configuration)) {
@@ -72,5 +72,5 @@ int main() {
             std::cout << "\n";
         }
     }
-    // [launch]
+    // [/launch]
 }

@@ -71,6 +71,12 @@ concept PricedOptionMaker = OptionMaker<M> &&
     { maker.ask(round, job, most_gpus, at, least, options) } -> std::convertible_to<double>;
 };
 
+/// A maker that says why it offers a job nothing, in one sentence; empty: nothing that others could not say.
+template <class M>
+concept ReasonMaker = requires(const M& maker, const Job& job) {
+    { maker.why_none(job) } -> std::convertible_to<std::string>;
+};
+
 /// Appends every configuration that the job may hold on the pools, smallest first within a pool; of those
 /// with more than `most_gpus(gpu_type)` GPUs only the smallest, if no other is left.
 template <class MostGpus>

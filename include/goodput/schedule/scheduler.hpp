@@ -240,6 +240,10 @@ private:
             } else {
                 decision.verdict.outcome = detail::say_why_not(snapshot, j, offers_, rows_, pools(),
                                                                allotted_.prices, decision.verdict.reason);
+                if constexpr (ReasonMaker<Maker>)
+                    if (std::string why = maker_.why_none(snapshot.jobs[j]);
+                        options_of(j).empty() && !left_alone(j) && !why.empty())
+                        decision.verdict.reason = std::move(why);
             }
         }
     }

@@ -58,7 +58,8 @@ struct PlanQuestion {
 /// How an answer is to be read.
 enum class PlanStatus {
     optimal,   ///< proven to within PlanQuestion::gap
-    feasible,  ///< a plan, and how far from the best it is at most; the deadline passed
+    feasible,  ///< a plan, and how far from the best it is at most: the deadline passed, or too many
+               ///< plans stay open to try them all
     none,      ///< no plan within the limits: `why` says what stands in the way
     unknown    ///< the deadline passed before a plan was found
 };

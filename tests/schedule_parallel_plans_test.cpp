@@ -114,7 +114,7 @@ void set_placements(Snapshot& now, const Plan& plan) {
 }
 
 template <class P>
-void check_rounds(Random& random, P policy, int rounds) {
+void check_planned_rounds(Random& random, P policy, int rounds) {
     for (int n = 0; n < rounds; ++n) {
         CAPTURE(n);
         PlannedRound round(random);
@@ -146,13 +146,13 @@ TEST_CASE("a round's allotment is the best of all configurations with their best
     Random random(11);
     for (int kind = 0; kind < 3; ++kind) {
         CAPTURE(kind);
-        check_rounds(random, ValueOfGoodput{kind}, 12);
+        check_planned_rounds(random, ValueOfGoodput{kind}, 12);
     }
 }
 
 TEST_CASE("under our own policy, too") {
     Random random(12);
-    check_rounds(random, GoodputPolicy{}, 20);
+    check_planned_rounds(random, GoodputPolicy{}, 20);
 }
 
 TEST_CASE("who runs is offered what it holds, with the same plan, and goes on without a restart") {

@@ -8,23 +8,18 @@
 // that no plan was found for that is as fast, stays open: its bound is part of the answer's.
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <limits>
-#include <map>
 #include <memory>
-#include <optional>
 #include <queue>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "goodput/parallel/detail/chain_assembly.hpp"
 #include "goodput/parallel/detail/chain_completion.hpp"
+#include "goodput/parallel/detail/known_chains.hpp"
 #include "goodput/parallel/detail/plan_goal.hpp"
 #include "goodput/parallel/detail/zone_packing.hpp"
 
@@ -113,7 +108,6 @@ private:
         std::vector<double> price{};  // of a GPU by type, seconds a replica; behind them the slope
         bool limited = false;         // `low` counts what room there is
         bool priced = false;          // the bound is the relaxation's
-        bool searched = false;        // its chains have been looked at
         friend bool operator<(const Box& a, const Box& b) {  // the queue's top is the least
             if (a.bound != b.bound) return a.bound > b.bound;
             return std::tie(a.pair, a.low, a.high) > std::tie(b.pair, b.low, b.high);
@@ -439,17 +433,15 @@ private:
                     mine = std::min(mine, std::max(least[begin * (layers + 1) + end],
                                                    pair.least_reduce[(left - 1) * (layers + 1) + end]));
             }
-        tables.charge_stages(
-            pair.replicas,
-            [&](const StageClass& its) { return its.tensor_parallel * goal_.weights()[its.gpu_type]; },
-            pair.spending);
+        pair.spending.charge(tables, pair.replicas, [&](const StageClass& its) {
+            return its.tensor_parallel * goal_.weights()[its.gpu_type];
+        });
     }
     /// What holds for all pairs with the same tables.
     static void measure(Common& common) {
         const StageTables& tables = *common.tables;
         StageCharges nothing;
-        tables.charge_stages(
-            1, [](const StageClass&) { return 0.0; }, nothing);
+        nothing.charge(tables, 1, [](const StageClass&) { return 0.0; });
         common.relaxation->solve(nothing, never, nullptr, never, tables.layers());
         common.least_sum.assign(1, never);
         for (std::size_t p = 1; p <= tables.layers(); ++p)
@@ -472,19 +464,10 @@ private:
     void solve(Pair& pair, const std::vector<double>& price, double cap, double reduce_cap,
                std::size_t stages) {
         const double slope = price.back() * pair.replicas;
-        pair.tables->charge_stages(
-            pair.replicas,
-            [&](const StageClass& its) {
-                return its.tensor_parallel * (price[its.gpu_type] + slope * goal_.weights()[its.gpu_type]);
-            },
-            stage_price_);
+        stage_price_.charge(*pair.tables, pair.replicas, [&](const StageClass& its) {
+            return its.tensor_parallel * (price[its.gpu_type] + slope * goal_.weights()[its.gpu_type]);
+        });
         pair.relaxation->solve(stage_price_, cap, pair.reduce.get(), reduce_cap, stages);
-    }
-    /// What the prices of all GPUs that there are take off a sum.
-    [[nodiscard]] static double refund(const std::vector<double>& gpus, const std::vector<double>& price) {
-        double sum = 0;
-        for (std::size_t t = 0; t < gpus.size(); ++t) sum += price[t] * gpus[t];
-        return sum;
     }
     /// Seconds + slope * spending of any plan in the box with that many stages, at the prices last solved
     /// for.
@@ -723,64 +706,6 @@ private:
 
     // -- chains one by one
 
-    /// Which stages a partial chain has, in any order: two sums of mixed numbers.
-    struct Signature {
-        std::uint64_t first = 0, second = 0;
-        friend auto operator<=>(const Signature&, const Signature&) = default;
-
-        void add(std::size_t k, bool shared, std::uint64_t able) {
-            const std::uint64_t what = able * 0x9e3779b97f4a7c15u + 2 * k + (shared ? 1 : 0) + 1;
-            first += mixed(what);
-            second += mixed(what ^ 0x5851f42d4c957f2du);
-        }
-        static std::uint64_t mixed(std::uint64_t x) {
-            x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-            x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-            return x ^ (x >> 31);
-        }
-    };
-    struct Partial {
-        std::size_t layer;  // next one
-        double largest;     // seconds of the largest complete stage
-        double open;        // computing and receiving of the last stage, whose sending is not known yet
-        double sum;         // computing, sending and prices so far
-        double seconds;     // without prices
-        double reduce, update;
-        double spending;
-        std::size_t k;  // class of the last stage
-        bool shared;    // half of it or more are of others
-        Signature stages;
-    };
-
-    /// Where partial chains can only be followed by the same.
-    struct Place {
-        std::size_t at = 0;  // stage, layer, class, shared
-        Signature stages{};
-        friend bool operator==(const Place&, const Place&) = default;
-    };
-    struct PlaceHash {
-        std::size_t operator()(const Place& place) const {
-            return Signature::mixed(place.at ^ place.stages.first);
-        }
-    };
-    static Place place_of(const StageTables& tables, const Partial& before, Partial& now, std::size_t stage,
-                          std::size_t left) {
-        now.stages = before.stages;
-        now.stages.add(now.k, now.shared, tables.able(now.k, before.layer, now.layer, left));
-        const std::size_t at = (stage * (tables.layers() + 1) + now.layer) * tables.size() + now.k;
-        return {2 * at + (now.shared ? 1 : 0), now.stages};
-    }
-    /// Whether a partial chain as good as this one was there before; remembers it otherwise.
-    bool was_here(const Place& place, const Partial& now) {
-        std::vector<Partial>& known = known_[place];
-        for (const Partial& before : known)
-            if (before.sum <= now.sum && before.largest <= now.largest && before.open <= now.open &&
-                before.reduce <= now.reduce && before.update <= now.update)
-                return true;
-        known.push_back(now);
-        return false;
-    }
-
     /// Looks at the chains of a box; false where that took more than `most` partial chains.
     bool search_chains(Pair& pair, const Box& box, std::size_t stages, std::size_t most) {
         solve(pair, box.price, box.high, box.reduce_high, stages);
@@ -792,17 +717,17 @@ private:
         shared_.clear();
         make_tests(pair, box);
         extend(pair, box,
-               Partial{0,
-                       box.low,
-                       0,
-                       -refund(box.gpus, box.price),
-                       0,
-                       box.reduce_low,
-                       pair.tables->least_update(),
-                       0,
-                       0,
-                       false,
-                       {}});
+               PartialChain{0,
+                            box.low,
+                            0,
+                            -refund(box.gpus, box.price),
+                            0,
+                            box.reduce_low,
+                            pair.tables->least_update(),
+                            0,
+                            0,
+                            false,
+                            {}});
         known_.clear();
         return !gave_up_;
     }
@@ -825,9 +750,9 @@ private:
         }
         for (auto& weight : weights) {
             Test test;
-            pair.tables->charge_stages(
-                pair.replicas,
-                [&](const StageClass& its) { return its.tensor_parallel * weight[its.gpu_type]; }, test.need);
+            test.need.charge(*pair.tables, pair.replicas, [&](const StageClass& its) {
+                return its.tensor_parallel * weight[its.gpu_type];
+            });
             test.least = *std::min_element(test.need.least.begin(), test.need.least.end());
             test.weight = std::move(weight);
             left_.push_back(refund(box.gpus, test.weight) * (1 + 1e-12));
@@ -848,7 +773,7 @@ private:
             left_[i] += (shared ? pair.tests[i].need.shared : pair.tests[i].need.own)[at];
     }
 
-    void extend(Pair& pair, const Box& box, const Partial& so_far) {
+    void extend(Pair& pair, const Box& box, const PartialChain& so_far) {
         const StageTables& tables = *pair.tables;
         const std::size_t stage = chain_.ends.size(), left = stages_ - stage;
         for (std::size_t k = 0; k < tables.size(); ++k)
@@ -856,14 +781,14 @@ private:
                 if (!gave_up_ && (!shared || tables.as_fast(k).size() > 1))
                     extend(pair, box, so_far, left, k, shared);
     }
-    void extend(Pair& pair, const Box& box, const Partial& so_far, std::size_t left, std::size_t k,
+    void extend(Pair& pair, const Box& box, const PartialChain& so_far, std::size_t left, std::size_t k,
                 bool shared) {
         const StageTables& tables = *pair.tables;
         const std::size_t stage = stages_ - left;
         const std::vector<double>& price = shared ? stage_price_.shared : stage_price_.own;
         const std::vector<double>& reducing = shared ? pair.reduce->shared() : pair.reduce->own;
         const std::vector<double>& spending = shared ? pair.spending.shared : pair.spending.own;
-        Partial next = so_far;
+        PartialChain next = so_far;
         next.k = k;
         next.shared = shared;
         double received = 0;
@@ -914,7 +839,7 @@ private:
             if (stopped_ || searched_ > most_searched_)
                 gave_up_ = true;
             else if (left == 1 || (closing_ && few_plans(pair, stages_)) ||
-                     !was_here(place_of(tables, so_far, next, stage, left), next)) {
+                     !known_.was_here(place_of(tables, so_far, next, stage, left), next)) {
                 chain_.ends.push_back(end);
                 chain_.classes.push_back(k);
                 shared_.push_back(shared);
@@ -984,7 +909,7 @@ private:
     }
 
     /// Finds plans of a whole chain; its own bound needs no prices, and knows where its stages can lie.
-    void close(Pair& pair, const Box& box, const Partial& whole) {
+    void close(Pair& pair, const Box& box, const PartialChain& whole) {
         const auto bound_of = [&](double seconds) {
             return goal_.least(seconds, 0, std::max(box.spend_low, whole.spending), box.spend_high, seconds);
         };
@@ -1081,7 +1006,7 @@ private:
     Chain chain_{};
     std::vector<double> left_{};
     std::vector<bool> shared_{};
-    std::unordered_map<Place, std::vector<Partial>, PlaceHash> known_{};
+    KnownChains known_{};
     static constexpr std::size_t never_ending = std::numeric_limits<std::size_t>::max();
     std::size_t chain_limit_ = 4000, most_searched_ = 0;
     bool gave_up_ = false;

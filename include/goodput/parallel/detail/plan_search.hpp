@@ -16,8 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/parallel/detail/chain_assembly.hpp"
 #include "goodput/parallel/detail/chain_completion.hpp"
+#include "goodput/parallel/detail/gpu_room.hpp"
+#include "goodput/parallel/detail/incumbent.hpp"
 #include "goodput/parallel/detail/known_chains.hpp"
 #include "goodput/parallel/detail/plan_goal.hpp"
 #include "goodput/parallel/detail/search_box.hpp"
@@ -39,7 +40,7 @@ public:
           stop_(stop),
           goal_(cluster, question),
           stage_bounds_(goal_, question.mixed_stages),
-          assembly_(cluster),
+          incumbent_(model, cluster, question, constants, goal_),
           completion_(model, cluster, goal_, constants),
           zones_(model, cluster, question.mixed_stages, constants) {}
 
@@ -55,7 +56,7 @@ public:
         }
         const bool finished = search(never_ending);
         double bound = bound_so_far();
-        if (finished && !good_enough(open_few_) && good_enough(open_)) {
+        if (finished && !incumbent_.good_enough(open_few_) && incumbent_.good_enough(open_)) {
             // What stays open is all of chains with few plans: once more, with all their plans.
             closing_ = true;
             open_few_ = never;
@@ -66,27 +67,27 @@ public:
             bound = std::max(bound, bound_so_far());
         }
         answer.searched = searched_;
-        if (best_ == never && bound == never) {
+        if (incumbent_.value() == never && bound == never) {
             answer.status = PlanStatus::none;
             return;
         }
         // Sums are rounded in another order than a plan's score.
-        bound = std::min(bound - 1e-9 * std::abs(bound), best_);
+        bound = std::min(bound - 1e-9 * std::abs(bound), incumbent_.value());
         answer.bound = goal_.told(bound);
         answer.status = PlanStatus::unknown;
-        if (best_ == never) return;
-        answer.status =
-            good_enough(bound + 2e-9 * std::abs(bound)) ? PlanStatus::optimal : PlanStatus::feasible;
-        answer.plan = best_plan_;
-        answer.score = score_plan(model_, cluster_, best_plan_, constants_);
-        answer.objective = goal_.told(best_);
+        if (incumbent_.value() == never) return;
+        answer.status = incumbent_.good_enough(bound + 2e-9 * std::abs(bound)) ? PlanStatus::optimal
+                                                                               : PlanStatus::feasible;
+        answer.plan = incumbent_.plan();
+        answer.score = score_plan(model_, cluster_, incumbent_.plan(), constants_);
+        answer.objective = goal_.told(incumbent_.value());
     }
 
 private:
     /// Refines boxes until none can hold a better plan; false where it was told to stop, or looked at more
     /// than `most` partial chains.
     bool search(std::size_t most) {
-        while (!queue_.empty() && !good_enough(queue_.top().bound)) {
+        while (!queue_.empty() && !incumbent_.good_enough(queue_.top().bound)) {
             if (stopped_ || searched_ > most || stop_()) return false;
             SearchBox box = queue_.top();
             queue_.pop();
@@ -95,7 +96,7 @@ private:
         return !stopped_;
     }
     [[nodiscard]] double bound_so_far() const {
-        const double bound = std::min({best_, open_, open_few_, left_out_});
+        const double bound = std::min({incumbent_.value(), open_, open_few_, incumbent_.left_out()});
         return queue_.empty() ? bound : std::min(bound, queue_.top().bound);
     }
 
@@ -106,17 +107,6 @@ private:
             kinds += std::any_of(zone.begin(), zone.end(), [](int gpus) { return gpus > 0; }) ? 1 : 0;
         if (question_.mixed_stages) kinds *= static_cast<double>(division.common->tables.size());
         return std::log2(kinds) * division.replicas * static_cast<double>(stages) <= 24;
-    }
-
-    [[nodiscard]] bool good_enough(double bound) const {
-        return bound >= best_ - question_.gap * std::abs(best_) || (best_ == never && bound == never);
-    }
-
-    /// The same for what is left out for it: then the answer is only proven to within the gap.
-    bool leave_out(double bound) {
-        if (!good_enough(bound)) return false;
-        left_out_ = std::min(left_out_, bound);
-        return true;
     }
 
     // -- what there is to look at
@@ -287,13 +277,13 @@ private:
         double step = 1;
         for (int pass = 0; pass < 6; ++pass) {
             std::size_t last = box.by_stages.size() - 1;
-            while (last > 0 && good_enough(box.by_stages[last])) --last;
+            while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
             if (last == 0) break;
             solve(division, price, box.high, box.reduce_high, last);
             double sum = never, bound = never;
             std::size_t stages = 0;
             for (std::size_t p = 1; p < box.by_stages.size(); ++p) {
-                if (good_enough(box.by_stages[p])) {
+                if (incumbent_.good_enough(box.by_stages[p])) {
                     bound = std::min(bound, box.by_stages[p]);
                     continue;
                 }
@@ -312,9 +302,9 @@ private:
                 box.price = price;
             } else
                 step /= 2;
-            if (sum == never || good_enough(bound)) break;
+            if (sum == never || incumbent_.good_enough(bound)) break;
             const Chain chain = division.common->relaxation.best(stages);
-            try_fitting(division, chain);
+            incumbent_.try_fitting(division, chain);
             // What the chain takes of each type, against what there is.
             std::vector<double> excess(price.size(), 0);
             double spending = 0;
@@ -334,8 +324,9 @@ private:
             }
             bool moved = false;
             if (!tight) {
-                const double target =
-                    best_seconds_ < never ? std::max(best_seconds_ - seconds, 0.01 * seconds) : 0.1 * seconds;
+                const double target = incumbent_.seconds() < never
+                                          ? std::max(incumbent_.seconds() - seconds, 0.01 * seconds)
+                                          : 0.1 * seconds;
                 for (std::size_t t = 0; t < division.gpus.size(); ++t)
                     price[t] = std::max(0.0, price[t] + step * target * excess[t] / norm);
                 moved = true;
@@ -379,7 +370,7 @@ private:
                 }
                 if (stages == 0) break;
                 const Chain chain = division.common->relaxation.best(stages);
-                try_fitting(division, chain);
+                incumbent_.try_fitting(division, chain);
                 std::vector<double> taken(division.gpus.size(), 0);
                 for (const std::size_t k : chain.classes)
                     taken[division.common->tables.classes()[k].gpu_type] +=
@@ -397,14 +388,14 @@ private:
         if (box.by_stages.empty()) return split_stages(division, box);
         double rest = never, without = never, reduce = never;
         for (std::size_t p = 1; p < box.by_stages.size(); ++p) {
-            if (leave_out(box.by_stages[p])) continue;
+            if (incumbent_.leave_out(box.by_stages[p])) continue;
             rest = std::min(rest, rest_of(division, box, p));
             without =
                 std::min(without, division.common->least_sum[p] + division.common->tables.least_update());
             reduce = std::min(reduce, least_reduce(division, p, 0));
         }
         if (rest == never) return;
-        const double most = goal_.most_time(best_, box.spend_low);
+        const double most = goal_.most_time(incumbent_.value(), box.spend_low);
         box.high = std::min(box.high, (most - rest) / std::max(division.repeats, 1e-300) * (1 + 1e-9));
         box.reduce_low = std::max(box.reduce_low, reduce);
         box.reduce_high =
@@ -437,7 +428,7 @@ private:
         const bool tiny = widest < 2e-3;
         if (single || widest < narrow_) {
             for (std::size_t p = 1; p < box.by_stages.size(); ++p)
-                if (!leave_out(box.by_stages[p]) && !stopped_ &&
+                if (!incumbent_.leave_out(box.by_stages[p]) && !stopped_ &&
                     search_chains(division, box, p, tiny || single ? never_ending : searched_ + chain_limit_))
                     box.by_stages[p] = never;
             if (tiny || single || stopped_) {
@@ -523,7 +514,7 @@ private:
         chain_.ends.clear();
         chain_.classes.clear();
         shared_.clear();
-        make_tests(division, box);
+        room_.begin(division, box);
         extend(division, box,
                PartialChain{0,
                             box.low,
@@ -538,50 +529,6 @@ private:
                             {}});
         known_.clear();
         return !gave_up_;
-    }
-
-    void make_tests(BatchDivision& division, const SearchBox& box) {
-        left_.clear();
-        if (!division.tests.empty()) {
-            for (const GpuTest& test : division.tests)
-                left_.push_back(refund(box.gpus, test.weight) * (1 + 1e-12));
-            return;
-        }
-        const std::size_t types = division.gpus.size();
-        std::vector<std::vector<double>> weights{std::vector<double>(types, 1)};
-        for (std::size_t t = 0; t < types && types > 1; ++t) {
-            weights.emplace_back(types, 0);
-            weights.back()[t] = 1;
-            for (const double factor : {2.0, 4.0}) {
-                weights.emplace_back(types, 1);
-                weights.back()[t] = factor;
-            }
-        }
-        for (auto& weight : weights) {
-            GpuTest test;
-            test.need.charge(division.common->tables, division.replicas, [&](const StageClass& its) {
-                return its.tensor_parallel * weight[its.gpu_type];
-            });
-            test.least = *std::min_element(test.need.least.begin(), test.need.least.end());
-            test.weight = std::move(weight);
-            left_.push_back(refund(box.gpus, test.weight) * (1 + 1e-12));
-            division.tests.push_back(std::move(test));
-        }
-    }
-    /// Takes a stage's GPUs; false, and nothing taken, where they do not suffice for the stages behind it.
-    bool take(const BatchDivision& division, std::size_t at, bool shared, std::size_t behind) {
-        const auto need = [&](const GpuTest& test) {
-            return (shared ? test.need.shared : test.need.own)[at];
-        };
-        for (std::size_t i = 0; i < left_.size(); ++i)
-            if (need(division.tests[i]) + static_cast<double>(behind) * division.tests[i].least > left_[i])
-                return false;
-        for (std::size_t i = 0; i < left_.size(); ++i) left_[i] -= need(division.tests[i]);
-        return true;
-    }
-    void give(const BatchDivision& division, std::size_t at, bool shared) {
-        for (std::size_t i = 0; i < left_.size(); ++i)
-            left_[i] += (shared ? division.tests[i].need.shared : division.tests[i].need.own)[at];
     }
 
     void extend(BatchDivision& division, const SearchBox& box, const PartialChain& so_far) {
@@ -646,7 +593,7 @@ private:
             const double bound = goal_.least(
                 division.repeats * largest + next.sum + behind + reduce + next.update, box.price.back(),
                 std::max(box.spend_low, next.spending), box.spend_high, division.repeats * largest);
-            if (leave_out(bound) || !take(division, at, shared, left - 1)) continue;
+            if (incumbent_.leave_out(bound) || !room_.take(division, at, shared, left - 1)) continue;
             if ((searched_ & 255) == 0 && !stopped_ && stop_()) stopped_ = true;
             if (stopped_ || searched_ > most_searched_)
                 gave_up_ = true;
@@ -657,66 +604,13 @@ private:
                 shared_.push_back(shared);
                 if (left > 1)
                     extend(division, box, next);
-                else if (may_suffice(division))
+                else if (may_suffice(division, chain_, shared_))
                     close(division, box, next);
                 chain_.ends.pop_back();
                 chain_.classes.pop_back();
                 shared_.pop_back();
             }
-            give(division, at, shared);
-        }
-    }
-
-    /// Whether the GPUs suffice for a chain if parts of replicas could be dealt out: false is a proof that
-    /// they do not, by prices of types at which every stage's cheapest replicas cost more than all GPUs.
-    [[nodiscard]] bool may_suffice(const BatchDivision& division) {
-        const StageTables& tables = division.common->tables;
-        const std::size_t types = division.gpus.size();
-        // By stage: the classes that may compute it.
-        std::vector<std::vector<std::size_t>> able;
-        std::size_t begin = 0;
-        for (std::size_t s = 0; s < stages_; ++s) {
-            able.emplace_back();
-            const std::size_t end = chain_.ends[s];
-            tables.for_each_joining(chain_.classes[s], begin, end, [&](std::size_t k) {
-                if (tables.room(k, stages_ - s, begin) >= end) able.back().push_back(k);
-            });
-            begin = end;
-        }
-        const auto too_dear = [&](const std::vector<double>& weight) {
-            double need = 0;
-            const auto charge = [&](std::size_t k) {
-                const StageClass& its = tables.classes()[k];
-                return its.tensor_parallel * weight[its.gpu_type];
-            };
-            const int half = division.replicas / 2;
-            for (std::size_t s = 0; s < able.size(); ++s) {
-                const std::size_t mine = chain_.classes[s];
-                double other = never;
-                for (const std::size_t k : able[s])
-                    if (k != mine) other = std::min(other, charge(k));
-                const double any = std::min(charge(mine), other);
-                const double few = std::max(half - 1, 0), all = division.replicas;
-                if (!shared_[s])
-                    need += (all - few) / all * charge(mine) + few / all * any;
-                else if (other == never)
-                    return true;
-                else
-                    need += half / all * other + (all - half - 1) / all * any + charge(mine) / all;
-            }
-            return need > refund(division.gpus, weight) * (1 + 1e-9);
-        };
-        // Where prices of two types make two degrees equal, their ratio is that of the degrees.
-        std::vector<double> steps{0};
-        for (double step = 1; step <= 64; step *= 2) steps.push_back(step);
-        std::vector<std::size_t> digit(types, 0);
-        std::vector<double> weight(types, 0);
-        for (;;) {
-            std::size_t t = 0;
-            while (t < types && ++digit[t] == (types <= 3 ? steps.size() : 2)) digit[t++] = 0;
-            if (t == types) return true;
-            for (t = 0; t < types; ++t) weight[t] = steps[digit[t]];
-            if (too_dear(weight)) return false;
+            room_.give(division, at, shared);
         }
     }
 
@@ -727,15 +621,15 @@ private:
         };
         double seconds = division.repeats * std::max(whole.largest, whole.open) + whole.seconds +
                          whole.reduce + whole.update;
-        if (leave_out(bound_of(seconds))) return;
-        const double enough = goal_.most_time(best_, whole.spending) - whole.update;
+        if (incumbent_.leave_out(bound_of(seconds))) return;
+        const double enough = goal_.most_time(incumbent_.value(), whole.spending) - whole.update;
         seconds = std::max(
             seconds, whole.update + zones_.least_seconds(division.common->tables, chain_, division.replicas,
                                                          division.repeats, enough));
         const double bound = bound_of(seconds);
-        if (leave_out(bound)) return;
-        const double value =
-            try_chain(division.common->tables, division.replicas, chain_, std::numeric_limits<int>::max());
+        if (incumbent_.leave_out(bound)) return;
+        const double value = incumbent_.try_chain(division.common->tables, division.replicas, chain_,
+                                                  std::numeric_limits<int>::max());
         if (!(value <= bound + 1e-9 * std::abs(bound))) leave_open(division, bound);
     }
 
@@ -745,60 +639,11 @@ private:
         if (closing_ && few &&
             completion_.run(
                 division.common->tables, chain_, division.replicas, question_.global_batch, 20000,
-                [&] { return best_; }, [&](const ParallelPlan& plan) { consider(plan); }))
+                [&] { return incumbent_.value(); },
+                [&](const ParallelPlan& plan) { incumbent_.consider(plan); }))
             return;
         double& open = few && !closing_ ? open_few_ : open_;
         open = std::min(open, bound);
-    }
-
-    /// A chain with as many replicas as there are GPUs for.
-    void try_fitting(const BatchDivision& division, const Chain& chain) {
-        std::vector<int> need(cluster_.types.size(), 0);
-        for (const std::size_t k : chain.classes) {
-            const StageClass& its = division.common->tables.classes()[k];
-            need[its.gpu_type] += its.tensor_parallel;
-        }
-        int replicas = question_.global_batch;
-        for (std::size_t t = 0; t < need.size(); ++t)
-            if (need[t] > 0) replicas = std::min(replicas, cluster_.gpus_of(t) / need[t]);
-        if (replicas == 0) return;
-        if (replicas < division.replicas) {
-            // No more than compute the same number of micro-batches each.
-            const int at_once = division.common->tables.microbatch() * replicas;
-            const int most =
-                division.common->tables.microbatch() * ((question_.global_batch + at_once - 1) / at_once);
-            replicas = (question_.global_batch + most - 1) / most;
-        }
-        try_chain(division.common->tables, std::min(replicas, division.replicas), chain, 6);
-    }
-
-    /// Plans of a chain, the best of which is kept. Answers the best value of any of them. After `most` plans
-    /// that are far from the best one, it goes no further.
-    double try_chain(const StageTables& tables, int replicas, const Chain& chain, int most) {
-        double least = never;
-        if (chain.ends.empty()) return least;
-        assembly_.for_each_plan(tables, chain, replicas, question_.global_batch, question_.mixed_stages,
-                                [&](const ParallelPlan& plan) {
-                                    least = std::min(least, consider(plan));
-                                    return --most > 0 || least < best_ + 0.02 * std::abs(best_);
-                                });
-        return least;
-    }
-    /// Keeps a plan if it is the best so far; its value.
-    double consider(const ParallelPlan& plan) {
-        const PlanScore score = score_plan(model_, cluster_, plan, constants_);
-        if (!score.fits || score.fault || !std::isfinite(score.iteration_seconds)) return never;
-        double spending = 0;
-        for (const PlanStage& stage : plan.stages)
-            for (const ReplicaGroup& group : stage.replicas)
-                spending += group.count * group.tensor_parallel * goal_.weights()[group.gpu_type];
-        const double value = goal_.value(score.iteration_seconds, spending, score.traffic_usd);
-        if (value < best_) {
-            best_ = value;
-            best_seconds_ = score.iteration_seconds;
-            best_plan_ = plan;
-        }
-        return value;
     }
 
     const LayeredModel& model_;
@@ -808,19 +653,18 @@ private:
     Stop& stop_;
     PlanGoal goal_;
     StageBounds stage_bounds_;
-    ChainAssembly assembly_;
+    Incumbent incumbent_;
     ChainCompletion completion_;
     ZonePacking zones_;
     std::vector<std::unique_ptr<MicrobatchTables>> common_{};
     std::vector<BatchDivision> divisions_{};
     std::priority_queue<SearchBox> queue_{};
-    double best_ = never, best_seconds_ = never, open_ = never, open_few_ = never, left_out_ = never;
-    ParallelPlan best_plan_{};
+    double open_ = never, open_few_ = never;  // least bounds of chains that stay open
     std::size_t searched_ = 0;
     bool stopped_ = false, closing_ = false;
     static constexpr std::size_t closing_limit_ = 200000;
     Chain chain_{};
-    std::vector<double> left_{};
+    GpuRoom room_{};
     std::vector<bool> shared_{};
     KnownChains known_{};
     static constexpr std::size_t never_ending = std::numeric_limits<std::size_t>::max();

@@ -41,9 +41,6 @@ class ChainAssembly {
 public:
     ChainAssembly(const ParallelCluster& cluster) : cluster_(&cluster), orders_(zone_orders(cluster)) {}
 
-    /// Whether every class has one zone only, so that a chain is one plan.
-    [[nodiscard]] bool is_plain() const { return orders_.size() == 1; }
-
     /// Calls visit(plan) for ways to give each stage `replicas` replicas; none where there are not enough
     /// GPUs.
     template <class Visit>

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/parallel/detail/reduce_tables.hpp"
+#include "goodput/parallel/detail/stage_charges.hpp"
 #include "goodput/parallel/detail/stage_tables.hpp"
 
 namespace goodput::detail {
@@ -128,7 +130,7 @@ private:
         const double* const behind = &behind_[at(left - 1, 0, k)];
         const double* const compute = tables_->classes()[k].compute.data();
         const double* const price = &price_->least[price_->at(k, layer, 0)];
-        const std::size_t step = price_->row == 0 ? 0 : 1;
+        const std::size_t step = price_->step();
         double least = never;
         std::size_t last = layer;
         for (std::size_t end = layer + 1; end <= most; ++end) {

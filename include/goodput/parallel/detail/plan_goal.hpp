@@ -32,7 +32,6 @@ public:
     [[nodiscard]] const std::vector<double>& weights() const { return weights_; }
     /// Whether spending matters at all.
     [[nodiscard]] bool spends() const { return objective_ != PlanObjective::throughput || most_usd_ < never; }
-    [[nodiscard]] double most_seconds() const { return most_seconds_; }
 
     /// What a plan is worth; infinite beyond the limits. `extra` is the traffic's dollars.
     [[nodiscard]] double value(double seconds, double spending, double extra = 0) const {

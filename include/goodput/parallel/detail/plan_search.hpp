@@ -8,24 +8,21 @@
 // that no plan was found for that is as fast, stays open: its bound is part of the answer's.
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <limits>
-#include <map>
 #include <memory>
-#include <optional>
 #include <queue>
-#include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "goodput/parallel/detail/chain_assembly.hpp"
 #include "goodput/parallel/detail/chain_completion.hpp"
+#include "goodput/parallel/detail/gpu_room.hpp"
+#include "goodput/parallel/detail/incumbent.hpp"
+#include "goodput/parallel/detail/known_chains.hpp"
 #include "goodput/parallel/detail/plan_goal.hpp"
+#include "goodput/parallel/detail/search_box.hpp"
+#include "goodput/parallel/detail/stage_bounds.hpp"
 #include "goodput/parallel/detail/zone_packing.hpp"
 
 namespace goodput::detail {
@@ -42,154 +39,92 @@ public:
           constants_(constants),
           stop_(stop),
           goal_(cluster, question),
-          assembly_(cluster),
+          stage_bounds_(goal_, question.mixed_stages),
+          incumbent_(model, cluster, question, constants, goal_),
           completion_(model, cluster, goal_, constants),
           zones_(model, cluster, question.mixed_stages, constants) {}
 
     void run(PlanAnswer& answer) {
-        make_pairs();
+        make_divisions();
         double last = 0;
-        for (Pair& pair : pairs_) {
-            if (pair.replicas < 1.4 * last && pair.replicas > last) continue;
+        for (BatchDivision& division : divisions_) {
+            if (division.replicas < 1.4 * last && division.replicas > last) continue;
             if (stop_()) break;
-            last = pair.replicas;
-            prepare(pair);
-            dive(pair);
+            last = division.replicas;
+            prepare(division);
+            dive(division);
         }
         const bool finished = search(never_ending);
         double bound = bound_so_far();
-        if (finished && !good_enough(open_few_) && good_enough(open_)) {
+        if (finished && !incumbent_.good_enough(open_few_) && incumbent_.good_enough(open_)) {
             // What stays open is all of chains with few plans: once more, with all their plans.
             closing_ = true;
             open_few_ = never;
-            pairs_.clear();
+            divisions_.clear();
             common_.clear();
-            make_pairs();
+            make_divisions();
             search(searched_ + closing_limit_);
             bound = std::max(bound, bound_so_far());
         }
         answer.searched = searched_;
-        if (best_ == never && bound == never) {
+        if (incumbent_.value() == never && bound == never) {
             answer.status = PlanStatus::none;
             return;
         }
         // Sums are rounded in another order than a plan's score.
-        bound = std::min(bound - 1e-9 * std::abs(bound), best_);
+        bound = std::min(bound - 1e-9 * std::abs(bound), incumbent_.value());
         answer.bound = goal_.told(bound);
         answer.status = PlanStatus::unknown;
-        if (best_ == never) return;
-        answer.status =
-            good_enough(bound + 2e-9 * std::abs(bound)) ? PlanStatus::optimal : PlanStatus::feasible;
-        answer.plan = best_plan_;
-        answer.score = score_plan(model_, cluster_, best_plan_, constants_);
-        answer.objective = goal_.told(best_);
+        if (incumbent_.value() == never) return;
+        answer.status = incumbent_.good_enough(bound + 2e-9 * std::abs(bound)) ? PlanStatus::optimal
+                                                                               : PlanStatus::feasible;
+        answer.plan = incumbent_.plan();
+        answer.score = score_plan(model_, cluster_, incumbent_.plan(), constants_);
+        answer.objective = goal_.told(incumbent_.value());
     }
 
 private:
     /// Refines boxes until none can hold a better plan; false where it was told to stop, or looked at more
     /// than `most` partial chains.
     bool search(std::size_t most) {
-        while (!queue_.empty() && !good_enough(queue_.top().bound)) {
+        while (!queue_.empty() && !incumbent_.good_enough(queue_.top().bound)) {
             if (stopped_ || searched_ > most || stop_()) return false;
-            Box box = queue_.top();
+            SearchBox box = queue_.top();
             queue_.pop();
             refine(std::move(box));
         }
         return !stopped_;
     }
     [[nodiscard]] double bound_so_far() const {
-        const double bound = std::min({best_, open_, open_few_, left_out_});
+        const double bound = std::min({incumbent_.value(), open_, open_few_, incumbent_.left_out()});
         return queue_.empty() ? bound : std::min(bound, queue_.top().bound);
     }
 
-    struct Box {
-        double bound = 0;
-        std::size_t pair = 0;
-        std::vector<double> gpus{};       // of a type for each replica, as far as the spending allows
-        std::vector<double> by_stages{};  // bounds by number of stages; none beyond
-        double low = 0, high = never;     // of the largest stage, seconds
-        double reduce_low = 0, reduce_high = never;  // of gradients, seconds
-        double spend_low = 0, spend_high = never;
-        std::vector<double> price{};  // of a GPU by type, seconds a replica; behind them the slope
-        bool limited = false;         // `low` counts what room there is
-        bool priced = false;          // the bound is the relaxation's
-        bool searched = false;        // its chains have been looked at
-        friend bool operator<(const Box& a, const Box& b) {  // the queue's top is the least
-            if (a.bound != b.bound) return a.bound > b.bound;
-            return std::tie(a.pair, a.low, a.high) > std::tie(b.pair, b.low, b.high);
-        }
-    };
-    /// Weights of GPU types with which GPUs are counted while chains grow.
-    struct Test {
-        std::vector<double> weight{};  // by type
-        StageCharges need{};           // of a replica, in the mean
-        double least = 0;              // of any stage
-    };
-    /// Of all pairs with the same micro-batch.
-    struct Common {
-        std::unique_ptr<StageTables> tables{};
-        std::unique_ptr<ChainRelaxation> relaxation{};
-        std::vector<double> least_sum{};                        // by stages: computing and sending
-        double most_send = 0;                                   // seconds, of a stage
-        std::vector<double> least_forward{}, least_backward{};  // by class
-    };
-    /// Micro-batch and replicas.
-    struct Pair {
-        const StageTables* tables = nullptr;
-        int replicas = 0;
-        double repeats = 0;          // micro-batches of a replica but one
-        std::vector<double> gpus{};  // of a type for each replica
-        std::size_t most_stages = 0;
-        std::unique_ptr<ReduceTables> reduce{};
-        ChainRelaxation* relaxation = nullptr;
-        const Common* common = nullptr;
-        std::vector<double> least_reduce{};  // by stages left, layer
-        double spend_low = 0;                // of one stage at least
-        double low = 0;                      // seconds of the largest stage at least
-        std::vector<double> price{};         // the last good one
-        std::vector<Test> tests{};
-        StageCharges spending{};  // of a replica
-    };
-
     /// Whether chains of so many stages have few plans.
-    [[nodiscard]] bool few_plans(const Pair& pair, std::size_t stages) const {
+    [[nodiscard]] bool few_plans(const BatchDivision& division, std::size_t stages) const {
         double kinds = 0;
         for (const auto& zone : cluster_.gpus)
             kinds += std::any_of(zone.begin(), zone.end(), [](int gpus) { return gpus > 0; }) ? 1 : 0;
-        if (question_.mixed_stages) kinds *= static_cast<double>(pair.tables->size());
-        return std::log2(kinds) * pair.replicas * static_cast<double>(stages) <= 24;
-    }
-
-    [[nodiscard]] bool good_enough(double bound) const {
-        return bound >= best_ - question_.gap * std::abs(best_) || (best_ == never && bound == never);
-    }
-
-    /// The same for what is left out for it: then the answer is only proven to within the gap.
-    bool leave_out(double bound) {
-        if (!good_enough(bound)) return false;
-        left_out_ = std::min(left_out_, bound);
-        return true;
+        if (question_.mixed_stages) kinds *= static_cast<double>(division.common->tables.size());
+        return std::log2(kinds) * division.replicas * static_cast<double>(stages) <= 24;
     }
 
     // -- what there is to look at
 
-    void make_pairs() {
+    void make_divisions() {
         std::vector<int> microbatches;
         for (const auto& type : model_.times)
             for (const auto& [key, times] : type) microbatches.push_back(key.microbatch);
         std::sort(microbatches.begin(), microbatches.end());
         microbatches.erase(std::unique(microbatches.begin(), microbatches.end()), microbatches.end());
         for (const int microbatch : microbatches) {
-            auto tables = std::make_unique<StageTables>(model_, cluster_, microbatch, question_.mixed_stages,
-                                                        constants_);
-            if (tables->size() == 0) continue;
-            auto common = std::make_unique<Common>();
-            common->tables = std::move(tables);
-            common->relaxation = std::make_unique<ChainRelaxation>(*common->tables);
+            StageTables tables(model_, cluster_, microbatch, question_.mixed_stages, constants_);
+            if (tables.size() == 0) continue;
+            auto common = std::make_unique<MicrobatchTables>(std::move(tables));
             measure(*common);
             long long most = 0;
             std::vector<int> least(cluster_.types.size(), 0);
-            for (const StageClass& k : common->tables->classes()) {
+            for (const StageClass& k : common->tables.classes()) {
                 int& mine = least[k.gpu_type];
                 mine = mine == 0 ? k.tensor_parallel : std::min(mine, k.tensor_parallel);
             }
@@ -204,198 +139,46 @@ private:
                 if (count == before && slower) continue;
                 slower = slower || reduces_slower_from(replicas, most);
                 before = count;
-                add_pair(*common, replicas, static_cast<double>(count - 1), most, least);
+                add_division(*common, replicas, static_cast<double>(count - 1), most, least);
             }
             common_.push_back(std::move(common));
         }
     }
 
-    void add_pair(const Common& common, int replicas, double repeats, long long most,
-                  const std::vector<int>& least) {
-        Pair pair;
-        const StageTables& tables = *common.tables;
-        pair.tables = &tables;
-        pair.relaxation = common.relaxation.get();
-        pair.common = &common;
-        pair.replicas = replicas;
-        pair.repeats = repeats;
+    void add_division(MicrobatchTables& common, int replicas, double repeats, long long most,
+                      const std::vector<int>& least) {
+        BatchDivision division;
+        const StageTables& tables = common.tables;
+        division.common = &common;
+        division.replicas = replicas;
+        division.repeats = repeats;
         for (std::size_t t = 0; t < cluster_.types.size(); ++t)
             // A stage of one class takes a whole number of GPUs for each replica.
-            pair.gpus.push_back(question_.mixed_stages ? static_cast<double>(cluster_.gpus_of(t)) / replicas
-                                                       : cluster_.gpus_of(t) / replicas);
-        pair.most_stages = static_cast<std::size_t>(
+            division.gpus.push_back(question_.mixed_stages
+                                        ? static_cast<double>(cluster_.gpus_of(t)) / replicas
+                                        : cluster_.gpus_of(t) / replicas);
+        division.most_stages = static_cast<std::size_t>(
             std::min<long long>(most / replicas, static_cast<long long>(tables.layers())));
-        Box box;
-        box.pair = pairs_.size();
+        SearchBox box;
+        box.division = divisions_.size();
         double least_weight = never, all_weight = 0;
         for (std::size_t t = 0; t < least.size(); ++t) {
             if (least[t] > 0) least_weight = std::min(least_weight, least[t] * goal_.weights()[t]);
             all_weight += cluster_.gpus_of(t) * goal_.weights()[t];
         }
-        box.spend_low = pair.spend_low = replicas * least_weight;
+        box.spend_low = division.spend_low = replicas * least_weight;
         box.spend_high = all_weight;
 
-        pair.low = least_largest(pair);
-        if (pair.low == never) return;
-        box.low = pair.low;
-        box.price = pair.price;
-        box.gpus = pair.gpus;
-        box.bound = goal_.least(repeats * pair.low + through(tables), 0, box.spend_low, box.spend_high, 0);
+        division.low = least_largest(division);
+        if (division.low == never) return;
+        box.low = division.low;
+        box.price = division.price;
+        box.gpus = division.gpus;
+        box.bound =
+            goal_.least(repeats * division.low + through(tables), 0, box.spend_low, box.spend_high, 0);
         if (box.bound == never) return;
-        pairs_.push_back(std::move(pair));
+        divisions_.push_back(std::move(division));
         queue_.push(std::move(box));
-    }
-
-    /// Every layer is computed once, somewhere.
-    [[nodiscard]] static double through(const StageTables& tables) {
-        double sum = 0;
-        for (std::size_t l = 0; l < tables.layers(); ++l) {
-            double fastest = never;
-            for (const StageClass& k : tables.classes())
-                fastest = std::min(fastest, k.compute[l + 1] - k.compute[l]);
-            sum += fastest;
-        }
-        return sum * (1 - 1e-9);
-    }
-
-    /// The most of the model's work that a stage of class k can do in some seconds for a micro-batch.
-    /// `reduce`, `reduce_cap`: its gradients may take so long.
-    [[nodiscard]] static double most_work(const StageTables& tables, std::size_t k, std::size_t in_flight,
-                                          double seconds, const ReduceTables* reduce = nullptr,
-                                          double reduce_cap = never) {
-        double most = 0;
-        std::size_t end = 0;
-        for (std::size_t begin = 0; end < tables.layers(); ++begin) {
-            end = std::max(end, begin);
-            while (end < tables.room(k, in_flight, begin) && tables.compute(k, begin, end + 1) <= seconds &&
-                   (reduce == nullptr || reduce->at_least[tables.span(k, begin, end + 1)] <= reduce_cap))
-                ++end;
-            most = std::max(most, tables.work()[end] - tables.work()[begin]);
-            if (begin + 1 == tables.layers()) break;
-        }
-        return most;
-    }
-
-    /// The largest stage takes at least so long: with shorter ones the GPUs would not have room for all
-    /// layers, if every GPU had as many as it can compute in that time.
-    [[nodiscard]] double least_largest(Pair& pair) const {
-        const StageTables& tables = *pair.tables;
-        const auto enough = [&](double seconds) {
-            std::vector<double> rate(pair.gpus.size(), 0);
-            for (std::size_t k = 0; k < tables.size(); ++k) {
-                const StageClass& its = tables.classes()[k];
-                rate[its.gpu_type] =
-                    std::max(rate[its.gpu_type], most_work(tables, k, 1, seconds) / its.tensor_parallel);
-            }
-            double sum = 0;
-            for (std::size_t t = 0; t < rate.size(); ++t) sum += rate[t] * pair.gpus[t];
-            if (sum * (1 + 1e-9) < 1) return false;
-            // First prices: by how much a GPU of each type can compute in that time.
-            pair.price.assign(rate.size() + 1, 0);
-            for (std::size_t t = 0; t < rate.size(); ++t)
-                pair.price[t] = 0.3 * through(tables) * rate[t] / sum;
-            return true;
-        };
-        double low = 0, high = 0;
-        for (std::size_t k = 0; k < tables.size(); ++k)
-            high = std::max(high, tables.compute(k, 0, tables.layers()));
-        if (!enough(high)) return never;
-        for (int i = 0; i < 40 && high - low > 1e-6 * high; ++i)
-            (enough((low + high) / 2) ? high : low) = (low + high) / 2;
-        return low * (1 - 1e-9);
-    }
-
-    /// Whether stages of one class each, of at most that many seconds, can do all work: for each type, the
-    /// most work that stages on its GPUs can do together.
-    [[nodiscard]] bool covers(const Pair& pair, const Box& box, double seconds) const {
-        if (question_.mixed_stages) return true;
-        const StageTables& tables = *pair.tables;
-        std::vector<std::vector<double>> work(box.gpus.size());
-        for (std::size_t t = 0; t < work.size(); ++t)
-            work[t].assign(static_cast<std::size_t>(box.gpus[t]) + 1, 0);
-        for (std::size_t k = 0; k < tables.size(); ++k) {
-            const StageClass& its = tables.classes()[k];
-            const double sending =
-                std::min(2 * pair.common->least_backward[k], pair.common->least_forward[k]);
-            const double most =
-                most_work(tables, k, 1, seconds - sending, pair.reduce.get(), box.reduce_high);
-            std::vector<double>& with = work[its.gpu_type];
-            const auto taken = static_cast<std::size_t>(its.tensor_parallel);
-            for (std::size_t gpus = taken; gpus < with.size(); ++gpus)
-                with[gpus] = std::max(with[gpus], with[gpus - taken] + most);
-        }
-        double sum = 0;
-        for (const auto& with : work) sum += with.back();
-        return sum * (1 + 1e-9) >= 1;
-    }
-
-    /// The same with a charge for what the GPUs cost, and the most that the box may spend.
-    [[nodiscard]] bool affords(const Pair& pair, const Box& box, const std::vector<double>& most) const {
-        const std::size_t classes = pair.tables->size();
-        const auto cost = [&](std::size_t k) {
-            const StageClass& its = pair.tables->classes()[k];
-            return its.tensor_parallel * goal_.weights()[its.gpu_type];
-        };
-        double rate = 0;
-        for (std::size_t i = 0; i < most.size(); ++i) {
-            if (!(cost(i % classes) > 0)) return true;
-            rate = std::max(rate, most[i] / cost(i % classes));
-        }
-        for (const double part : {0.4, 0.7, 0.9, 1.0}) {
-            double work = part * rate * box.spend_high / pair.replicas;
-            for (std::size_t e = 0; e < most.size() / classes; ++e) {
-                double best = 0;
-                for (std::size_t k = 0; k < classes; ++k)
-                    best = std::max(best, most[e * classes + k] - part * rate * cost(k));
-                work += best;
-            }
-            if (work * (1 + 1e-9) < 1) return false;
-        }
-        return true;
-    }
-
-    /// The same for plans with more than one stage: the stages behind a stage keep micro-batches under way,
-    /// so that early stages have room for fewer layers, and every stage sends something.
-    [[nodiscard]] double least_largest(const Pair& pair, const Box& box) const {
-        double low = box.low, high = box.high;
-        const StageTables& tables = *pair.tables;
-        const std::size_t classes = tables.size(), stages = pair.most_stages;
-        std::vector<double> most(stages * classes);
-        const auto enough = [&](double seconds) {
-            std::vector<double> rate(box.gpus.size(), 0);
-            for (std::size_t e = 1; e <= stages; ++e)
-                for (std::size_t k = 0; k < classes; ++k) {
-                    const double sending =
-                        e == 1 ? 2 * pair.common->least_backward[k] : pair.common->least_forward[k];
-                    double& mine = most[(e - 1) * classes + k];
-                    mine = most_work(tables, k, e, seconds - sending, pair.reduce.get(), box.reduce_high);
-                    const StageClass& its = tables.classes()[k];
-                    rate[its.gpu_type] = std::max(rate[its.gpu_type], mine / its.tensor_parallel);
-                }
-            // The work that all stages can do, less a charge for their GPUs, plus the charge for all GPUs.
-            double all = 0;
-            for (std::size_t t = 0; t < rate.size(); ++t) all += rate[t] * box.gpus[t];
-            for (const double part : {0.0, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 1.0}) {
-                double work = part * all;
-                for (std::size_t e = 0; e < stages; ++e) {
-                    double best = 0;
-                    for (std::size_t k = 0; k < classes; ++k) {
-                        const StageClass& its = tables.classes()[k];
-                        if (most[e * classes + k] > 0)
-                            best = std::max(best, most[e * classes + k] -
-                                                      part * rate[its.gpu_type] * its.tensor_parallel);
-                    }
-                    work += best;
-                }
-                if (work * (1 + 1e-9) < 1) return false;
-            }
-            return !goal_.spends() || affords(pair, box, most);
-        };
-        const auto possible = [&](double seconds) { return covers(pair, box, seconds) && enough(seconds); };
-        if (!possible(high)) return never;
-        if (possible(low)) return low;
-        for (int i = 0; i < 12; ++i) (possible((low + high) / 2) ? high : low) = (low + high) / 2;
-        return low;
     }
 
     /// Whether a reduction among that many replicas or more takes longer, the more there are: where every
@@ -421,42 +204,40 @@ private:
 
     // -- bounds
 
-    void prepare(Pair& pair) {
-        if (pair.reduce) return;
-        const StageTables& tables = *pair.tables;
-        pair.reduce = std::make_unique<ReduceTables>(cluster_, tables, pair.replicas, constants_);
+    void prepare(BatchDivision& division) {
+        if (division.reduce) return;
+        const StageTables& tables = division.common->tables;
+        division.reduce = std::make_unique<ReduceTables>(cluster_, tables, division.replicas, constants_);
         const std::size_t layers = tables.layers();
-        pair.least_reduce.assign((pair.most_stages + 1) * (layers + 1), never);
+        division.least_reduce.assign((division.most_stages + 1) * (layers + 1), never);
         std::vector<double> least(layers * (layers + 1), never);
         for (std::size_t begin = 0; begin < layers; ++begin)
             for (std::size_t end = begin + 1; end <= layers; ++end)
                 for (std::size_t k = 0; k < tables.size(); ++k) {
                     double& mine = least[begin * (layers + 1) + end];
-                    mine = std::min(mine, pair.reduce->at_least[tables.span(k, begin, end)]);
+                    mine = std::min(mine, division.reduce->at_least[tables.span(k, begin, end)]);
                 }
-        pair.least_reduce[layers] = 0;
-        for (std::size_t left = 1; left <= pair.most_stages; ++left)
+        division.least_reduce[layers] = 0;
+        for (std::size_t left = 1; left <= division.most_stages; ++left)
             for (std::size_t begin = 0; begin + left <= layers; ++begin) {
-                double& mine = pair.least_reduce[left * (layers + 1) + begin];
+                double& mine = division.least_reduce[left * (layers + 1) + begin];
                 for (std::size_t end = begin + 1; end <= layers; ++end)
                     mine = std::min(mine, std::max(least[begin * (layers + 1) + end],
-                                                   pair.least_reduce[(left - 1) * (layers + 1) + end]));
+                                                   division.least_reduce[(left - 1) * (layers + 1) + end]));
             }
-        tables.charge_stages(
-            pair.replicas,
-            [&](const StageClass& its) { return its.tensor_parallel * goal_.weights()[its.gpu_type]; },
-            pair.spending);
+        division.spending.charge(tables, division.replicas, [&](const StageClass& its) {
+            return its.tensor_parallel * goal_.weights()[its.gpu_type];
+        });
     }
     /// What holds for all pairs with the same tables.
-    static void measure(Common& common) {
-        const StageTables& tables = *common.tables;
+    static void measure(MicrobatchTables& common) {
+        const StageTables& tables = common.tables;
         StageCharges nothing;
-        tables.charge_stages(
-            1, [](const StageClass&) { return 0.0; }, nothing);
-        common.relaxation->solve(nothing, never, nullptr, never, tables.layers());
+        nothing.charge(tables, 1, [](const StageClass&) { return 0.0; });
+        common.relaxation.solve(nothing, never, nullptr, never, tables.layers());
         common.least_sum.assign(1, never);
         for (std::size_t p = 1; p <= tables.layers(); ++p)
-            common.least_sum.push_back(common.relaxation->total(p));
+            common.least_sum.push_back(common.relaxation.total(p));
         common.least_forward.assign(tables.size(), never);
         common.least_backward.assign(tables.size(), never);
         for (std::size_t l = 1; l < tables.layers(); ++l)
@@ -468,58 +249,51 @@ private:
                         if (seconds < never) common.most_send = std::max(common.most_send, 4 * seconds);
             }
     }
-    [[nodiscard]] static double least_reduce(const Pair& pair, std::size_t left, std::size_t layer) {
-        return pair.least_reduce[left * (pair.tables->layers() + 1) + layer];
+    [[nodiscard]] static double least_reduce(const BatchDivision& division, std::size_t left,
+                                             std::size_t layer) {
+        return division.least_reduce[left * (division.common->tables.layers() + 1) + layer];
     }
 
-    void solve(Pair& pair, const std::vector<double>& price, double cap, double reduce_cap,
+    void solve(BatchDivision& division, const std::vector<double>& price, double cap, double reduce_cap,
                std::size_t stages) {
-        const double slope = price.back() * pair.replicas;
-        pair.tables->charge_stages(
-            pair.replicas,
-            [&](const StageClass& its) {
-                return its.tensor_parallel * (price[its.gpu_type] + slope * goal_.weights()[its.gpu_type]);
-            },
-            stage_price_);
-        pair.relaxation->solve(stage_price_, cap, pair.reduce.get(), reduce_cap, stages);
-    }
-    /// What the prices of all GPUs that there are take off a sum.
-    [[nodiscard]] static double refund(const std::vector<double>& gpus, const std::vector<double>& price) {
-        double sum = 0;
-        for (std::size_t t = 0; t < gpus.size(); ++t) sum += price[t] * gpus[t];
-        return sum;
+        const double slope = price.back() * division.replicas;
+        stage_price_.charge(division.common->tables, division.replicas, [&](const StageClass& its) {
+            return its.tensor_parallel * (price[its.gpu_type] + slope * goal_.weights()[its.gpu_type]);
+        });
+        division.common->relaxation.solve(stage_price_, cap, division.reduce.get(), reduce_cap, stages);
     }
     /// Seconds + slope * spending of any plan in the box with that many stages, at the prices last solved
     /// for.
-    [[nodiscard]] double sum_of(const Pair& pair, const Box& box, std::size_t stages,
+    [[nodiscard]] double sum_of(const BatchDivision& division, const SearchBox& box, std::size_t stages,
                                 const std::vector<double>& price) const {
-        const double total = pair.relaxation->total(stages);
+        const double total = division.common->relaxation.total(stages);
         if (total == never) return never;
-        return pair.repeats * box.low + total - refund(box.gpus, price) +
-               std::max(box.reduce_low, least_reduce(pair, stages, 0)) + pair.tables->least_update();
+        return division.repeats * box.low + total - refund(box.gpus, price) +
+               std::max(box.reduce_low, least_reduce(division, stages, 0)) +
+               division.common->tables.least_update();
     }
 
     /// Raises the box's bound by better prices; tries chains on the way.
-    void price_box(Pair& pair, Box& box) {
+    void price_box(BatchDivision& division, SearchBox& box) {
         double best_bound = -never;
         std::vector<double> price = box.price;
         double step = 1;
         for (int pass = 0; pass < 6; ++pass) {
             std::size_t last = box.by_stages.size() - 1;
-            while (last > 0 && good_enough(box.by_stages[last])) --last;
+            while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
             if (last == 0) break;
-            solve(pair, price, box.high, box.reduce_high, last);
+            solve(division, price, box.high, box.reduce_high, last);
             double sum = never, bound = never;
             std::size_t stages = 0;
             for (std::size_t p = 1; p < box.by_stages.size(); ++p) {
-                if (good_enough(box.by_stages[p])) {
+                if (incumbent_.good_enough(box.by_stages[p])) {
                     bound = std::min(bound, box.by_stages[p]);
                     continue;
                 }
-                const double its = sum_of(pair, box, p, price);
-                box.by_stages[p] =
-                    std::max(box.by_stages[p], goal_.least(its, price.back(), box.spend_low, box.spend_high,
-                                                           pair.repeats * box.low + rest_of(pair, box, p)));
+                const double its = sum_of(division, box, p, price);
+                box.by_stages[p] = std::max(
+                    box.by_stages[p], goal_.least(its, price.back(), box.spend_low, box.spend_high,
+                                                  division.repeats * box.low + rest_of(division, box, p)));
                 bound = std::min(bound, box.by_stages[p]);
                 if (its < sum) {
                     sum = its;
@@ -531,21 +305,21 @@ private:
                 box.price = price;
             } else
                 step /= 2;
-            if (sum == never || good_enough(bound)) break;
-            const Chain chain = pair.relaxation->best(stages);
-            try_fitting(pair, chain);
+            if (sum == never || incumbent_.good_enough(bound)) break;
+            const Chain chain = division.common->relaxation.best(stages);
+            incumbent_.try_fitting(division, chain);
             // What the chain takes of each type, against what there is.
             std::vector<double> excess(price.size(), 0);
             double spending = 0;
             for (const std::size_t k : chain.classes) {
-                const StageClass& its = pair.tables->classes()[k];
+                const StageClass& its = division.common->tables.classes()[k];
                 excess[its.gpu_type] += its.tensor_parallel;
-                spending += pair.replicas * its.tensor_parallel * goal_.weights()[its.gpu_type];
+                spending += division.replicas * its.tensor_parallel * goal_.weights()[its.gpu_type];
             }
             const double seconds = sum - price.back() * std::clamp(spending, box.spend_low, box.spend_high);
             double norm = 0;
             bool tight = true;
-            for (std::size_t t = 0; t < pair.gpus.size(); ++t) {
+            for (std::size_t t = 0; t < division.gpus.size(); ++t) {
                 excess[t] -= box.gpus[t];
                 if (price[t] <= 0 && excess[t] <= 0) excess[t] = 0;
                 if (std::abs(excess[t]) > 1e-9) tight = false;
@@ -553,9 +327,10 @@ private:
             }
             bool moved = false;
             if (!tight) {
-                const double target =
-                    best_seconds_ < never ? std::max(best_seconds_ - seconds, 0.01 * seconds) : 0.1 * seconds;
-                for (std::size_t t = 0; t < pair.gpus.size(); ++t)
+                const double target = incumbent_.seconds() < never
+                                          ? std::max(incumbent_.seconds() - seconds, 0.01 * seconds)
+                                          : 0.1 * seconds;
+                for (std::size_t t = 0; t < division.gpus.size(); ++t)
                     price[t] = std::max(0.0, price[t] + step * target * excess[t] / norm);
                 moved = true;
             }
@@ -583,290 +358,198 @@ private:
 
     /// First plans: cheapest chains at prices that follow what the last one took, for a few caps on the
     /// largest stage.
-    void dive(Pair& pair) {
-        std::vector<double> price = pair.price;
+    void dive(BatchDivision& division) {
+        std::vector<double> price = division.price;
         for (const double factor : {1.1, 1.35, 2.0})
             for (int pass = 0; pass < 4; ++pass) {
-                solve(pair, price, pair.low * factor, never, pair.most_stages);
+                solve(division, price, division.low * factor, never, division.most_stages);
                 std::size_t stages = 0;
                 double least = never;
-                for (std::size_t p = 1; p <= pair.most_stages; ++p) {
-                    const double sum = pair.relaxation->total(p) + least_reduce(pair, p, 0);
+                for (std::size_t p = 1; p <= division.most_stages; ++p) {
+                    const double sum = division.common->relaxation.total(p) + least_reduce(division, p, 0);
                     if (sum >= least) continue;
                     least = sum;
                     stages = p;
                 }
                 if (stages == 0) break;
-                const Chain chain = pair.relaxation->best(stages);
-                try_fitting(pair, chain);
-                std::vector<double> taken(pair.gpus.size(), 0);
+                const Chain chain = division.common->relaxation.best(stages);
+                incumbent_.try_fitting(division, chain);
+                std::vector<double> taken(division.gpus.size(), 0);
                 for (const std::size_t k : chain.classes)
-                    taken[pair.tables->classes()[k].gpu_type] += pair.tables->classes()[k].tensor_parallel;
+                    taken[division.common->tables.classes()[k].gpu_type] +=
+                        division.common->tables.classes()[k].tensor_parallel;
                 for (std::size_t t = 0; t < taken.size(); ++t)
-                    if (pair.gpus[t] > 0) price[t] *= std::clamp(taken[t] / pair.gpus[t], 0.6, 1.7);
+                    if (division.gpus[t] > 0) price[t] *= std::clamp(taken[t] / division.gpus[t], 0.6, 1.7);
             }
     }
 
     // -- cutting boxes
 
-    void refine(Box box) {
-        Pair& pair = pairs_[box.pair];
-        prepare(pair);
-        if (box.by_stages.empty()) return split_stages(pair, box);
+    void refine(SearchBox box) {
+        BatchDivision& division = divisions_[box.division];
+        prepare(division);
+        if (box.by_stages.empty()) return split_stages(division, box);
         double rest = never, without = never, reduce = never;
         for (std::size_t p = 1; p < box.by_stages.size(); ++p) {
-            if (leave_out(box.by_stages[p])) continue;
-            rest = std::min(rest, rest_of(pair, box, p));
-            without = std::min(without, pair.common->least_sum[p] + pair.tables->least_update());
-            reduce = std::min(reduce, least_reduce(pair, p, 0));
+            if (incumbent_.leave_out(box.by_stages[p])) continue;
+            rest = std::min(rest, rest_of(division, box, p));
+            without =
+                std::min(without, division.common->least_sum[p] + division.common->tables.least_update());
+            reduce = std::min(reduce, least_reduce(division, p, 0));
         }
         if (rest == never) return;
-        const double most = goal_.most_time(best_, box.spend_low);
-        box.high = std::min(box.high, (most - rest) / std::max(pair.repeats, 1e-300) * (1 + 1e-9));
+        const double most = goal_.most_time(incumbent_.value(), box.spend_low);
+        box.high = std::min(box.high, (most - rest) / std::max(division.repeats, 1e-300) * (1 + 1e-9));
         box.reduce_low = std::max(box.reduce_low, reduce);
-        box.reduce_high = std::min(box.reduce_high, (most - without - pair.repeats * box.low) * (1 + 1e-9));
+        box.reduce_high =
+            std::min(box.reduce_high, (most - without - division.repeats * box.low) * (1 + 1e-9));
         if (box.low > box.high || box.reduce_low > box.reduce_high) return;
         const bool single = box.by_stages.size() == 2;
         if (!box.limited && !single) {
             box.limited = true;
-            box.low = least_largest(pair, box);
+            box.low = stage_bounds_.least_largest(division, box);
             if (box.low == never) return;
-            raise(pair, box);
+            raise(division, box);
             return put_back(std::move(box));
         }
         if (!box.priced && !single) {
-            if (!pair.price.empty()) box.price = pair.price;
-            price_box(pair, box);
+            if (!division.price.empty()) box.price = division.price;
+            price_box(division, box);
             box.priced = true;
-            pair.price = box.price;
+            division.price = box.price;
             return put_back(std::move(box));
         }
-        const double width = pair.repeats * (box.high - box.low);
+        const double width = division.repeats * (box.high - box.low);
         const double ratio =
             goal_.spends() && box.spend_low > 0 ? std::log(box.spend_high / box.spend_low) : 0;
         // A limit on dollars ties time and spending together, which no slope does.
         const double spread = goal_.has_budget() ? ratio : ratio * ratio / 8;
-        const double seconds = std::max(pair.repeats * box.low + rest, 1e-300);
+        const double seconds = std::max(division.repeats * box.low + rest, 1e-300);
         const double relative = width / seconds;
         const double reducing = (box.reduce_high - box.reduce_low) / seconds;
         const double widest = std::max({relative, spread, reducing});
         const bool tiny = widest < 2e-3;
         if (single || widest < narrow_) {
             for (std::size_t p = 1; p < box.by_stages.size(); ++p)
-                if (!leave_out(box.by_stages[p]) && !stopped_ &&
-                    search_chains(pair, box, p, tiny || single ? never_ending : searched_ + chain_limit_))
+                if (!incumbent_.leave_out(box.by_stages[p]) && !stopped_ &&
+                    search_chains(division, box, p, tiny || single ? never_ending : searched_ + chain_limit_))
                     box.by_stages[p] = never;
             if (tiny || single || stopped_) {
                 if (stopped_) put_back(std::move(box));
                 return;
             }
         }
-        Box lower = box;
+        SearchBox lower = box;
         lower.priced = box.priced = false;
         if (reducing == widest) {
             lower.reduce_high = box.reduce_low = (box.reduce_low + box.reduce_high) / 2;
             lower.limited = false;
-            raise(pair, box);
+            raise(division, box);
         } else if (relative == widest) {
             const double middle = (box.low + box.high) / 2;
             lower.high = box.low = middle;
-            raise(pair, box);
+            raise(division, box);
         } else {
             lower.spend_high = box.spend_low = std::sqrt(box.spend_low * box.spend_high);
             lower.limited = false;
             for (std::size_t t = 0; t < lower.gpus.size(); ++t)
-                if (const double cost = goal_.weights()[t] * pair.replicas; cost > 0) {
+                if (const double cost = goal_.weights()[t] * division.replicas; cost > 0) {
                     const double most = lower.spend_high / cost * (1 + 1e-9);
                     lower.gpus[t] = std::min(lower.gpus[t], question_.mixed_stages ? most : std::floor(most));
                 }
-            raise(pair, box);
+            raise(division, box);
         }
         put_back(std::move(lower));
         put_back(std::move(box));
     }
 
-    void put_back(Box box) {
+    void put_back(SearchBox box) {
         box.bound = std::max(box.bound, *std::min_element(box.by_stages.begin(), box.by_stages.end()));
         if (box.bound < never) queue_.push(std::move(box));
     }
-    void raise(const Pair& pair, Box& box) const {
+    void raise(const BatchDivision& division, SearchBox& box) const {
         for (std::size_t p = 1; p < box.by_stages.size(); ++p)
             if (box.by_stages[p] < never)
-                box.by_stages[p] = std::max(box.by_stages[p], plain_bound(pair, box, p));
+                box.by_stages[p] = std::max(box.by_stages[p], plain_bound(division, box, p));
     }
     /// Without prices.
-    [[nodiscard]] double plain_bound(const Pair& pair, const Box& box, std::size_t stages) const {
-        const double seconds = pair.repeats * box.low + rest_of(pair, box, stages);
-        return goal_.least(seconds, 0, std::max(box.spend_low, static_cast<double>(stages) * pair.spend_low),
+    [[nodiscard]] double plain_bound(const BatchDivision& division, const SearchBox& box,
+                                     std::size_t stages) const {
+        const double seconds = division.repeats * box.low + rest_of(division, box, stages);
+        return goal_.least(seconds, 0,
+                           std::max(box.spend_low, static_cast<double>(stages) * division.spend_low),
                            box.spend_high, seconds);
     }
 
     /// Seconds of a plan with that many stages at least, without the repeats of the largest.
-    [[nodiscard]] static double rest_of(const Pair& pair, const Box& box, std::size_t stages) {
-        return pair.common->least_sum[stages] + std::max(box.reduce_low, least_reduce(pair, stages, 0)) +
-               pair.tables->least_update();
+    [[nodiscard]] static double rest_of(const BatchDivision& division, const SearchBox& box,
+                                        std::size_t stages) {
+        return division.common->least_sum[stages] +
+               std::max(box.reduce_low, least_reduce(division, stages, 0)) +
+               division.common->tables.least_update();
     }
 
     /// One stage, and more.
-    void split_stages(const Pair& pair, Box box) {
+    void split_stages(const BatchDivision& division, SearchBox box) {
         double most = 0;
-        for (std::size_t k = 0; k < pair.tables->size(); ++k)
-            most = std::max(most, pair.tables->compute(k, 0, pair.tables->layers()));
-        box.high = most + pair.common->most_send;
-        box.reduce_high = pair.reduce->most;
+        for (std::size_t k = 0; k < division.common->tables.size(); ++k)
+            most = std::max(most, division.common->tables.compute(k, 0, division.common->tables.layers()));
+        box.high = most + division.common->most_send;
+        box.reduce_high = division.reduce->most;
         for (const bool single : {true, false}) {
-            Box part = box;
-            part.by_stages.assign(single ? 2 : pair.most_stages + 1, never);
+            SearchBox part = box;
+            part.by_stages.assign(single ? 2 : division.most_stages + 1, never);
             for (std::size_t p = single ? 1 : 2; p < part.by_stages.size(); ++p)
-                if (pair.common->least_sum[p] < never)
-                    part.by_stages[p] = std::max(box.bound, plain_bound(pair, box, p));
+                if (division.common->least_sum[p] < never)
+                    part.by_stages[p] = std::max(box.bound, plain_bound(division, box, p));
             put_back(std::move(part));
         }
     }
 
     // -- chains one by one
 
-    /// Which stages a partial chain has, in any order: two sums of mixed numbers.
-    struct Signature {
-        std::uint64_t first = 0, second = 0;
-        friend auto operator<=>(const Signature&, const Signature&) = default;
-
-        void add(std::size_t k, bool shared, std::uint64_t able) {
-            const std::uint64_t what = able * 0x9e3779b97f4a7c15u + 2 * k + (shared ? 1 : 0) + 1;
-            first += mixed(what);
-            second += mixed(what ^ 0x5851f42d4c957f2du);
-        }
-        static std::uint64_t mixed(std::uint64_t x) {
-            x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-            x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-            return x ^ (x >> 31);
-        }
-    };
-    struct Partial {
-        std::size_t layer;  // next one
-        double largest;     // seconds of the largest complete stage
-        double open;        // computing and receiving of the last stage, whose sending is not known yet
-        double sum;         // computing, sending and prices so far
-        double seconds;     // without prices
-        double reduce, update;
-        double spending;
-        std::size_t k;  // class of the last stage
-        bool shared;    // half of it or more are of others
-        Signature stages;
-    };
-
-    /// Where partial chains can only be followed by the same.
-    struct Place {
-        std::size_t at = 0;  // stage, layer, class, shared
-        Signature stages{};
-        friend bool operator==(const Place&, const Place&) = default;
-    };
-    struct PlaceHash {
-        std::size_t operator()(const Place& place) const {
-            return Signature::mixed(place.at ^ place.stages.first);
-        }
-    };
-    static Place place_of(const StageTables& tables, const Partial& before, Partial& now, std::size_t stage,
-                          std::size_t left) {
-        now.stages = before.stages;
-        now.stages.add(now.k, now.shared, tables.able(now.k, before.layer, now.layer, left));
-        const std::size_t at = (stage * (tables.layers() + 1) + now.layer) * tables.size() + now.k;
-        return {2 * at + (now.shared ? 1 : 0), now.stages};
-    }
-    /// Whether a partial chain as good as this one was there before; remembers it otherwise.
-    bool was_here(const Place& place, const Partial& now) {
-        std::vector<Partial>& known = known_[place];
-        for (const Partial& before : known)
-            if (before.sum <= now.sum && before.largest <= now.largest && before.open <= now.open &&
-                before.reduce <= now.reduce && before.update <= now.update)
-                return true;
-        known.push_back(now);
-        return false;
-    }
-
     /// Looks at the chains of a box; false where that took more than `most` partial chains.
-    bool search_chains(Pair& pair, const Box& box, std::size_t stages, std::size_t most) {
-        solve(pair, box.price, box.high, box.reduce_high, stages);
+    bool search_chains(BatchDivision& division, const SearchBox& box, std::size_t stages, std::size_t most) {
+        solve(division, box.price, box.high, box.reduce_high, stages);
         stages_ = stages;
         most_searched_ = most;
         gave_up_ = false;
         chain_.ends.clear();
         chain_.classes.clear();
         shared_.clear();
-        make_tests(pair, box);
-        extend(pair, box,
-               Partial{0,
-                       box.low,
-                       0,
-                       -refund(box.gpus, box.price),
-                       0,
-                       box.reduce_low,
-                       pair.tables->least_update(),
-                       0,
-                       0,
-                       false,
-                       {}});
+        room_.begin(division, box);
+        extend(division, box,
+               PartialChain{0,
+                            box.low,
+                            0,
+                            -refund(box.gpus, box.price),
+                            0,
+                            box.reduce_low,
+                            division.common->tables.least_update(),
+                            0,
+                            0,
+                            false,
+                            {}});
         known_.clear();
         return !gave_up_;
     }
 
-    void make_tests(Pair& pair, const Box& box) {
-        left_.clear();
-        if (!pair.tests.empty()) {
-            for (const Test& test : pair.tests) left_.push_back(refund(box.gpus, test.weight) * (1 + 1e-12));
-            return;
-        }
-        const std::size_t types = pair.gpus.size();
-        std::vector<std::vector<double>> weights{std::vector<double>(types, 1)};
-        for (std::size_t t = 0; t < types && types > 1; ++t) {
-            weights.emplace_back(types, 0);
-            weights.back()[t] = 1;
-            for (const double factor : {2.0, 4.0}) {
-                weights.emplace_back(types, 1);
-                weights.back()[t] = factor;
-            }
-        }
-        for (auto& weight : weights) {
-            Test test;
-            pair.tables->charge_stages(
-                pair.replicas,
-                [&](const StageClass& its) { return its.tensor_parallel * weight[its.gpu_type]; }, test.need);
-            test.least = *std::min_element(test.need.least.begin(), test.need.least.end());
-            test.weight = std::move(weight);
-            left_.push_back(refund(box.gpus, test.weight) * (1 + 1e-12));
-            pair.tests.push_back(std::move(test));
-        }
-    }
-    /// Takes a stage's GPUs; false, and nothing taken, where they do not suffice for the stages behind it.
-    bool take(const Pair& pair, std::size_t at, bool shared, std::size_t behind) {
-        const auto need = [&](const Test& test) { return (shared ? test.need.shared : test.need.own)[at]; };
-        for (std::size_t i = 0; i < left_.size(); ++i)
-            if (need(pair.tests[i]) + static_cast<double>(behind) * pair.tests[i].least > left_[i])
-                return false;
-        for (std::size_t i = 0; i < left_.size(); ++i) left_[i] -= need(pair.tests[i]);
-        return true;
-    }
-    void give(const Pair& pair, std::size_t at, bool shared) {
-        for (std::size_t i = 0; i < left_.size(); ++i)
-            left_[i] += (shared ? pair.tests[i].need.shared : pair.tests[i].need.own)[at];
-    }
-
-    void extend(Pair& pair, const Box& box, const Partial& so_far) {
-        const StageTables& tables = *pair.tables;
+    void extend(BatchDivision& division, const SearchBox& box, const PartialChain& so_far) {
+        const StageTables& tables = division.common->tables;
         const std::size_t stage = chain_.ends.size(), left = stages_ - stage;
         for (std::size_t k = 0; k < tables.size(); ++k)
             for (const bool shared : {false, true})
                 if (!gave_up_ && (!shared || tables.as_fast(k).size() > 1))
-                    extend(pair, box, so_far, left, k, shared);
+                    extend(division, box, so_far, left, k, shared);
     }
-    void extend(Pair& pair, const Box& box, const Partial& so_far, std::size_t left, std::size_t k,
-                bool shared) {
-        const StageTables& tables = *pair.tables;
+    void extend(BatchDivision& division, const SearchBox& box, const PartialChain& so_far, std::size_t left,
+                std::size_t k, bool shared) {
+        const StageTables& tables = division.common->tables;
         const std::size_t stage = stages_ - left;
         const std::vector<double>& price = shared ? stage_price_.shared : stage_price_.own;
-        const std::vector<double>& reducing = shared ? pair.reduce->shared() : pair.reduce->own;
-        const std::vector<double>& spending = shared ? pair.spending.shared : pair.spending.own;
-        Partial next = so_far;
+        const std::vector<double>& reducing = shared ? division.reduce->shared() : division.reduce->own;
+        const std::vector<double>& spending = shared ? division.spending.shared : division.spending.own;
+        PartialChain next = so_far;
         next.k = k;
         next.shared = shared;
         double received = 0;
@@ -899,169 +582,71 @@ private:
             next.seconds = before_seconds + seconds;
             if (next.sum == never) continue;
             if (goal_.spends()) {
-                next.spending = so_far.spending + pair.replicas * spending[at];
+                next.spending = so_far.spending + division.replicas * spending[at];
                 if (next.spending > box.spend_high * (1 + 1e-12)) continue;
             }
             next.reduce = std::max(so_far.reduce, reducing[span]);
             if (next.reduce > box.reduce_high) continue;
             ++searched_;
             const double behind =
-                left == 1 ? 0 : pair.relaxation->behind(left - 1, end, k, stage == 0 && stages_ > 3);
-            const double reduce = std::max(next.reduce, least_reduce(pair, left - 1, end));
+                left == 1 ? 0
+                          : division.common->relaxation.behind(left - 1, end, k, stage == 0 && stages_ > 3);
+            const double reduce = std::max(next.reduce, least_reduce(division, left - 1, end));
             const double largest = std::max(next.largest, next.open);
             const double bound = goal_.least(
-                pair.repeats * largest + next.sum + behind + reduce + next.update, box.price.back(),
-                std::max(box.spend_low, next.spending), box.spend_high, pair.repeats * largest);
-            if (leave_out(bound) || !take(pair, at, shared, left - 1)) continue;
+                division.repeats * largest + next.sum + behind + reduce + next.update, box.price.back(),
+                std::max(box.spend_low, next.spending), box.spend_high, division.repeats * largest);
+            if (incumbent_.leave_out(bound) || !room_.take(division, at, shared, left - 1)) continue;
             if ((searched_ & 255) == 0 && !stopped_ && stop_()) stopped_ = true;
             if (stopped_ || searched_ > most_searched_)
                 gave_up_ = true;
-            else if (left == 1 || (closing_ && few_plans(pair, stages_)) ||
-                     !was_here(place_of(tables, so_far, next, stage, left), next)) {
+            else if (left == 1 || (closing_ && few_plans(division, stages_)) ||
+                     !known_.was_here(place_of(tables, so_far, next, stage, left), next)) {
                 chain_.ends.push_back(end);
                 chain_.classes.push_back(k);
                 shared_.push_back(shared);
                 if (left > 1)
-                    extend(pair, box, next);
-                else if (may_suffice(pair))
-                    close(pair, box, next);
+                    extend(division, box, next);
+                else if (may_suffice(division, chain_, shared_))
+                    close(division, box, next);
                 chain_.ends.pop_back();
                 chain_.classes.pop_back();
                 shared_.pop_back();
             }
-            give(pair, at, shared);
-        }
-    }
-
-    /// Whether the GPUs suffice for a chain if parts of replicas could be dealt out: false is a proof that
-    /// they do not, by prices of types at which every stage's cheapest replicas cost more than all GPUs.
-    [[nodiscard]] bool may_suffice(const Pair& pair) {
-        const StageTables& tables = *pair.tables;
-        const std::size_t types = pair.gpus.size();
-        // By stage: the classes that may compute it.
-        std::vector<std::vector<std::size_t>> able;
-        std::size_t begin = 0;
-        for (std::size_t s = 0; s < stages_; ++s) {
-            able.emplace_back();
-            const std::size_t end = chain_.ends[s];
-            tables.for_each_joining(chain_.classes[s], begin, end, [&](std::size_t k) {
-                if (tables.room(k, stages_ - s, begin) >= end) able.back().push_back(k);
-            });
-            begin = end;
-        }
-        const auto too_dear = [&](const std::vector<double>& weight) {
-            double need = 0;
-            const auto charge = [&](std::size_t k) {
-                const StageClass& its = tables.classes()[k];
-                return its.tensor_parallel * weight[its.gpu_type];
-            };
-            const int half = pair.replicas / 2;
-            for (std::size_t s = 0; s < able.size(); ++s) {
-                const std::size_t mine = chain_.classes[s];
-                double other = never;
-                for (const std::size_t k : able[s])
-                    if (k != mine) other = std::min(other, charge(k));
-                const double any = std::min(charge(mine), other);
-                const double few = std::max(half - 1, 0), all = pair.replicas;
-                if (!shared_[s])
-                    need += (all - few) / all * charge(mine) + few / all * any;
-                else if (other == never)
-                    return true;
-                else
-                    need += half / all * other + (all - half - 1) / all * any + charge(mine) / all;
-            }
-            return need > refund(pair.gpus, weight) * (1 + 1e-9);
-        };
-        // Where prices of two types make two degrees equal, their ratio is that of the degrees.
-        std::vector<double> steps{0};
-        for (double step = 1; step <= 64; step *= 2) steps.push_back(step);
-        std::vector<std::size_t> digit(types, 0);
-        std::vector<double> weight(types, 0);
-        for (;;) {
-            std::size_t t = 0;
-            while (t < types && ++digit[t] == (types <= 3 ? steps.size() : 2)) digit[t++] = 0;
-            if (t == types) return true;
-            for (t = 0; t < types; ++t) weight[t] = steps[digit[t]];
-            if (too_dear(weight)) return false;
+            room_.give(division, at, shared);
         }
     }
 
     /// Finds plans of a whole chain; its own bound needs no prices, and knows where its stages can lie.
-    void close(Pair& pair, const Box& box, const Partial& whole) {
+    void close(BatchDivision& division, const SearchBox& box, const PartialChain& whole) {
         const auto bound_of = [&](double seconds) {
             return goal_.least(seconds, 0, std::max(box.spend_low, whole.spending), box.spend_high, seconds);
         };
-        double seconds =
-            pair.repeats * std::max(whole.largest, whole.open) + whole.seconds + whole.reduce + whole.update;
-        if (leave_out(bound_of(seconds))) return;
-        const double enough = goal_.most_time(best_, whole.spending) - whole.update;
-        seconds = std::max(seconds, whole.update + zones_.least_seconds(*pair.tables, chain_, pair.replicas,
-                                                                        pair.repeats, enough));
+        double seconds = division.repeats * std::max(whole.largest, whole.open) + whole.seconds +
+                         whole.reduce + whole.update;
+        if (incumbent_.leave_out(bound_of(seconds))) return;
+        const double enough = goal_.most_time(incumbent_.value(), whole.spending) - whole.update;
+        seconds = std::max(
+            seconds, whole.update + zones_.least_seconds(division.common->tables, chain_, division.replicas,
+                                                         division.repeats, enough));
         const double bound = bound_of(seconds);
-        if (leave_out(bound)) return;
-        const double value = try_chain(*pair.tables, pair.replicas, chain_, std::numeric_limits<int>::max());
-        if (!(value <= bound + 1e-9 * std::abs(bound))) leave_open(pair, bound);
+        if (incumbent_.leave_out(bound)) return;
+        const double value = incumbent_.try_chain(division.common->tables, division.replicas, chain_,
+                                                  std::numeric_limits<int>::max());
+        if (!(value <= bound + 1e-9 * std::abs(bound))) leave_open(division, bound);
     }
 
     /// No plan found for the chain is as good as its bound: all are tried, or the bound counts.
-    void leave_open(const Pair& pair, double bound) {
-        const bool few = few_plans(pair, stages_);
+    void leave_open(const BatchDivision& division, double bound) {
+        const bool few = few_plans(division, stages_);
         if (closing_ && few &&
             completion_.run(
-                *pair.tables, chain_, pair.replicas, question_.global_batch, 20000, [&] { return best_; },
-                [&](const ParallelPlan& plan) { consider(plan); }))
+                division.common->tables, chain_, division.replicas, question_.global_batch, 20000,
+                [&] { return incumbent_.value(); },
+                [&](const ParallelPlan& plan) { incumbent_.consider(plan); }))
             return;
         double& open = few && !closing_ ? open_few_ : open_;
         open = std::min(open, bound);
-    }
-
-    /// A chain with as many replicas as there are GPUs for.
-    void try_fitting(const Pair& pair, const Chain& chain) {
-        std::vector<int> need(cluster_.types.size(), 0);
-        for (const std::size_t k : chain.classes) {
-            const StageClass& its = pair.tables->classes()[k];
-            need[its.gpu_type] += its.tensor_parallel;
-        }
-        int replicas = question_.global_batch;
-        for (std::size_t t = 0; t < need.size(); ++t)
-            if (need[t] > 0) replicas = std::min(replicas, cluster_.gpus_of(t) / need[t]);
-        if (replicas == 0) return;
-        if (replicas < pair.replicas) {
-            // No more than compute the same number of micro-batches each.
-            const int at_once = pair.tables->microbatch() * replicas;
-            const int most = pair.tables->microbatch() * ((question_.global_batch + at_once - 1) / at_once);
-            replicas = (question_.global_batch + most - 1) / most;
-        }
-        try_chain(*pair.tables, std::min(replicas, pair.replicas), chain, 6);
-    }
-
-    /// Plans of a chain, the best of which is kept. Answers the best value of any of them. After `most` plans
-    /// that are far from the best one, it goes no further.
-    double try_chain(const StageTables& tables, int replicas, const Chain& chain, int most) {
-        double least = never;
-        if (chain.ends.empty()) return least;
-        assembly_.for_each_plan(tables, chain, replicas, question_.global_batch, question_.mixed_stages,
-                                [&](const ParallelPlan& plan) {
-                                    least = std::min(least, consider(plan));
-                                    return --most > 0 || least < best_ + 0.02 * std::abs(best_);
-                                });
-        return least;
-    }
-    /// Keeps a plan if it is the best so far; its value.
-    double consider(const ParallelPlan& plan) {
-        const PlanScore score = score_plan(model_, cluster_, plan, constants_);
-        if (!score.fits || score.fault || !std::isfinite(score.iteration_seconds)) return never;
-        double spending = 0;
-        for (const PlanStage& stage : plan.stages)
-            for (const ReplicaGroup& group : stage.replicas)
-                spending += group.count * group.tensor_parallel * goal_.weights()[group.gpu_type];
-        const double value = goal_.value(score.iteration_seconds, spending, score.traffic_usd);
-        if (value < best_) {
-            best_ = value;
-            best_seconds_ = score.iteration_seconds;
-            best_plan_ = plan;
-        }
-        return value;
     }
 
     const LayeredModel& model_;
@@ -1070,21 +655,21 @@ private:
     const ParallelConstants& constants_;
     Stop& stop_;
     PlanGoal goal_;
-    ChainAssembly assembly_;
+    StageBounds stage_bounds_;
+    Incumbent incumbent_;
     ChainCompletion completion_;
     ZonePacking zones_;
-    std::vector<std::unique_ptr<Common>> common_{};
-    std::vector<Pair> pairs_{};
-    std::priority_queue<Box> queue_{};
-    double best_ = never, best_seconds_ = never, open_ = never, open_few_ = never, left_out_ = never;
-    ParallelPlan best_plan_{};
+    std::vector<std::unique_ptr<MicrobatchTables>> common_{};
+    std::vector<BatchDivision> divisions_{};
+    std::priority_queue<SearchBox> queue_{};
+    double open_ = never, open_few_ = never;  // least bounds of chains that stay open
     std::size_t searched_ = 0;
     bool stopped_ = false, closing_ = false;
     static constexpr std::size_t closing_limit_ = 200000;
     Chain chain_{};
-    std::vector<double> left_{};
+    GpuRoom room_{};
     std::vector<bool> shared_{};
-    std::unordered_map<Place, std::vector<Partial>, PlaceHash> known_{};
+    KnownChains known_{};
     static constexpr std::size_t never_ending = std::numeric_limits<std::size_t>::max();
     std::size_t chain_limit_ = 4000, most_searched_ = 0;
     bool gave_up_ = false;

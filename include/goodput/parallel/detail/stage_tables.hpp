@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -31,18 +30,6 @@ struct StageClass {
     std::vector<double> parameters{};   ///< the same of parameters on each GPU
     std::vector<double> activations{};  ///< the same of activations a sample
     std::vector<double> update{};       ///< by layer: seconds of the optimiser, if a stage begins there
-};
-
-/// What a replica of a stage is charged at least, in the mean: whoever they are; where all but fewer than
-/// half are of the stage's class ("own"); where half or more are of others ("shared"). By class alone where
-/// no others may help, otherwise by span of layers too.
-struct StageCharges {
-    std::vector<double> least{}, own{}, shared{};
-    std::size_t row = 0, rows = 1;
-
-    [[nodiscard]] std::size_t at(std::size_t k, std::size_t begin, std::size_t end) const {
-        return row == 0 ? k : (k * rows + begin) * row + end;
-    }
 };
 
 /// Links between two classes in all zones that have GPUs of them.
@@ -121,39 +108,6 @@ public:
         return (k * layers_ + begin) * (layers_ + 1) + end;
     }
     [[nodiscard]] std::size_t spans() const { return size() * layers_ * (layers_ + 1); }
-    /// Sets what stages are charged for `charge(class)` of each replica, of which a stage has `replicas`.
-    template <class Charge>
-    void charge_stages(int replicas, Charge charge, StageCharges& charges) const {
-        charges.own.resize(mixed_ ? spans() : size());
-        charges.row = mixed_ ? layers_ + 1 : 0;
-        charges.rows = mixed_ ? layers_ : 1;
-        if (!mixed_) {
-            for (std::size_t k = 0; k < size(); ++k) charges.own[k] = charge(classes_[k]);
-            charges.least = charges.own;
-            charges.shared.assign(size(), never);
-            return;
-        }
-        std::vector<double> each;
-        for (const StageClass& its : classes_) each.push_back(charge(its));
-        charges.least.assign(spans(), never);
-        charges.shared.assign(spans(), never);
-        const int half = replicas / 2;
-        const double few = std::max(half - 1, 0) / static_cast<double>(replicas);
-        const double many = half / static_cast<double>(replicas);
-        for (std::size_t k = 0; k < size(); ++k)
-            for (std::size_t begin = 0; begin < layers_; ++begin)
-                for (std::size_t end = begin + 1; end <= layers_; ++end) {
-                    double other = never;
-                    for_each_joining(k, begin, end, [&](std::size_t joining) {
-                        if (joining != k) other = std::min(other, each[joining]);
-                    });
-                    const double any = std::min(each[k], other);
-                    const std::size_t at = span(k, begin, end);
-                    charges.own[at] = (1 - few) * each[k] + few * any;
-                    if (half > 0 && other < never) charges.shared[at] = many * other + (1 - many) * any;
-                    charges.least[at] = std::min(charges.own[at], charges.shared[at]);
-                }
-    }
 
     /// Bytes of gradients that stages may have, and which of them layers [begin, end) have: layers of one
     /// kind have the same.
@@ -377,137 +331,6 @@ private:
     std::vector<std::size_t> room_{};
     double overhead_ = 0;
     double least_update_ = never;
-};
-
-/// How long gradients of stages are reduced among `replicas` at least, by span. Neighbours in a ring of which
-/// fewer than half are of other classes are of the span's class somewhere.
-class ReduceTables {
-public:
-    ReduceTables(const ParallelCluster& cluster, const StageTables& tables, int replicas,
-                 const ParallelConstants& constants)
-        : own(tables.spans(), 0), at_least(own), shared_(tables.is_mixed() ? tables.spans() : 0, 0) {
-        if (replicas <= 1) return;
-        std::vector<std::pair<double, double>> known;
-        for (std::size_t k = 0; k < tables.size(); ++k) {
-            Neighbours alone, mixed, apart;
-            const StageClass& mine = tables.classes()[k];
-            add(cluster, constants, mine, mine, alone);
-            for (const std::size_t o : tables.as_fast(k)) {
-                add(cluster, constants, mine, tables.classes()[o], mixed);
-                for (const std::size_t p : tables.as_fast(k))
-                    add(cluster, constants, tables.classes()[o], tables.classes()[p], apart);
-            }
-            const std::vector<long long> room = room_by_zone(cluster, tables, k);
-            known.assign(tables.distinct_bytes().size(), {-1, -1});
-            for (std::size_t begin = 0; begin < tables.layers(); ++begin)
-                for (std::size_t end = begin + 1; end <= tables.layers(); ++end) {
-                    const std::size_t number = tables.bytes_number(begin, end);
-                    auto& [pure, other] = known[number];
-                    if (pure < 0) {
-                        const double bytes = tables.distinct_bytes()[number];
-                        const double between = between_zones(apart, room, bytes, replicas, constants);
-                        pure = std::max(between, least_of(alone, bytes, replicas, constants));
-                        if (tables.is_mixed())
-                            other = std::max(between, least_of(mixed, bytes, replicas, constants));
-                    }
-                    const std::size_t at = tables.span(k, begin, end);
-                    own[at] = at_least[at] = pure;
-                    if (tables.is_mixed()) {
-                        shared_[at] = other;
-                        at_least[at] = std::min(own[at], shared_[at]);
-                    }
-                }
-        }
-        for (const std::vector<double>* list : {&own, &shared_})
-            for (const double seconds : *list)
-                if (seconds < never) most = std::max(most, seconds);
-        for (std::size_t k = 0; k < tables.size(); ++k)
-            for (std::size_t begin = 0; begin < tables.layers(); ++begin)
-                for (std::size_t end = tables.layers() - 1; end > begin; --end) {
-                    double& mine = at_least[tables.span(k, begin, end)];
-                    mine = std::min(mine, at_least[tables.span(k, begin, end + 1)]);
-                }
-    }
-
-    /// By span, as in StageCharges; `at_least`: whoever they are, of that many layers or more from there on.
-    std::vector<double> own{}, at_least{};
-    [[nodiscard]] const std::vector<double>& shared() const { return shared_; }
-    double most = 0;  ///< of any stage
-
-private:
-    /// Two neighbours in a ring: their zones, into how many shards both divide, and a link between them.
-    struct Neighbour {
-        std::size_t from = 0, to = 0;
-        int shards = 1;
-        BandwidthCurve link{};
-        friend bool operator==(const Neighbour&, const Neighbour&) = default;
-    };
-    using Neighbours = std::vector<Neighbour>;
-
-    static void add(const ParallelCluster& cluster, const ParallelConstants& constants, const StageClass& a,
-                    const StageClass& b, Neighbours& neighbours) {
-        const int shards = std::min({a.tensor_parallel, b.tensor_parallel, constants.most_shards});
-        for (std::size_t x = 0; x < cluster.zones.size(); ++x)
-            for (std::size_t y = 0; y < cluster.zones.size(); ++y) {
-                if (cluster.gpus[x][a.gpu_type] < a.tensor_parallel ||
-                    cluster.gpus[y][b.gpu_type] < b.tensor_parallel)
-                    continue;
-                for (const BandwidthCurve* link : {cluster.link({x, a.gpu_type, 1}, {y, b.gpu_type, 1}),
-                                                   cluster.link({y, b.gpu_type, 1}, {x, a.gpu_type, 1})})
-                    if (link != nullptr)
-                        if (const Neighbour found{x, y, shards, *link};
-                            std::find(neighbours.begin(), neighbours.end(), found) == neighbours.end())
-                            neighbours.push_back(found);
-            }
-    }
-    /// Seconds that some neighbours in different zones need, where no zone has room for all replicas: zones
-    /// joined by faster links do not have it together.
-    static double between_zones(const Neighbours& neighbours, const std::vector<long long>& room,
-                                double bytes, int replicas, const ParallelConstants& constants) {
-        if (*std::max_element(room.begin(), room.end()) >= replicas) return 0;
-        std::vector<std::pair<double, const Neighbour*>> by_seconds;
-        for (const Neighbour& pair : neighbours)
-            if (pair.from != pair.to)
-                by_seconds.emplace_back(reduce_seconds(bytes / pair.shards, replicas, pair.link, constants),
-                                        &pair);
-        std::sort(by_seconds.begin(), by_seconds.end(),
-                  [](const auto& a, const auto& b) { return a.first < b.first; });
-        std::vector<std::size_t> group(room.size());
-        std::iota(group.begin(), group.end(), std::size_t{0});
-        for (const auto& [seconds, pair] : by_seconds) {
-            const std::size_t joined = group[pair->to], into = group[pair->from];
-            long long sum = 0;
-            for (std::size_t z = 0; z < group.size(); ++z) {
-                if (group[z] == joined) group[z] = into;
-                if (group[z] == into) sum += room[z];
-            }
-            if (sum >= replicas) return seconds;
-        }
-        return never;
-    }
-    static double least_of(const Neighbours& neighbours, double bytes, int replicas,
-                           const ParallelConstants& constants) {
-        double least = never;
-        for (const Neighbour& pair : neighbours)
-            least = std::min(least, reduce_seconds(bytes / pair.shards, replicas, pair.link, constants));
-        return least;
-    }
-    /// Replicas of a stage of class k that each zone has room for.
-    static std::vector<long long> room_by_zone(const ParallelCluster& cluster, const StageTables& tables,
-                                               std::size_t k) {
-        std::vector<long long> room;
-        for (const auto& zone : cluster.gpus) {
-            std::vector<int> most(cluster.types.size(), 0);
-            for (const std::size_t o : tables.as_fast(k)) {
-                const StageClass& its = tables.classes()[o];
-                most[its.gpu_type] = std::max(most[its.gpu_type], zone[its.gpu_type] / its.tensor_parallel);
-            }
-            room.push_back(std::accumulate(most.begin(), most.end(), 0LL));
-        }
-        return room;
-    }
-
-    std::vector<double> shared_{};
 };
 
 }  // namespace goodput::detail

@@ -1,0 +1,113 @@
+#ifndef GOODPUT_PARALLEL_DETAIL_INCUMBENT_HPP
+#define GOODPUT_PARALLEL_DETAIL_INCUMBENT_HPP
+
+// The best plan so far. Chains are laid out to plans here, and what cannot be better than the best one by
+// more than the gap is left out; the least bound of all that was left out is part of the answer's bound.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "goodput/parallel/detail/chain_assembly.hpp"
+#include "goodput/parallel/detail/plan_goal.hpp"
+#include "goodput/parallel/detail/search_box.hpp"
+
+namespace goodput::detail {
+
+/// Keeps the best plan, and the bounds of what was left out.
+class Incumbent {
+public:
+    Incumbent(const LayeredModel& model, const ParallelCluster& cluster, const PlanQuestion& question,
+              const ParallelConstants& constants, const PlanGoal& goal)
+        : model_(model),
+          cluster_(cluster),
+          question_(question),
+          constants_(constants),
+          goal_(goal),
+          assembly_(cluster) {}
+
+    /// The best plan's value for the goal, its seconds, and the plan itself; never, where there is none yet.
+    [[nodiscard]] double value() const { return best_; }
+    [[nodiscard]] double seconds() const { return best_seconds_; }
+    [[nodiscard]] const ParallelPlan& plan() const { return best_plan_; }
+    /// The least bound of what was left out within the gap.
+    [[nodiscard]] double left_out() const { return left_out_; }
+
+    /// Whether plans of that bound cannot be better by more than the gap.
+    [[nodiscard]] bool good_enough(double bound) const {
+        return bound >= best_ - question_.gap * std::abs(best_) || (best_ == never && bound == never);
+    }
+
+    /// The same for what is left out for it: the bound counts, as the answer is only proven to within the
+    /// gap.
+    bool leave_out(double bound) {
+        if (!good_enough(bound)) return false;
+        left_out_ = std::min(left_out_, bound);
+        return true;
+    }
+
+    /// A chain with as many replicas as there are GPUs for.
+    void try_fitting(const BatchDivision& division, const Chain& chain) {
+        std::vector<int> need(cluster_.types.size(), 0);
+        for (const std::size_t k : chain.classes) {
+            const StageClass& its = division.common->tables.classes()[k];
+            need[its.gpu_type] += its.tensor_parallel;
+        }
+        int replicas = question_.global_batch;
+        for (std::size_t t = 0; t < need.size(); ++t)
+            if (need[t] > 0) replicas = std::min(replicas, cluster_.gpus_of(t) / need[t]);
+        if (replicas == 0) return;
+        if (replicas < division.replicas) {
+            // No more than compute the same number of micro-batches each.
+            const int at_once = division.common->tables.microbatch() * replicas;
+            const int most =
+                division.common->tables.microbatch() * ((question_.global_batch + at_once - 1) / at_once);
+            replicas = (question_.global_batch + most - 1) / most;
+        }
+        try_chain(division.common->tables, std::min(replicas, division.replicas), chain, 6);
+    }
+
+    /// Plans of a chain, the best of which is kept. Answers the best value of any of them. After `most` plans
+    /// that are far from the best one, it goes no further.
+    double try_chain(const StageTables& tables, int replicas, const Chain& chain, int most) {
+        double least = never;
+        if (chain.ends.empty()) return least;
+        assembly_.for_each_plan(tables, chain, replicas, question_.global_batch, question_.mixed_stages,
+                                [&](const ParallelPlan& plan) {
+                                    least = std::min(least, consider(plan));
+                                    return --most > 0 || least < best_ + 0.02 * std::abs(best_);
+                                });
+        return least;
+    }
+    /// Keeps a plan if it is the best so far; its value.
+    double consider(const ParallelPlan& plan) {
+        const PlanScore score = score_plan(model_, cluster_, plan, constants_);
+        if (!score.fits || score.fault || !std::isfinite(score.iteration_seconds)) return never;
+        double spending = 0;
+        for (const PlanStage& stage : plan.stages)
+            for (const ReplicaGroup& group : stage.replicas)
+                spending += group.count * group.tensor_parallel * goal_.weights()[group.gpu_type];
+        const double value = goal_.value(score.iteration_seconds, spending, score.traffic_usd);
+        if (value < best_) {
+            best_ = value;
+            best_seconds_ = score.iteration_seconds;
+            best_plan_ = plan;
+        }
+        return value;
+    }
+
+private:
+    const LayeredModel& model_;
+    const ParallelCluster& cluster_;
+    const PlanQuestion& question_;
+    const ParallelConstants& constants_;
+    const PlanGoal& goal_;
+    ChainAssembly assembly_;
+    double best_ = never, best_seconds_ = never, left_out_ = never;
+    ParallelPlan best_plan_{};
+};
+
+}  // namespace goodput::detail
+
+#endif

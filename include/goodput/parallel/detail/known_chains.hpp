@@ -1,0 +1,92 @@
+#ifndef GOODPUT_PARALLEL_DETAIL_KNOWN_CHAINS_HPP
+#define GOODPUT_PARALLEL_DETAIL_KNOWN_CHAINS_HPP
+
+// Partial chains, and which of them need no look: two that have the same stages, in whatever order, and stand
+// at the same layer with the same last stage can only be followed by the same stages. Where one of them is no
+// worse in every way, the other one cannot become the better chain.
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "goodput/parallel/detail/stage_tables.hpp"
+
+namespace goodput::detail {
+
+/// Which stages a partial chain has, in any order: two sums of mixed numbers.
+struct ChainSignature {
+    std::uint64_t first = 0, second = 0;
+    friend auto operator<=>(const ChainSignature&, const ChainSignature&) = default;
+
+    void add(std::size_t k, bool shared, std::uint64_t able) {
+        const std::uint64_t what = able * 0x9e3779b97f4a7c15u + 2 * k + (shared ? 1 : 0) + 1;
+        first += mixed(what);
+        second += mixed(what ^ 0x5851f42d4c957f2du);
+    }
+    static std::uint64_t mixed(std::uint64_t x) {
+        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+        x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+        return x ^ (x >> 31);
+    }
+};
+/// What a chain's first stages come to.
+struct PartialChain {
+    std::size_t layer;  // next one
+    double largest;     // seconds of the largest complete stage
+    double open;        // computing and receiving of the last stage, whose sending is not known yet
+    double sum;         // computing, sending and prices so far
+    double seconds;     // without prices
+    double reduce, update;
+    double spending;
+    std::size_t k;  // class of the last stage
+    bool shared;    // half of it or more are of others
+    ChainSignature stages;
+};
+
+/// Where partial chains can only be followed by the same.
+struct ChainPlace {
+    std::size_t at = 0;  // stage, layer, class, shared
+    ChainSignature stages{};
+    friend bool operator==(const ChainPlace&, const ChainPlace&) = default;
+};
+/// Hashes a place by its two numbers.
+struct ChainPlaceHash {
+    std::size_t operator()(const ChainPlace& place) const {
+        return ChainSignature::mixed(place.at ^ place.stages.first);
+    }
+};
+
+/// Where a partial chain stands after one more stage, with `left` stages to come, that one included; sets the
+/// stages of `now`.
+inline ChainPlace place_of(const StageTables& tables, const PartialChain& before, PartialChain& now,
+                           std::size_t stage, std::size_t left) {
+    now.stages = before.stages;
+    now.stages.add(now.k, now.shared, tables.able(now.k, before.layer, now.layer, left));
+    const std::size_t at = (stage * (tables.layers() + 1) + now.layer) * tables.size() + now.k;
+    return {2 * at + (now.shared ? 1 : 0), now.stages};
+}
+
+/// PartialChain chains that were looked at, by place.
+class KnownChains {
+public:
+    /// Whether a partial chain as good as this one was there before; remembers it otherwise.
+    bool was_here(const ChainPlace& place, const PartialChain& now) {
+        std::vector<PartialChain>& known = known_[place];
+        for (const PartialChain& before : known)
+            if (before.sum <= now.sum && before.largest <= now.largest && before.open <= now.open &&
+                before.reduce <= now.reduce && before.update <= now.update)
+                return true;
+        known.push_back(now);
+        return false;
+    }
+    void clear() { known_.clear(); }
+
+private:
+    std::unordered_map<ChainPlace, std::vector<PartialChain>, ChainPlaceHash> known_{};
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -18,9 +18,9 @@
 
 #include "goodput/parallel/detail/chain_completion.hpp"
 #include "goodput/parallel/detail/gpu_room.hpp"
-#include "goodput/parallel/detail/incumbent.hpp"
 #include "goodput/parallel/detail/known_chains.hpp"
 #include "goodput/parallel/detail/plan_goal.hpp"
+#include "goodput/parallel/detail/plan_incumbent.hpp"
 #include "goodput/parallel/detail/search_box.hpp"
 #include "goodput/parallel/detail/stage_bounds.hpp"
 #include "goodput/parallel/detail/zone_packing.hpp"
@@ -656,7 +656,7 @@ private:
     Stop& stop_;
     PlanGoal goal_;
     StageBounds stage_bounds_;
-    Incumbent incumbent_;
+    PlanIncumbent incumbent_;
     ChainCompletion completion_;
     ZonePacking zones_;
     std::vector<std::unique_ptr<MicrobatchTables>> common_{};

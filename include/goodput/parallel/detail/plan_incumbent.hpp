@@ -1,5 +1,5 @@
-#ifndef GOODPUT_PARALLEL_DETAIL_INCUMBENT_HPP
-#define GOODPUT_PARALLEL_DETAIL_INCUMBENT_HPP
+#ifndef GOODPUT_PARALLEL_DETAIL_PLAN_INCUMBENT_HPP
+#define GOODPUT_PARALLEL_DETAIL_PLAN_INCUMBENT_HPP
 
 // The best plan so far. Chains are laid out to plans here, and what cannot be better than the best one by
 // more than the gap is left out; the least bound of all that was left out is part of the answer's bound.
@@ -16,10 +16,10 @@
 namespace goodput::detail {
 
 /// Keeps the best plan, and the bounds of what was left out.
-class Incumbent {
+class PlanIncumbent {
 public:
-    Incumbent(const LayeredModel& model, const ParallelCluster& cluster, const PlanQuestion& question,
-              const ParallelConstants& constants, const PlanGoal& goal)
+    PlanIncumbent(const LayeredModel& model, const ParallelCluster& cluster, const PlanQuestion& question,
+                  const ParallelConstants& constants, const PlanGoal& goal)
         : model_(model),
           cluster_(cluster),
           question_(question),

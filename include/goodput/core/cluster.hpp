@@ -2,7 +2,8 @@
 #define GOODPUT_CORE_CLUSTER_HPP
 
 // The machines: nodes, each with GPUs of one type. Nodes of one GPU type and one size are interchangeable for
-// an allotment and form a pool; a pool's GPUs are one resource of the allotment problem.
+// an allotment and form a pool, spot nodes one of their own; a pool's GPUs are one resource of the allotment
+// problem.
 
 #include <algorithm>
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
+#include "goodput/core/shape.hpp"
 
 namespace goodput {
 
@@ -24,6 +26,7 @@ struct Node {
     double memory_gib = 0;              ///< host memory of the node; 0: not counted
     double dollars_per_hour = 0;        ///< what the whole node costs
     double interruptions_per_hour = 0;  ///< how often it is expected to be lost
+    bool spot = false;                  ///< the provider may take it back: a pool apart from others like it
 };
 
 /// The healthy nodes now. A node that is lost, or drained at once, is simply left out; one that is drained
@@ -34,15 +37,24 @@ struct Cluster {
     std::vector<Node> nodes{};             ///< in any order; placements name a node by its index here
 };
 
-/// The nodes of one GPU type and size.
+/// The nodes of one GPU type and size, all spot or none.
 struct Pool {
     std::size_t gpu_type = 0;          ///< index into Cluster::gpu_types
     int gpus_per_node = 0;             ///< size of each of its nodes
     std::vector<std::size_t> nodes{};  ///< indices into Cluster::nodes, ascending
+    bool spot = false;                 ///< Node::spot of each of them
 
     /// GPUs of all its nodes.
     [[nodiscard]] int gpus() const { return gpus_per_node * static_cast<int>(nodes.size()); }
+    /// GPUs of it in that shape.
+    [[nodiscard]] PoolShare share(Shape shape) const { return {gpu_type, gpus_per_node, shape, spot}; }
 };
+
+/// Whether a node is one of a pool's, or one of the pool that a share is of.
+template <class PoolOrShare>
+[[nodiscard]] constexpr bool is_node_of(const Node& node, const PoolOrShare& pool) {
+    return node.gpu_type == pool.gpu_type && node.gpus == pool.gpus_per_node && node.spot == pool.spot;
+}
 
 /// Most GPUs that a cluster may have in all: sums of GPUs are ints everywhere.
 inline constexpr int most_gpus_of_cluster = 1 << 30;
@@ -98,40 +110,50 @@ inline void validate(const Cluster& cluster) {
 
 namespace detail {
 
-/// Where among sorted pools that of a GPU type and node size is, or would be.
+/// Where among sorted pools that of a share is, or would be.
 template <class Pools>
-auto pool_position(Pools& pools, std::size_t gpu_type, int gpus_per_node) {
+auto pool_position(Pools& pools, const PoolShare& of) {
     return std::partition_point(pools.begin(), pools.end(), [&](const Pool& pool) {
-        return pool.gpu_type != gpu_type ? pool.gpu_type < gpu_type : pool.gpus_per_node < gpus_per_node;
+        return pool.share({}) < PoolShare{of.gpu_type, of.gpus_per_node, {}, of.spot};
     });
 }
 
+/// A node's pool, without a shape.
+inline PoolShare pool_of(const Node& node) { return {node.gpu_type, node.gpus, {}, node.spot}; }
+
 }  // namespace detail
 
-/// Index of the pool of that GPU type and node size, or pools.size() if there is none. The pools are in the
-/// order of pools_of().
-[[nodiscard]] inline std::size_t find_pool(std::span<const Pool> pools, std::size_t gpu_type,
-                                           int gpus_per_node) {
-    const auto at = detail::pool_position(pools, gpu_type, gpus_per_node);
-    if (at == pools.end() || at->gpu_type != gpu_type || at->gpus_per_node != gpus_per_node)
-        return pools.size();
+/// Index of the pool that a share is of, or pools.size() if there is none. The pools are in the order of
+/// pools_of().
+[[nodiscard]] inline std::size_t find_pool(std::span<const Pool> pools, const PoolShare& of) {
+    const auto at = detail::pool_position(pools, of);
+    if (at == pools.end() || !at->share({}).same_pool(of)) return pools.size();
     return static_cast<std::size_t>(at - pools.begin());
 }
+/// Index of a node's pool.
+[[nodiscard]] inline std::size_t find_pool(std::span<const Pool> pools, const Node& node) {
+    return find_pool(pools, detail::pool_of(node));
+}
+/// Index of the pool of that GPU type and node size that is not spot.
+[[nodiscard]] inline std::size_t find_pool(std::span<const Pool> pools, std::size_t gpu_type,
+                                           int gpus_per_node) {
+    return find_pool(pools, PoolShare{gpu_type, gpus_per_node, {}});
+}
 
-/// Makes `pools` those of a cluster, ordered by GPU type, then node size. Pools that were there before keep
-/// their memory.
+/// Makes `pools` those of a cluster, ordered by GPU type, then node size, spot last. Pools that were there
+/// before keep their memory.
 inline void find_pools(const Cluster& cluster, std::vector<Pool>& pools) {
     for (Pool& pool : pools) pool.nodes.clear();
     for (std::size_t index = 0; index < cluster.nodes.size(); ++index) {
         const Node& node = cluster.nodes[index];
-        auto at = detail::pool_position(pools, node.gpu_type, node.gpus);
-        if (at == pools.end() || at->gpu_type != node.gpu_type || at->gpus_per_node != node.gpus)
-            at = pools.insert(at, {node.gpu_type, node.gpus, {}});
+        auto at = detail::pool_position(pools, detail::pool_of(node));
+        if (at == pools.end() || !is_node_of(node, *at))
+            at = pools.insert(at, {node.gpu_type, node.gpus, {}, node.spot});
         at->nodes.push_back(index);
     }
     std::erase_if(pools, [](const Pool& pool) { return pool.nodes.empty(); });
 }
-/// The pools of a cluster, ordered by GPU type, then node size.
+/// The pools of a cluster, ordered by GPU type, then node size, spot last.
 [[nodiscard]] inline std::vector<Pool> pools_of(const Cluster& cluster) {
     std::vector<Pool> pools;
     find_pools(cluster, pools);

@@ -11,8 +11,10 @@
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/host.hpp"
+#include "goodput/core/interruptions.hpp"
 #include "goodput/core/placement.hpp"
 #include "goodput/core/sample.hpp"
+#include "goodput/core/tasks.hpp"
 
 namespace goodput {
 
@@ -73,12 +75,28 @@ struct Job {
     std::string team{};               ///< whose quota it counts in (TeamQuotas); empty: none
     double weight = 1;                ///< factor on its values, above 0
     std::optional<HostNeeds> host{};  ///< cores and memory beside its GPUs; none: its share of the node's
+    /// Ways in which it can save its state, of which the best is chosen where nodes are interrupted. Empty:
+    /// assumed_checkpoint().
+    std::vector<CheckpointMechanism> checkpoints{};
+    /// Seconds of training between two checkpoints, above 0, where that is not to be chosen.
+    std::optional<double> checkpoint_seconds{};
+    bool spot_allowed = true;         ///< false: it is offered nothing on spot nodes
+    std::optional<JobTasks> tasks{};  ///< where it is many tasks of one GPU each; none: it is not
 
     /// A decision has to leave it where it is.
     [[nodiscard]] bool keeps_what_it_holds() const {
         return !placement.empty() && (!preemptible || restarting);
     }
 };
+
+/// How a job is taken to save its state that does not say so. A restart saves the state, starts and restores:
+/// a checkpoint is taken to stop the job for half of what a restart costs, and a start after an interruption
+/// to take as long as any. A job whose restarts cost nothing loses nothing.
+[[nodiscard]] inline CheckpointMechanism assumed_checkpoint(const Job& job) {
+    return {.name = "full",
+            .pause_seconds = job.restart_cost_seconds / 2,
+            .restore_seconds = job.restart_cost_seconds};
+}
 
 /// Refuses a job that no scheduler could make sense of (std::invalid_argument naming job, field and value).
 inline void validate(const Job& job, const Cluster& cluster) {
@@ -112,6 +130,9 @@ inline void validate(const Job& job, const Cluster& cluster) {
     if (!(job.weight >= 1e-9 && job.weight <= 1e9))
         bad_input(subject(), "weight", job.weight, "between 1e-9 and 1e9");
     if (job.host) validate(*job.host, subject);
+    for (const CheckpointMechanism& mechanism : job.checkpoints) validate(mechanism);
+    if (job.checkpoint_seconds) require_positive(subject, "checkpoint_s", *job.checkpoint_seconds);
+    if (job.tasks) validate(*job.tasks, subject);
     if (job.gradient) validate(*job.gradient, subject);
     if (job.usual_gradient) validate(*job.usual_gradient, subject);
     if (job.remaining_examples) require_at_least(subject, "remaining_examples", *job.remaining_examples, 0);

@@ -6,6 +6,7 @@
 
 #include "goodput/core/batch.hpp"
 #include "goodput/core/configuration.hpp"
+#include "goodput/core/interruptions.hpp"
 
 namespace goodput {
 
@@ -23,6 +24,9 @@ struct Option {
     BatchPlan plan{};               ///< of largest goodput there; {0, 0}: none respects the job's limits
     double goodput = 0;  ///< examples/s at the initial batch size's efficiency; 1 per replica where unknown
     Knowledge knowledge = Knowledge::unknown;  ///< where the goodput comes from
+    /// How the job saves its state there, as an index into Job::checkpoints (their number: the assumed one),
+    /// and what is useful of its time: the goodput is that of this part. Where nothing is interrupted: all.
+    Checkpointing checkpointing{};
 };
 
 }  // namespace goodput

@@ -33,15 +33,15 @@ using Placement = std::vector<NodeShare>;
 }
 
 /// The GPUs of a pool that a placement holds. Empty for an empty placement, and for one over nodes of several
-/// GPU types or sizes.
+/// pools.
 [[nodiscard]] inline PoolShare pool_share_of(const Placement& placement, const Cluster& cluster) {
     if (placement.empty()) return {};
     const Node& first = cluster.nodes[placement.front().node];
     for (const NodeShare& share : placement) {
         const Node& node = cluster.nodes[share.node];
-        if (node.gpu_type != first.gpu_type || node.gpus != first.gpus) return {};
+        if (!detail::pool_of(node).same_pool(detail::pool_of(first))) return {};
     }
-    return {first.gpu_type, first.gpus, shape_of(placement)};
+    return {first.gpu_type, first.gpus, shape_of(placement), first.spot};
 }
 
 /// The configuration that a placement realises: one part for every pool that it has nodes of.
@@ -51,7 +51,7 @@ using Placement = std::vector<NodeShare>;
     std::vector<PoolShare> parts;
     for (const NodeShare& share : placement) {
         const Node& node = cluster.nodes[share.node];
-        const PoolShare added{node.gpu_type, node.gpus, {1, share.gpus}};
+        const PoolShare added{node.gpu_type, node.gpus, {1, share.gpus}, node.spot};
         const auto part = std::find_if(parts.begin(), parts.end(),
                                        [&](const PoolShare& known) { return known.same_pool(added); });
         if (part == parts.end()) {

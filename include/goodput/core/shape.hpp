@@ -19,11 +19,12 @@ struct Shape {
 };
 
 /// GPUs of a pool (see Cluster) in a shape: what a placement lays out on nodes. The pool is named by its GPU
-/// type and node size, so that it means the same in every round.
+/// type, its node size and whether it is spot, so that it means the same in every round.
 struct PoolShare {
     std::size_t gpu_type = 0;  ///< index into Cluster::gpu_types
     int gpus_per_node = 0;     ///< size of the pool's nodes
     Shape shape{};             ///< {0, 0}: nothing
+    bool spot = false;         ///< nodes that the provider may take back (Node::spot)
 
     /// Whether it gives the job nothing.
     [[nodiscard]] constexpr bool empty() const { return shape.gpus == 0; }
@@ -34,11 +35,18 @@ struct PoolShare {
     }
     /// Whether both are of one pool.
     [[nodiscard]] constexpr bool same_pool(const PoolShare& other) const {
-        return gpu_type == other.gpu_type && gpus_per_node == other.gpus_per_node;
+        return gpu_type == other.gpu_type && gpus_per_node == other.gpus_per_node && spot == other.spot;
     }
 
-    /// By GPU type, node size, shape.
-    friend constexpr auto operator<=>(const PoolShare&, const PoolShare&) = default;
+    /// Same pool, same shape.
+    friend constexpr bool operator==(const PoolShare&, const PoolShare&) = default;
+    /// By pool, in the order of pools_of(), then shape.
+    friend constexpr auto operator<=>(const PoolShare& a, const PoolShare& b) {
+        if (const auto order = a.gpu_type <=> b.gpu_type; order != 0) return order;
+        if (const auto order = a.gpus_per_node <=> b.gpus_per_node; order != 0) return order;
+        if (const auto order = a.spot <=> b.spot; order != 0) return order;
+        return a.shape <=> b.shape;
+    }
 };
 
 }  // namespace goodput

@@ -38,6 +38,9 @@ struct PlanQuestion {
     /// each of one type and degree, in any zones.
     bool mixed_stages = false;
     double gap = 0;  ///< ends when the objective is proven to within this part of it
+    /// Ends after so many partial plans, too, so that a question without a deadline ends: after ten
+    /// seconds, or minutes where many zones make them dear.
+    std::size_t most_searched = 200'000'000;
 
     /// Refuses batches below 1, limits that are not above 0, prices that are missing, negative or not finite,
     /// and a budget together with a reward (std::invalid_argument).
@@ -58,10 +61,10 @@ struct PlanQuestion {
 /// How an answer is to be read.
 enum class PlanStatus {
     optimal,   ///< proven to within PlanQuestion::gap
-    feasible,  ///< a plan, and how far from the best it is at most: the deadline passed, or too many
-               ///< plans stay open to try them all
+    feasible,  ///< a plan, and how far from the best it is at most: the deadline or most_searched came, or
+               ///< too many plans stay open to try them all
     none,      ///< no plan within the limits: `why` says what stands in the way
-    unknown    ///< the deadline passed before a plan was found
+    unknown    ///< the deadline or most_searched came before a plan was found
 };
 
 /// The best plan found, and what is proven.

@@ -69,8 +69,7 @@ private:
     bool repack(const Pool& pool, std::span<detail::PendingMove> pending, std::size_t chosen,
                 std::size_t node, PlacementResult& placed, std::span<const DefragmentMove> done);
     [[nodiscard]] bool is_in(const Pool& pool, std::size_t request) const {
-        const PoolShare& a = requests_[request].part;
-        return a.gpu_type == pool.gpu_type && a.gpus_per_node == pool.gpus_per_node;
+        return requests_[request].part.same_pool(pool.share({}));
     }
 
     DefragmentOptions options_;

@@ -14,9 +14,10 @@
 
 namespace goodput {
 
-/// A wish for `count` wholly free nodes.
-[[nodiscard]] inline PoolShare whole_nodes(std::size_t gpu_type, int gpus_per_node, int count) {
-    return {gpu_type, gpus_per_node, {count, count * gpus_per_node}};
+/// A wish for `count` wholly free nodes of a pool.
+[[nodiscard]] inline PoolShare whole_nodes(std::size_t gpu_type, int gpus_per_node, int count,
+                                           bool spot = false) {
+    return {gpu_type, gpus_per_node, {count, count * gpus_per_node}, spot};
 }
 
 /// What a step of the plan does with its job.

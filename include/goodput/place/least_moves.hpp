@@ -128,13 +128,14 @@ inline const PlacementResult& LeastMovesPlacer::place(const Cluster& cluster,
     for (std::size_t job = 0; job < requests.size(); ++job) {
         const PoolShare& a = requests[job].part;
         if (a.empty()) continue;
-        const std::size_t pool = find_pool(pools_, a.gpu_type, a.gpus_per_node);
+        const std::size_t pool = find_pool(pools_, a);
         if (pool < pools_.size()) {
             jobs_of_pool_[pool].push_back(job);
             continue;
         }
-        const std::string why = "no healthy " + cluster.gpu_types[a.gpu_type] + " node of " +
-                                text_of(a.gpus_per_node) + " GPUs exists";
+        const std::string why = "no healthy " + std::string(a.spot ? "spot " : "") +
+                                cluster.gpu_types[a.gpu_type] + " node of " + text_of(a.gpus_per_node) +
+                                " GPUs exists";
         result.unplaced.push_back({job, {Outcome::impossible, why}});
     }
     for (std::size_t pool = 0; pool < pools_.size(); ++pool) place_pool(pool, result);
@@ -280,7 +281,7 @@ inline std::string LeastMovesPlacer::reason(const detail::PoolItem& item) const 
         largest = std::max(largest, s.free[node]);
         whole += s.free[node] == s.pool->gpus_per_node ? 1 : 0;
     }
-    const std::string of = " of the " + text_of(s.pool->nodes.size()) + " " +
+    const std::string of = " of the " + text_of(s.pool->nodes.size()) + (s.pool->spot ? " spot " : " ") +
                            s.cluster->gpu_types[s.pool->gpu_type] + " nodes of " +
                            text_of(s.pool->gpus_per_node) + " GPUs";
     if (item.whole) return "needs " + text_of(item.nodes) + of + " wholly free; " + text_of(whole) + " are";

@@ -128,8 +128,7 @@ void TopologyPlacer<Inner>::gather(const Cluster& cluster, const Pool& pool,
     for (std::size_t job = 0; job < requests.size(); ++job) {
         const PoolShare& a = requests[job].part;
         const Placement& placement = result.placements[job];
-        if (a.gpu_type != pool.gpu_type || a.gpus_per_node != pool.gpus_per_node || placement.empty())
-            continue;
+        if (!a.same_pool(pool.share({})) || placement.empty()) continue;
         if (a.occupied_gpus() != a.shape.nodes * a.gpus_per_node || placement == requests[job].current)
             continue;
         if (std::binary_search(result.moved.begin(), result.moved.end(), job)) continue;

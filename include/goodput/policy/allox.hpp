@@ -95,7 +95,7 @@ private:
             const Option& option = row.options[k];
             if (option.goodput <= 0 || !option.configuration.is_single()) continue;
             const PoolShare& part = option.configuration.first();
-            const std::size_t pool = find_pool(round.pools, part.gpu_type, part.gpus_per_node);
+            const std::size_t pool = find_pool(round.pools, part);
             if (pool == its.size()) continue;
             if (its[pool] == no_index || option.goodput > row.options[its[pool]].goodput) its[pool] = k;
             if (best == no_index || option.goodput > row.options[best].goodput) best = k;

@@ -73,15 +73,13 @@ struct Pollux {
             value_row(round, row, std::min((gpus + jobs - 1) / jobs, row.job.max_gpus));
     }
 
-    /// Goodput on `gpus` GPUs of a pool: interpolated between the options there, proportional beyond them; 0
-    /// if there are none.
-    [[nodiscard]] static double goodput_at(std::span<const Option> options, std::size_t gpu_type,
-                                           int gpus_per_node, int gpus) {
+    /// Goodput on `gpus` GPUs of the pool that a share is of: interpolated between the options there,
+    /// proportional beyond them; 0 if there are none.
+    [[nodiscard]] static double goodput_at(std::span<const Option> options, const PoolShare& pool, int gpus) {
         Point below{0, 0}, above{std::numeric_limits<int>::max(), 0};
         for (const Option& option : options) {
             const PoolShare& there = option.configuration.first();
-            if (option.goodput <= 0 || there.gpu_type != gpu_type || there.gpus_per_node != gpus_per_node)
-                continue;
+            if (option.goodput <= 0 || !there.same_pool(pool)) continue;
             const Point point{there.shape.gpus, option.goodput};
             if (point.gpus <= gpus && point.gpus > below.gpus) below = point;
             if (point.gpus >= gpus && point.gpus < above.gpus) above = point;
@@ -105,7 +103,7 @@ private:
         for (std::size_t k = 0; k < row.options.size(); ++k) {
             const PoolShare& part = row.options[k].configuration.first();
             if (k == 0 || !part.same_pool(row.options[k - 1].configuration.first()))
-                fair = goodput_at(row.options, part.gpu_type, part.gpus_per_node, fair_share);
+                fair = goodput_at(row.options, part, fair_share);
             const bool stays = held.empty() || row.options[k].configuration.same_gpus(held);
             row.values[k] = row.options[k].goodput > 0
                                 ? value_of(row.options[k].goodput / fair * (stays ? 1 : factor))

@@ -39,9 +39,7 @@ inline double isolated_goodput(const Round& round, const OptionRow& row, std::si
         for (const Option& option : row.options) {
             const PoolShare& part = option.configuration.first();
             if (option.goodput > 0 && option.configuration.is_single() &&
-                part.gpu_type == round.pools[p].gpu_type &&
-                part.gpus_per_node == round.pools[p].gpus_per_node &&
-                (!best || option.goodput > best->goodput))
+                part.same_pool(round.pools[p].share({})) && (!best || option.goodput > best->goodput))
                 best = &option;
         }
         if (!best) continue;

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_CLUSTER_LIMITS_HPP
 #define GOODPUT_SCHEDULE_CLUSTER_LIMITS_HPP
 
-// Limits on what all jobs together take: dollars, watts, licences, CPU cores and host memory.
+// Limits on what all jobs together take: dollars, watts, licences, spot GPUs, CPU cores and host memory.
 
 #include <algorithm>
 #include <cstddef>
@@ -26,7 +26,7 @@ namespace detail {
 inline std::vector<double> mean_per_gpu(const Round& round, double Node::*amount) {
     std::vector<double> sum(round.pools.size(), 0), gpus(round.pools.size(), 0);
     for (const Node& node : round.cluster.nodes) {
-        const std::size_t pool = find_pool(round.pools, node.gpu_type, node.gpus);
+        const std::size_t pool = find_pool(round.pools, node);
         sum[pool] += node.*amount;
         gpus[pool] += node.gpus;
     }
@@ -40,8 +40,15 @@ inline double total_of(const Configuration& configuration, const Round& round,
                        std::span<const double> per_gpu) {
     double total = 0;
     for (const PoolShare& part : configuration.parts())
-        total += part.occupied_gpus() * per_gpu[find_pool(round.pools, part.gpu_type, part.gpus_per_node)];
+        total += part.occupied_gpus() * per_gpu[find_pool(round.pools, part)];
     return total;
+}
+
+/// Spot GPUs that a configuration occupies.
+inline int spot_gpus_of(const Configuration& configuration) {
+    int gpus = 0;
+    for (const PoolShare& part : configuration.parts()) gpus += part.spot ? part.occupied_gpus() : 0;
+    return gpus;
 }
 
 }  // namespace detail
@@ -67,6 +74,25 @@ public:
 private:
     std::optional<double> most_;
     std::vector<double> per_gpu_;  // by pool
+};
+
+/// GPUs on spot nodes of everybody together: what the provider may take back at once.
+class SpotCap {
+public:
+    /// At most so many GPUs; none: no limit.
+    explicit SpotCap(std::optional<double> gpus = {}) : most_(gpus) {}
+
+    /// One row, or none.
+    void rows(const Round&, LimitRows& rows) const {
+        if (most_) rows.add("the cap on spot GPUs", *most_, "GPUs");
+    }
+    /// Spot GPUs that nobody else can use.
+    void uses(const Round&, const Job&, const Option& option, LimitUses& uses) const {
+        if (most_) uses.add(0, detail::spot_gpus_of(option.configuration));
+    }
+
+private:
+    std::optional<double> most_;
 };
 
 /// Watts of all GPUs in use.
@@ -140,8 +166,9 @@ public:
                 least.memory_gib_per_gpu = std::min(least.memory_gib_per_gpu, node.memory_gib / node.gpus);
             }
             if (of.nodes.empty()) continue;
-            const std::string where = round.cluster.gpu_types[of.gpu_type] + " nodes of " +
-                                      text_of(of.gpus_per_node) + (of.gpus_per_node == 1 ? " GPU" : " GPUs");
+            const std::string where = (of.spot ? "spot " : "") + round.cluster.gpu_types[of.gpu_type] +
+                                      " nodes of " + text_of(of.gpus_per_node) +
+                                      (of.gpus_per_node == 1 ? " GPU" : " GPUs");
             if (sum.cores_per_gpu > 0) {
                 mine.cores_row = count++;
                 mine.usual.cores_per_gpu = least.cores_per_gpu;
@@ -157,8 +184,8 @@ public:
     /// Cores and memory that go with the option's GPUs; of what the job holds, those of open nodes.
     void uses(const Round& round, const Job& job, const Option& option, LimitUses& uses) const {
         const HostShare said = option.configuration.host();
-        const auto pool_of = [&](std::size_t gpu_type, int gpus_per_node) -> const OfPool& {
-            return of_pool_[find_pool(round.pools, gpu_type, gpus_per_node)];
+        const auto pool_of = [&](const auto& of) -> const OfPool& {
+            return of_pool_[find_pool(round.pools, of)];
         };
         const auto take = [&](const OfPool& of, int gpus, const HostShare& usual) {
             const HostShare share = said.empty() ? usual : said;
@@ -168,12 +195,11 @@ public:
         if (!job.placement.empty() && option.configuration.same_gpus(round.held_by(job))) {
             for (const NodeShare& held : job.placement)
                 if (const Node& node = round.cluster.nodes[held.node]; !node.drained)
-                    take(pool_of(node.gpu_type, node.gpus), held.gpus,
-                         {node.cores / node.gpus, node.memory_gib / node.gpus});
+                    take(pool_of(node), held.gpus, {node.cores / node.gpus, node.memory_gib / node.gpus});
             return;
         }
         for (const PoolShare& part : option.configuration.parts()) {
-            const OfPool& of = pool_of(part.gpu_type, part.gpus_per_node);
+            const OfPool& of = pool_of(part);
             take(of, part.shape.gpus, of.usual);
         }
     }
@@ -186,7 +212,7 @@ private:
     std::vector<OfPool> of_pool_;
 };
 
-static_assert(Limit<Budget> && Limit<PowerCap> && Limit<Licences> && Limit<HostCapacity>);
+static_assert(Limit<Budget> && Limit<SpotCap> && Limit<PowerCap> && Limit<Licences> && Limit<HostCapacity>);
 
 }  // namespace goodput
 

@@ -83,6 +83,14 @@ struct FasterHost {
     bool on_node = false;  ///< there is more of it, but not on the nodes of the job
 };
 
+/// What interruptions are expected to cost a job where it is.
+struct ExpectedLoss {
+    double part = 0;              ///< of its time; 0 to 1
+    double interval_seconds = 0;  ///< of training between two checkpoints
+    std::string mechanism{};      ///< that saves its state, by name
+    bool chosen = true;           ///< the interval is the one that loses least; else the job has said it
+};
+
 /// Why a job has what it has.
 struct DecisionExplanation {
     std::string job{};                                     ///< its name
@@ -102,6 +110,7 @@ struct DecisionExplanation {
     /// A job that waits, priced out: nearest to its price. Chosen means better than going without.
     std::optional<Alternative> nearest{};
     std::optional<FasterHost> faster{};  ///< where cores or memory beside its GPUs would make it faster
+    std::optional<ExpectedLoss> lost{};  ///< where its nodes are interrupted
     double gap = 0;                      ///< what the whole allotment may be worth less than the best
     /// not_placed, worth_nothing, no_batch_plan, no_shape, beyond_limit: the plan's own words. best_offered:
     /// a limit that rules out a larger option, if one does.
@@ -109,6 +118,9 @@ struct DecisionExplanation {
 
     /// One line in plain words.
     [[nodiscard]] std::string report(const Cluster& cluster) const;
+
+private:
+    [[nodiscard]] std::string reason_report(const Cluster& cluster) const;
 };
 
 namespace detail {
@@ -143,6 +155,26 @@ inline std::string text_of_faster(const FasterHost& faster) {
     return text + (faster.on_node ? ", but its nodes have too few left" : "");
 }
 
+/// "14 min", "3 h".
+inline std::string text_of_seconds(double seconds) {
+    const auto rounded = [](double number) {
+        return rounded_text_of(number < 10 ? std::round(number * 10) / 10 : std::round(number));
+    };
+    if (seconds < 60) return rounded(seconds) + " s";
+    if (seconds < 2 * 3600) return rounded(seconds / 60) + " min";
+    return seconds < 2 * 86400 ? rounded(seconds / 3600) + " h" : rounded(seconds / 86400) + " days";
+}
+
+/// "11% of the time is expected to be lost, best checkpoint every 14 min, asynchronous".
+inline std::string text_of_loss(const ExpectedLoss& lost) {
+    const double percent = std::round(lost.part * 1000) / 10;
+    return (percent > 0 ? rounded_text_of(percent) : std::string("less than 0.1")) +
+           "% of the time is expected to be lost, " + (lost.chosen ? "best checkpoint " : "checkpoints ") +
+           // A checkpoint that costs nothing cannot come too often.
+           (lost.interval_seconds < 1 ? "at every step" : "every " + text_of_seconds(lost.interval_seconds)) +
+           ", " + lost.mechanism;
+}
+
 inline std::string proven_within(double gap) {
     return "the allotment is proven to be within " + rounded_text_of(gap) + " of the best";
 }
@@ -169,8 +201,13 @@ inline std::string room_needed(const Alternative& alternative, const std::string
 }  // namespace detail
 
 inline std::string DecisionExplanation::report(const Cluster& cluster) const {
+    return reason_report(cluster) + (lost ? "; " + detail::text_of_loss(*lost) : "");
+}
+
+inline std::string DecisionExplanation::reason_report(const Cluster& cluster) const {
     const auto type_of = [&](const Alternative& a) {
-        return cluster.gpu_types[a.configuration.first().gpu_type];
+        const PoolShare& part = a.configuration.first();
+        return (part.spot ? "spot " : "") + cluster.gpu_types[part.gpu_type];
     };
     const auto priced = [&](const Alternative& a) {
         return a.limit.empty() ? type_of(a) : "unit of " + a.limit;

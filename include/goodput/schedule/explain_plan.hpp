@@ -84,6 +84,10 @@ public:
             std::any_of(decision.placement.begin(), decision.placement.end(),
                         [&](const NodeShare& share) { return snapshot_.cluster.nodes[share.node].drained; });
         if (found.got != no_option) answer.faster = faster_host(j, found.got);
+        if (const Checkpointing& with = decision.option.checkpointing; with.interval_seconds > 0)
+            answer.lost =
+                ExpectedLoss{1 - with.availability, with.interval_seconds,
+                             checkpoint_of(job, decision.option).name, !job.checkpoint_seconds.has_value()};
         if (problem_.must(j)) {
             answer.reason = DecisionReason::keeps;
             answer.restarting = job.restarting;
@@ -284,8 +288,7 @@ private:
         Job freed = snapshot_.jobs[j];
         if (freed.adaptivity == Adaptivity::none) return std::nullopt;
         freed.max_gpus = std::numeric_limits<int>::max();
-        const std::size_t pool =
-            find_pool(scheduler_.pools(), got.first().gpu_type, got.first().gpus_per_node);
+        const std::size_t pool = find_pool(scheduler_.pools(), got.first());
         int next = std::numeric_limits<int>::max();
         for_each_shape(freed, scheduler_.pools()[pool], [&](Shape shape) {
             if (shape.gpus > got.gpus()) next = std::min(next, shape.gpus);

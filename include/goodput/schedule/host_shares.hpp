@@ -47,7 +47,7 @@ public:
         std::size_t pool = no_index;
         for (const Option& option : plain_) {
             const PoolShare& part = option.configuration.first();
-            const std::size_t its = find_pool(round.pools, part.gpu_type, part.gpus_per_node);
+            const std::size_t its = find_pool(round.pools, part);
             if (option.configuration.empty() || !option.configuration.is_single() ||
                 its == round.pools.size()) {
                 options.push_back(option);

@@ -60,9 +60,7 @@ public:
                 const bool whole = one.gpus == one.nodes * pool.gpus_per_node;
                 for (int copies = 1; copies <= settings_.most_copies && copies * one.nodes <= nodes;
                      copies *= 2) {
-                    its.push_back(
-                        {copies,
-                         {pool.gpu_type, pool.gpus_per_node, {copies * one.nodes, copies * one.gpus}}});
+                    its.push_back({copies, pool.share({copies * one.nodes, copies * one.gpus})});
                     if (!whole) break;
                 }
             });
@@ -128,7 +126,7 @@ public:
                 const int copies = std::max(1, part.shape.gpus / job.max_gpus);
                 const Shape one{std::max(1, part.shape.nodes / copies), part.shape.gpus / copies};
                 const Option alone =
-                    parts_.ask(job, model, {part.gpu_type, part.gpus_per_node, one}, gradient...);
+                    parts_.ask(job, model, {part.gpu_type, part.gpus_per_node, one, part.spot}, gradient...);
                 if (option.goodput == 0) option.plan = alone.plan;
                 option.goodput += copies * alone.goodput * factor_;
                 option.knowledge = std::max(option.knowledge, alone.knowledge);

@@ -137,15 +137,13 @@ void append_options(const Job& job, std::span<const Pool> pools, MostGpus most_g
         const int most = most_gpus(pool.gpu_type);
         detail::for_each_shape(job, pool, [&](Shape shape) {
             fewest = std::min(fewest, shape.gpus);
-            if (shape.gpus <= most)
-                options.push_back({{pool.gpu_type, pool.gpus_per_node, shape}, {}, 0, Knowledge::unknown});
+            if (shape.gpus <= most) options.push_back({pool.share(shape), {}, 0, Knowledge::unknown});
         });
     }
     if (options.size() > first) return;
     for (const Pool& pool : pools)
         detail::for_each_shape(job, pool, [&](Shape shape) {
-            if (shape.gpus == fewest)
-                options.push_back({{pool.gpu_type, pool.gpus_per_node, shape}, {}, 0, Knowledge::unknown});
+            if (shape.gpus == fewest) options.push_back({pool.share(shape), {}, 0, Knowledge::unknown});
         });
 }
 
@@ -153,7 +151,7 @@ template <class MostGpus>
 void insert_held(const Job& job, const Configuration& held, std::span<const Pool> pools, MostGpus most_gpus,
                  std::size_t first, std::vector<Option>& options) {
     const PoolShare& part = held.first();
-    const std::size_t pool = find_pool(pools, part.gpu_type, part.gpus_per_node);
+    const std::size_t pool = find_pool(pools, part);
     if (held.empty() || !held.is_single() || pool == pools.size()) return;
     if (options.size() > first && part.shape.gpus > most_gpus(part.gpu_type)) return;
     bool is_shape = false;
@@ -260,6 +258,10 @@ inline std::string why_no_option(const Job& job, const Cluster& cluster, std::sp
     if (any && job.host) return "no node has the cores and the memory that it needs beside each GPU";
     if (any) return "it is offered none of the shapes that it may hold";
     if (!usable) return "max_atomic_batch is 0 on every GPU type: it can run nowhere";
+    const bool kept_off = !job.spot_allowed &&
+                          std::any_of(pools.begin(), pools.end(), [](const Pool& pool) { return pool.spot; });
+    if (offers.empty() && kept_off)
+        return "no open node on demand has GPUs of a type that it can use, and it may not have spot nodes";
     if (offers.empty()) return "no open node has GPUs of a type that it can use";
     if (detail::has_fixed_gpus(job))
         return "it takes " + text_of(job.max_gpus) + (job.max_gpus == 1 ? " GPU" : " GPUs") +

@@ -79,9 +79,7 @@ private:
         any.max_gpus = std::min(job.max_gpus, most_gpus[pool.gpu_type]);
         std::vector<PoolShare> shapes;
         if (any.max_gpus < 1) return shapes;
-        detail::for_each_shape(any, pool, [&](Shape shape) {
-            shapes.push_back({pool.gpu_type, pool.gpus_per_node, shape});
-        });
+        detail::for_each_shape(any, pool, [&](Shape shape) { shapes.push_back(pool.share(shape)); });
         return shapes;
     }
 
@@ -159,7 +157,7 @@ public:
             bool first = true;
             for (const PoolShare& part : mixed.parts()) {
                 const Option alone =
-                    parts_.ask(job, model, {part.gpu_type, part.gpus_per_node, all}, gradient...);
+                    parts_.ask(job, model, {part.gpu_type, part.gpus_per_node, all, part.spot}, gradient...);
                 const Knowledge knowledge =
                     first ? alone.knowledge : std::max(option.knowledge, alone.knowledge);
                 if (std::exchange(first, false) || alone.goodput * factor_ < option.goodput) {

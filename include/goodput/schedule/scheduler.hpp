@@ -230,7 +230,8 @@ private:
         plan_.status = allotted_.status;
         plan_.prices.clear();
         for (std::size_t p = 0; p < pools().size(); ++p)
-            plan_.prices.push_back({pools()[p].gpu_type, pools()[p].gpus_per_node, allotted_.prices[p]});
+            plan_.prices.push_back(
+                {pools()[p].gpu_type, pools()[p].gpus_per_node, allotted_.prices[p], pools()[p].spot});
         plan_.decisions.resize(snapshot.jobs.size());
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             Decision& decision = plan_.decisions[j];
@@ -238,8 +239,9 @@ private:
             if (const std::size_t choice = allotted_.choice[j]; choice != no_option) {
                 choose(snapshot, j, choice);
             } else {
-                decision.verdict.outcome = detail::say_why_not(snapshot, j, offers_, rows_, pools(),
-                                                               allotted_.prices, decision.verdict.reason);
+                decision.verdict.outcome =
+                    detail::say_why_not(snapshot, j, offers_, rows_, open_.pools_for(snapshot.jobs[j]),
+                                        allotted_.prices, decision.verdict.reason);
                 if constexpr (ReasonMaker<Maker>)
                     if (std::string why = maker_.why_none(snapshot.jobs[j]);
                         options_of(j).empty() && !left_alone(j) && !why.empty())
@@ -272,7 +274,8 @@ private:
         decision.option = options_of(j)[option];
         decision.value = values_of(j)[option];
         // Valued by what is to come, run by what is.
-        if constexpr (GradientForecast<P>) detail::predict_one(snapshot, j, predict_, decision.option);
+        if constexpr (GradientForecast<P>)
+            detail::predict_one(snapshot, j, predict_, offers_.lost_time(), decision.option);
     }
 
     /// Keeps the memory of what it had.

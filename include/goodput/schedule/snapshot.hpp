@@ -36,12 +36,20 @@ struct Decision {
     Verdict verdict{};      ///< runs, waits or impossible, with the reason
 };
 
+/// The mechanism by which a job saves its state with an option, chosen among those that it has
+/// (core/job.hpp).
+[[nodiscard]] inline CheckpointMechanism checkpoint_of(const Job& job, const Option& option) {
+    const std::size_t chosen = option.checkpointing.mechanism;
+    return chosen < job.checkpoints.size() ? job.checkpoints[chosen] : assumed_checkpoint(job);
+}
+
 /// What a GPU of a pool is worth, in units of the policy's values: a number between the worth of one more and
 /// the loss of one fewer, of the allotment's linear relaxation (AllotResult::prices).
 struct PoolPrice {
     std::size_t gpu_type = 0;  ///< index into Cluster::gpu_types
     int gpus_per_node = 0;     ///< size of the pool's nodes
     double price = 0;          ///< at least 0
+    bool spot = false;         ///< of spot nodes
 };
 
 /// A row of the plan that is no GPU pool: a quota, a budget (schedule/limits.hpp).
@@ -121,7 +129,8 @@ inline void append_description(std::string& text, const Cluster& cluster,
     bool first = true;
     for (const PoolShare& part : configuration.parts()) {
         if (!std::exchange(first, false)) text.append(" and ");
-        text.append(text_of(part.shape.gpus)).append(" ").append(cluster.gpu_types[part.gpu_type]);
+        text.append(text_of(part.shape.gpus)).append(part.spot ? " spot " : " ");
+        text.append(cluster.gpu_types[part.gpu_type]);
         text.append(" on ").append(text_of(part.shape.nodes));
         text.append(part.shape.nodes == 1 ? " node" : " nodes");
     }

@@ -22,6 +22,7 @@ struct TeamQuota {
     std::optional<double> gpus{};                  ///< of all types
     std::vector<std::optional<double>> of_type{};  ///< by GPU type; may be shorter than their number
     std::optional<double> dollars_per_hour{};      ///< by Node::dollars_per_hour
+    std::optional<double> spot_gpus{};             ///< of spot nodes of all types
 };
 
 /// Quotas of teams. GPUs count that nobody else can use (Configuration::occupied_gpus). Jobs of no team, and
@@ -60,6 +61,10 @@ public:
                 priced = true;
                 rows.add("the budget of team " + quota.team, *quota.dollars_per_hour, "dollars an hour");
             }
+            if (quota.spot_gpus) {
+                mine.spot = count++;
+                rows.add("the quota of team " + quota.team + " on spot nodes", *quota.spot_gpus, "GPUs");
+            }
         }
         if (priced) per_gpu_ = detail::mean_per_gpu(round, &Node::dollars_per_hour);
     }
@@ -81,12 +86,13 @@ public:
             if (mine.of_type[part.gpu_type] != none)
                 uses.add(mine.of_type[part.gpu_type], part.occupied_gpus());
         if (mine.dollars != none) uses.add(mine.dollars, detail::total_of(configuration, round, per_gpu_));
+        if (mine.spot != none) uses.add(mine.spot, detail::spot_gpus_of(configuration));
     }
 
 private:
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
     struct Rows {
-        std::size_t gpus = none, dollars = none;
+        std::size_t gpus = none, dollars = none, spot = none;
         std::vector<std::size_t> of_type{};  ///< by GPU type
     };
 

@@ -16,6 +16,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/core/shape.hpp"
+#include "goodput/fit/learning_curve.hpp"
 #include "goodput/model/pollux.hpp"
 #include "goodput/model/tabulated.hpp"
 
@@ -43,6 +44,12 @@ struct ApplicationOnType {
         const auto* table = std::get_if<TabulatedThroughput>(&truth);
         return table ? table->max_atomic_batch(shape) : max_atomic_batch;
     }
+};
+
+/// What an application's metric is after every epoch, as its jobs see it while they train.
+struct MetricCurve {
+    std::vector<double> by_epoch{};  ///< finite; empty: its jobs report none
+    CurveTarget target{};            ///< at which owners want it
 };
 
 /// Gradient statistics by total batch size and epoch, and the progress that ends each epoch.
@@ -112,6 +119,7 @@ struct Application {
     std::string name{};                      ///< for messages and reports
     std::vector<ApplicationOnType> types{};  ///< by GPU type of the cluster
     TrainingCurve curve{};                   ///< gradient statistics and work
+    MetricCurve metric{};                    ///< of as many epochs, or none
     double restart_seconds = 30;             ///< what a start or restart really costs
     double restart_cost_seconds = 30;        ///< what the policy is told that it costs
     double slowdown = 1;                     ///< progress is slower than the step times say by this factor

@@ -63,7 +63,9 @@ struct Happening {
 /// The nodes over time. Refuses events that make no sense (std::invalid_argument naming the subject).
 class Timeline {
 public:
-    Timeline(const Cluster& start, std::span<const Event> events, std::span<const Job> jobs);
+    /// `more`: nodes that settle() may let come and go.
+    Timeline(const Cluster& start, std::span<const Event> events, std::span<const Job> jobs,
+             std::span<const Node> more = {});
 
     /// The nodes that may be used since the last settle().
     [[nodiscard]] const Cluster& cluster() const { return cluster_; }
@@ -91,8 +93,18 @@ public:
     }
     /// Notes what happened to its node; returns whether GPUs are gone with it at once.
     bool note(const Happening& happening);
-    /// Lets cluster() follow. Returns for each node before its index now, or no_node; empty: nothing changed.
-    std::vector<std::size_t> settle();
+    /// Lets cluster() follow, with those nodes for which `may_be_there(node)`, an index into all that ever
+    /// are: those at the start, `more`, those added. Returns for each node before its index now, or no_node;
+    /// empty: nothing changed.
+    template <class MayBeThere>
+    std::vector<std::size_t> settle(MayBeThere may_be_there);
+    std::vector<std::size_t> settle() {
+        return settle([](std::size_t) { return true; });
+    }
+    /// No failure or drain stands in the way of using it.
+    [[nodiscard]] bool healthy(std::size_t node) const { return wanted_[node] != 0; }
+    /// Index into all nodes that ever are, of a node of cluster().
+    [[nodiscard]] std::size_t index_of(std::size_t node) const { return index_of_[node]; }
 
 private:
     void rebuild();
@@ -138,7 +150,8 @@ inline bool name_before(std::string_view a, std::string_view b) {
 
 namespace detail {
 
-inline Timeline::Timeline(const Cluster& start, std::span<const Event> events, std::span<const Job> jobs)
+inline Timeline::Timeline(const Cluster& start, std::span<const Event> events, std::span<const Job> jobs,
+                          std::span<const Node> more)
     : nodes_(start.nodes) {
     const auto by_name = [](const auto& a, const auto& b) { return a.first < b.first; };
     const auto find = [&](const auto& names, const Event& event) {
@@ -161,13 +174,15 @@ inline Timeline::Timeline(const Cluster& start, std::span<const Event> events, s
         return name_before(a->subject, b->subject);
     });
     Cluster everything{start.gpu_types, start.nodes};
+    everything.nodes.insert(everything.nodes.end(), more.begin(), more.end());
     for (const Event* event : sorted)
         if (event->kind == EventKind::node_added)
             everything.nodes.push_back({event->subject, event->gpu_type, event->gpus});
-    if (!sorted.empty()) validate(everything);
-    wanted_.assign(everything.nodes.size(), 0);
-    std::fill_n(wanted_.begin(), start.nodes.size(), char{1});
-    there_ = wanted_;
+    if (!sorted.empty() || !more.empty()) validate(everything);
+    there_.assign(everything.nodes.size(), 0);
+    std::fill_n(there_.begin(), start.nodes.size(), char{1});
+    wanted_ = there_;
+    std::fill_n(wanted_.begin(), start.nodes.size() + more.size(), char{1});
     nodes_ = everything.nodes;
 
     std::vector<std::pair<std::string_view, std::size_t>> node_names, job_names;
@@ -201,10 +216,12 @@ inline bool Timeline::note(const Happening& happening) {
     return true;
 }
 
-inline std::vector<std::size_t> Timeline::settle() {
+template <class MayBeThere>
+std::vector<std::size_t> Timeline::settle(MayBeThere may_be_there) {
     std::vector<std::size_t> now_at(nodes_.size(), no_node);
     const std::vector<std::size_t> before = index_of_;
-    there_ = wanted_;
+    for (std::size_t node = 0; node < nodes_.size(); ++node)
+        there_[node] = wanted_[node] != 0 && may_be_there(node);
     rebuild();
     if (before == index_of_) return {};
     for (std::size_t i = 0; i < index_of_.size(); ++i) now_at[index_of_[i]] = i;

@@ -125,7 +125,7 @@ inline FairShare::FairShare(const Application& application, const Cluster& clust
             of_option.push_back({static_cast<double>(plan.total(part.shape.gpus)),
                                  times.step + plan.accumulation_steps * (times.step - times.sync)});
         }
-        const std::size_t pool = find_pool(pools, part.gpu_type, part.gpus_per_node);
+        const std::size_t pool = find_pool(pools, part);
         holdings_.push_back({part.occupied_gpus(), pools[pool].gpus()});
     }
 

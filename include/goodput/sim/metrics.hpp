@@ -35,6 +35,14 @@ struct ReplayMetrics {
     /// completion, or that of the replay if jobs are left.
     double utilisation = 0;
 
+    /// Useful part of the GPU hours that jobs held: without starts, checkpoints, and work that had to be done
+    /// again after a failure. Idle rests of rounds are not taken off.
+    double availability = 1;
+
+    double dollars = 0;          ///< paid for nodes that were rented
+    double dollars_per_job = 0;  ///< the same over the jobs submitted
+    double node_hours = 0;       ///< for which these nodes were rented
+
     // Where isolated times are given:
     double rho_mean = 0;       ///< finish-time fairness of the completed jobs: see finish_time_fairness()
     double rho_p99 = 0;        ///< its 99th percentile
@@ -143,7 +151,18 @@ inline ReplayMetrics metrics_of(const ReplayResult& result) {
         waited -= seconds;
         held += seconds * period.configuration.gpus();
     }
+    double lost = 0, allotted = 0;
+    for (const JobOutcome& job : result.jobs) {
+        lost += job.lost_gpu_seconds;
+        allotted += job.gpu_seconds;
+    }
+    if (allotted > 0) metrics.availability = 1 - lost / allotted;
     const auto count = static_cast<double>(metrics.jobs);
+    for (const RentedPeriod& period : result.rented) {
+        metrics.dollars += period.dollars;
+        metrics.node_hours += (period.end_seconds - period.begin_seconds) / 3600;
+    }
+    metrics.dollars_per_job = metrics.dollars / count;
     metrics.completed = hours.size();
     metrics.gpu_hours_per_job /= count;
     metrics.restarts_per_job /= count;

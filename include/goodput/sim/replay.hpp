@@ -4,8 +4,8 @@
 // What if this trace had run under that policy? Rounds of fixed length: in each, first every job trains with
 // what it holds, then the policy decides for all jobs submitted by then. So the first decision is at the end
 // of the first round (which may be shorter than the others), and GPUs freed within a round idle until its
-// end. A world may have its rounds end earlier, as soon as nobody has anything left to do in them
-// (world.hpp).
+// end. A world may have its rounds end earlier, as soon as nobody has anything left to do in them, or
+// with whatever a decision should follow (world.hpp).
 //
 // Simultaneous: training, completions, events (their order: events.hpp), submissions, the decision; jobs by
 // submission, those of one time by name. So equal inputs give equal outcomes to the last digit, and neither
@@ -27,11 +27,14 @@
 
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/job_sizes.hpp"
+#include "goodput/schedule/renting.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
+#include "goodput/sim/detail/rentals.hpp"
 #include "goodput/sim/detail/replay_checks.hpp"
 #include "goodput/sim/detail/replayed_job.hpp"
 #include "goodput/sim/events.hpp"
+#include "goodput/sim/renter.hpp"
 #include "goodput/sim/replay_result.hpp"
 #include "goodput/sim/world.hpp"
 
@@ -53,6 +56,8 @@ struct ReplayOptions {
     AllotOptions allot{};
     /// What happens on the way; in any order.
     std::vector<Event> events{};
+    /// Nodes that a renter (renter.hpp) may have beside those of the cluster.
+    std::vector<RentOffer> offers{};
 };
 
 /// What decides in a replay: a Scheduler, or anything that makes a Plan of a snapshot.
@@ -70,19 +75,21 @@ inline constexpr auto unobserved = [](double, const Snapshot&, auto make_plan) {
 /// unknown jobs and nodes and options that are not positive (std::invalid_argument); Scheduler::plan's
 /// exceptions pass through, while what the policy does wrong is counted. The cluster lists every GPU type
 /// that nodes may be added of, those without nodes at the start, too.
-template <World W, Planner S, class Observe = decltype(unobserved)>
+///
+/// `renter`: says how many nodes of ReplayOptions::offers there are; nobody asks it where there are none.
+template <World W, Planner S, class Observe = decltype(unobserved), Renter R = RentEverything>
 ReplayResult replay(const Cluster& cluster, W& world, S scheduler, const ReplayOptions& options = {},
-                    Observe observe = unobserved);
+                    Observe observe = unobserved, R renter = {});
 
 /// Replays the jobs of a world under a policy, with the world's predictor.
-template <World W, Policy P, class Observe = decltype(unobserved)>
+template <World W, Policy P, class Observe = decltype(unobserved), Renter R = RentEverything>
 ReplayResult replay(const Cluster& cluster, W& world, P policy, const ReplayOptions& options = {},
-                    Observe observe = unobserved) {
+                    Observe observe = unobserved, R renter = {}) {
     using Predictor = decltype(predictor_of(world));
     return replay(cluster, world,
                   Scheduler<P, LeastMovesPlacer, Allotter<>, Predictor>(std::move(policy), options.allot, {},
                                                                         {}, predictor_of(world)),
-                  options, std::move(observe));
+                  options, std::move(observe), std::move(renter));
 }
 
 // ---------------------------------------------------------------------------------------------------------
@@ -103,15 +110,17 @@ inline void validate(const ReplayOptions& options) {
 }
 
 /// One replay, round after round.
-template <World W, Planner S>
+template <World W, Planner S, Renter R>
 class Replay {
 public:
-    Replay(const Cluster& cluster, W& world, S& scheduler, const ReplayOptions& options)
+    Replay(const Cluster& cluster, W& world, S& scheduler, const ReplayOptions& options, R& renter)
         : world_(world),
           scheduler_(scheduler),
           options_(options),
+          renter_(renter),
           order_(order_of(world.jobs())),
-          timeline_(cluster, options.events, world.jobs()),
+          rentals_(cluster, options.offers),
+          timeline_(cluster, options.events, world.jobs(), rentals_.nodes()),
           holds_since_(order_.size()),
           round_seconds_(options.first_decision_seconds.value_or(options.interval_seconds)) {
         static_assert(optional_world_functions_fit<W>());
@@ -131,8 +140,11 @@ public:
             change_nodes();
             while (submitted_ < order_.size() && next_submission() <= now_)
                 active_.push_back(order_[submitted_++]);
-            if (active_.empty()) continue;
+            if (active_.empty() && !rentals_.any()) continue;
             look();
+            rent();
+            if (active_.empty()) continue;
+            ++result_.rounds;
             observe(now_, std::as_const(snapshot_), [&]() -> decltype(auto) { return decide(); });
             if (!anything_can_change()) break;
         }
@@ -141,6 +153,7 @@ public:
             result_.jobs.push_back(jobs_[job].outcome());
         }
         result_.end_seconds = now_;
+        rentals_.end_all(now_, result_.rented);
         return std::move(result_);
     }
 
@@ -153,7 +166,8 @@ private:
 
     /// Passes over the rounds without a job, but for the last one or two.
     void skip_empty_rounds() {
-        if constexpr (ShorteningWorld<W>) return;  // these end with the next submission by themselves
+        if (rentals_.any()) return;            // what is rented is paid, and may be given back
+        if constexpr (UnevenWorld<W>) return;  // these end with the next submission by themselves
         const double interval = options_.interval_seconds;
         const double until = std::min({next_submission(), timeline_.next_seconds(), options_.last_second});
         // As if the round that begins now, which may be the first, had the length of the others.
@@ -164,7 +178,7 @@ private:
     /// A round of training, with the events that strike jobs in it.
     void train() {
         const double begin = now_;
-        if constexpr (ShorteningWorld<W>) {
+        if constexpr (UnevenWorld<W>) {
             now_ = end_of_round();
             round_seconds_ = now_ - begin;
         } else {
@@ -176,14 +190,23 @@ private:
         round_seconds_ = options_.interval_seconds;
         std::erase_if(active_, [&](std::size_t job) { return jobs_[job].complete(); });
     }
-    /// When a round that begins now ends: with the last job, or if none runs, with what comes next.
+    /// When a round that begins now ends: with the last job or the world's next event, or if none runs, with
+    /// what comes next.
     [[nodiscard]] double end_of_round() const {
         const double latest = now_ + round_seconds_;
-        double end = -1;
-        for (const std::size_t job : active_)
-            if (!jobs_[job].held().empty()) end = std::max(end, jobs_[job].busy_until(now_, round_seconds_));
-        if (end >= now_) return std::min(end, latest);
         const double next = std::min(next_submission(), timeline_.next_seconds());
+        const auto runs = [&](std::size_t job) { return !jobs_[job].held().empty(); };
+        if constexpr (EventWorld<W>) {
+            const double event = world_.next_event(now_);
+            require_at_least("world", "end of a round", std::min(event, latest), now_);
+            if (std::any_of(active_.begin(), active_.end(), runs))
+                return std::clamp(std::min(event, next), now_, latest);
+        } else {
+            double end = -1;
+            for (const std::size_t job : active_)
+                if (runs(job)) end = std::max(end, jobs_[job].busy_until(now_, round_seconds_));
+            if (end >= now_) return std::min(end, latest);
+        }
         return std::isinf(next) ? latest : std::max(next, now_);
     }
     void train(std::size_t index, double begin) {
@@ -212,11 +235,20 @@ private:
 
     /// What happened to nodes in the round takes effect.
     void change_nodes() {
-        if (happenings_.empty()) return;
-        for (const Happening& happening : happenings_)
+        if (happenings_.empty() && options_.offers.empty()) return;
+        for (const Happening& happening : happenings_) {
             if (timeline_.note(happening))
                 result_.capacity.push_back({happening.time_seconds, timeline_.gpus()});
-        const std::vector<std::size_t> moved_to = timeline_.settle();
+            if (happening.kind == EventKind::node_fails || happening.kind == EventKind::node_drains)
+                rentals_.lose(happening.index, happening.time_seconds, result_.rented);
+        }
+        settle();
+    }
+
+    /// The cluster becomes what is there now.
+    void settle() {
+        const std::vector<std::size_t> moved_to =
+            timeline_.settle([&](std::size_t node) { return rentals_.there(node, now_); });
         snapshot_.cluster = timeline_.cluster();
         if (!moved_to.empty())
             for (const std::size_t job : active_) jobs_[job].follow(moved_to, snapshot_.cluster.nodes.size());
@@ -226,7 +258,6 @@ private:
 
     /// What the scheduler sees.
     void look() {
-        ++result_.rounds;
         snapshot_.time_seconds = now_;
         // Assigned, not made anew, so that what the last round's jobs had reserved is used again.
         snapshot_.jobs.resize(active_.size());
@@ -236,6 +267,38 @@ private:
         sizes_.expect(snapshot_);
     }
 
+    /// The renter has its say, and what it gives back is gone.
+    void rent() {
+        if (options_.offers.empty()) return;
+        const std::span<const int> wanted =
+            renter_.rent(std::as_const(snapshot_), rentals_.offers(), rentals_.rented());
+        if (wanted.size() != rentals_.offers().size())
+            bad_input("renter", "numbers of nodes", wanted.size(), text_of(rentals_.offers().size()));
+        std::vector<std::size_t> given_back;  // by timeline_'s index
+        // What the jobs there would lose, but those that have to move already.
+        const auto loss = [&](std::size_t node) {
+            double gpu_seconds = 0;
+            for (const Job& job : snapshot_.jobs) {
+                bool here = false, moves = false;
+                for (const NodeShare& share : job.placement) {
+                    const std::size_t its = timeline_.index_of(share.node);
+                    here |= its == node;
+                    moves |= std::find(given_back.begin(), given_back.end(), its) != given_back.end();
+                }
+                if (!here || moves) continue;
+                if (job.keeps_what_it_holds()) return std::numeric_limits<double>::infinity();
+                for (const NodeShare& share : job.placement)
+                    gpu_seconds += share.gpus * job.restart_cost_seconds;
+            }
+            return gpu_seconds;
+        };
+        rentals_.follow(
+            wanted, now_, [&](std::size_t node) { return timeline_.healthy(node); }, loss,
+            [&](std::size_t node) { given_back.push_back(node); }, result_.rented);
+        settle();  // an offer may start at once, too
+        look();
+    }
+
     decltype(auto) decide() {
         decltype(auto) plan = scheduler_.plan(snapshot_);
         check_plan(plan, snapshot_, used_);
@@ -243,6 +306,7 @@ private:
         for (std::size_t j = 0; j < active_.size(); ++j) {
             const Decision& decision = plan.decisions[j];
             jobs_[active_[j]].hold(decision.option.configuration, decision.placement, options_.moves_restart);
+            if (!decision.placement.empty()) jobs_[active_[j]].save_like(decision.option.checkpointing);
             note_held(active_[j], decision.option.configuration, now_);
         }
         result_.faults += plan.faults.size();
@@ -275,10 +339,12 @@ private:
     W& world_;
     S& scheduler_;
     const ReplayOptions& options_;
+    R& renter_;
     std::vector<ReplayedJob<W>> jobs_;
     std::vector<std::size_t> order_;   // of submission
     std::size_t submitted_ = 0;        // of order_
     std::vector<std::size_t> active_;  // submitted and not complete
+    Rentals rentals_;
     Timeline timeline_;
     std::span<const Happening> happenings_;  // of this round
     std::vector<HeldPeriod> holds_since_;    // by job: what it holds now
@@ -294,13 +360,13 @@ private:
 
 }  // namespace detail
 
-template <World W, Planner S, class Observe>
+template <World W, Planner S, class Observe, Renter R>
 ReplayResult replay(const Cluster& cluster, W& world, S scheduler, const ReplayOptions& options,
-                    Observe observe) {
+                    Observe observe, R renter) {
     validate(cluster);
     detail::validate(options);
     detail::validate_world(world);
-    return detail::Replay<W, S>(cluster, world, scheduler, options).run(observe);
+    return detail::Replay<W, S, R>(cluster, world, scheduler, options, renter).run(observe);
 }
 
 }  // namespace goodput

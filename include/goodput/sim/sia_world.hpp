@@ -9,10 +9,14 @@
 // pays for that), and after every `checkpoint_seconds` of training since the last: epochs last from seconds
 // to hours, so neither the epoch nor a period alone is what a trainer does. A failure takes the job back to
 // the last one; what it measured of its speed it keeps.
+//
+// SiaRules::checkpoints may have them cost what a mechanism says: pauses, slower training while a state is
+// written, the time to restore it. Then there is none at the end of an epoch.
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
@@ -24,17 +28,34 @@
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
+#include "goodput/core/interruptions.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/job_history.hpp"
 #include "goodput/sim/application.hpp"
+#include "goodput/sim/detail/paid_checkpoints.hpp"
+#include "goodput/sim/interruptions.hpp"
 #include "goodput/sim/modelling.hpp"
 #include "goodput/sim/replay.hpp"
 #include "goodput/sim/world.hpp"
 
 namespace goodput {
+
+/// What checkpoints cost in Sia's world, and when they are taken.
+enum class CheckpointRule {
+    free,   ///< they cost nothing: after every `checkpoint_seconds` of training, and at the end of an epoch
+    fixed,  ///< they cost what the mechanism says: after every `checkpoint_seconds` of training
+    chosen  ///< they cost that: as often as the last decision says; where it says nothing, as if fixed
+};
+
+/// What jobs of Sia's world say of the work that they have left.
+enum class WorkReport {
+    declared,  ///< all of it, exactly
+    estimated  ///< what their metric so far, and the totals of their application's ended jobs, let expect
+               ///< (fit/learning_curve.hpp); nothing before the first epoch has ended
+};
 
 /// What holds for all jobs of Sia's world.
 struct SiaRules {
@@ -42,6 +63,12 @@ struct SiaRules {
     int most_gpus_per_job = 64;  ///< that any job may hold, unless they are rigid
     /// Seconds of training from one checkpoint to the next within an epoch; may be infinite.
     double checkpoint_seconds = 1800;
+    CheckpointRule checkpoints = CheckpointRule::free;  ///< what they cost, and when they are taken
+    /// How every job can save its state, if that costs anything; empty: as assumed_checkpoint() has it, with
+    /// what a restart really costs.
+    std::vector<CheckpointMechanism> mechanisms{};
+    WorkReport work = WorkReport::declared;  ///< what they say of the work that is left
+    std::uint64_t seed = 0;                  ///< which interruptions are caught (CheckpointMechanism::caught)
 };
 
 namespace detail {
@@ -63,6 +90,13 @@ inline Job sia_job(const Submission& submission, const Application& application,
                              .max_atomic_batch = type.max_atomic_batch,
                              .max_nodes = type.max_nodes,
                              .reference_rate = type.reference_rate});
+    if (rules.checkpoints != CheckpointRule::free) {
+        job.checkpoints = rules.mechanisms;
+        Job real;
+        real.restart_cost_seconds = application.restart_seconds;
+        if (job.checkpoints.empty()) job.checkpoints.push_back(assumed_checkpoint(real));
+    }
+    if (rules.checkpoints == CheckpointRule::fixed) job.checkpoint_seconds = rules.checkpoint_seconds;
     return job;
 }
 
@@ -73,14 +107,19 @@ template <class Modelling>
 class SiaJob {
 public:
     /// All of these have to outlive it: `known` is what the scheduler knows of it, `modelling` is shared
-    /// by all jobs of a world.
-    SiaJob(Job& known, const Application& application, Modelling& modelling, const SiaRules& rules)
+    /// by all jobs of a world, `ended` are the totals of its application's jobs that have ended.
+    SiaJob(Job& known, const Application& application, Modelling& modelling, const SiaRules& rules,
+           const std::vector<double>& ended)
         : known_(&known),
           application_(&application),
           modelling_(&modelling),
           rules_(&rules),
+          ended_(&ended),
           own_history_(application.types.size()),
-          shared_history_(modelling.begin(known)) {}
+          shared_history_(modelling.begin(known)),
+          random_(rules.seed, known.name) {
+        if (pays()) paid_.choose(known.checkpoints.front(), rules.checkpoint_seconds);
+    }
 
     /// How it trains since its last start.
     [[nodiscard]] BatchPlan plan() const { return plan_; }
@@ -97,13 +136,14 @@ public:
     void report(Job& job, JobModel& model) const {
         job.gradient = gradient_;
         job.done_examples = progress_ * job.initial_batch;
-        job.remaining_examples = (application_->curve.total_progress() - progress_) * job.initial_batch;
+        job.remaining_examples = remaining_examples();
         model = history().model();
     }
 
     /// Trains with what it holds for `left` seconds from `now` on; returns when its work was done, if it was.
     std::optional<double> train(const Configuration& held, double now, double left) {
         const PoolShare& on = held.first();
+        gpus_ = held.gpus();
         while (left > 0) {
             const auto total = static_cast<double>(plan_.total(held.gpus()));
             const GradientStatistics gradient = application_->curve.gradient(total, epoch_);
@@ -114,20 +154,28 @@ public:
                 NoiseScaleEfficiency{static_cast<double>(known_->initial_batch), gradient}.efficiency(total);
             const double gain = efficiency * total / known_->initial_batch;
             const double iteration = times.step + plan_.accumulation_steps * (times.step - times.sync);
-            const double rate = gain / iteration / application_->slowdown;
+            const double rate = gain / iteration / application_->slowdown * (pays() ? paid_.speed() : 1);
+            const double spell = pays() ? std::min(left, paid_.unchanged_seconds()) : left;
             const double goal = application_->curve.progress_after(epoch_);
-            if (progress_ + rate * left < goal) {
-                checkpoint_within(rate, left);
-                progress_ += rate * left;
-                left = 0;
+            if (progress_ + rate * spell < goal) {
+                if (!pays()) checkpoint_within(rate, spell);
+                progress_ += rate * spell;
+                if (pays()) paid_.pass(spell, gpus_, {progress_, epoch_});
+                now += spell;
+                left -= spell;
+                if (left > 0) continue;  // the batch is chosen once a round and epoch
             } else {
                 // Whole seconds, as published: epochs of a short job end on the clock's grid.
-                const double needed = std::nearbyint((goal - progress_) / rate);
+                const double needed = rate > 0 ? std::nearbyint((goal - progress_) / rate) : 0;
                 progress_ = goal;
                 now += needed;
                 left -= needed;
                 ++epoch_;
-                save();
+                estimate();
+                if (pays())
+                    paid_.pass(needed, gpus_, {progress_, epoch_});
+                else
+                    save();
                 if (epoch_ == application_->curve.epochs()) return now;
             }
             choose_batch(on);
@@ -138,11 +186,29 @@ public:
     /// Starts or restarts; returns how long that takes.
     double start(const Configuration& held) {
         choose_batch(held.first());
-        return application_->restart_seconds;
+        return std::exchange(restores_, false) ? paid_.mechanism().restore_seconds
+                                               : application_->restart_seconds;
+    }
+
+    /// How the last decision would have it save its state.
+    void save_like(const Checkpointing& chosen) {
+        if (!pays() || chosen.mechanism >= known_->checkpoints.size()) return;
+        const double interval = rules_->checkpoints == CheckpointRule::chosen && chosen.interval_seconds > 0
+                                    ? chosen.interval_seconds
+                                    : rules_->checkpoint_seconds;
+        paid_.choose(known_->checkpoints[chosen.mechanism], interval);
+    }
+    /// GPU-seconds that its checkpoints and failures have cost so far, starts not included.
+    [[nodiscard]] double lost_gpu_seconds() const { return lost_ + paid_.lost_gpu_seconds(); }
+
+    /// Appends what its work came to, for later jobs of its application.
+    void note_total(std::vector<double>& ended) const {
+        ended.push_back(application_->curve.total_progress());
     }
 
     /// Takes a checkpoint.
     void save() {
+        if (pays()) paid_.save({progress_, epoch_});
         saved_progress_ = progress_;
         saved_epoch_ = epoch_;
         since_checkpoint_ = 0;
@@ -150,12 +216,22 @@ public:
 
     /// Goes back to its last checkpoint.
     void fail() {
+        if (pays()) {
+            const bool caught = random_.unit() < paid_.mechanism().caught;
+            const detail::TrainingState back = paid_.fail({progress_, epoch_}, caught);
+            progress_ = back.progress;
+            epoch_ = back.epoch;
+            restores_ = true;
+            return;
+        }
+        lost_ += since_checkpoint_ * gpus_;
         progress_ = saved_progress_;
         epoch_ = saved_epoch_;
         since_checkpoint_ = 0;
     }
 
 private:
+    [[nodiscard]] bool pays() const { return rules_->checkpoints != CheckpointRule::free; }
     [[nodiscard]] const ApplicationOnType& on_type(const PoolShare& on) const {
         return application_->types[on.gpu_type];
     }
@@ -167,6 +243,28 @@ private:
         since_checkpoint_ = std::fmod(since_checkpoint_, rules_->checkpoint_seconds);
         saved_progress_ = progress_ + rate * std::max(seconds - since_checkpoint_, 0.0);
         saved_epoch_ = epoch_;
+    }
+
+    /// What it says of the work that it has left.
+    [[nodiscard]] std::optional<double> remaining_examples() const {
+        if (rules_->work == WorkReport::declared)
+            return (application_->curve.total_progress() - progress_) * known_->initial_batch;
+        if (epoch_ == 0) return std::nullopt;
+        return std::max(expected_progress_ - progress_, 0.0) * known_->initial_batch;
+    }
+    /// What an epoch that has ended says of the work in all.
+    void estimate() {
+        if (rules_->work == WorkReport::declared || !(progress_ > 0)) return;
+        const MetricCurve& metric = application_->metric;
+        std::vector<CurvePoint> seen;
+        for (std::size_t epoch = 0; epoch < std::min(epoch_, metric.by_epoch.size()); ++epoch)
+            if (const double at = application_->curve.progress_after(epoch);
+                at > (seen.empty() ? 0 : seen.back().position))
+                seen.push_back({at, metric.by_epoch[epoch]});
+        const CurveForecast forecast =
+            forecast_curve(seen, metric.target, progress_, {.earlier_totals = *ended_});
+        // Who is at the target may go on for a little.
+        expected_progress_ = progress_ + std::max(forecast.remaining, forecast.interval.high / 4);
     }
 
     void measure(const PoolShare& on, StepSeconds times) {
@@ -199,15 +297,22 @@ private:
     const Application* application_;
     Modelling* modelling_;
     const SiaRules* rules_;
+    const std::vector<double>* ended_;
     JobHistory own_history_;
     JobHistory* shared_history_;  ///< instead of that; of the modelling
     BatchPlan plan_;
     std::optional<GradientStatistics> gradient_;
     double progress_ = 0;  ///< iterations at the initial batch size
     std::size_t epoch_ = 0;
-    double since_checkpoint_ = 0;  ///< seconds of training
+    double expected_progress_ = 0;  ///< in all, as it was when the last epoch ended
+    double since_checkpoint_ = 0;   ///< seconds of training
     double saved_progress_ = 0;
     std::size_t saved_epoch_ = 0;
+    int gpus_ = 0;     ///< that it trained on last
+    double lost_ = 0;  ///< GPU-seconds of work done again, with free checkpoints
+    detail::PaidCheckpoints paid_;
+    bool restores_ = false;  ///< its next start is one after a failure
+    detail::SplitMix random_;
 };
 
 /// The jobs of a trace, for one replay.
@@ -229,7 +334,9 @@ public:
     [[nodiscard]] const std::vector<Job>& jobs() const { return known_; }
     /// Lets a job train.
     std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds) {
-        return jobs_[job].train(held, begin, seconds);
+        const std::optional<double> end = jobs_[job].train(held, begin, seconds);
+        if (end) jobs_[job].note_total(ended_[applications_[job]]);
+        return end;
     }
     /// The part of its work that is done.
     [[nodiscard]] double done(std::size_t job) const { return jobs_[job].done(); }
@@ -243,6 +350,10 @@ public:
     void save(std::size_t job) { jobs_[job].save(); }
     /// Back to the last checkpoint.
     void fail(std::size_t job) { jobs_[job].fail(); }
+    /// How the last decision would have a job save its state.
+    void save_like(std::size_t job, const Checkpointing& chosen) { jobs_[job].save_like(chosen); }
+    /// What a job's checkpoints and failures have cost.
+    [[nodiscard]] double lost_gpu_seconds(std::size_t job) const { return jobs_[job].lost_gpu_seconds(); }
 
     /// What the job does and has learned.
     [[nodiscard]] const SiaJob<Modelling>& job(std::size_t job) const { return jobs_[job]; }
@@ -252,6 +363,8 @@ private:
     Modelling modelling_;
     std::vector<Job> known_;
     std::vector<SiaJob<Modelling>> jobs_;
+    std::vector<std::size_t> applications_;   // by job
+    std::vector<std::vector<double>> ended_;  // by application: the totals of jobs that have ended
 };
 
 /// Replays a trace (submissions in the order of their times) in Sia's world under a policy: with rigid jobs
@@ -273,16 +386,20 @@ SiaWorld<Modelling>::SiaWorld(const Cluster& cluster, std::span<const Applicatio
     require_between("world", "most GPUs a job", rules.most_gpus_per_job, 1, std::numeric_limits<int>::max());
     if (!(rules.checkpoint_seconds > 0))
         bad_input("world", "seconds from checkpoint to checkpoint", rules.checkpoint_seconds, "above 0");
+    for (const CheckpointMechanism& mechanism : rules.mechanisms) validate(mechanism);
     for (const Application& application : applications) {
         const auto subject = [&] { return "application '" + application.name + "'"; };
         if (application.types.size() != cluster.gpu_types.size())
             bad_input(subject(), "GPU types", application.types.size(),
                       "as many as the cluster's, " + text_of(cluster.gpu_types.size()));
         require_at_least(subject, "restart", application.restart_seconds, 0);
+        for (const double metric : application.metric.by_epoch)
+            if (!std::isfinite(metric)) bad_input(subject(), "metric", metric, "finite");
         require_positive(subject, "slowdown", application.slowdown);
     }
     known_.reserve(submissions.size());
     jobs_.reserve(submissions.size());
+    ended_.resize(applications.size());
     for (const Submission& submission : submissions) {
         const auto subject = [&] { return "job '" + submission.name + "'"; };
         if (submission.application >= applications.size())
@@ -291,7 +408,8 @@ SiaWorld<Modelling>::SiaWorld(const Cluster& cluster, std::span<const Applicatio
         require_between(subject, "batch_size", submission.batch, 1, 1 << 30);
         const Application& application = applications[submission.application];
         known_.push_back(detail::sia_job(submission, application, rules));
-        jobs_.emplace_back(known_.back(), application, modelling_, rules_);
+        jobs_.emplace_back(known_.back(), application, modelling_, rules_, ended_[submission.application]);
+        applications_.push_back(submission.application);
     }
 }
 

@@ -27,8 +27,17 @@
 //                                       of those that hold anything, and where nobody does, with the next
 //                                       submission or event. train() is called in every round, also in one
 //                                       of no length. Without: all rounds are of one length
+//   next_event(begin) const             when something happens first that a decision should follow, if nobody
+//                                       gets anything else from `begin` on: at least that, or infinity. A
+//                                       round ends with it, with the next submission or event, or after the
+//                                       interval. Instead of busy_until()
 //   save(job)                           a decision or a drained node stops it, after it has saved its state
 //   fail(job)                           it falls back to its last saved state. Without: failures lose no work
+//   save_like(job, chosen)              how the last decision would have the job save its state
+//                                       (Checkpointing), called after every decision that gives it GPUs
+//   lost_gpu_seconds(job) const         GPU-seconds so far that its checkpoints cost and that it had to do
+//   again
+//                                       after failures; starts are counted by the engine. Without: none
 //   isolated_seconds(job, sharers) const   how long it would have taken alone with its share of a cluster
 //                                       that so many jobs share on average: what finish-time fairness is
 //                                       relative to (metrics.hpp)
@@ -43,6 +52,7 @@
 #include <vector>
 
 #include "goodput/core/configuration.hpp"
+#include "goodput/core/interruptions.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
@@ -82,6 +92,14 @@ concept ShorteningWorld = World<W> &&
     requires(const W& asked, std::size_t job, const Configuration& held, double begin, double seconds) {
     { asked.busy_until(job, held, begin, seconds) } -> std::convertible_to<double>;
 };
+/// A world in which a decision follows whatever happens.
+template <class W>
+concept EventWorld = World<W> && !ShorteningWorld<W> && requires(const W& asked, double begin) {
+    { asked.next_event(begin) } -> std::convertible_to<double>;
+};
+/// A world whose rounds may be shorter than the interval.
+template <class W>
+concept UnevenWorld = ShorteningWorld<W> || EventWorld<W>;
 /// A world whose jobs save their state when they are stopped.
 template <class W>
 concept SavingWorld = World<W> && requires(W& world, std::size_t job) {
@@ -91,6 +109,17 @@ concept SavingWorld = World<W> && requires(W& world, std::size_t job) {
 template <class W>
 concept FailingWorld = World<W> && requires(W& world, std::size_t job) {
     world.fail(job);
+};
+
+/// A world whose jobs save their state as a decision says.
+template <class W>
+concept CheckpointingWorld = World<W> && requires(W& world, std::size_t job, const Checkpointing& chosen) {
+    world.save_like(job, chosen);
+};
+/// A world that says what checkpoints and failures have cost.
+template <class W>
+concept LosingWorld = World<W> && requires(const W& asked, std::size_t job) {
+    { asked.lost_gpu_seconds(job) } -> std::convertible_to<double>;
 };
 
 /// What metrics_of() needs to say how fair a replay was, by the index of a job in its trace: seconds above 0,
@@ -118,9 +147,18 @@ constexpr bool optional_world_functions_fit() {
         "ShorteningWorld: this world's busy_until is not: double busy_until(job, const "
         "Configuration&, begin, seconds) const");
     static_assert(
+        EventWorld<W> || !requires { &W::next_event; },
+        "EventWorld: this world's next_event is not: double next_event(begin) const, without a busy_until");
+    static_assert(
         SavingWorld<W> || !requires { &W::save; }, "SavingWorld: this world's save is not: void save(job)");
     static_assert(
         FailingWorld<W> || !requires { &W::fail; }, "FailingWorld: this world's fail is not: void fail(job)");
+    static_assert(
+        CheckpointingWorld<W> || !requires { &W::save_like; },
+        "CheckpointingWorld: this world's save_like is not: void save_like(job, const Checkpointing&)");
+    static_assert(
+        LosingWorld<W> || !requires { &W::lost_gpu_seconds; },
+        "LosingWorld: this world's lost_gpu_seconds is not: double lost_gpu_seconds(job) const");
     static_assert(
         IsolatedTimes<W> || !requires { &W::isolated_seconds; },
         "IsolatedTimes: this world's isolated_seconds is not: double isolated_seconds(job, "

@@ -81,10 +81,7 @@ struct PoolState {
 
     [[nodiscard]] const Placement& current(const PoolItem& item) const { return requests[item.job].current; }
 
-    [[nodiscard]] bool contains(std::size_t node) const {
-        const Node& n = cluster->nodes[node];
-        return n.gpu_type == pool->gpu_type && n.gpus == pool->gpus_per_node;
-    }
+    [[nodiscard]] bool contains(std::size_t node) const { return is_node_of(cluster->nodes[node], *pool); }
 
 private:
     [[nodiscard]] std::size_t level_of(int size) const {

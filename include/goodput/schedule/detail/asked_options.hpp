@@ -109,7 +109,7 @@ private:
     /// that are better than it, where the window is 0.
     template <Policy P, OptionPredictor Predictor, PricedOptionMaker Maker, class Pack>
     Answer ask_all(const Snapshot& snapshot, const Round& round, const OpenNodes& open, const P& policy,
-                   Predictor& predict, Maker& maker, Pack& limits, const Offers& offers, Rows& rows,
+                   Predictor& predict, Maker& maker, Pack& limits, Offers& offers, Rows& rows,
                    std::span<const double> prices, double window, std::vector<PlanFault>& faults) {
         AllotmentProblem& problem = rows.problem;
         Answer answer;
@@ -137,6 +137,7 @@ private:
             const auto evaluate = [&](Option& option) {
                 predict_as_valued(policy, job, model_of(snapshot, j), predict, std::span<Option>(&option, 1));
                 count_host(job, option);
+                offers.lost_time().count(job, option);
                 return suppose(option);
             };
             const double least = best - window - 1e-12 * std::abs(best);
@@ -144,9 +145,9 @@ private:
             double rest = std::numeric_limits<double>::infinity();
             contained(
                 [&] {
-                    rest =
-                        maker.ask(round, job, std::span<const int>(most_gpus_), AtPrices{evaluate, suppose},
-                                  window > 0 ? least : best + 1e-9 * (1 + std::abs(best)), offered_);
+                    rest = maker.ask(round_for(job, round, open), job, std::span<const int>(most_gpus_),
+                                     AtPrices{evaluate, suppose},
+                                     window > 0 ? least : best + 1e-9 * (1 + std::abs(best)), offered_);
                     if (!(rest < std::numeric_limits<double>::infinity()))
                         throw std::runtime_error("its bound is " + text_of(rest));
                 },

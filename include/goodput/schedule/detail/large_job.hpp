@@ -52,9 +52,9 @@ struct LargeJob {
         least = has_fixed_gpus(job) ? job.max_gpus : job.min_gpus;
         for (const Pool& pool : round.pools) {
             if (!large.knows(pool.gpu_type)) continue;
-            std::vector<PoolShare> of_pool{{pool.gpu_type, pool.gpus_per_node, {0, 0}}};
+            std::vector<PoolShare> of_pool{pool.share({})};
             for_each_shape(any, pool, [&](Shape shape) {
-                if (shape.gpus <= most) of_pool.push_back({pool.gpu_type, pool.gpus_per_node, shape});
+                if (shape.gpus <= most) of_pool.push_back(pool.share(shape));
             });
             if (of_pool.size() < 2) continue;
             pools.push_back(of_pool.back());

@@ -1,7 +1,8 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_OFFERS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_OFFERS_HPP
 
-// Second station of a round: what every job is offered, and how good the predictor takes it to be.
+// Second station of a round: what every job is offered, and how good the predictor takes it to be, with the
+// time that interruptions cost (lost_time.hpp).
 //
 // A maker, predictor or policy that throws, or answers with NaN or infinity, is a fault: it is named in the
 // plan and costs the job the option that it is about. A job for which everything failed is left alone: it
@@ -21,6 +22,7 @@
 #include "goodput/model/job_model.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/concepts.hpp"
+#include "goodput/schedule/detail/lost_time.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/detail/shared_offers.hpp"
 #include "goodput/schedule/makers.hpp"
@@ -62,11 +64,13 @@ inline void count_host(const Job& job, Option& option) {
 /// Lets the predictor say what one option is worth with the job's present gradient statistics. Where it
 /// fails the option stays as it is, and the answer is false.
 template <OptionPredictor Predictor>
-bool predict_one(const Snapshot& snapshot, std::size_t job, Predictor& predict, Option& option) {
+bool predict_one(const Snapshot& snapshot, std::size_t job, Predictor& predict, LostTime& lost,
+                 Option& option) {
     Option predicted = option;
     const auto one = std::span<Option>(&predicted, 1);
     if (!contained([&] { predict(snapshot.jobs[job], model_of(snapshot, job), one); })) return false;
     count_host(snapshot.jobs[job], predicted);
+    lost.count(snapshot.jobs[job], predicted);
     if (!std::isfinite(predicted.goodput)) return false;
     option = predicted;
     return true;
@@ -92,6 +96,11 @@ void find_most_gpus(const P& policy, const Snapshot& snapshot, std::size_t job, 
                 static_cast<int>(policy.most_gpus(snapshot.jobs[job], model_of(snapshot, job), type));
 }
 
+/// The round as a job may look at it: without the spot nodes that it may not have.
+inline Round round_for(const Job& job, const Round& round, const OpenNodes& open) {
+    return {round.time_seconds, round.cluster, open.pools_for(job), round.capacity};
+}
+
 /// The options of all jobs. Keeps its buffers from round to round.
 class Offers {
 public:
@@ -112,19 +121,23 @@ public:
                 faults.push_back({j, {}, std::move(what)});
             };
             contained([&] { offer(snapshot, round, j, open, policy, predict, maker, faults); }, failed);
-            if (silent_[j] && open.keeps(j)) offer_what_it_holds(snapshot, round, j, predict);
         }
+        count_lost_time(snapshot, open);
+        offer_what_is_kept(snapshot, round, open, predict);
     }
 
     [[nodiscard]] std::span<const Option> options_of(std::size_t job) const {
-        return std::span<const Option>(shared_.options).subspan(range_[job].first, range_[job].size);
+        return std::span<const Option>(lost_.any() ? counted_ : shared_.options)
+            .subspan(range_[job].first, range_[job].size);
     }
     /// Where its options lie, below end(): at the same place for jobs that share them.
     [[nodiscard]] std::size_t place_of(std::size_t job) const { return range_[job].first; }
     /// Above all places.
-    [[nodiscard]] std::size_t end() const { return shared_.options.size(); }
+    [[nodiscard]] std::size_t end() const { return options().size(); }
     /// Everything that was asked about it failed.
     [[nodiscard]] bool left_alone(std::size_t job) const { return silent_[job] != 0; }
+    /// What interruptions cost in this round.
+    [[nodiscard]] LostTime& lost_time() { return lost_; }
     /// From now on that is so.
     void leave_alone(std::size_t job) { silent_[job] = 1; }
 
@@ -138,7 +151,7 @@ public:
 
     /// Appends to the options of some jobs: `added[job]`, empty for most.
     void append(std::span<const std::vector<Option>> added) {
-        std::vector<Option>& options = shared_.options;
+        std::vector<Option>& options = this->options();
         for (std::size_t j = 0; j < range_.size(); ++j) {
             if (added[j].empty()) continue;
             const OptionRange listed = std::exchange(range_[j], {options.size(), 0});
@@ -150,12 +163,31 @@ public:
     }
 
 private:
+    [[nodiscard]] std::vector<Option>& options() { return lost_.any() ? counted_ : shared_.options; }
+    [[nodiscard]] const std::vector<Option>& options() const {
+        return lost_.any() ? counted_ : shared_.options;
+    }
+
+    /// Every job gets a copy of the options that it shares with others: what it loses is its own.
+    void count_lost_time(const Snapshot& snapshot, const OpenNodes& open) {
+        lost_.find(snapshot.cluster, open.pools(), open.used_pools());
+        counted_.clear();
+        for (std::size_t j = 0; lost_.any() && j < range_.size(); ++j) {
+            const OptionRange shared = std::exchange(range_[j], {counted_.size(), range_[j].size});
+            for (std::size_t k = 0; k < shared.size; ++k) {
+                counted_.push_back(shared_.options[shared.first + k]);
+                lost_.count(snapshot.jobs[j], counted_.back());
+            }
+        }
+    }
+
     template <Policy P, OptionPredictor Predictor, OptionMaker Maker>
     void offer(const Snapshot& snapshot, const Round& round, std::size_t j, const OpenNodes& open,
                const P& policy, Predictor& predict, Maker& maker, std::vector<PlanFault>& faults) {
         const Job& job = snapshot.jobs[j];
         const JobModel& model = model_of(snapshot, j);
-        const bool keeps = open.keeps(j), may_stay = !keeps && open.may_stay_on_drained(j);
+        const bool keeps = open.keeps(j),
+                   may_stay = !keeps && open.may_stay_on_drained(j) && may_hold(job, round);
         if (!keeps) find_most_gpus(policy, snapshot, j, most_gpus_);
         const auto list = [&](std::vector<Option>& options) {
             if (keeps) {
@@ -163,7 +195,7 @@ private:
                 return;
             }
             const std::size_t first = options.size();
-            maker.list(round, job, std::span<const int>(most_gpus_), options);
+            maker.list(round_for(job, round, open), job, std::span<const int>(most_gpus_), options);
             if (may_stay)
                 insert_held(
                     job, round.held_by(job), open.used_pools(),
@@ -188,6 +220,7 @@ private:
             const auto input = [&](Question& question) {
                 std::optional<GradientStatistics> gradient = job.gradient;
                 if constexpr (GradientForecast<P>) gradient = policy.expected_gradient(job);
+                question(job.spot_allowed);
                 question(gradient.has_value());
                 question(gradient ? gradient->squared_norm : 0);
                 question(gradient ? gradient->variance : 0);
@@ -210,6 +243,13 @@ private:
         }
     }
 
+    /// Nothing of what it holds is on spot nodes that it may not have any more.
+    static bool may_hold(const Job& job, const Round& round) {
+        return job.spot_allowed ||
+               std::none_of(job.placement.begin(), job.placement.end(),
+                            [&](const NodeShare& share) { return round.cluster.nodes[share.node].spot; });
+    }
+
     /// Few shares go with many GPUs: each is looked up once a job.
     double factor_of(const HostNeeds& needs, const HostShare& share) {
         const auto known =
@@ -225,10 +265,10 @@ private:
         const JobModel& model = model_of(snapshot, j);
         Option option{round.held_by(snapshot.jobs[j]), {}, 0, Knowledge::unknown};
         const std::size_t type = option.configuration.first().gpu_type;
-        if (!predict_one(snapshot, j, predict, option) && type < model.types.size())
+        if (!predict_one(snapshot, j, predict, lost_, option) && type < model.types.size())
             option.plan = model.types[type].last_plan;
-        range_[j] = {shared_.options.size(), 1};
-        shared_.options.push_back(std::move(option));
+        range_[j] = {options().size(), 1};
+        options().push_back(std::move(option));
     }
 
     std::vector<OptionRange> range_;  // by job
@@ -236,6 +276,8 @@ private:
     std::vector<int> most_gpus_;      // by GPU type, of the job that is being offered something
     std::vector<std::pair<HostShare, double>> factors_;  // of that job
     SharedOffers shared_;
+    LostTime lost_;
+    std::vector<Option> counted_;  // with that, where anything is interrupted
 };
 
 }  // namespace goodput::detail

@@ -44,7 +44,7 @@ inline void append_occupied(const Configuration& configuration, std::span<const 
                             std::vector<ResourceUse>& uses) {
     const std::size_t first = uses.size();
     for (const PoolShare& part : configuration.parts())
-        add_use(uses, first, find_pool(pools, part.gpu_type, part.gpus_per_node), part.occupied_gpus());
+        add_use(uses, first, find_pool(pools, part), part.occupied_gpus());
 }
 
 /// The open nodes of a cluster, and what keeping takes of them. Keeps its buffers from call to call.
@@ -66,6 +66,10 @@ public:
             std::erase_if(pool.nodes, [&](std::size_t node) {
                 return cluster.nodes[node].drained && holders_[node].jobs == 0;
             });
+        on_demand_pools_.clear();
+        if (std::none_of(pools_.begin(), pools_.end(), [](const Pool& pool) { return pool.spot; })) return;
+        for (const Pool& pool : pools_)
+            on_demand_pools_.push_back(pool.spot ? Pool{pool.gpu_type, pool.gpus_per_node, {}, true} : pool);
     }
 
     /// These jobs keep what they hold, as if they said so themselves: finds anew what keeping takes, for the
@@ -79,6 +83,10 @@ public:
 
     /// In the order of pools_of(cluster), without drained nodes; some may be without nodes.
     [[nodiscard]] std::span<const Pool> pools() const { return pools_; }
+    /// The same pools as far as the job may use them.
+    [[nodiscard]] std::span<const Pool> pools_for(const Job& job) const {
+        return job.spot_allowed || on_demand_pools_.empty() ? pools() : on_demand_pools_;
+    }
     /// The same pools with those drained nodes that a job holds.
     [[nodiscard]] std::span<const Pool> used_pools() const { return used_pools_; }
 
@@ -140,6 +148,7 @@ private:
         return false;
     }
     std::vector<Pool> pools_, used_pools_;
+    std::vector<Pool> on_demand_pools_;   // spot pools without nodes; empty where no pool is spot
     std::vector<std::size_t> pool_of_;    // by node
     std::vector<Holders> holders_;        // by node
     std::vector<Kept> kept_;              // by job, and one more

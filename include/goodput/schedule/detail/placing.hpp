@@ -76,8 +76,7 @@ private:
             request.part = part;
             request.current.clear();
             std::erase_if(left, [&](const NodeShare& share) {
-                const Node& node = snapshot.cluster.nodes[share.node];
-                if (node.gpu_type != part.gpu_type || node.gpus != part.gpus_per_node) return false;
+                if (!is_node_of(snapshot.cluster.nodes[share.node], part)) return false;
                 request.current.push_back(share);
                 return true;
             });

@@ -107,8 +107,7 @@ private:
     std::uint32_t pool_of(const PoolShare& part, const OpenNodes& open) {
         if (!part.same_pool(last_part_)) {
             last_part_ = part;
-            last_pool_ =
-                static_cast<std::uint32_t>(find_pool(open.pools(), part.gpu_type, part.gpus_per_node));
+            last_pool_ = static_cast<std::uint32_t>(find_pool(open.pools(), part));
         }
         return last_pool_;
     }

@@ -34,8 +34,9 @@ public:
     [[nodiscard]] int restarts() const { return std::max(starts_ - 1, 0); }
 
     [[nodiscard]] JobOutcome outcome() const {
-        return {of_trace().submitted_seconds, completed_, restarts(), gpu_seconds_, migrations_, failures_,
-                world_->done(index_)};
+        return {
+            of_trace().submitted_seconds, completed_,        restarts(), gpu_seconds_, migrations_, failures_,
+            world_->done(index_),         lost_gpu_seconds()};
     }
 
     /// The job and its model as the scheduler sees them now.
@@ -67,6 +68,7 @@ public:
         gpu_seconds_ += held_.gpus() * seconds;
         const double waiting = std::min(starting_seconds_, seconds);
         starting_seconds_ -= waiting;
+        starting_gpu_seconds_ += held_.gpus() * waiting;
         begin += waiting;
         seconds -= waiting;
         if (complete()) return;
@@ -86,6 +88,11 @@ public:
         held_ = configuration;
         placement_ = placement;
         if (starts) start();
+    }
+
+    /// How the decision would have it save its state.
+    void save_like(const Checkpointing& chosen) {
+        if constexpr (CheckpointingWorld<W>) world_->save_like(index_, chosen);
     }
 
     /// The nodes have other indices now: `moved_to` by index before, any that is no index of `nodes` for
@@ -135,6 +142,12 @@ private:
         if constexpr (FailingWorld<W>) world_->fail(index_);
     }
 
+    [[nodiscard]] double lost_gpu_seconds() const {
+        double of_world = 0;
+        if constexpr (LosingWorld<W>) of_world = std::as_const(*world_).lost_gpu_seconds(index_);
+        return starting_gpu_seconds_ + of_world;
+    }
+
     [[nodiscard]] bool on_known_nodes(const Placement& placement) const {
         return std::all_of(placement.begin(), placement.end(), [&](const NodeShare& share) {
             return std::any_of(placement_.begin(), placement_.end(),
@@ -149,7 +162,8 @@ private:
     std::optional<double> completed_;
     double starting_seconds_ = 0;  ///< until the start under way is over
     double gpu_seconds_ = 0;
-    bool evicted_ = false;  ///< ran until now, and its node is taken away
+    double starting_gpu_seconds_ = 0;  ///< of these, in starts
+    bool evicted_ = false;             ///< ran until now, and its node is taken away
     int starts_ = 0;
     int migrations_ = 0;
     int failures_ = 0;

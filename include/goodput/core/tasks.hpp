@@ -1,0 +1,158 @@
+#ifndef GOODPUT_CORE_TASKS_HPP
+#define GOODPUT_CORE_TASKS_HPP
+
+// A job of many tasks (the runs of a sweep, trials, epochs that can be run apart): how many there are, how
+// long those took that have ended, and for how long the others have been running.
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+
+namespace goodput {
+
+/// Shorter tasks are refused: a nanosecond.
+inline constexpr double least_task_seconds = 1e-9;
+/// Longer tasks are refused: 30,000 years.
+inline constexpr double most_task_seconds = 1e12;
+/// Tasks of one job; more are refused.
+inline constexpr int most_tasks = 1 << 28;
+
+namespace detail {
+
+template <MessageSubject Subject>
+void require_task_seconds(const Subject& subject, std::string_view field, double seconds, double least) {
+    require_at_least(subject, field, seconds, least);
+    if (seconds > most_task_seconds)
+        bad_input(text_of_subject(subject), field, seconds, "at most " + text_of(most_task_seconds));
+}
+
+}  // namespace detail
+
+/// Tasks of one job that may be expected to be alike, and what those that have ended say of their seconds.
+struct TaskSample {
+    int tasks = 0;                          ///< all of them, at least 1
+    int finished = 0;                       ///< that have ended
+    double mean_seconds = 0;                ///< of those that have ended
+    double squared_deviations = 0;          ///< sum of their squared distances from that mean
+    double mean_log_seconds = 0;            ///< mean of the natural logarithms of their seconds
+    double squared_log_deviations = 0;      ///< sum of the logarithms' squared distances from that mean
+    std::vector<double> running_seconds{};  ///< of each that runs: how long it has been running
+
+    /// Adds a task that has ended after so many seconds (Welford's update); the caller takes it out of those
+    /// that run. Refuses seconds below a nanosecond or beyond reason, and more tasks than that
+    /// (std::invalid_argument).
+    void finish(double seconds) {
+        detail::require_task_seconds("task", "seconds", seconds, least_task_seconds);
+        require_between("task", "number", finished, 0, most_tasks - 1);
+        ++finished;
+        const double log_seconds = std::log(seconds), count = finished;
+        const double from_mean = seconds - mean_seconds, from_mean_log = log_seconds - mean_log_seconds;
+        mean_seconds += from_mean / count;
+        squared_deviations += from_mean * (seconds - mean_seconds);
+        mean_log_seconds += from_mean_log / count;
+        squared_log_deviations += from_mean_log * (log_seconds - mean_log_seconds);
+    }
+    /// Tasks that run.
+    [[nodiscard]] int running() const { return static_cast<int>(running_seconds.size()); }
+    /// Tasks that have not begun.
+    [[nodiscard]] int waiting() const { return tasks - finished - running(); }
+};
+
+/// What earlier jobs of a kind say of the tasks of the next one (model/task_history.hpp). Logarithms are
+/// natural, of seconds.
+struct UsualTasks {
+    double mean_log_seconds = 0;  ///< that the mean logarithm of its tasks is expected to be
+    double between = 1;           ///< variance of how far off that is from one job to the next, above 0
+    double within = 1;            ///< variance of logarithms among the tasks of one job, above 0
+    double within_freedom = 1;    ///< as many degrees of freedom as `within` is worth for one job, above 0
+    double mean_factor = 1;  ///< mean seconds of a job's tasks over the exponential of their mean logarithm
+    double work = 1;         ///< variance of logarithms of whole jobs' task seconds, above 0
+};
+
+/// The tasks of a job, in one or several strata of tasks that are alike.
+struct JobTasks {
+    std::vector<TaskSample> strata{};   ///< at least one
+    std::optional<UsualTasks> usual{};  ///< none: nothing is known of earlier jobs of the kind
+
+    /// Tasks of all strata.
+    [[nodiscard]] int tasks() const {
+        return sum([](const TaskSample& sample) { return sample.tasks; });
+    }
+    /// Those that have ended.
+    [[nodiscard]] int finished() const {
+        return sum([](const TaskSample& sample) { return sample.finished; });
+    }
+    /// Those that run.
+    [[nodiscard]] int running() const {
+        return sum([](const TaskSample& sample) { return sample.running(); });
+    }
+    /// Those that have not begun.
+    [[nodiscard]] int waiting() const {
+        return sum([](const TaskSample& sample) { return sample.waiting(); });
+    }
+
+private:
+    template <class Count>
+    int sum(Count count) const {
+        int total = 0;
+        for (const TaskSample& sample : strata) total += count(sample);
+        return total;
+    }
+};
+
+/// Refuses counts that do not fit together and numbers that are not finite (std::invalid_argument naming
+/// subject, field and value).
+template <MessageSubject Subject>
+void validate(const JobTasks& tasks, const Subject& subject) {
+    if (tasks.strata.empty())
+        bad_input(detail::text_of_subject(subject), "number of strata of tasks", 0, "at least 1");
+    long long all = 0;
+    for (const TaskSample& sample : tasks.strata) {
+        require_between(subject, "tasks", sample.tasks, 1, most_tasks);
+        all += sample.tasks;
+        require_between(subject, "tasks of all strata", all, 1, most_tasks);
+        require_between(subject, "tasks that run", static_cast<long long>(sample.running_seconds.size()), 0,
+                        sample.tasks);
+        require_between(subject, "tasks that have ended", sample.finished, 0,
+                        sample.tasks - sample.running());
+        for (const double seconds : sample.running_seconds)
+            detail::require_task_seconds(subject, "seconds of a running task", seconds, 0);
+        for (const auto& [field, squares] :
+             {std::pair{"squared deviations of tasks", sample.squared_deviations},
+              std::pair{"squared log deviations of tasks", sample.squared_log_deviations}}) {
+            require_at_least(subject, field, squares, 0);
+            if (squares > most_task_seconds * most_task_seconds * most_tasks)
+                bad_input(detail::text_of_subject(subject), field, squares, "those of tasks that can be");
+        }
+        if (sample.finished == 0) {
+            if (sample.mean_seconds != 0 || sample.squared_deviations != 0 || sample.mean_log_seconds != 0 ||
+                sample.squared_log_deviations != 0)
+                bad_input(detail::text_of_subject(subject), "tasks that have ended", 0,
+                          "above 0 where something is said of them");
+            continue;
+        }
+        detail::require_task_seconds(subject, "mean seconds of tasks", sample.mean_seconds,
+                                     least_task_seconds);
+        if (!(std::abs(sample.mean_log_seconds) <= 100))
+            bad_input(detail::text_of_subject(subject), "mean log seconds of tasks", sample.mean_log_seconds,
+                      "between -100 and 100");
+    }
+    if (!tasks.usual) return;
+    if (!(std::abs(tasks.usual->mean_log_seconds) <= 100))
+        bad_input(detail::text_of_subject(subject), "usual mean log seconds", tasks.usual->mean_log_seconds,
+                  "between -100 and 100");
+    require_positive(subject, "usual variance between jobs", tasks.usual->between);
+    require_positive(subject, "usual variance within a job", tasks.usual->within);
+    require_positive(subject, "usual degrees of freedom", tasks.usual->within_freedom);
+    require_positive(subject, "usual mean factor", tasks.usual->mean_factor);
+    require_positive(subject, "usual variance of work", tasks.usual->work);
+}
+
+}  // namespace goodput
+
+#endif

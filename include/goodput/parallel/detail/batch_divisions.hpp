@@ -1,0 +1,202 @@
+#ifndef GOODPUT_PARALLEL_DETAIL_BATCH_DIVISIONS_HPP
+#define GOODPUT_PARALLEL_DETAIL_BATCH_DIVISIONS_HPP
+
+// All ways to divide the global batch into micro-batches and replicas that may be in a best plan, each with a
+// first box of all its plans.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "goodput/parallel/detail/plan_goal.hpp"
+#include "goodput/parallel/detail/search_box.hpp"
+#include "goodput/parallel/detail/stage_bounds.hpp"
+
+namespace goodput::detail {
+
+/// Seconds that the gradients of the last stages take at least, by how many they are and where they begin.
+[[nodiscard]] inline double least_reduce(const BatchDivision& division, std::size_t left, std::size_t layer) {
+    return division.least_reduce[left * (division.common->tables.layers() + 1) + layer];
+}
+
+/// Seconds of a plan with that many stages at least, without the repeats of the largest.
+[[nodiscard]] inline double rest_of(const BatchDivision& division, const SearchBox& box, std::size_t stages) {
+    return division.common->least_sum[stages] + std::max(box.reduce_low, least_reduce(division, stages, 0)) +
+           division.common->tables.least_update();
+}
+
+/// The divisions of one question.
+class BatchDivisions {
+public:
+    /// All of these have to outlive it.
+    BatchDivisions(const LayeredModel& model, const ParallelCluster& cluster, const PlanQuestion& question,
+                   const ParallelConstants& constants, const PlanGoal& goal)
+        : model_(model), cluster_(cluster), question_(question), constants_(constants), goal_(goal) {}
+
+    /// Finds all divisions anew; answers their first boxes.
+    std::vector<SearchBox> make() {
+        divisions_.clear();
+        common_.clear();
+        boxes_.clear();
+        make_divisions();
+        return std::move(boxes_);
+    }
+    /// By SearchBox::division.
+    [[nodiscard]] std::vector<BatchDivision>& all() { return divisions_; }
+
+    /// What a division needs before its boxes are looked at, once.
+    void prepare(BatchDivision& division) const {
+        if (division.reduce) return;
+        const StageTables& tables = division.common->tables;
+        division.reduce = std::make_unique<ReduceTables>(cluster_, tables, division.replicas, constants_);
+        const std::size_t layers = tables.layers();
+        division.least_reduce.assign((division.most_stages + 1) * (layers + 1), never);
+        std::vector<double> least(layers * (layers + 1), never);
+        for (std::size_t begin = 0; begin < layers; ++begin)
+            for (std::size_t end = begin + 1; end <= layers; ++end)
+                for (std::size_t k = 0; k < tables.size(); ++k) {
+                    double& mine = least[begin * (layers + 1) + end];
+                    mine = std::min(mine, division.reduce->at_least[tables.span(k, begin, end)]);
+                }
+        division.least_reduce[layers] = 0;
+        for (std::size_t left = 1; left <= division.most_stages; ++left)
+            for (std::size_t begin = 0; begin + left <= layers; ++begin) {
+                double& mine = division.least_reduce[left * (layers + 1) + begin];
+                for (std::size_t end = begin + 1; end <= layers; ++end)
+                    mine = std::min(mine, std::max(least[begin * (layers + 1) + end],
+                                                   division.least_reduce[(left - 1) * (layers + 1) + end]));
+            }
+        division.spending.charge(tables, division.replicas, [&](const StageClass& its) {
+            return its.tensor_parallel * goal_.weights()[its.gpu_type];
+        });
+    }
+
+private:
+    void make_divisions() {
+        std::vector<int> microbatches;
+        for (const auto& type : model_.times)
+            for (const auto& [key, times] : type) microbatches.push_back(key.microbatch);
+        std::sort(microbatches.begin(), microbatches.end());
+        microbatches.erase(std::unique(microbatches.begin(), microbatches.end()), microbatches.end());
+        for (const int microbatch : microbatches) {
+            StageTables tables(model_, cluster_, microbatch, question_.mixed_stages, constants_);
+            if (tables.size() == 0) continue;
+            auto common = std::make_unique<MicrobatchTables>(std::move(tables));
+            measure(*common);
+            long long most = 0;
+            std::vector<int> least(cluster_.types.size(), 0);
+            for (const StageClass& k : common->tables.classes()) {
+                int& mine = least[k.gpu_type];
+                mine = mine == 0 ? k.tensor_parallel : std::min(mine, k.tensor_parallel);
+            }
+            for (std::size_t t = 0; t < least.size(); ++t)
+                if (least[t] > 0) most += cluster_.gpus_of(t) / least[t];
+            long long before = -1;
+            bool slower = false;
+            for (int replicas = 1; replicas <= most; ++replicas) {
+                const long long at_once = static_cast<long long>(microbatch) * replicas;
+                const long long count = (question_.global_batch + at_once - 1) / at_once;
+                // More replicas that compute as many micro-batches each only cost more.
+                if (count == before && slower) continue;
+                slower = slower || reduces_slower_from(replicas, most);
+                before = count;
+                add_division(*common, replicas, static_cast<double>(count - 1), most, least);
+            }
+            common_.push_back(std::move(common));
+        }
+    }
+
+    void add_division(MicrobatchTables& common, int replicas, double repeats, long long most,
+                      const std::vector<int>& least) {
+        BatchDivision division;
+        const StageTables& tables = common.tables;
+        division.common = &common;
+        division.replicas = replicas;
+        division.repeats = repeats;
+        for (std::size_t t = 0; t < cluster_.types.size(); ++t)
+            // A stage of one class takes a whole number of GPUs for each replica.
+            division.gpus.push_back(question_.mixed_stages
+                                        ? static_cast<double>(cluster_.gpus_of(t)) / replicas
+                                        : cluster_.gpus_of(t) / replicas);
+        division.most_stages = static_cast<std::size_t>(
+            std::min<long long>(most / replicas, static_cast<long long>(tables.layers())));
+        SearchBox box;
+        box.division = divisions_.size();
+        double least_weight = never, all_weight = 0;
+        for (std::size_t t = 0; t < least.size(); ++t) {
+            if (least[t] > 0) least_weight = std::min(least_weight, least[t] * goal_.weights()[t]);
+            all_weight += cluster_.gpus_of(t) * goal_.weights()[t];
+        }
+        box.spend_low = division.spend_low = replicas * least_weight;
+        box.spend_high = all_weight;
+
+        division.low = least_largest(division);
+        if (division.low == never) return;
+        box.low = division.low;
+        box.price = division.price;
+        box.gpus = division.gpus;
+        box.bound =
+            goal_.least(repeats * division.low + through(tables), 0, box.spend_low, box.spend_high, 0);
+        if (box.bound == never) return;
+        divisions_.push_back(std::move(division));
+        boxes_.push_back(std::move(box));
+    }
+
+    /// Whether a reduction among that many replicas or more takes longer, the more there are: where every
+    /// link is at least as fast for larger messages, at all sizes that the largest stage may have.
+    [[nodiscard]] bool reduces_slower_from(int replicas, long long most) const {
+        double bytes = 0;
+        for (const LayerSize& size : model_.sizes.at(1)) bytes += size.parameters * model_.bytes_per_float;
+        if (bytes <= 0) return true;
+        const auto size_of = [](double message) { return std::log2(message) - std::log2(1e6); };
+        const double high = size_of(std::min(bytes, constants_.reduce_bucket_bytes) / replicas);
+        const double low =
+            size_of(std::min(bytes / static_cast<double>(model_.layers) / 8, constants_.reduce_bucket_bytes) /
+                    static_cast<double>(most));
+        const auto there = [&](const LinkEnd& end) {
+            return end.gpus == 1 && cluster_.gpus[end.zone][end.gpu_type] > 0;
+        };
+        for (const auto& [ends, curve] : cluster_.links)
+            if (there(ends.first) && there(ends.second) &&
+                (2 * curve.square * low + curve.linear < 0 || 2 * curve.square * high + curve.linear < 0))
+                return false;
+        return true;
+    }
+
+    /// What holds for all pairs with the same tables.
+    static void measure(MicrobatchTables& common) {
+        const StageTables& tables = common.tables;
+        StageCharges nothing;
+        nothing.charge(tables, 1, [](const StageClass&) { return 0.0; });
+        common.relaxation.solve(nothing, never, nullptr, never, tables.layers());
+        common.least_sum.assign(1, never);
+        for (std::size_t p = 1; p <= tables.layers(); ++p)
+            common.least_sum.push_back(common.relaxation.total(p));
+        common.least_forward.assign(tables.size(), never);
+        common.least_backward.assign(tables.size(), never);
+        for (std::size_t l = 1; l < tables.layers(); ++l)
+            for (std::size_t k = 0; k < tables.size(); ++k) {
+                common.least_forward[k] = std::min(common.least_forward[k], tables.least_forward(l, k));
+                common.least_backward[k] = std::min(common.least_backward[k], tables.least_backward(l, k));
+                for (std::size_t next = 0; next < tables.size(); ++next)
+                    for (const double seconds : {tables.forward(l, k, next), tables.backward(l, k, next)})
+                        if (seconds < never) common.most_send = std::max(common.most_send, 4 * seconds);
+            }
+    }
+
+    const LayeredModel& model_;
+    const ParallelCluster& cluster_;
+    const PlanQuestion& question_;
+    const ParallelConstants& constants_;
+    const PlanGoal& goal_;
+    std::vector<std::unique_ptr<MicrobatchTables>> common_{};
+    std::vector<BatchDivision> divisions_{};
+    std::vector<SearchBox> boxes_{};
+};
+
+}  // namespace goodput::detail
+
+#endif

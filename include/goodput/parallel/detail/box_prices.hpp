@@ -1,0 +1,167 @@
+#ifndef GOODPUT_PARALLEL_DETAIL_BOX_PRICES_HPP
+#define GOODPUT_PARALLEL_DETAIL_BOX_PRICES_HPP
+
+// Prices of GPUs at which the chain relaxation says most about a box, and the plans found on the way.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "goodput/parallel/detail/batch_divisions.hpp"
+#include "goodput/parallel/detail/plan_goal.hpp"
+#include "goodput/parallel/detail/plan_incumbent.hpp"
+#include "goodput/parallel/detail/search_box.hpp"
+
+namespace goodput::detail {
+
+/// Solves chain relaxations at prices.
+class BoxPrices {
+public:
+    /// Both have to outlive it; chains that fit are tried as the incumbent.
+    BoxPrices(const PlanGoal& goal, PlanIncumbent& incumbent) : goal_(goal), incumbent_(incumbent) {}
+
+    /// What each class costs at the prices last solved for.
+    [[nodiscard]] const StageCharges& charges() const { return stage_price_; }
+
+    /// Solves the relaxation of a division at prices by GPU type, the slope behind them, with caps on the
+    /// largest stage's seconds and the reduction's.
+    void solve(BatchDivision& division, const std::vector<double>& price, double cap, double reduce_cap,
+               std::size_t stages) {
+        const double slope = price.back() * division.replicas;
+        stage_price_.charge(division.common->tables, division.replicas, [&](const StageClass& its) {
+            return its.tensor_parallel * (price[its.gpu_type] + slope * goal_.weights()[its.gpu_type]);
+        });
+        division.common->relaxation.solve(stage_price_, cap, division.reduce.get(), reduce_cap, stages);
+    }
+
+    /// Raises the box's bound by better prices; tries chains on the way.
+    void raise(BatchDivision& division, SearchBox& box) {
+        double best_bound = -never;
+        std::vector<double> price = box.price;
+        double step = 1;
+        for (int pass = 0; pass < 6; ++pass) {
+            std::size_t last = box.by_stages.size() - 1;
+            while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
+            if (last == 0) break;
+            solve(division, price, box.high, box.reduce_high, last);
+            double sum = never, bound = never;
+            std::size_t stages = 0;
+            for (std::size_t p = 1; p < box.by_stages.size(); ++p) {
+                if (incumbent_.good_enough(box.by_stages[p])) {
+                    bound = std::min(bound, box.by_stages[p]);
+                    continue;
+                }
+                const double its = sum_of(division, box, p, price);
+                box.by_stages[p] = std::max(
+                    box.by_stages[p], goal_.least(its, price.back(), box.spend_low, box.spend_high,
+                                                  division.repeats * box.low + rest_of(division, box, p)));
+                bound = std::min(bound, box.by_stages[p]);
+                if (its < sum) {
+                    sum = its;
+                    stages = p;
+                }
+            }
+            if (bound > best_bound) {
+                best_bound = bound;
+                box.price = price;
+            } else
+                step /= 2;
+            if (sum == never || incumbent_.good_enough(bound)) break;
+            const Chain chain = division.common->relaxation.best(stages);
+            incumbent_.try_fitting(division, chain);
+            // What the chain takes of each type, against what there is.
+            std::vector<double> excess(price.size(), 0);
+            double spending = 0;
+            for (const std::size_t k : chain.classes) {
+                const StageClass& its = division.common->tables.classes()[k];
+                excess[its.gpu_type] += its.tensor_parallel;
+                spending += division.replicas * its.tensor_parallel * goal_.weights()[its.gpu_type];
+            }
+            const double seconds = sum - price.back() * std::clamp(spending, box.spend_low, box.spend_high);
+            double norm = 0;
+            bool tight = true;
+            for (std::size_t t = 0; t < division.gpus.size(); ++t) {
+                excess[t] -= box.gpus[t];
+                if (price[t] <= 0 && excess[t] <= 0) excess[t] = 0;
+                if (std::abs(excess[t]) > 1e-9) tight = false;
+                norm += excess[t] * excess[t];
+            }
+            bool moved = false;
+            if (!tight) {
+                const double target = incumbent_.seconds() < never
+                                          ? std::max(incumbent_.seconds() - seconds, 0.01 * seconds)
+                                          : 0.1 * seconds;
+                for (std::size_t t = 0; t < division.gpus.size(); ++t)
+                    price[t] = std::max(0.0, price[t] + step * target * excess[t] / norm);
+                moved = true;
+            }
+            if (goal_.spends()) {
+                const double middle = std::sqrt(std::max(box.spend_low, 1e-300) * box.spend_high);
+                double wanted = price.back();
+                if (goal_.objective() == PlanObjective::throughput) {
+                    // The budget is a capacity like any other.
+                    const double over = spending - box.spend_high;
+                    if (over != 0)
+                        wanted = std::max(0.0, price.back() + step * 0.1 * seconds * over /
+                                                                  std::max(spending * spending, 1e-300));
+                } else
+                    // The chain's own seconds: those at the middle grow with the slope itself.
+                    wanted = goal_.slope(std::max(seconds, 1e-12), middle);
+                if (std::abs(wanted - price.back()) > 1e-3 * std::max(wanted, price.back())) {
+                    price.back() = wanted;
+                    moved = true;
+                }
+            }
+            if (!moved) break;
+        }
+        box.bound = std::max(box.bound, best_bound);
+    }
+
+    /// First plans: cheapest chains at prices that follow what the last one took, for a few caps on the
+    /// largest stage.
+    void dive(BatchDivision& division) {
+        std::vector<double> price = division.price;
+        for (const double factor : {1.1, 1.35, 2.0})
+            for (int pass = 0; pass < 4; ++pass) {
+                solve(division, price, division.low * factor, never, division.most_stages);
+                std::size_t stages = 0;
+                double least = never;
+                for (std::size_t p = 1; p <= division.most_stages; ++p) {
+                    const double sum = division.common->relaxation.total(p) + least_reduce(division, p, 0);
+                    if (sum >= least) continue;
+                    least = sum;
+                    stages = p;
+                }
+                if (stages == 0) break;
+                const Chain chain = division.common->relaxation.best(stages);
+                incumbent_.try_fitting(division, chain);
+                std::vector<double> taken(division.gpus.size(), 0);
+                for (const std::size_t k : chain.classes)
+                    taken[division.common->tables.classes()[k].gpu_type] +=
+                        division.common->tables.classes()[k].tensor_parallel;
+                for (std::size_t t = 0; t < taken.size(); ++t)
+                    if (division.gpus[t] > 0) price[t] *= std::clamp(taken[t] / division.gpus[t], 0.6, 1.7);
+            }
+    }
+
+private:
+    /// Seconds + slope * spending of any plan in the box with that many stages, at the prices last solved
+    /// for.
+    [[nodiscard]] double sum_of(const BatchDivision& division, const SearchBox& box, std::size_t stages,
+                                const std::vector<double>& price) const {
+        const double total = division.common->relaxation.total(stages);
+        if (total == never) return never;
+        return division.repeats * box.low + total - refund(box.gpus, price) +
+               std::max(box.reduce_low, least_reduce(division, stages, 0)) +
+               division.common->tables.least_update();
+    }
+
+    const PlanGoal& goal_;
+    PlanIncumbent& incumbent_;
+    StageCharges stage_price_{};
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,5 +1,4 @@
-// A model of twelve layers, too large for one GPU, on a few fast GPUs and more slower ones, in two zones:
-// which layers go where, on how many replicas, and how far from the best that may be.
+// A model too large for one GPU, on few fast GPUs and more slow ones in two zones: which layers go where.
 
 #include <goodput/parallel/parallel_planner.hpp>
 #include <iostream>
@@ -34,14 +33,12 @@ int main() {
 
     goodput::LayeredModel model{.name = "language", .layers = 12};
     model.times.resize(cluster.types.size());
-    for (const int degree : {1, 2}) {  // tensor-parallel
-        model.sizes[degree].assign(
-            model.layers,
-            {.parameters = 2e8 / degree, .output_floats = 2e6, .activation_floats = 4e7 / degree});
+    for (const int degree : {1, 2}) {  // tensor-parallel degree
+        model.sizes[degree].assign(model.layers, {2e8 / degree, 2e6, 4e7 / degree});  // see LayerSize
         for (const int samples : {1, 2, 4})
             for (const std::size_t type : {0u, 1u}) {
-                const double seconds =
-                    (0.002 + 0.003 * samples) * (type == 0 ? 1 : 2.2) / (degree == 1 ? 1 : 1.7);
+                const double one = (0.002 + 0.003 * samples) * (type == 0 ? 1 : 2.2);
+                const double seconds = degree == 1 ? one : one / 1.7;
                 model.times[type][{samples, degree}].assign(
                     model.layers, {seconds, 2 * seconds, 0.002});  // forward, backward, update
             }

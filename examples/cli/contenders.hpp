@@ -28,6 +28,7 @@ inline constexpr std::array contenders{
     Contender{"sia-refined", "sia", Models::refined},
     Contender{"goodput", "goodput", Models::refined},
     Contender{"goodput-declared", "goodput-declared", Models::refined},
+    Contender{"goodput-estimated", "goodput-declared", Models::refined},
     Contender{"pollux", "pollux", Models::published},
     Contender{"optimus", "optimus", Models::published},
     Contender{"tiresias", "tiresias", Models::published},

@@ -4,6 +4,7 @@
 // Tables of comma-separated values, mostly with a header, read by column name. What is missing or no number
 // is a std::runtime_error that names file, line, column and value.
 
+#include <algorithm>
 #include <cstddef>
 #include <initializer_list>
 #include <iosfwd>
@@ -23,6 +24,9 @@ public:
     /// The column of one of these names, the first that there is.
     [[nodiscard]] std::size_t column(std::initializer_list<std::string_view> names) const;
     [[nodiscard]] std::size_t column(std::string_view name) const { return column({name}); }
+    [[nodiscard]] bool has_column(std::string_view name) const {
+        return std::find(names_.begin(), names_.end(), name) != names_.end();
+    }
 
     [[nodiscard]] const std::string& text(std::size_t row, std::size_t column) const {
         return cells_[row * names_.size() + column];

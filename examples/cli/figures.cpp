@@ -53,6 +53,17 @@ std::span<const std::span<const Figure>> figure_tables() {
     return tables;
 }
 
+std::span<const Figure> renting_figures() {
+    using Of = const PolicyReplay&;
+    static constexpr Figure figures[]{
+        {"policy", nullptr},
+        {"dollars", [](Of of) { return of.metrics.dollars; }, 2, "", Better::lower},
+        {"dollars/job", [](Of of) { return of.metrics.dollars_per_job; }, 3, "", Better::lower},
+        {"node h", [](Of of) { return of.metrics.node_hours; }, 2, "", Better::lower},
+    };
+    return figures;
+}
+
 std::span<const Figure> fairness_figures() {
     using Of = const PolicyReplay&;
     static constexpr Figure figures[]{

@@ -42,6 +42,9 @@ struct Figure {
 /// The tables of figures, each with the policy first.
 std::span<const std::span<const Figure>> figure_tables();
 
+/// What was paid for nodes that were rented.
+std::span<const Figure> renting_figures();
+
 /// The table of what else is said of worlds other than Sia's, with the policy first.
 std::span<const Figure> fairness_figures();
 

@@ -18,6 +18,7 @@
 #include "replay.hpp"
 #include "replay_options.hpp"
 #include "replay_synergy.hpp"
+#include "replay_tasks.hpp"
 #include "replay_time_shared.hpp"
 #include "share.hpp"
 
@@ -78,6 +79,9 @@ int run(int argc, char** argv) {
     plan_app->add_flag("--explain", plan.explain,
                        "Add \"why\" to every job of the plan: why it has what it has, and what would change "
                        "that");
+    plan_app->add_flag(
+        "--advise", plan.advise,
+        "Add \"advice\": how many nodes of each of the line's \"offers\" are worth their price");
     plan_app->footer(lines_footer + "\nWhat a line says is then forgotten as if it had not been read.");
 
     CLI::App* share_app = app.add_subcommand(
@@ -130,7 +134,8 @@ int run(int argc, char** argv) {
         ->add_option("--policy", replay.policies,
                      "One or more of " + cli::contender_names() +
                          ", separated by commas; all if left out. In gavel: " + cli::gavel_policy_names() +
-                         "; in shockwave: " + cli::shockwave_policy_names())
+                         "; in shockwave: " + cli::shockwave_policy_names() +
+                         "; in tasks: " + cli::tasks_policy_names())
         ->delimiter(',')
         ->allow_extra_args(false);
     replay_app
@@ -157,6 +162,53 @@ int run(int argc, char** argv) {
             "Seconds of training from one checkpoint to the next; there is one after every epoch, too")
         ->capture_default_str();
     replay_app
+        ->add_option("--node-mtbf-h", replay.node_mtbf_hours,
+                     "Each node fails at random, once in so many hours on average, beside --events; 0: never")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    replay_app->add_option("--node-off-s", replay.node_off_seconds, "Seconds until such a node returns")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    replay_app
+        ->add_option("--interruptions-seed", replay.interruptions_seed, "Which random failures these are")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    replay_app
+        ->add_option(
+            "--checkpoints", replay.checkpoints,
+            "They cost nothing (free); or half a restart, after every --checkpoint seconds (fixed), or "
+            "as often as loses least (chosen). If left out free, with --node-mtbf-h chosen")
+        ->check(CLI::IsMember({"free", "fixed", "chosen"}));
+    replay_app
+        ->add_option(
+            "--availability", replay.availability,
+            "Whether values count what interruptions are expected to cost (values), or policies value "
+            "goodput as if nodes never failed (ignored)")
+        ->check(CLI::IsMember({"values", "ignored"}))
+        ->capture_default_str();
+    replay_app->add_option(
+        "--offers", replay.offers,
+        "Nodes to rent instead of --cluster, which then only says the GPU types and what fairness is "
+        "relative "
+        "to: TYPE:NODESxGPUS@PRICE_H[/spot][/MTBF_H],...; at most so many nodes, for so many dollars an hour "
+        "each, lost once in MTBF_H hours on average");
+    replay_app
+        ->add_option(
+            "--rent", replay.rent,
+            "Who says how many nodes of --offers there are: what jobs are worth (ours), Pollux's band "
+            "of utility (pollux), or all of them always (fixed); if left out ours")
+        ->check(CLI::IsMember({"ours", "pollux", "fixed"}));
+    replay_app
+        ->add_option("--hour-worth", replay.hour_worth,
+                     "Dollars that an hour is worth in which a job is not complete")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    replay_app
+        ->add_option("--rent-start-s", replay.rent_start_seconds,
+                     "Seconds from the order of a node, which is paid, to its first job")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    replay_app
         ->add_option("--load", replay.load,
                      "Divides the times of submission: with 2 the same jobs come in half the time")
         ->capture_default_str();
@@ -169,7 +221,7 @@ int run(int argc, char** argv) {
     CLI::Option* interval = replay_app
                                 ->add_option("--interval", replay.interval_seconds,
                                              "Seconds from one decision to the next; 360 in gavel, 300 in "
-                                             "synergy, 120 in shockwave")
+                                             "synergy, 120 in shockwave; in tasks at most 3600")
                                 ->capture_default_str();
     replay_app->add_option("--seed", replay.seed, "Breaks ties between equal values; 0: as they come")
         ->check(CLI::NonNegativeNumber)

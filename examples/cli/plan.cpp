@@ -15,6 +15,7 @@
 #include "goodput/schedule/job_history.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/job_sizes.hpp"
+#include "goodput/schedule/renting.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "json_lines.hpp"
@@ -160,6 +161,11 @@ Json answer_for(const goodput::Job& job, const goodput::Decision& decision, cons
     answer["accumulation"] = decision.option.plan.accumulation_steps;
     answer["goodput"] = decision.option.goodput;
     answer["knowledge"] = text_of_knowledge(decision.option.knowledge);
+    if (const goodput::Checkpointing& with = decision.option.checkpointing; with.interval_seconds > 0) {
+        answer["availability"] = with.availability;
+        answer["checkpoint_s"] = with.interval_seconds;
+        answer["checkpoint"] = checkpoint_of(job, decision.option).name;
+    }
     return answer;
 }
 
@@ -220,12 +226,26 @@ void add_explanations(const S& scheduler, const goodput::Snapshot& snapshot, Jso
         jobs[j]["why"] = explanations[j].report(snapshot.cluster);
 }
 
+/// Which nodes are worth their price.
+Json json_of(const goodput::RentAdvice& advice, std::span<const goodput::RentOffer> offers) {
+    Json list = Json::array();
+    for (std::size_t o = 0; o < offers.size(); ++o)
+        list.push_back({{"name", offers[o].name},
+                        {"nodes", advice.offers[o].nodes},
+                        {"gpus_wanted", advice.offers[o].gpus_wanted},
+                        {"gpu_worth_h", advice.offers[o].gpu_worth},
+                        {"why", advice.offers[o].why}});
+    return {{"offers", std::move(list)}, {"price_h", advice.dollars_per_hour}};
+}
+
 template <class P>
-int serve_rounds(P policy, bool refined, bool explain, std::istream& in, std::ostream& out) {
-    using Limits = goodput::Limits<goodput::TeamQuotas, goodput::Budget, goodput::HostCapacity>;
-    auto scheduler = goodput::Scheduler<P, goodput::TopologyPlacer<>>(std::move(policy))
-                         .limited_by(goodput::TeamQuotas(), goodput::Budget(), goodput::HostCapacity())
-                         .offering(goodput::HostShares<>());
+int serve_rounds(P policy, bool refined, const PlanCommand& command, std::istream& in, std::ostream& out) {
+    using Limits =
+        goodput::Limits<goodput::TeamQuotas, goodput::Budget, goodput::SpotCap, goodput::HostCapacity>;
+    auto scheduler =
+        goodput::Scheduler<P, goodput::TopologyPlacer<>>(std::move(policy))
+            .limited_by(goodput::TeamQuotas(), goodput::Budget(), goodput::SpotCap(), goodput::HostCapacity())
+            .offering(goodput::HostShares<>());
     Memory memory(refined);
     return serve_lines(in, out, [&](const Json& document) {
         Round round = read_round(document, memory.gpu_types());
@@ -237,8 +257,9 @@ int serve_rounds(P policy, bool refined, bool explain, std::istream& in, std::os
             milliseconds.fit = stopwatch.lap();
             memory.give_models(round.snapshot);
             scheduler.placer().set_topology(std::move(round.topology));
-            scheduler.limits() = Limits(goodput::TeamQuotas(std::move(round.teams)),
-                                        goodput::Budget(round.budget_h), goodput::HostCapacity());
+            scheduler.limits() =
+                Limits(goodput::TeamQuotas(std::move(round.teams)), goodput::Budget(round.budget_h),
+                       goodput::SpotCap(round.spot_gpus), goodput::HostCapacity());
             stopwatch.lap();
             const goodput::Plan& plan = scheduler.plan(round.snapshot, [&](goodput::PlanStep step) {
                 switch (step) {
@@ -254,7 +275,11 @@ int serve_rounds(P policy, bool refined, bool explain, std::istream& in, std::os
                 }
             });
             Json answer = answer_of(round.snapshot, plan, milliseconds);
-            if (explain) {
+            if (command.advise)
+                answer["advice"] =
+                    json_of(goodput::RentAdvisor<>(round.hour_worth).advise(round.snapshot, round.offers),
+                            round.offers);
+            if (command.explain) {
                 add_explanations(scheduler, round.snapshot, answer["plan"]);
                 for (std::size_t l = 0; l < plan.limits.size(); ++l)
                     answer["limits"][l]["why"] = plan.limits[l].report();
@@ -279,7 +304,7 @@ int run_plan(const PlanCommand& command, std::istream& in, std::ostream& out) {
     if (!refined && models != "published")
         goodput::bad_input("plan", "--models", models, "published or refined");
     return with_policy(command.policy, command.policy_options, [&]<class P>(const P& policy) {
-        return serve_rounds(any_policy<!goodput::RoundPolicy<P>>(policy), refined, command.explain, in, out);
+        return serve_rounds(any_policy<!goodput::RoundPolicy<P>>(policy), refined, command, in, out);
     });
 }
 

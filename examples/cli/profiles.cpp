@@ -122,6 +122,23 @@ goodput::TrainingCurve read_curve(const fs::path& folder) {
     return {std::move(batches), std::move(gradients), std::move(progress)};
 }
 
+/// The metric after each epoch at the smallest batch size; owners want the mean of its last twentieth.
+goodput::MetricCurve read_metric(const fs::path& folder, int batch) {
+    const CsvTable table((folder / ("validation-" + goodput::text_of(batch) + ".csv")).string());
+    goodput::MetricCurve curve;
+    if (!table.has_column("metric") || table.rows() == 0) return curve;
+    const std::size_t metric = table.column("metric"), tail = std::max<std::size_t>(table.rows() / 20, 1);
+    for (std::size_t row = 0; row < table.rows(); ++row) curve.by_epoch.push_back(table.number(row, metric));
+    const auto mean = [&](std::size_t begin) {
+        double sum = 0;
+        for (std::size_t row = begin; row < begin + tail; ++row) sum += curve.by_epoch[row];
+        return sum / static_cast<double>(tail);
+    };
+    curve.target.metric = mean(table.rows() - tail);
+    curve.target.higher_is_better = curve.target.metric >= mean(0);
+    return curve;
+}
+
 }  // namespace
 
 std::vector<goodput::Application> read_applications(const std::string& folder,
@@ -140,6 +157,7 @@ std::vector<goodput::Application> read_applications(const std::string& folder,
         try {
             for (const std::string& type : gpu_types) application.types.push_back(read_on_type(path, type));
             application.curve = read_curve(path);
+            application.metric = read_metric(path, application.curve.initial_batch());
         } catch (const std::invalid_argument& error) {
             throw std::runtime_error(path.string() + ": " + error.what());
         }

@@ -16,11 +16,13 @@
 #include "replay_options.hpp"
 #include "replay_rows.hpp"
 #include "replay_synergy.hpp"
+#include "replay_tasks.hpp"
 #include "replay_time_shared.hpp"
 #include "replay_with_models.hpp"
 #include "report.hpp"
 #include "scene.hpp"
 #include "ties.hpp"
+#include "unaware.hpp"
 
 namespace cli {
 
@@ -42,7 +44,9 @@ PolicyReplay replay_with(Models models, const Policy& policy, const std::string&
 
 PolicyReplay replay_contender(const Contender& contender, const Scene& scene, const ReplayCommand& command) {
     return with_policy(contender.policy, command.policy_options, [&]<class P>(P policy) {
-        const WithTiesBroken<P> with_ties{.policy = std::move(policy), .seed = command.seed};
+        const bool unaware = command.availability == "ignored";
+        const WithTiesBroken<WithoutLosses<P>> with_ties{
+            .policy = {.policy = std::move(policy), .unaware = unaware}, .seed = command.seed};
         return replay_with(contender.models, any_policy(with_ties), std::string(contender.name), scene,
                            command);
     });
@@ -67,6 +71,7 @@ int run_replay(const ReplayCommand& command, std::ostream& out) {
     if (command.world == "gavel") return run_gavel_replay(command, out);
     if (command.world == "synergy") return run_synergy_replay(command, out);
     if (command.world == "shockwave") return run_shockwave_replay(command, out);
+    if (command.world == "tasks") return run_tasks_replay(command, out);
     goodput::require_positive("--checkpoint", "seconds", command.checkpoint_seconds);
     const std::vector<Contender> chosen = chosen_contenders(command.policies, command.models);
     if (!command.policy_options.empty() && chosen.size() != 1)

@@ -20,6 +20,15 @@ struct ReplayCommand {
     std::string moves = "free";                 ///< or "restart": what other nodes of the same shape cost
     std::string events{};                       ///< CSV file; empty: nothing happens
     double checkpoint_seconds = 1800;
+    double node_mtbf_hours = 0;            ///< each node fails once in so many hours on average; 0: never
+    double node_off_seconds = 600;         ///< until it returns
+    std::uint64_t interruptions_seed = 1;  ///< which failures these are
+    std::string checkpoints{};             ///< free, fixed or chosen; empty: free, chosen where nodes fail
+    std::string availability = "values";   ///< or "ignored": values are those without interruptions
+    std::string rent{};                    ///< ours, pollux or fixed; empty: ours where there are offers
+    std::string offers{};                  ///< nodes that may be rented; empty: none, the cluster is there
+    double hour_worth = 10;                ///< dollars, of an hour in which a job is not complete
+    double rent_start_seconds = 180;       ///< from the order of a node to its first job
     double interval_seconds = 60;
     double load = 1;              ///< by which the times of submission are divided
     std::string rates = "given";  ///< or "none": no job's rates are known before its first run

@@ -20,9 +20,10 @@ namespace cli {
 
 /// `alone`: the isolated times of the world's jobs. Ends a year after the last submission: whoever waits then
 /// would wait for ever.
-template <goodput::World W, class Decider, goodput::IsolatedTimes Times>
+template <goodput::World W, class Decider, goodput::IsolatedTimes Times,
+          goodput::Renter R = goodput::RentEverything>
 PolicyReplay replay_in(W& world, Decider decider, const std::string& name, const goodput::Cluster& cluster,
-                       const Times& alone, goodput::ReplayOptions options) {
+                       const Times& alone, goodput::ReplayOptions options, R renter = {}) {
     const std::span<const goodput::Job> jobs = world.jobs();
     options.last_second = (jobs.empty() ? 0 : jobs.back().submitted_seconds) + 365 * 86400.0;
     PolicyReplay replay;
@@ -43,7 +44,8 @@ PolicyReplay replay_in(W& world, Decider decider, const std::string& name, const
                                  [](double time, const auto& job) { return time < job.submitted_seconds; });
             progress.show(static_cast<std::size_t>(submitted - jobs.begin()) - snapshot.jobs.size(),
                           jobs.size());
-        });
+        },
+        std::move(renter));
     replay.rounds = recorder.record();
     replay.metrics = goodput::metrics_of(replay.result, alone);
     replay.milliseconds_median = goodput::quantile(milliseconds, 0.5);

@@ -20,6 +20,12 @@ constexpr std::array world_options{
     WorldOption{
         "--checkpoint", "sia",
         [](const ReplayCommand& c) { return c.checkpoint_seconds != ReplayCommand().checkpoint_seconds; }},
+    WorldOption{"--node-mtbf-h", "sia", [](const ReplayCommand& c) { return c.node_mtbf_hours != 0; }},
+    WorldOption{"--checkpoints", "sia", [](const ReplayCommand& c) { return !c.checkpoints.empty(); }},
+    WorldOption{"--availability", "sia",
+                [](const ReplayCommand& c) { return c.availability != ReplayCommand().availability; }},
+    WorldOption{"--rent", "sia", [](const ReplayCommand& c) { return !c.rent.empty(); }},
+    WorldOption{"--offers", "sia", [](const ReplayCommand& c) { return !c.offers.empty(); }},
     WorldOption{"--rates", "sia", [](const ReplayCommand& c) { return c.rates != ReplayCommand().rates; }},
     WorldOption{"--seed", "sia", [](const ReplayCommand& c) { return c.seed != ReplayCommand().seed; }},
     WorldOption{"--report", "sia", [](const ReplayCommand& c) { return !c.report.empty(); }},

@@ -92,6 +92,12 @@ Json json_of(const PolicyReplay& replay) {
     json["rho_worst"] = metrics.rho_worst;
     json["unfair"] = metrics.unfair;
     json["faults"] = replay.result.faults;
+    json["availability"] = metrics.availability;
+    if (!replay.result.rented.empty()) {
+        json["dollars"] = metrics.dollars;
+        json["dollars_per_job"] = metrics.dollars_per_job;
+        json["node_hours"] = metrics.node_hours;
+    }
     return json;
 }
 
@@ -111,6 +117,10 @@ int ReplayRows::finish() {
         for (const std::span<const Figure> figures : figure_tables()) {
             if (!std::exchange(first, false)) *out_ << '\n';
             write_table(*out_, replays_, figures);
+        }
+        if (!command_->offers.empty()) {
+            *out_ << '\n';
+            write_table(*out_, replays_, renting_figures());
         }
         // A world of jobs that nobody can make faster is about fairness.
         if (command_->world != "sia") {

@@ -3,25 +3,65 @@
 
 // The replay in Sia's world behind replay_with_models.hpp.
 
+#include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "goodput/schedule/node_renter.hpp"
 #include "goodput/sim/sia_world.hpp"
+#include "peers/pollux_band.hpp"
 #include "replay_in.hpp"
 #include "replay_with_models.hpp"
 
 namespace cli {
+
+inline goodput::CheckpointRule checkpoint_rule(const ReplayCommand& command) {
+    if (command.checkpoints == "fixed") return goodput::CheckpointRule::fixed;
+    // Spot nodes are lost at random, too.
+    const bool lost = command.node_mtbf_hours > 0 || command.offers.find('/') != std::string::npos;
+    const bool chosen = command.checkpoints == "chosen" || (command.checkpoints.empty() && lost);
+    return chosen ? goodput::CheckpointRule::chosen : goodput::CheckpointRule::free;
+}
+
+/// Any renter behind one type: a replay is compiled for each.
+struct AnyRenter {
+    std::function<std::span<const int>(const goodput::Snapshot&, std::span<const goodput::RentOffer>,
+                                       std::span<const int>)>
+        rent{};
+};
+
+template <class Predictor>
+AnyRenter renter_for(const ReplayCommand& command, Predictor predictor) {
+    const auto any = [](auto renter) {
+        return AnyRenter{[kept = std::make_shared<decltype(renter)>(std::move(renter))](
+                             const goodput::Snapshot& snapshot, std::span<const goodput::RentOffer> offers,
+                             std::span<const int> rented) { return kept->rent(snapshot, offers, rented); }};
+    };
+    if (command.rent == "fixed") return any(goodput::RentEverything());
+    if (command.rent == "pollux") return any(goodput::peers::PolluxBand<Predictor>(std::move(predictor)));
+    return any(goodput::NodeRenter<Predictor>(command.hour_worth, std::move(predictor)));
+}
 
 template <class Modelling, goodput::Policy P>
 PolicyReplay replay_under(P policy, const std::string& name, const Scene& scene,
                           const ReplayCommand& command) {
     goodput::SiaWorld<Modelling> world(
         scene.cluster, scene.applications, scene.submissions,
-        {.rigid = goodput::runs_rigid_jobs<P>, .checkpoint_seconds = command.checkpoint_seconds});
-    return replay_in(world, std::move(policy), name, scene.cluster, scene.shares,
+        {.rigid = goodput::runs_rigid_jobs<P>,
+         .checkpoint_seconds = command.checkpoint_seconds,
+         .checkpoints = checkpoint_rule(command),
+         .work = name == "goodput-estimated" ? goodput::WorkReport::estimated : goodput::WorkReport::declared,
+         .seed = command.interruptions_seed});
+    const goodput::Cluster rented{.gpu_types = scene.cluster.gpu_types};
+    return replay_in(world, std::move(policy), name, scene.offers.empty() ? scene.cluster : rented,
+                     scene.shares,
                      {.interval_seconds = command.interval_seconds,
                       .moves_restart = command.moves == "restart",
-                      .events = scene.events});
+                      .events = scene.events,
+                      .offers = scene.offers},
+                     renter_for(command, world.predictor()));
 }
 
 }  // namespace cli

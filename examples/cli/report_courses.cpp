@@ -153,7 +153,7 @@ void write_prices(std::ostream& out, const ReplayedTrace& trace, const PolicyRep
         << (cut ? "; peaks, cut off here, reach " + trimmed(most, 3) : "") << ":</span>\n";
     std::vector<std::string> names;
     for (const PoolPrices& pool : replay.rounds.prices) {
-        names.push_back(trace.cluster.gpu_types[pool.gpu_type] + ", nodes of " +
+        names.push_back((pool.spot ? "spot " : "") + trace.cluster.gpu_types[pool.gpu_type] + ", nodes of " +
                         std::to_string(pool.gpus_per_node));
         out << "<span><i class=\"l" << colour_of(names.size() - 1) << "\"></i>" << escaped(names.back())
             << "</span> ";

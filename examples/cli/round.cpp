@@ -33,6 +33,11 @@ public:
             for (const auto& [name, team] : teams.fields()) read_team(name, team);
         if (const Field budget = line["budget_h"]; budget.given())
             round_.budget_h = budget.number_at_least(0);
+        if (const Field spot = line["spot_gpus"]; spot.given()) round_.spot_gpus = spot.number_at_least(0);
+        if (const Field offers = line["offers"]; offers.given())
+            offers.for_each([&](const Field& offer) { read_offer(offer); });
+        if (const Field worth = line["hour_worth"]; worth.given())
+            round_.hour_worth = worth.number_at_least(1e-9);
         line["jobs"].for_each([&](const Field& job) { read_job(job); });
         if (const Field cancelled = line["cancelled"]; cancelled.given())
             cancelled.for_each([&](const Field& name) { round_.cancelled.push_back(name.text()); });
@@ -40,6 +45,7 @@ public:
             job.types.resize(cluster().gpu_types.size());
             validate(job, cluster());
         }
+        goodput::validate(round_.offers, cluster());
     }
 
     [[nodiscard]] Round take() { return std::move(round_); }
@@ -77,9 +83,24 @@ private:
         read_amount(about["memory_gib"], node.memory_gib);
         read_amount(about["price_h"], node.dollars_per_hour);
         read_amount(about["interruptions_h"], node.interruptions_per_hour);
+        if (const Field spot = about["spot"]; spot.given()) node.spot = spot.boolean();
         cluster().nodes.push_back(std::move(node));
         const auto name_of = [&](const Field& where) { return where.given() ? where.text() : std::string(); };
         where_.emplace_back(name_of(about["zone"]), name_of(about["rack"]));
+    }
+
+    void read_offer(const Field& field) {
+        const std::string name = field["name"].text();
+        const std::string subject = "offer '" + name + "'";
+        const Field about = field.about(subject);
+        goodput::RentOffer offer{.name = name, .gpu_type = type_of(about["gpu_type"].text())};
+        offer.gpus = about["gpus"].count(1, most_gpus);
+        offer.most_nodes = about["most"].count(0, most_gpus);
+        offer.dollars_per_hour = about["price_h"].number_at_least(0);
+        read_amount(about["start_s"], offer.start_seconds);
+        read_amount(about["interruptions_h"], offer.interruptions_per_hour);
+        if (const Field spot = about["spot"]; spot.given()) offer.spot = spot.boolean();
+        round_.offers.push_back(std::move(offer));
     }
 
     /// Racks and zones, as far as nodes name them. Those without a name stand together; a rack is one of its
@@ -131,6 +152,11 @@ private:
         if (const auto of_team = weights_.find(job.team); of_team != weights_.end())
             job.weight *= of_team->second;
         if (const Field host = about["host"]; host.given()) job.host = read_host(host);
+        if (const Field ways = about["checkpoints"]; ways.given())
+            ways.for_each([&](const Field& way) { job.checkpoints.push_back(read_checkpoint(way, job)); });
+        if (const Field interval = about["checkpoint_s"]; interval.given())
+            job.checkpoint_seconds = interval.number_at_least(0);
+        if (const Field spot = about["spot_allowed"]; spot.given()) job.spot_allowed = spot.boolean();
         if (const Field preemptible = about["preemptible"]; preemptible.given())
             job.preemptible = preemptible.boolean();
         if (const Field restarting = about["restarting"]; restarting.given())
@@ -164,9 +190,27 @@ private:
             }
         if (const Field budget = about["budget_h"]; budget.given())
             quota.dollars_per_hour = budget.number_at_least(0);
+        if (const Field spot = about["spot_gpus"]; spot.given()) quota.spot_gpus = spot.number_at_least(0);
         if (const Field weight = about["weight"]; weight.given())
             weights_[name] = weight.number_at_least(1e-9);
         round_.teams.push_back(std::move(quota));
+    }
+
+    /// What is left out of the time to restore is what any restart costs.
+    static goodput::CheckpointMechanism read_checkpoint(const Field& way, const goodput::Job& job) {
+        goodput::CheckpointMechanism mechanism{.name = way["name"].text(),
+                                               .restore_seconds = job.restart_cost_seconds};
+        read_amount(way["pause_s"], mechanism.pause_seconds);
+        read_amount(way["write_s"], mechanism.write_seconds);
+        read_amount(way["write_slowdown"], mechanism.write_slowdown);
+        read_amount(way["restore_s"], mechanism.restore_seconds);
+        read_amount(way["caught"], mechanism.caught);
+        read_amount(way["memory_gib_per_gpu"], mechanism.memory_gib_per_gpu);
+        read_amount(way["kept"], mechanism.kept);
+        if (const Field every = way["stored_every"]; every.given())
+            mechanism.stored_every = static_cast<int>(every.integer(1, goodput::most_stored_every));
+        if (const Field saves = way["saves"]; saves.given()) mechanism.saves = saves.boolean();
+        return mechanism;
     }
 
     static goodput::HostNeeds read_host(const Field& host) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "goodput/place/topology.hpp"
+#include "goodput/schedule/renting.hpp"
 #include "goodput/schedule/snapshot.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "json_fields.hpp"
@@ -28,6 +29,9 @@ struct Round {
     goodput::Topology topology{};                   ///< racks and zones, where nodes name several
     std::vector<goodput::TeamQuota> teams{};        ///< by name
     std::optional<double> budget_h{};               ///< dollars an hour of everybody together
+    std::optional<double> spot_gpus{};              ///< most GPUs on spot nodes of everybody together
+    std::vector<goodput::RentOffer> offers{};       ///< nodes that may be rented
+    double hour_worth = 10;                         ///< dollars, of an hour in which a job is not complete
 };
 
 /// Reads a round. `gpu_types`: the names met so far, whose order stays as it is; new ones follow, in the

@@ -28,6 +28,7 @@ struct PoolPrices {
     std::size_t gpu_type = 0;
     int gpus_per_node = 0;
     std::vector<PriceStep> steps{};
+    bool spot = false;
 };
 
 /// A job starts again. One that failed without losing its GPUs is noted with the next decision.
@@ -91,10 +92,11 @@ private:
             std::size_t pool = 0;
             while (pool < record_.prices.size() &&
                    (record_.prices[pool].gpu_type != price.gpu_type ||
-                    record_.prices[pool].gpus_per_node != price.gpus_per_node))
+                    record_.prices[pool].gpus_per_node != price.gpus_per_node ||
+                    record_.prices[pool].spot != price.spot))
                 ++pool;
             if (pool == record_.prices.size())
-                record_.prices.push_back({price.gpu_type, price.gpus_per_node, {}});
+                record_.prices.push_back({price.gpu_type, price.gpus_per_node, {}, price.spot});
             std::vector<PriceStep>& steps = record_.prices[pool].steps;
             if (steps.empty() || steps.back().price != price.price) steps.push_back({now, price.price});
         }

@@ -8,6 +8,7 @@
 
 #include "embedded.hpp"
 #include "goodput/core/error.hpp"
+#include "goodput/sim/interruptions.hpp"
 #include "profiles.hpp"
 #include "workload.hpp"
 
@@ -62,6 +63,8 @@ Scene make_scene(const ReplayCommand& command) {
         scene.cluster = parse_cluster("aws:6x4,dgx-ext:2x8,rtx:3x8");
     else
         scene.cluster = embedded_cluster();
+    if (!command.offers.empty())
+        scene.offers = parse_offers(command.offers, scene.cluster, command.rent_start_seconds);
     if (command.workload.empty()) {
         scene.submissions = embedded_workload();
         for (const goodput::Application& application : embedded_applications())
@@ -74,6 +77,25 @@ Scene make_scene(const ReplayCommand& command) {
     for (goodput::Submission& submission : scene.submissions) submission.time_seconds /= command.load;
     const std::size_t types = scene.cluster.gpu_types.size();
     if (!command.events.empty()) scene.events = read_events(command.events, scene.cluster, scene.submissions);
+    if (command.node_mtbf_hours > 0) {
+        for (goodput::Node& node : scene.cluster.nodes)
+            node.interruptions_per_hour = 1 / command.node_mtbf_hours;
+        // Whatever is not complete a month after the last submission would wait for other reasons.
+        const double last = scene.submissions.empty() ? 0 : scene.submissions.back().time_seconds;
+        const std::vector<goodput::Event> failures =
+            goodput::interruption_events(scene.cluster, {.off_seconds = command.node_off_seconds},
+                                         command.interruptions_seed, last + 30 * 86400.0);
+        scene.events.insert(scene.events.end(), failures.begin(), failures.end());
+    }
+    if (goodput::Cluster spot{scene.cluster.gpu_types}; !scene.offers.empty()) {
+        for (const goodput::RentOffer& offer : scene.offers)
+            for (int node = 0; node < offer.most_nodes; ++node)
+                spot.nodes.push_back(goodput::node_of(offer, offer.name + "-" + goodput::text_of(node)));
+        const double last = scene.submissions.empty() ? 0 : scene.submissions.back().time_seconds;
+        const std::vector<goodput::Event> taken_back = goodput::interruption_events(
+            spot, {.off_seconds = command.node_off_seconds}, command.interruptions_seed, last + 30 * 86400.0);
+        scene.events.insert(scene.events.end(), taken_back.begin(), taken_back.end());
+    }
     scene.applications = command.profiles.empty()
                              ? embedded_models(scene.names, scene.cluster)
                              : read_applications(command.profiles, scene.names, scene.cluster.gpu_types);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
+#include "goodput/schedule/renting.hpp"
 #include "goodput/sim/application.hpp"
 #include "goodput/sim/events.hpp"
 #include "goodput/sim/fair_share.hpp"
@@ -14,8 +15,9 @@ namespace cli {
 
 /// Everything that a replay is made of but the policy.
 struct Scene {
-    goodput::Cluster cluster{};
-    std::vector<std::string> names{};  ///< of the applications
+    goodput::Cluster cluster{};                ///< where there are offers, what fairness is relative to
+    std::vector<goodput::RentOffer> offers{};  ///< if not empty, the nodes that there are are rented
+    std::vector<std::string> names{};          ///< of the applications
     std::vector<goodput::Application> applications{};
     std::vector<goodput::Submission> submissions{};
     std::vector<goodput::Event> events{};

@@ -46,6 +46,7 @@ struct WithTiesBroken {
                 const goodput::Configuration& configuration = row.options[k].configuration;
                 std::uint64_t draw = detail::mixed(of_job ^ configuration.first().gpu_type);
                 draw = detail::mixed(draw ^ static_cast<std::uint64_t>(configuration.first().gpus_per_node));
+                if (configuration.first().spot) draw = detail::mixed(draw);
                 draw = detail::mixed(draw ^ static_cast<std::uint64_t>(configuration.first().shape.nodes));
                 draw = detail::mixed(draw ^ static_cast<std::uint64_t>(configuration.gpus()));
                 const double unit = static_cast<double>(draw >> 11) * 0x1.0p-53;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -120,6 +121,64 @@ goodput::Cluster parse_cluster(const std::string& text) {
             cluster.nodes.push_back({type + "-" + goodput::text_of(count[index]++), index, gpus});
     }
     return cluster;
+}
+
+std::vector<goodput::RentOffer> parse_offers(const std::string& text, const goodput::Cluster& cluster,
+                                             double start_seconds) {
+    std::vector<goodput::RentOffer> offers;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t comma = std::min(text.find(',', begin), text.size());
+        const std::string part = text.substr(begin, comma - begin);
+        begin = comma + 1;
+        const auto refuse = [&](std::string_view wanted) {
+            goodput::bad_input("--offers", "'" + part + "'", std::string_view("no offer of nodes"), wanted);
+        };
+        const auto number = [&](std::string_view digits) {
+            double value = 0;
+            const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+            if (error != std::errc{} || end != digits.data() + digits.size() || !(value >= 0 && value < 1e9))
+                refuse("of the form TYPE:NODESxGPUS@PRICE_H[/spot][/MTBF_H], for example aws:6x4@3.91");
+            return value;
+        };
+        const auto integer = [&](std::string_view digits, int least) {
+            const double value = number(digits);
+            if (value != std::floor(value) || value < least || value > 1 << 20)
+                refuse("with whole numbers of nodes and GPUs");
+            return static_cast<int>(value);
+        };
+        const std::size_t at = part.rfind('@'), colon = part.rfind(':', at), times = part.rfind('x', at);
+        if (at == std::string::npos || colon == std::string::npos || times == std::string::npos ||
+            times < colon)
+            refuse("of the form TYPE:NODESxGPUS@PRICE_H[/spot][/MTBF_H], for example aws:6x4@3.91");
+        const std::string_view view = part;
+        goodput::RentOffer offer{.name = part.substr(0, colon), .start_seconds = start_seconds};
+        const auto found = std::find(cluster.gpu_types.begin(), cluster.gpu_types.end(), offer.name);
+        if (found == cluster.gpu_types.end()) refuse("of one of the cluster's GPU types");
+        offer.gpu_type = static_cast<std::size_t>(found - cluster.gpu_types.begin());
+        offer.most_nodes = integer(view.substr(colon + 1, times - colon - 1), 0);
+        offer.gpus = integer(view.substr(times + 1, at - times - 1), 1);
+        std::string_view rest = view.substr(at + 1);
+        for (bool first = true; !rest.empty(); first = false) {
+            const std::size_t slash = std::min(rest.find('/'), rest.size());
+            const std::string_view word = rest.substr(0, slash);
+            rest.remove_prefix(std::min(slash + 1, rest.size()));
+            if (first) {
+                offer.dollars_per_hour = number(word);
+            } else if (word == "spot") {
+                offer.spot = true;
+                offer.name += "-spot";
+            } else {
+                const double hours = number(word);
+                if (!(hours > 0)) refuse("with more than 0 hours from one loss to the next");
+                offer.interruptions_per_hour = 1 / hours;
+            }
+        }
+        for (const goodput::RentOffer& other : offers)
+            if (other.name == offer.name) offer.name += "-" + goodput::text_of(offer.gpus);
+        offers.push_back(std::move(offer));
+    }
+    goodput::validate(offers, cluster);
+    return offers;
 }
 
 }  // namespace cli

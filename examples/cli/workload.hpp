@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
+#include "goodput/schedule/renting.hpp"
 #include "goodput/sim/application.hpp"
 #include "goodput/sim/events.hpp"
 
@@ -25,6 +26,13 @@ Workload read_workload(const std::string& path);
 /// The cluster of a text such as "aws:6x4,dgx-ext:2x8": six nodes with four GPUs of type aws, and two with
 /// eight of type dgx-ext. std::invalid_argument for any other form.
 goodput::Cluster parse_cluster(const std::string& text);
+
+/// Nodes to rent, of a text such as "aws:6x4@3.91,aws:6x4@1.3/spot/8": up to six nodes with four GPUs of type
+/// aws for $3.91 an hour each, and up to six spot nodes that are lost once in 8 hours on average. Offers are
+/// called TYPE and TYPE-spot, with the GPUs of a node where that is not enough. std::invalid_argument for any
+/// other form, and for types that are not the cluster's.
+std::vector<goodput::RentOffer> parse_offers(const std::string& text, const goodput::Cluster& cluster,
+                                             double start_seconds);
 
 /// Events with the columns time,event,subject,gpu_type,gpus. An event is job_fails, node_fails, node_drains,
 /// node_returns (the subject a job of the trace or a node; gpu_type and gpus empty), or node_added (the

@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,7 @@ Cluster random_cluster(support::Random& random) {
     for (int n = 0; n < nodes; ++n)
         cluster.nodes.push_back({"n" + std::to_string(n), static_cast<std::size_t>(random.integer(0, 2)),
                                  1 << random.integer(0, 3)});
+    for (Node& node : cluster.nodes) node.spot = random.chance(0.3);
     return cluster;
 }
 
@@ -178,8 +180,9 @@ TEST_CASE("pools partition the nodes, are alike inside, and stand in order of GP
             REQUIRE(std::is_sorted(pool.nodes.begin(), pool.nodes.end()));
             int of_pool = 0;
             for (const std::size_t node : pool.nodes) {
-                REQUIRE(cluster.nodes[node].gpu_type == pool.gpu_type);
-                REQUIRE(cluster.nodes[node].gpus == pool.gpus_per_node);
+                REQUIRE(is_node_of(cluster.nodes[node], pool));
+                REQUIRE(find_pool(pools, cluster.nodes[node]) ==
+                        static_cast<std::size_t>(&pool - pools.data()));
                 of_pool += cluster.nodes[node].gpus;
                 seen.push_back(node);
             }
@@ -187,8 +190,8 @@ TEST_CASE("pools partition the nodes, are alike inside, and stand in order of GP
             gpus += of_pool;
         }
         for (std::size_t p = 1; p < pools.size(); ++p)
-            REQUIRE(std::pair(pools[p - 1].gpu_type, pools[p - 1].gpus_per_node) <
-                    std::pair(pools[p].gpu_type, pools[p].gpus_per_node));
+            REQUIRE(std::tuple(pools[p - 1].gpu_type, pools[p - 1].gpus_per_node, pools[p - 1].spot) <
+                    std::tuple(pools[p].gpu_type, pools[p].gpus_per_node, pools[p].spot));
         std::sort(seen.begin(), seen.end());
         REQUIRE(seen.size() == cluster.nodes.size());
         REQUIRE(std::adjacent_find(seen.begin(), seen.end()) == seen.end());
@@ -207,10 +210,11 @@ TEST_CASE("a placement has a configuration of one part for every pool of its nod
         const Cluster cluster = random_cluster(random);
         const Placement placement = random_placement(random, cluster);
         const Configuration configuration = configuration_of(placement, cluster);
-        std::set<std::pair<std::size_t, int>> kinds;
+        std::set<std::tuple<std::size_t, int, bool>> kinds;
         int gpus = 0;
         for (const NodeShare& share : placement) {
-            kinds.emplace(cluster.nodes[share.node].gpu_type, cluster.nodes[share.node].gpus);
+            const Node& node = cluster.nodes[share.node];
+            kinds.emplace(node.gpu_type, node.gpus, node.spot);
             gpus += share.gpus;
         }
         REQUIRE(shape_of(placement) == Shape{static_cast<int>(placement.size()), gpus});
@@ -220,13 +224,13 @@ TEST_CASE("a placement has a configuration of one part for every pool of its nod
             REQUIRE(configuration.gpus() == gpus);
             REQUIRE(configuration.nodes() == static_cast<int>(placement.size()));
             for (const PoolShare& part : configuration.parts())
-                REQUIRE(kinds.contains({part.gpu_type, part.gpus_per_node}));
+                REQUIRE(kinds.contains({part.gpu_type, part.gpus_per_node, part.spot}));
             mixed += kinds.size() > 1;
             continue;
         }
         ++described;
-        REQUIRE(std::pair(configuration.first().gpu_type, configuration.first().gpus_per_node) ==
-                *kinds.begin());
+        REQUIRE(std::tuple(configuration.first().gpu_type, configuration.first().gpus_per_node,
+                           configuration.first().spot) == *kinds.begin());
         REQUIRE(configuration.first().shape == shape_of(placement));
         REQUIRE(configuration.occupied_gpus() >= gpus);
     }

@@ -144,11 +144,11 @@ struct RandomJob {
     /// Mean square error of ln of the options' iteration times.
     [[nodiscard]] double error(std::span<const TypeFit> types) const {
         double sum = 0;
-        for (const auto& [configuration, plan, goodput, knowledge] : options) {
-            const std::size_t t = configuration.first().gpu_type;
-            sum += detail::square(
-                std::log(types[t].fit.model.iteration_seconds(configuration.first().shape, plan) /
-                         truth[t].iteration_seconds(configuration.first().shape, plan)));
+        for (const Option& option : options) {
+            const PoolShare& at = option.configuration.first();
+            const std::size_t t = at.gpu_type;
+            sum += detail::square(std::log(types[t].fit.model.iteration_seconds(at.shape, option.plan) /
+                                           truth[t].iteration_seconds(at.shape, option.plan)));
         }
         return sum / static_cast<double>(options.size());
     }
@@ -156,9 +156,10 @@ struct RandomJob {
 
 double mean_forecast_variance(std::span<const Option> options, std::span<const TypeFit> types) {
     double sum = 0;
-    for (const auto& [configuration, plan, goodput, knowledge] : options)
-        sum += Forecast(types[configuration.first().gpu_type].fit, configuration.first().shape, plan)
-                   .reducible_variance();
+    for (const Option& option : options) {
+        const PoolShare& at = option.configuration.first();
+        sum += Forecast(types[at.gpu_type].fit, at.shape, option.plan).reducible_variance();
+    }
     return sum / static_cast<double>(options.size());
 }
 
@@ -166,10 +167,10 @@ double mean_forecast_variance(std::span<const Option> options, std::span<const T
 std::vector<double> costs_of(const RandomJob& job, std::span<const TypeFit> types) {
     const ProfileRunOptions settings;
     std::vector<double> costs;
-    for (const auto& [configuration, plan, goodput, knowledge] : job.candidates) {
-        const double iteration = types[configuration.first().gpu_type].fit.model.iteration_seconds(
-            configuration.first().shape, plan);
-        costs.push_back(configuration.occupied_gpus() *
+    for (const Option& option : job.candidates) {
+        const PoolShare& at = option.configuration.first();
+        const double iteration = types[at.gpu_type].fit.model.iteration_seconds(at.shape, option.plan);
+        costs.push_back(option.configuration.occupied_gpus() *
                         (settings.startup_seconds + settings.iterations * iteration));
     }
     return costs;

@@ -220,13 +220,13 @@ TEST_CASE("Pollux: a job with its fair share has speedup 1, and the speed of a G
 TEST_CASE("Pollux: goodput between the options is interpolated, beyond them proportional, elsewhere none") {
     const std::vector<Option> options{
         {{0, 4, {1, 2}}, {}, 3}, {{0, 4, {1, 4}}, {}, 4}, {{1, 8, {1, 1}}, {}, 9}};
-    CHECK(Pollux::goodput_at(options, 0, 4, 1) == 1.5);
-    CHECK(Pollux::goodput_at(options, 0, 4, 2) == 3);
-    CHECK(Pollux::goodput_at(options, 0, 4, 3) == 3.5);
-    CHECK(Pollux::goodput_at(options, 0, 4, 4) == 4);
-    CHECK(Pollux::goodput_at(options, 0, 4, 8) == 8);
-    CHECK(Pollux::goodput_at(options, 1, 8, 3) == 27);
-    CHECK(Pollux::goodput_at(options, 0, 8, 1) == 0);
+    CHECK(Pollux::goodput_at(options, {0, 4}, 1) == 1.5);
+    CHECK(Pollux::goodput_at(options, {0, 4}, 2) == 3);
+    CHECK(Pollux::goodput_at(options, {0, 4}, 3) == 3.5);
+    CHECK(Pollux::goodput_at(options, {0, 4}, 4) == 4);
+    CHECK(Pollux::goodput_at(options, {0, 4}, 8) == 8);
+    CHECK(Pollux::goodput_at(options, {1, 8}, 3) == 27);
+    CHECK(Pollux::goodput_at(options, {0, 8}, 1) == 0);
 }
 
 TEST_CASE("Optimus: the least sum of remaining times of all allotments, never worse than the greedy rule's") {

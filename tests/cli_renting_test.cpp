@@ -1,0 +1,70 @@
+// `goodput replay` on rented and on failing nodes, and `goodput plan` about interruptions and offers.
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "support/program.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using support::Program;
+
+Program::End replay(std::vector<std::string> options) {
+    options.insert(options.begin(), {GOODPUT_PROGRAM, "replay", "--policy", "goodput", "--json"});
+    return Program(std::move(options)).finish();
+}
+Json replayed(std::vector<std::string> options) {
+    const Program::End end = replay(std::move(options));
+    REQUIRE_MESSAGE(end.status == 0, end.errors);
+    return Json::parse(end.output);
+}
+
+}  // namespace
+
+TEST_CASE("a fixed cluster costs its price, and who rents what is worth it pays less of it") {
+    const std::string offers = "T4:6x4@4,A100:2x8@32";
+    const Json fixed = replayed({"--rent", "fixed", "--offers", offers});
+    CHECK(fixed["completed"] == fixed["jobs"]);
+    CHECK(fixed["dollars"].get<double>() > 0);
+    CHECK(fixed["dollars_per_job"].get<double>() * fixed["jobs"].get<double>() ==
+          doctest::Approx(fixed["dollars"].get<double>()));
+    const Json cheap = replayed({"--rent", "ours", "--hour-worth", "2", "--offers", offers});
+    const Json dear = replayed({"--rent", "ours", "--hour-worth", "50", "--offers", offers});
+    CHECK(cheap["completed"] == fixed["completed"]);
+    CHECK(cheap["dollars"] < fixed["dollars"]);
+    CHECK(cheap["dollars"] < dear["dollars"]);
+    CHECK(dear["average_jct_h"] < cheap["average_jct_h"]);
+}
+
+TEST_CASE("failing nodes cost time, seeds say which, and none changes nothing") {
+    const Json calm = replayed({});
+    const Json failing = replayed({"--node-mtbf-h", "2"});
+    CHECK(failing["failures_per_job"].get<double>() > 0);
+    CHECK(calm["failures_per_job"].get<double>() == 0);
+    CHECK(failing["availability"] < calm["availability"]);
+    CHECK(failing["average_jct_h"] > calm["average_jct_h"]);
+    CHECK(replayed({"--node-mtbf-h", "2"})["average_jct_h"] == failing["average_jct_h"]);
+    CHECK(replayed({"--node-mtbf-h", "2", "--interruptions-seed", "2"})["average_jct_h"] !=
+          failing["average_jct_h"]);
+}
+
+TEST_CASE("options of renting and failures that make no sense are refused") {
+    for (const std::vector<std::string>& options : std::vector<std::vector<std::string>>{
+             {"--rent", "some"},
+             {"--rent", "ours", "--offers", "T4:6x4"},
+             {"--rent", "ours", "--offers", "T4:6x4@4", "--hour-worth", "-1"},
+             {"--node-mtbf-h", "-1"},
+             {"--checkpoints", "often"},
+             {"--availability", "half"}}) {
+        const Program::End end = replay(options);
+        INFO(options.front(), " ", options[1], ": ", end.errors);
+        CHECK(end.status != 0);
+        CHECK(!end.errors.empty());
+    }
+}

@@ -146,11 +146,16 @@ void validate(const JobTasks& tasks, const Subject& subject) {
     if (!(std::abs(tasks.usual->mean_log_seconds) <= 100))
         bad_input(detail::text_of_subject(subject), "usual mean log seconds", tasks.usual->mean_log_seconds,
                   "between -100 and 100");
-    require_positive(subject, "usual variance between jobs", tasks.usual->between);
-    require_positive(subject, "usual variance within a job", tasks.usual->within);
-    require_positive(subject, "usual degrees of freedom", tasks.usual->within_freedom);
-    require_positive(subject, "usual mean factor", tasks.usual->mean_factor);
-    require_positive(subject, "usual variance of work", tasks.usual->work);
+    constexpr double most = 1e60;  // beyond what jobs that are accepted can say, and its square is finite
+    for (const auto& [field, value] : {std::pair{"usual variance between jobs", tasks.usual->between},
+                                       std::pair{"usual variance within a job", tasks.usual->within},
+                                       std::pair{"usual degrees of freedom", tasks.usual->within_freedom},
+                                       std::pair{"usual mean factor", tasks.usual->mean_factor},
+                                       std::pair{"usual variance of work", tasks.usual->work}}) {
+        require_positive(subject, field, value);
+        if (value > most)
+            bad_input(detail::text_of_subject(subject), field, value, "at most " + text_of(most));
+    }
 }
 
 }  // namespace goodput

@@ -70,6 +70,13 @@ struct DurationEstimate {
 /// tasks, once two have ended. None where nothing has ended and nothing is known of earlier jobs.
 [[nodiscard]] std::optional<DurationEstimate> estimate_combined(const JobTasks& tasks);
 
+namespace detail {
+
+/// Variances beyond these are another way to say nothing, or everything.
+inline double bounded_variance(double variance) { return std::clamp(variance, 1e-12, 50.0); }
+
+}  // namespace detail
+
 /// The published number of pilot tasks of a job of `tasks` (at least 1): a part of them, at least one, and
 /// none for a job of fewer than `few` tasks. SLearn, section 4; part and `few` are as far as they are known.
 [[nodiscard]] inline int published_pilots(int tasks, double part = 0.03, int few = 4) {
@@ -89,10 +96,12 @@ struct DurationEstimate {
 /// cluster cancel: each waiting job is one more to be wrong about and one more to delay. Where nobody waits,
 /// pilots delay nobody.
 [[nodiscard]] inline int best_pilots(int tasks, const UsualTasks& usual) {
-    const double root = 2 * std::sqrt(std::acos(-1.0) * usual.work);
-    const double even = std::sqrt(usual.within * tasks / root) - usual.within / usual.between;
+    const double within = detail::bounded_variance(usual.within);
+    const double between = detail::bounded_variance(usual.between);
+    const double root = 2 * std::sqrt(std::acos(-1.0) * detail::bounded_variance(usual.work));
+    const double even = std::sqrt(within * tasks / root) - within / between;
     const double pilots = std::floor(std::clamp(even, 0.0, tasks - 1.0));
-    const auto variance = [&](double k) { return 1 / (1 / usual.between + k / usual.within); };
+    const auto variance = [&](double k) { return 1 / (1 / between + k / within); };
     const bool pays = tasks * (variance(pilots) - variance(pilots + 1)) > root;
     return static_cast<int>(pilots) + (pays ? 1 : 0);
 }
@@ -183,9 +192,6 @@ inline LogMean posterior_of(const TaskSample& sample, double prior_mean, double 
     first /= mass;
     return {mode + first, std::max(second / mass - first * first, 1e-300)};
 }
-
-/// Variances beyond these are another way to say nothing, or everything.
-inline double bounded_variance(double variance) { return std::clamp(variance, 1e-12, 50.0); }
 
 /// A stratum's part of an estimate, when its tasks are log-normal and their mean logarithm is known that
 /// well. `factor`: mean seconds over the exponential of the mean logarithm.

@@ -1,12 +1,9 @@
-"""The Conan 2 package goodput: headers, and a CMake target for each set of third-party parts.
+"""The Conan 2 package goodput: headers that need nothing, and with_ceres=True fits by Ceres Solver beside them.
 
 The targets are those of the CMake package, so that a project's CMakeLists.txt does not say which way goodput came:
 
-    goodput::core     nothing                                       always
-    goodput::fit      Eigen, headers of Ceres Solver                with_ceres
-    goodput::ceres    libceres                                      with_ceres
-    goodput::place    headers of Boost                              with_graph
-    goodput::goodput  fit and place: all but ceres                  with_ceres and with_graph
+    goodput::core     nothing       always; goodput::goodput, goodput::fit and goodput::place are the same
+    goodput::ceres    Ceres Solver  with_ceres
 
 Conan's find_package() takes any COMPONENTS without a word; a target that the options leave out is missing.
 """
@@ -29,8 +26,8 @@ class GoodputConan(ConanFile):
     topics = ("scheduling", "gpu", "cluster", "optimization", "header-only")
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"  # for validate(); nothing is built
-    options = {"with_ceres": [True, False], "with_graph": [True, False]}
-    default_options = {"with_ceres": True, "with_graph": True}
+    options = {"with_ceres": [True, False]}
+    default_options = {"with_ceres": False}
     exports_sources = "include/*.hpp", "LICENSE"
     no_copy_source = True
 
@@ -43,13 +40,7 @@ class GoodputConan(ConanFile):
 
     def requirements(self):
         if self.options.with_ceres:
-            # Ceres' recipe names one exact Eigen. The range comes after it and so takes that one; before it, it would
-            # take the newest and be in conflict.
             self.requires("ceres-solver/[>=2.1 <3]", transitive_headers=True, transitive_libs=True)
-            self.requires("eigen/[>=3.4 <6]", transitive_headers=True)
-        if self.options.with_graph:
-            # Boost.Graph's flows are headers. Who needs Boost's libraries elsewhere overrides this default.
-            self.requires("boost/[>=1.74 <2]", transitive_headers=True, options={"header_only": True})
 
     def package_id(self):
         self.info.clear()  # the same headers, whatever the options and settings
@@ -72,16 +63,10 @@ class GoodputConan(ConanFile):
         self.cpp_info.set_property("cmake_file_name", "goodput")
         self.cpp_info.set_property("cmake_target_name", "goodput::all_components")
         self._component("core")
+        for name in ("fit", "place", "goodput"):
+            self._component(name, "core")
         if self.options.with_ceres:
-            # The fits need a few headers of Ceres and not the library: a component takes a whole component of another
-            # package, so only the folders are taken.
-            ceres = self.dependencies["ceres-solver"].cpp_info.aggregated_components()
-            self._component("fit", "core", "eigen::eigen").includedirs += ceres.includedirs
-            self._component("ceres", "fit", "ceres-solver::ceres")
-        if self.options.with_graph:
-            self._component("place", "core", "boost::headers")
-        if self.options.with_ceres and self.options.with_graph:
-            self._component("goodput", "fit", "place")
+            self._component("ceres", "core", "ceres-solver::ceres")
 
     def _component(self, name, *requires):
         component = self.cpp_info.components[name]

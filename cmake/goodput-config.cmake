@@ -1,5 +1,4 @@
-# find_package(goodput [COMPONENTS core fit ceres place goodput]); without components: all that this installation has
-# but ceres, the fits by the full Ceres Solver.
+# find_package(goodput [COMPONENTS core goodput fit place ceres]); without components: all but ceres, the fits by Ceres Solver.
 include("${CMAKE_CURRENT_LIST_DIR}/goodput_parts.cmake")
 
 set(goodput_asked ${goodput_FIND_COMPONENTS})
@@ -14,15 +13,15 @@ endif()
 
 # What a component builds upon is found before it.
 set(goodput_below_fit core)
-set(goodput_below_ceres core fit)
 set(goodput_below_place core)
-set(goodput_below_goodput core fit place)
+set(goodput_below_goodput core)
+set(goodput_below_ceres core)
 set(goodput_wanted ${goodput_asked})
 foreach(goodput_part IN LISTS goodput_asked)
   list(APPEND goodput_wanted ${goodput_below_${goodput_part}})
 endforeach()
 
-foreach(goodput_part IN ITEMS core fit ceres place goodput)
+foreach(goodput_part IN ITEMS core fit place goodput ceres)
   if(NOT goodput_part IN_LIST goodput_wanted)
     continue()
   endif()
@@ -49,7 +48,7 @@ endforeach()
 
 foreach(goodput_part IN LISTS goodput_asked)
   if(goodput_FIND_REQUIRED_${goodput_part} AND NOT goodput_${goodput_part}_FOUND)
-    if(NOT goodput_part MATCHES "^(core|fit|ceres|place|goodput)$")
+    if(NOT goodput_part MATCHES "^(core|fit|place|goodput|ceres)$")
       set(goodput_why_not_${goodput_part} "goodput has no component ${goodput_part}.")
     endif()
     set(goodput_FOUND FALSE)

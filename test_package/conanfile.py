@@ -17,11 +17,9 @@ class GoodputTestConan(ConanFile):
         cmake_layout(self)
 
     def generate(self):
-        options = self.dependencies["goodput"].options
         toolchain = CMakeToolchain(self)
         toolchain.user_presets_path = False  # no CMakeUserPresets.json in the source folder
-        toolchain.cache_variables["WITH_CERES"] = int(bool(options.with_ceres))
-        toolchain.cache_variables["WITH_GRAPH"] = int(bool(options.with_graph))
+        toolchain.cache_variables["WITH_CERES"] = int(bool(self.dependencies["goodput"].options.with_ceres))
         toolchain.generate()
         CMakeDeps(self).generate()
 

@@ -12,7 +12,7 @@
 using namespace goodput;
 
 TEST_CASE(
-    "The full Ceres solver and TinySolver give the same models: predictions within 1 %, nearly all 0.1 %") {
+    "Ceres Solver and steps of our own give the same models: predictions within 1 %, nearly all 0.1 %") {
     support::Random random(1);
     RefinedFitter<> tiny;
     RefinedFitter<CeresBackend> full;

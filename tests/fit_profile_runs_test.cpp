@@ -102,18 +102,18 @@ struct RandomJob {
         const RefinedPrior prior;
         detail::RefinedSquares squares;
         squares.breaks = {8, 12, 24, 32, 48, 64};
-        detail::DenseVector x(static_cast<Eigen::Index>(refined_parameters + squares.breaks.size()));
+        detail::DenseVector x(refined_parameters + squares.breaks.size());
         for (std::size_t i = 0; i < refined_parameters; ++i)
-            x[static_cast<Eigen::Index>(i)] = job[i] + population.types[i] * normal(random);
-        x[Eigen::Index{computing_constant}] += std::log(seconds);
-        x[Eigen::Index{computing_slope}] += std::log(seconds / 32);
-        x[Eigen::Index{node_level}] += std::log(seconds);
+            x[i] = job[i] + population.types[i] * normal(random);
+        x[computing_constant] += std::log(seconds);
+        x[computing_slope] += std::log(seconds / 32);
+        x[node_level] += std::log(seconds);
         double factor = prior.break_deviation * normal(random);
         for (std::size_t i = 0; i < squares.breaks.size(); ++i) {
             const double away = i > 0 ? std::log(squares.breaks[i] / squares.breaks[i - 1]) : 0;
             const double kept = std::exp(-away / std::log(4.0));
             factor = kept * factor + prior.break_deviation * std::sqrt(1 - kept * kept) * normal(random);
-            x[static_cast<Eigen::Index>(refined_parameters + i)] = factor;
+            x[refined_parameters + i] = factor;
         }
         RefinedThroughput model;
         squares.write(x, model);
@@ -314,21 +314,24 @@ TEST_CASE("measurements taken one after the other leave what all at once would")
         std::vector<detail::ProfileMeasurement> measurements;
         Eigen::Index rows = targets;
         for (int i = random.integer(1, 4); i > 0; --i) {
-            measurements.push_back({rows, random.integer(1, 2), random.between(0.01, 1)});
-            rows += measurements.back().rows;
+            measurements.push_back(
+                {static_cast<std::size_t>(rows), random.chance(0.5) ? 2U : 1U, random.between(0.01, 1)});
+            rows += static_cast<Eigen::Index>(measurements.back().rows);
         }
         Eigen::MatrixXd root(rows, rows);
         for (Eigen::Index i = 0; i < rows; ++i)
             for (Eigen::Index j = 0; j < rows; ++j) root(i, j) = random.between(-1, 1);
-        detail::ProfileDesign<double> design;
+        detail::ProfileDesign design;
         design.regret = random.chance(0.5);
         for (Eigen::Index k = 0; k < targets; ++k)
             design.targets.push_back({.weight = random.unit(),
                                       .goodput = random.between(0.5, 1),
                                       .shortfall = k > 0 ? random.unit() : 0});
         design.targets[0].goodput = 1;
-        design.covariance = root * root.transpose();
-        const Eigen::MatrixXd before = design.covariance;
+        const Eigen::MatrixXd before = root * root.transpose();
+        design.covariance.clear(static_cast<std::size_t>(rows), static_cast<std::size_t>(rows));
+        const Eigen::Map<Eigen::MatrixXd> covariance(design.covariance.all().data(), rows, rows);
+        std::copy_n(before.data(), before.size(), design.covariance.all().data());
         design.start();
         double gain = 0;
         const double all = design.left();
@@ -339,21 +342,20 @@ TEST_CASE("measurements taken one after the other leave what all at once would")
         const Eigen::Index observed = rows - targets;
         Eigen::MatrixXd of_measured = before.bottomRightCorner(observed, observed);
         for (const detail::ProfileMeasurement& of : measurements)
-            for (Eigen::Index i = 0; i < of.rows; ++i) {
-                const Eigen::Index at = of.first - targets + i;
+            for (std::size_t i = 0; i < of.rows; ++i) {
+                const auto at = static_cast<Eigen::Index>(of.first + i) - targets;
                 of_measured(at, at) += of.scatter * of.scatter * (of.rows == 2 && i == 0 ? 2 : 1);
             }
         const Eigen::MatrixXd cross = before.topRightCorner(targets, observed);
         const Eigen::MatrixXd after =
             before.topLeftCorner(targets, targets) - cross * of_measured.llt().solve(cross.transpose());
-        CHECK((design.covariance.topLeftCorner(targets, targets) - after).norm() < 1e-9 * before.norm());
+        CHECK((covariance.topLeftCorner(targets, targets) - after).norm() < 1e-9 * before.norm());
         CHECK(gain == doctest::Approx(all - design.left()).epsilon(1e-9));
         double left = 0;
         for (Eigen::Index k = 0; k < targets; ++k) {
             const detail::ProfileTarget& target = design.targets[static_cast<std::size_t>(k)];
-            const auto of_difference = [&](const Eigen::MatrixXd& covariance) {
-                return target.goodput * target.goodput * covariance(k, k) -
-                       2 * target.goodput * covariance(k, 0) + covariance(0, 0);
+            const auto of_difference = [&](const Eigen::MatrixXd& of) {
+                return target.goodput * target.goodput * of(k, k) - 2 * target.goodput * of(k, 0) + of(0, 0);
             };
             left += target.weight *
                     (design.regret ? detail::decision_value(target.shortfall, of_difference(before)) -

@@ -112,12 +112,12 @@ TEST_CASE("The refined sum's gradient is that of the sum, at any weights of the 
         sum.scatter = random.between(0.02, 0.2);
         for (detail::RefinedRow& row : sum.rows) row.weight = random.between(0.1, 1);
         detail::DenseVector x = sum.mean;
-        for (Eigen::Index i = 0; i < x.size(); ++i) x[i] += 0.5 * sum.deviation[i] * support::normal(random);
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] += 0.5 * sum.deviation[i] * support::normal(random);
         detail::DenseNormalEquations normal;
         sum.linearise(x, normal);
         CAPTURE(round);
         REQUIRE(normal.squares == doctest::Approx(sum.squares(x)).epsilon(1e-10));
-        for (Eigen::Index i = 0; i < x.size(); ++i) {
+        for (std::size_t i = 0; i < x.size(); ++i) {
             detail::DenseVector less = x, more = x;
             const double by = 1e-5 * sum.deviation[i];
             less[i] -= by;

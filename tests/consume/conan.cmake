@@ -1,7 +1,6 @@
 # cmake -DSOURCE=<the repository> -DBUILD=<folder to write to> -DCONAN=<program> -P conan.cmake
 #
-# Creates the Conan package from nothing, with a Conan home of its own and without the network: so with no third-party
-# parts, which leaves goodput::core. A compiler that is asked for C++17 is refused, and told why.
+# Creates the Conan package from nothing, with a Conan home of its own and without the network: so without Ceres. A compiler that is asked for C++17 is refused, and told why.
 cmake_minimum_required(VERSION 3.23)
 
 file(REMOVE_RECURSE "${BUILD}")
@@ -10,8 +9,7 @@ file(COPY "${SOURCE}/conanfile.py" "${SOURCE}/LICENSE" "${SOURCE}/include" "${SO
 set(ENV{CONAN_HOME} "${BUILD}/home")
 
 execute_process(COMMAND "${CONAN}" profile detect COMMAND_ERROR_IS_FATAL ANY)
-set(create "${CONAN}" create "${BUILD}/goodput" --no-remote
-  -o "goodput/*:with_ceres=False" -o "goodput/*:with_graph=False")
+set(create "${CONAN}" create "${BUILD}/goodput" --no-remote)
 execute_process(COMMAND ${create} -s compiler.cppstd=20 COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${create} -s compiler.cppstd=17 RESULT_VARIABLE result ERROR_VARIABLE words)
 if(result EQUAL 0 OR NOT words MATCHES "goodput is C\\+\\+20, try -s compiler.cppstd=20")

@@ -55,9 +55,10 @@ include("${PORT_DIR}/portfile.cmake")
 
 file(GLOB top RELATIVE "${CURRENT_PACKAGES_DIR}" "${CURRENT_PACKAGES_DIR}/*" "${CURRENT_PACKAGES_DIR}/share/*"
   "${CURRENT_PACKAGES_DIR}/share/*/*")
-set(expected include share share/goodput share/goodput/copyright share/goodput/FindCeresHeaders.cmake
+set(expected include share share/goodput share/goodput/copyright
   share/goodput/goodput-config-version.cmake share/goodput/goodput-config.cmake share/goodput/goodput-core.cmake
-  share/goodput/goodput_parts.cmake share/goodput/usage share/pkgconfig share/pkgconfig/goodput-core.pc)
+  share/goodput/goodput-fit.cmake share/goodput/goodput-goodput.cmake share/goodput/goodput-place.cmake
+  share/goodput/goodput_parts.cmake share/goodput/usage share/pkgconfig share/pkgconfig/goodput-core.pc share/pkgconfig/goodput.pc)
 list(SORT top)
 list(SORT expected)
 if(NOT top STREQUAL expected)

@@ -14,11 +14,11 @@ function(write_clean_tree)
   file(REMOVE_RECURSE "${SCRATCH}")
   write_header(goodput/core/shape.hpp "#include <vector>")
   write_header(goodput/model/pollux.hpp "#include \"goodput/core/shape.hpp\"")
-  write_header(goodput/fit/fit.hpp "#include <Eigen/Dense>" "#include <ceres/tiny_solver.h>"
-    "#include \"goodput/model/pollux.hpp\"")
+  write_header(goodput/fit/fit.hpp "#include \"goodput/model/pollux.hpp\"")
+  write_header(goodput/fit/ceres_backend.hpp "#include <ceres/ceres.h>" "#include \"goodput/fit/fit.hpp\"")
   write_header(goodput/allot/allot.hpp "#include \"goodput/allot/detail/bound.hpp\"")
   write_header(goodput/allot/detail/bound.hpp "#include \"goodput/core/shape.hpp\"")
-  write_header(goodput/place/place.hpp "#include <boost/graph/adjacency_list.hpp>" "#include \"goodput/core/shape.hpp\"")
+  write_header(goodput/place/place.hpp "#include \"goodput/core/shape.hpp\"")
   write_header(goodput/policy/sia.hpp "#include \"goodput/model/pollux.hpp\"")
   write_header(goodput/schedule/schedule.hpp "#include \"goodput/fit/fit.hpp\"" "#include \"goodput/allot/allot.hpp\""
     "#include \"goodput/place/place.hpp\"" "#include \"goodput/policy/sia.hpp\"")
@@ -46,12 +46,13 @@ foreach(fault IN ITEMS
     "model/pollux.hpp|\"goodput/allot/allot.hpp\""
     "model/pollux.hpp|<ceres/jet.h>"
     "fit/fit.hpp|\"goodput/policy/sia.hpp\""
-    "fit/fit.hpp|<boost/graph/adjacency_list.hpp>"
+    "fit/fit.hpp|<ceres/tiny_solver.h>"
+    "fit/ceres_backend.hpp|<boost/graph/adjacency_list.hpp>"
     "allot/allot.hpp|\"goodput/model/pollux.hpp\""
     "allot/detail/bound.hpp|<boost/config.hpp>"
     "allot/detail/bound.hpp|\"goodput/place/place.hpp\""
     "place/place.hpp|\"goodput/allot/allot.hpp\""
-    "place/place.hpp|<Eigen/Core>"
+    "place/place.hpp|<boost/graph/adjacency_list.hpp>"
     "policy/sia.hpp|\"goodput/schedule/schedule.hpp\""
     "policy/sia.hpp|\"pollux.hpp\""
     "schedule/schedule.hpp|\"goodput/sim/replay.hpp\""

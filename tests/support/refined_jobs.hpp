@@ -36,7 +36,7 @@ inline goodput::RefinedThroughput refined_from(
     squares.set_prior(means, 40, seconds);
     detail::DenseVector x = squares.mean;
     for (std::size_t i = 0; i < batches.size(); ++i)
-        x[static_cast<Eigen::Index>(refined_parameters + i)] = prior.break_deviation * normal(random);
+        x[refined_parameters + i] = prior.break_deviation * normal(random);
     RefinedThroughput model;
     squares.write(x, model);
     model.gamma = std::min(model.gamma, 10.0);

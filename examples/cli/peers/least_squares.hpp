@@ -12,9 +12,14 @@
 //     others are moved as if it were fixed there.
 // (3) Again, until step (1) promises nothing.
 //
-// goodput/fit/detail/dense_squares.hpp says what TinySolver must be guarded against. Here its storage has a
-// fixed size, so that nothing is allocated; its tolerance is set anew in each round, and rounds go on while
-// the sum falls by more; a start without a finite sum fails.
+// TinySolver is header-only (no link to Ceres, no glog), but trusts its caller:
+// - Its damping is relative to the diagonal of J^T J only above 1e-6. Parameters come in units in which that
+//   diagonal is one, or those that matter little would hardly move.
+// - Its tolerance is absolute. It is set anew in each round, from the sum of squares at its start, and rounds go
+//   on while the sum falls by more.
+// - It takes a problem that cannot be evaluated for a solved one, and may end at NaN. A point is taken only if
+//   its sum is finite and less than before; a start without a finite sum fails.
+// Its storage has a fixed size here, so that nothing is allocated.
 //
 // Cost: two evaluations and O(P^3) an iteration. Finds a local minimum.
 

@@ -3,7 +3,7 @@
 
 // The full Ceres Solver behind the fits of RefinedThroughput, for who links it anyway: RefinedFitter and
 // JobFitter take CeresBackend for a template argument. The same sum of squares, and so the same answer as
-// TinySolverBackend; some ten times slower (the problem is small, and set up anew each time), with more
+// SmallStepsBackend; some ten times slower (the problem is small, and set up anew each time), with more
 // safeguards.
 //
 // Needs libceres (CMake target goodput::ceres). goodput.hpp leaves this header out, because ceres.h brings
@@ -13,7 +13,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "goodput/fit/detail/dense_squares.hpp"
 
@@ -21,7 +23,8 @@ namespace goodput {
 
 namespace detail {
 
-/// The residuals of CompressedSquares as one block.
+/// The residuals as one block: R with R^T R = J^T J as Jacobian, in units of `unit`, y with R^T y = J^T r,
+/// and one more that makes up the sum.
 template <class Problem>
 class CeresResiduals final : public ceres::CostFunction {
 public:
@@ -31,23 +34,28 @@ public:
     }
 
     bool Evaluate(const double* const* parameters, double* residuals, double** jacobians) const override {
-        const Eigen::Index count = unit_.size();
-        const DenseVector x = Eigen::Map<const Eigen::VectorXd>(parameters[0], count).cwiseProduct(unit_);
-        Eigen::Map<Eigen::VectorXd> values(residuals, count + 1);
-        values.setZero();
+        const std::size_t count = unit_.size();
+        DenseVector x(count);
+        for (std::size_t i = 0; i < count; ++i) x[i] = parameters[0][i] * unit_[i];
+        std::fill_n(residuals, count + 1, 0.0);
         if (jacobians == nullptr || jacobians[0] == nullptr) {
             const double squares = problem_.squares(x);
-            values[0] = std::sqrt(squares);
+            residuals[0] = std::sqrt(squares);
             return std::isfinite(squares);
         }
         DenseNormalEquations normal;
         problem_.linearise(x, normal);
         if (!normal.finite()) return false;
-        CompressedSquares compressed;
-        compressed.compress(normal, unit_);
-        using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-        Eigen::Map<RowMajor> matrix(jacobians[0], count + 1, count);
-        compressed.write(values, matrix);
+        DenseMatrix& lower = normal.hessian;
+        for (std::size_t i = 0; i < count; ++i)
+            for (std::size_t j = 0; j <= i; ++j) lower(i, j) *= unit_[i] * unit_[j];
+        if (!factorise(lower.all(), count)) return false;
+        for (std::size_t i = 0; i < count; ++i) residuals[i] = unit_[i] * normal.gradient[i];
+        solve_lower(lower.all(), {residuals, count});
+        residuals[count] = std::sqrt(std::max(normal.squares - dot(residuals, residuals, count), 0.0));
+        std::fill_n(jacobians[0], (count + 1) * count, 0.0);
+        for (std::size_t i = 0; i < count; ++i)
+            for (std::size_t j = i; j < count; ++j) jacobians[0][i * count + j] = lower(j, i);
         return true;
     }
 
@@ -60,7 +68,7 @@ private:
 
 /// Minimises with ceres::Solve (Levenberg-Marquardt, dense QR, one thread).
 struct CeresBackend {
-    /// As TinySolverBackend::minimise.
+    /// As SmallStepsBackend::minimise.
     template <detail::DenseSquaresProblem Problem>
     detail::DenseSquaresResult minimise(const Problem& problem, detail::DenseVector& x,
                                         const detail::LeastSquaresOptions& options,
@@ -68,12 +76,16 @@ struct CeresBackend {
         detail::DenseSquaresResult result;
         problem.linearise(x, normal);
         if (!normal.finite()) return result;
-        const detail::DenseVector unit = normal.hessian.diagonal().cwiseSqrt().cwiseInverse();
+        detail::DenseVector unit(x.size());
+        std::vector<double> moved(x.size());
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            unit[i] = 1 / std::sqrt(normal.hessian(i, i));
+            moved[i] = x[i] / unit[i];
+        }
         ceres::Problem::Options owned;
         owned.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
         ceres::Problem whole(owned);
         detail::CeresResiduals<Problem> residuals(problem, unit);
-        Eigen::VectorXd moved = x.cwiseQuotient(unit);
         whole.AddResidualBlock(&residuals, nullptr, moved.data());
         ceres::Solver::Options solver;
         solver.linear_solver_type = ceres::DENSE_QR;
@@ -90,8 +102,11 @@ struct CeresBackend {
         result.iterations = std::max(0, static_cast<int>(summary.iterations.size()) - 1);
         result.status = summary.termination_type == ceres::CONVERGENCE ? FitStatus::converged
                                                                        : FitStatus::iteration_limit;
-        if (!moved.allFinite() || !(summary.final_cost <= summary.initial_cost)) return result;
-        x = moved.cwiseProduct(unit);
+        if (!(summary.final_cost <= summary.initial_cost)) return result;
+        detail::DenseVector found(x.size());
+        for (std::size_t i = 0; i < x.size(); ++i) found[i] = moved[i] * unit[i];
+        if (!found.finite()) return result;
+        x = found;
         problem.linearise(x, normal);
         return result;
     }

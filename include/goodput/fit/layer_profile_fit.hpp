@@ -33,14 +33,13 @@
 #include <cstddef>
 #include <limits>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
-
 #include "goodput/core/error.hpp"
+#include "goodput/fit/detail/cholesky.hpp"
 #include "goodput/fit/detail/log_step.hpp"
 #include "goodput/parallel/layered_model.hpp"
 
@@ -122,7 +121,7 @@ inline constexpr std::array profile_parts{ProfilePart{&LayerTime::forward_second
 
 /// Medians and standard deviations of logarithms at the points asked for.
 struct ProfileForecast {
-    Eigen::VectorXd seconds, deviations;
+    std::vector<double> seconds, deviations;
 };
 
 /// Everything about measured points and gaps that does not depend on the layer.
@@ -130,57 +129,57 @@ class ProfilePosterior {
 public:
     ProfilePosterior(std::vector<ProfilePoint> known, const std::vector<ProfilePoint>& asked)
         : known_(std::move(known)), asked_(asked) {
-        const auto n = static_cast<Eigen::Index>(known_.size()), m = static_cast<Eigen::Index>(asked.size());
-        Eigen::MatrixXd covariance(n, n), cross(n, m);
-        for (Eigen::Index i = 0; i < n; ++i) {
-            for (Eigen::Index j = 0; j <= i; ++j) covariance(i, j) = profile_covariance(at(i), at(j));
-            covariance(i, i) += square(profile_noise);
-            for (Eigen::Index j = 0; j < m; ++j)
-                cross(i, j) = profile_covariance(at(i), asked_[static_cast<std::size_t>(j)]);
+        const std::size_t n = known_.size(), m = asked.size();
+        factor_.clear(n, n);
+        for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t j = 0; j <= i; ++j) factor_(i, j) = profile_covariance(known_[i], known_[j]);
+            factor_(i, i) += square(profile_noise);
         }
-        factor_.compute(covariance);
-        reduced_ = factor_.matrixL().solve(cross);
-        deviations_.resize(m);
-        for (Eigen::Index j = 0; j < m; ++j) {
-            const ProfilePoint& point = asked_[static_cast<std::size_t>(j)];
-            deviations_[j] = std::sqrt(std::max(
-                profile_covariance(point, point) + square(profile_noise) - reduced_.col(j).squaredNorm(),
-                square(profile_noise)));
+        if (!factorise(factor_.all(), n))  // the noise on its diagonal rules that out
+            bad_input("layer times", "covariance", "not", "positive definite");
+        reduced_.clear(m, n);
+        for (std::size_t j = 0; j < m; ++j) {
+            const std::span<double> row = reduced_.row(j);
+            for (std::size_t i = 0; i < n; ++i) row[i] = profile_covariance(known_[i], asked_[j]);
+            solve_lower(factor_.all(), row);
+            const double rest = profile_covariance(asked_[j], asked_[j]) + square(profile_noise) -
+                                dot(row.data(), row.data(), n);
+            deviations_.push_back(std::sqrt(std::max(rest, square(profile_noise))));
         }
     }
 
     /// From one layer's `seconds` at the known points. A part that is 0 everywhere stays 0.
-    [[nodiscard]] ProfileForecast forecast(const ProfilePart& part, const Eigen::VectorXd& seconds) const {
-        ProfileForecast made{Eigen::VectorXd::Zero(deviations_.size()),
-                             Eigen::VectorXd::Zero(deviations_.size())};
-        if (!(seconds.maxCoeff() > 0)) return made;
+    [[nodiscard]] ProfileForecast forecast(const ProfilePart& part, std::span<const double> seconds) const {
+        ProfileForecast made{std::vector<double>(asked_.size(), 0.0),
+                             std::vector<double>(asked_.size(), 0.0)};
+        if (!(std::ranges::max(seconds) > 0)) return made;
         const auto expected = [&](const ProfilePoint& point) {
             return part.batch_slope * point.batch + part.degree_slope * point.degree;
         };
-        Eigen::VectorXd residual(seconds.size());
-        for (Eigen::Index i = 0; i < seconds.size(); ++i)
-            residual[i] = std::log(std::max(seconds[i], 1e-9)) - expected(at(i));
-        const double level = residual.mean();
-        residual.array() -= level;
-        const Eigen::VectorXd reduced = factor_.matrixL().solve(residual);
-        const double scale = (profile_scale_freedom + reduced.squaredNorm()) /
-                             (profile_scale_freedom + static_cast<double>(residual.size()));
-        made.deviations = std::sqrt(scale) * deviations_;
-        made.seconds = reduced_.transpose() * reduced;
-        for (Eigen::Index j = 0; j < made.seconds.size(); ++j)
+        const std::size_t n = known_.size();
+        std::vector<double> residual(n);
+        double level = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            residual[i] = std::log(std::max(seconds[i], 1e-9)) - expected(known_[i]);
+            level += residual[i] / static_cast<double>(n);
+        }
+        for (double& value : residual) value -= level;
+        solve_lower(factor_.all(), residual);
+        const double scale = (profile_scale_freedom + dot(residual.data(), residual.data(), n)) /
+                             (profile_scale_freedom + static_cast<double>(n));
+        for (std::size_t j = 0; j < asked_.size(); ++j) {
+            made.deviations[j] = std::sqrt(scale) * deviations_[j];
             made.seconds[j] =
-                std::exp(made.seconds[j] + level + expected(asked_[static_cast<std::size_t>(j)]));
+                std::exp(dot(reduced_.row(j).data(), residual.data(), n) + level + expected(asked_[j]));
+        }
         return made;
     }
 
 private:
-    [[nodiscard]] const ProfilePoint& at(Eigen::Index i) const { return known_[static_cast<std::size_t>(i)]; }
-
     std::vector<ProfilePoint> known_;
     const std::vector<ProfilePoint>& asked_;
-    Eigen::LLT<Eigen::MatrixXd> factor_{};
-    Eigen::MatrixXd reduced_{};
-    Eigen::VectorXd deviations_{};
+    Matrix factor_{}, reduced_{};
+    std::vector<double> deviations_{};
 };
 
 /// Combinations that were not measured, of types with a measurement.
@@ -228,19 +227,17 @@ inline LayerProfileFit fill_layer_times(const LayeredModel& model, const LayerPr
     std::vector<FilledProfile> made;
     for (const detail::ProfilePoint& gap : gaps)
         made.push_back({gap.gpu_type, gap.key, 0, std::vector<double>(model.layers, 0.0)});
-    Eigen::VectorXd seconds(static_cast<Eigen::Index>(known.size()));
+    std::vector<double> seconds(known.size());
     for (std::size_t layer = 0; layer < model.layers; ++layer)
         for (const detail::ProfilePart& part : detail::profile_parts) {
             for (std::size_t i = 0; i < known.size(); ++i)
-                seconds[static_cast<Eigen::Index>(i)] =
-                    (*model.times_of(known[i].gpu_type, known[i].key))[layer].*part.seconds;
+                seconds[i] = (*model.times_of(known[i].gpu_type, known[i].key))[layer].*part.seconds;
             const detail::ProfileForecast forecast = posterior.forecast(part, seconds);
             for (std::size_t g = 0; g < gaps.size(); ++g) {
-                const auto at = static_cast<Eigen::Index>(g);
-                times[g][layer].*part.seconds = forecast.seconds[at];
+                times[g][layer].*part.seconds = forecast.seconds[g];
                 // Errors of the parts and layers go together: a type's curve is off for all of them.
                 if (part.seconds != &LayerTime::update_seconds)
-                    made[g].layer_deviations[layer] += forecast.seconds[at] * forecast.deviations[at];
+                    made[g].layer_deviations[layer] += forecast.seconds[g] * forecast.deviations[g];
             }
         }
     for (std::size_t g = 0; g < gaps.size(); ++g) {

@@ -13,8 +13,8 @@
 //             + sum over constants  ((constant - start) / its deviation)^2,       constants at least 0
 //
 // rho(r) = c^2 ln(1 + r^2 / c^2) with c = 2 (Cauchy): published runs are not always what their files say, and
-// a run that is off by ten deviations must not move the others. Levenberg-Marquardt of Ceres (TinySolver, or
-// all of it with CeresBackend); derivatives by differences, as the score takes largest stages.
+// a run that is off by ten deviations must not move the others. Gauss-Newton and
+// Levenberg-Marquardt (or CeresBackend); derivatives by differences, as the score takes largest stages.
 
 #include <algorithm>
 #include <array>
@@ -26,8 +26,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <Eigen/Cholesky>
 
 #include "goodput/core/error.hpp"
 #include "goodput/fit/detail/dense_squares.hpp"
@@ -85,7 +83,7 @@ struct ParallelFit {
 /// Which constants explain these runs? Without runs: the start. Refuses runs without a model or cluster, with
 /// measurements that are not positive, platforms above 29, plans that have no score (std::invalid_argument
 /// naming the run), and deviations outside their ranges.
-template <class Backend = detail::TinySolverBackend>
+template <class Backend = detail::SmallStepsBackend>
 [[nodiscard]] ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs,
                                                  const ParallelFitOptions& options = {},
                                                  const Backend& backend = {});
@@ -118,12 +116,12 @@ public:
                     std::size_t platforms)
         : runs_(runs), options_(options), platforms_(platforms) {}
 
-    [[nodiscard]] Eigen::Index parameters() const { return static_cast<Eigen::Index>(shared + platforms_); }
+    [[nodiscard]] std::size_t parameters() const { return shared + platforms_; }
 
     [[nodiscard]] double fixed_bytes(const DenseVector& x, std::size_t platform) const {
-        return std::max(options_.start.fixed_bytes_parallel +
-                            options_.deviations.fixed_bytes * x[static_cast<Eigen::Index>(shared + platform)],
-                        0.0);
+        return std::max(
+            options_.start.fixed_bytes_parallel + options_.deviations.fixed_bytes * x[shared + platform],
+            0.0);
     }
 
     [[nodiscard]] ParallelConstants constants(const DenseVector& x, std::size_t platform) const {
@@ -141,17 +139,17 @@ public:
     }
 
     [[nodiscard]] double squares(const DenseVector& x) const {
-        double sum = x.squaredNorm();
+        double sum = dot(x.all().data(), x.all().data(), x.size());
         for (const double residual : residuals(x)) sum += loss(residual);
         return sum;
     }
 
     void linearise(const DenseVector& x, DenseNormalEquations& normal) const {
-        const Eigen::Index count = parameters();
-        normal.clear(static_cast<int>(count));
+        const std::size_t count = parameters();
+        normal.clear(count);
         const std::vector<double> here = residuals(x);
         std::vector<std::vector<double>> slopes;
-        for (Eigen::Index i = 0; i < count; ++i) {
+        for (std::size_t i = 0; i < count; ++i) {
             DenseVector moved = x;
             moved[i] += step;  // forward: a constant at 0 has no other side
             slopes.push_back(residuals(moved));
@@ -162,18 +160,15 @@ public:
         for (std::size_t r = 0; r < here.size(); ++r) {
             const double weight = weight_of(here[r]);
             for (std::size_t i = 0; i < slopes.size(); ++i) {
-                const auto row = static_cast<Eigen::Index>(i);
-                normal.gradient[row] += weight * slopes[i][r] * here[r];
+                normal.gradient[i] += weight * slopes[i][r] * here[r];
                 for (std::size_t j = 0; j <= i; ++j)
-                    normal.hessian(row, static_cast<Eigen::Index>(j)) += weight * slopes[i][r] * slopes[j][r];
+                    normal.hessian(i, j) += weight * slopes[i][r] * slopes[j][r];
             }
         }
-        for (Eigen::Index i = 0; i < count; ++i) {
+        for (std::size_t i = 0; i < count; ++i) {
             normal.gradient[i] += x[i];
             normal.hessian(i, i) += 1;
         }
-        for (Eigen::Index i = 0; i < count; ++i)
-            for (Eigen::Index j = i + 1; j < count; ++j) normal.hessian(i, j) = normal.hessian(j, i);
     }
 
 private:
@@ -251,7 +246,7 @@ ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs, const Para
                                    const Backend& backend) {
     const std::size_t platforms = detail::check_runs(runs, options);
     const detail::ParallelSquares problem(runs, options, platforms);
-    detail::DenseVector x = detail::DenseVector::Zero(problem.parameters());
+    detail::DenseVector x(problem.parameters());
     detail::DenseNormalEquations normal;
     ParallelFit fit;
     if (!runs.empty()) {
@@ -259,7 +254,7 @@ ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs, const Para
             backend.minimise(problem, x, {.max_iterations = options.max_iterations}, normal);
         fit.status = result.status;
         fit.iterations = result.iterations;
-        if (!is_fitted(fit.status)) x.setZero();
+        if (!is_fitted(fit.status)) x.assign(x.size(), 0);
     }
     fit.constants = problem.constants(x, 0);
     for (std::size_t p = 0; p < platforms; ++p) fit.fixed_bytes.push_back(problem.fixed_bytes(x, p));
@@ -269,15 +264,20 @@ ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs, const Para
         fit.bytes_errors.push_back(run.most_bytes ? bytes / *run.most_bytes - 1 : 0);
     }
     problem.linearise(x, normal);
-    const detail::DenseMatrix covariance =
-        normal.hessian.ldlt().solve(detail::DenseMatrix::Identity(x.size(), x.size()));
+    detail::DenseMatrix& covariance = normal.hessian;
+    // The prior alone makes it positive definite; where a residual's slope is no number, it says nothing.
+    if (detail::factorise(covariance.all(), x.size())) {
+        detail::invert_factorised(covariance.all(), x.size());
+    } else {
+        covariance.clear(x.size());
+        for (std::size_t i = 0; i < x.size(); ++i) covariance(i, i) = 1;
+    }
     const ParallelDeviations& by = options.deviations;
     const std::array units{by.layer_overhead_seconds, by.message_seconds, by.message_seconds_per_byte,
                            by.reduce_factor, by.activation_factor};
-    for (Eigen::Index i = 0; i < x.size(); ++i)
-        fit.deviations.push_back(std::sqrt(covariance(i, i)) * (static_cast<std::size_t>(i) < units.size()
-                                                                    ? units[static_cast<std::size_t>(i)]
-                                                                    : by.fixed_bytes));
+    for (std::size_t i = 0; i < x.size(); ++i)
+        fit.deviations.push_back(std::sqrt(covariance(i, i)) *
+                                 (i < units.size() ? units[i] : by.fixed_bytes));
     return fit;
 }
 

@@ -39,7 +39,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <numeric>
@@ -48,8 +47,6 @@
 #include <string_view>
 #include <tuple>
 #include <vector>
-
-#include <Eigen/Core>
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/option.hpp"
@@ -113,9 +110,7 @@ struct ProfileRuns {
     [[nodiscard]] std::string report() const;
 };
 
-/// Chooses again and again, keeping its buffers. Double precision is all there is: a template only so that
-/// who includes this without using it need not compile Eigen's factorisations (3 s of 15).
-template <std::same_as<double> Real = double>
+/// Chooses again and again, keeping its buffers.
 class ProfileRunChooser {
 public:
     /// Which of `candidates` should the job run, to know better what `options` are worth? `types[t]` is what
@@ -139,18 +134,18 @@ private:
                          const ProfileRunOptions& settings);
     [[nodiscard]] bool known(double tolerance) const;
 
-    detail::JointPosterior<Real> posterior_{};
-    detail::ProfileDesign<Real> design_{};
+    detail::JointPosterior posterior_{};
+    detail::ProfileDesign design_{};
     std::vector<std::size_t> order_{};  ///< of the options, one that does not depend on the caller's
     std::vector<Candidate> candidates_{};
 };
 
 /// As ProfileRunChooser, once.
-template <std::same_as<double> Real = double>
-[[nodiscard]] ProfileRuns choose_profile_runs(std::span<const Option> candidates,
-                                              std::span<const Option> options, std::span<const TypeFit> types,
-                                              const ProfileRunOptions& settings = {}) {
-    return ProfileRunChooser<Real>()(candidates, options, types, settings);
+[[nodiscard]] inline ProfileRuns choose_profile_runs(std::span<const Option> candidates,
+                                                     std::span<const Option> options,
+                                                     std::span<const TypeFit> types,
+                                                     const ProfileRunOptions& settings = {}) {
+    return ProfileRunChooser()(candidates, options, types, settings);
 }
 
 namespace detail {
@@ -189,11 +184,10 @@ inline void validate(const ProfileRunOptions& settings, std::size_t options) {
 
 }  // namespace detail
 
-template <std::same_as<double> Real>
-ProfileRuns ProfileRunChooser<Real>::operator()(std::span<const Option> candidates,
-                                                std::span<const Option> options,
-                                                std::span<const TypeFit> types,
-                                                const ProfileRunOptions& settings) {
+inline ProfileRuns ProfileRunChooser::operator()(std::span<const Option> candidates,
+                                                 std::span<const Option> options,
+                                                 std::span<const TypeFit> types,
+                                                 const ProfileRunOptions& settings) {
     detail::validate(settings, options.size());
     for (const Option& option : options) detail::validate_configuration(option, types.size(), "options");
     for (const Option& option : candidates)
@@ -233,7 +227,7 @@ ProfileRuns ProfileRunChooser<Real>::operator()(std::span<const Option> candidat
         if (!next) break;
         next->chosen = true;
         result.gpu_seconds += next->gpu_seconds;
-        const typename detail::ProfileDesign<Real>::Taken most = design_.take(next->measurement);
+        const detail::ProfileDesign::Taken most = design_.take(next->measurement);
         result.runs.push_back(
             {next->index, best_gain, next->gpu_seconds, order_[most.target], most.before, most.after});
     }
@@ -243,9 +237,8 @@ ProfileRuns ProfileRunChooser<Real>::operator()(std::span<const Option> candidat
     return result;
 }
 
-template <std::same_as<double> Real>
-void ProfileRunChooser<Real>::read_options(std::span<const Option> options,
-                                           const ProfileRunOptions& settings) {
+inline void ProfileRunChooser::read_options(std::span<const Option> options,
+                                            const ProfileRunOptions& settings) {
     const auto weight = [&](std::size_t i) { return settings.weights.empty() ? 1 : settings.weights[i]; };
     const auto value = [&](std::size_t i) {
         return options[i].goodput - (settings.prices.empty() ? 0 : settings.prices[i]);
@@ -282,10 +275,9 @@ void ProfileRunChooser<Real>::read_options(std::span<const Option> options,
     }
 }
 
-template <std::same_as<double> Real>
-void ProfileRunChooser<Real>::read_candidates(std::span<const Option> candidates,
-                                              std::span<const TypeFit> types,
-                                              const ProfileRunOptions& settings) {
+inline void ProfileRunChooser::read_candidates(std::span<const Option> candidates,
+                                               std::span<const TypeFit> types,
+                                               const ProfileRunOptions& settings) {
     const auto key = [&](const Candidate& candidate) {
         return std::tuple(candidates[candidate.index].configuration, candidates[candidate.index].plan,
                           candidate.index);
@@ -294,7 +286,7 @@ void ProfileRunChooser<Real>::read_candidates(std::span<const Option> candidates
     for (std::size_t i = 0; i < candidates.size(); ++i) candidates_.push_back({.index = i});
     std::sort(candidates_.begin(), candidates_.end(),
               [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });
-    auto rows = static_cast<Eigen::Index>(order_.size());
+    std::size_t rows = order_.size();
     for (Candidate& candidate : candidates_) {
         const PoolShare& part = candidates[candidate.index].configuration.first();
         const BatchPlan& plan = candidates[candidate.index].plan;
@@ -303,15 +295,14 @@ void ProfileRunChooser<Real>::read_candidates(std::span<const Option> candidates
         candidate.gpu_seconds =
             part.occupied_gpus() * (settings.startup_seconds + settings.iterations * iteration);
         // On a single replica the step is all there is to measure.
-        candidate.measurement = {rows, part.shape.gpus > 1 ? 2 : 1, fit.step_deviation};
+        candidate.measurement = {rows, part.shape.gpus > 1 ? 2U : 1U, fit.step_deviation};
         rows += candidate.measurement.rows;
         if (candidate.measurement.rows == 2) posterior_.add_compute(part.gpu_type, part.shape, plan);
         posterior_.add_step(part.gpu_type, part.shape, plan);
     }
 }
 
-template <std::same_as<double> Real>
-bool ProfileRunChooser<Real>::known(double tolerance) const {
+inline bool ProfileRunChooser::known(double tolerance) const {
     if (design_.regret) return design_.left() <= tolerance;
     for (std::size_t k = 0; k < order_.size(); ++k)
         if (design_.targets[k].weight > 0 && design_.deviation(k) > tolerance) return false;

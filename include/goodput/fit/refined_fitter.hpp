@@ -10,7 +10,7 @@
 // with the prior's uncertainty: a parameter is identified where the samples have halved its variance.
 //
 // Method. (1) Start in closed form at three overlaps, the best counts; or from a previous fit. (2)
-// Gauss-Newton and Ceres (a backend, fit/detail/dense_squares.hpp). (3) The scatter s follows from the
+// Gauss-Newton (a backend, fit/detail/dense_squares.hpp). (3) The scatter s follows from the
 // residuals; samples beyond four robust standard deviations (stragglers, warm-up) get the weight (4 s /
 // error)^2; (2) again, until neither changes much. (4) Every shape of several replicas gets factors of its
 // own for computing and synchronising: what its residuals say, shrunk towards 1 by the prior of such factors
@@ -58,8 +58,8 @@ struct RefinedFitOptions {
 };
 
 /// Fits again and again, without allocating once it has met its largest set of samples. `Backend` minimises:
-/// TinySolverBackend, or CeresBackend of fit/ceres_backend.hpp.
-template <class Backend = detail::TinySolverBackend>
+/// SmallStepsBackend, or CeresBackend of fit/ceres_backend.hpp.
+template <class Backend = detail::SmallStepsBackend>
 class RefinedFitter {
 public:
     /// `backend` minimises the sum of squares.
@@ -107,7 +107,7 @@ private:
 };
 
 /// As RefinedFitter::fit, for a single fit.
-template <class Backend = detail::TinySolverBackend>
+template <class Backend = detail::SmallStepsBackend>
 [[nodiscard]] RefinedFit fit_refined(std::span<const ThroughputSample> samples,
                                      const RefinedFitOptions& options = {}) {
     return RefinedFitter<Backend>().fit(samples, options);
@@ -159,7 +159,7 @@ inline void set_to_prior(RefinedFit& fit, std::span<const double> breaks) {
     const auto write = [&] {
         none.set_prior(fit.prior, fit.reference_batch, fit.reference_seconds);
         none.write(none.mean, fit.model);
-        fit.coordinates.assign(none.mean.data(), none.mean.data() + none.mean.size());
+        fit.coordinates.assign(none.mean.all().begin(), none.mean.all().end());
     };
     fit.model.shapes.clear();
     fit.shape_variances.clear();
@@ -172,10 +172,9 @@ inline void set_to_prior(RefinedFit& fit, std::span<const double> breaks) {
             std::clamp(fit.reference_seconds, least_compute_seconds / part, most_model_seconds * part);
         write();
     }
-    const auto count = static_cast<std::size_t>(none.parameters());
+    const std::size_t count = none.parameters();
     fit.covariance.assign(count * count, 0);
-    for (std::size_t i = 0; i < count; ++i)
-        fit.covariance[i * count + i] = square(none.deviation[static_cast<Eigen::Index>(i)]);
+    for (std::size_t i = 0; i < count; ++i) fit.covariance[i * count + i] = square(none.deviation[i]);
     fit.identified.fill(false);
 }
 
@@ -191,9 +190,9 @@ void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, cons
     begin(samples, options, warm, fit);
     const detail::DenseVector fallback = warm ? x_ : squares_.mean;
     minimise(options, fit);
-    fit.coordinates.assign(x_.data(), x_.data() + x_.size());
+    fit.coordinates.assign(x_.all().begin(), x_.all().end());
     squares_.write(x_, fit.model);
-    const bool better = is_fitted(fit.status) && x_.allFinite() &&
+    const bool better = is_fitted(fit.status) && x_.finite() &&
                         detail::explains_as_well(squares_.squares(x_), squares_.squares(fallback));
     if (better) {
         add_shape_factors(fit);
@@ -281,12 +280,12 @@ void RefinedFitter<Backend>::fall_back(std::span<const ThroughputSample> samples
 template <class Backend>
 detail::DenseVector RefinedFitter<Backend>::warm_start() const {
     const std::vector<double>& before = previous_.coordinates;
-    detail::DenseVector x = detail::DenseVector::Zero(squares_.parameters());
-    std::copy_n(before.begin(), std::size_t{refined_parameters}, x.data());
+    detail::DenseVector x(squares_.parameters());
+    std::copy_n(before.begin(), std::size_t{refined_parameters}, x.all().begin());
     for (std::size_t i = 0; i < squares_.breaks.size(); ++i)
         for (std::size_t j = 0; j < previous_.model.batches.size(); ++j)
             if (previous_.model.batches[j].batch == squares_.breaks[i])
-                x[static_cast<Eigen::Index>(refined_parameters + i)] = before[refined_parameters + j];
+                x[refined_parameters + i] = before[refined_parameters + j];
     return x;
 }
 
@@ -326,7 +325,7 @@ bool RefinedFitter<Backend>::weigh(RefinedFit& fit, bool robust) {
         weights += weight;
         sum += weight * errors_[i] * errors_[i];
     }
-    set_scatter(fit, sum, weights, squares_.parameters());
+    set_scatter(fit, sum, weights, static_cast<double>(squares_.parameters()));
     const double change = std::abs(std::log(fit.step_deviation / squares_.scatter));
     squares_.scatter = fit.step_deviation;
     return change > 0.05 || largest_change > 0.05;
@@ -382,7 +381,7 @@ void RefinedFitter<Backend>::add_shape_factors(RefinedFit& fit) {
     fit.compute_rmsle = std::sqrt(squared_compute / fit.samples);
     fit.step_rmsle = std::sqrt(squared_step / fit.samples);
     set_scatter(fit, weighted_step, weights,
-                squares_.parameters() + static_cast<double>(fit.model.shapes.size()));
+                static_cast<double>(squares_.parameters() + fit.model.shapes.size()));
 }
 
 template <class Backend>
@@ -395,14 +394,16 @@ void RefinedFitter<Backend>::estimate_covariance(RefinedFit& fit) {
         if (!squares_.shapes[row.shape].alone())
             row.weight /= 1 + (of_shapes_[row.shape].samples - 1) * correlation;
     squares_.linearise(x_, normal_);
-    const Eigen::Index count = x_.size();
-    const detail::DenseMatrix covariance =
-        normal_.hessian.llt().solve(detail::DenseMatrix::Identity(count, count));
-    fit.covariance.assign(covariance.data(), covariance.data() + covariance.size());
-    for (std::size_t i = 0; i < refined_parameters; ++i) {
-        const auto at = static_cast<Eigen::Index>(i);
-        fit.identified[i] = covariance(at, at) < 0.5 * detail::square(fit.prior.deviation[i]);
+    const std::span<double> covariance = normal_.hessian.all();
+    const std::size_t count = x_.size();
+    if (!detail::factorise(covariance, count)) {
+        fit.covariance.clear();  // not whole: the fit is not to be trusted
+        return;
     }
+    detail::invert_factorised(covariance, count);
+    fit.covariance.assign(covariance.begin(), covariance.end());
+    for (std::size_t i = 0; i < refined_parameters; ++i)
+        fit.identified[i] = covariance[i * count + i] < 0.5 * detail::square(fit.prior.deviation[i]);
 }
 
 }  // namespace goodput

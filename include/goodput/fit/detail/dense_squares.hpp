@@ -5,31 +5,21 @@
 // parameter has a prior, so that J^T J is never singular.
 //
 // Method: Gauss-Newton steps, halved up to twice, as long as they keep what they promise; where none does,
-// Ceres' TinySolver (Levenberg-Marquardt) goes on from there.
+// a step of Levenberg and Marquardt's method, whose damping is relative to the diagonal of J^T J and grows
+// until the sum falls (Marquardt 1963; factors as in Nielsen 1999).
 //
-// TinySolver is header-only (no link to Ceres, no glog), but trusts its caller; only this file knows it:
-// - It sees few numbers, never the residuals: as Jacobian the triangular R with R^T R = J^T J, as residuals y
-//   with R^T y = J^T r and one more that makes up the sum. It forms normal equations in any case, and so
-//   takes the very same steps.
-// - Its damping is relative to the diagonal of J^T J only above 1e-6. Parameters come in units in which that
-//   diagonal is one, or those that matter little would hardly move.
-// - Its tolerance is absolute. It is set from the sum of squares at its start.
-// - It takes a problem that cannot be evaluated for a solved one, and may end at NaN. A point is taken only
-//   if its sum is finite and less than before.
-//
-// A backend is a type with minimise(problem, x, options, normal): TinySolverBackend is here and links
-// nothing, CeresBackend (fit/ceres_backend.hpp) hands the same sum of squares to the full solver.
-
-#include <ceres/tiny_solver.h>
+// A backend is a type with minimise(problem, x, options, normal): SmallStepsBackend is here and needs the
+// standard library alone, CeresBackend (fit/ceres_backend.hpp) hands the same sum of squares to Ceres Solver.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <concepts>
+#include <cstddef>
+#include <span>
 #include <utility>
 
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
-
+#include "goodput/fit/detail/cholesky.hpp"
 #include "goodput/fit/detail/log_step.hpp"
 #include "goodput/fit/fit_status.hpp"
 
@@ -43,24 +33,96 @@ struct LeastSquaresOptions {
     double absolute_tolerance = 0;  ///< or by less than this
 };
 
-inline constexpr int most_parameters = 36;
-using DenseVector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, most_parameters, 1>;
-using DenseMatrix =
-    Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, most_parameters, most_parameters>;
+inline constexpr std::size_t most_parameters = 36;
+
+/// At most most_parameters numbers; never allocates.
+class DenseVector {
+public:
+    DenseVector() = default;
+    /// So many zeros.
+    explicit DenseVector(std::size_t size) : size_(size) {}
+
+    void assign(std::size_t size, double value) {
+        size_ = size;
+        std::fill_n(values_.begin(), size, value);
+    }
+    [[nodiscard]] std::size_t size() const { return size_; }
+    [[nodiscard]] double& operator[](std::size_t i) { return values_[i]; }
+    [[nodiscard]] double operator[](std::size_t i) const { return values_[i]; }
+    [[nodiscard]] std::span<double> all() { return {values_.data(), size_}; }
+    [[nodiscard]] std::span<const double> all() const { return {values_.data(), size_}; }
+    [[nodiscard]] bool finite() const {
+        return std::ranges::all_of(all(), [](double value) { return std::isfinite(value); });
+    }
+    /// x + part * step.
+    [[nodiscard]] DenseVector moved(const DenseVector& step, double part) const {
+        DenseVector sum = *this;
+        for (std::size_t i = 0; i < size_; ++i) sum[i] += part * step[i];
+        return sum;
+    }
+
+private:
+    std::array<double, most_parameters> values_{};
+    std::size_t size_ = 0;
+};
+
+/// A square matrix of at most most_parameters rows, row by row; never allocates, and copies what is used.
+class DenseMatrix {
+public:
+    DenseMatrix() = default;
+    DenseMatrix(const DenseMatrix& other) { *this = other; }
+    DenseMatrix& operator=(const DenseMatrix& other) {
+        rows_ = other.rows_;
+        std::copy_n(other.values_.begin(), rows_ * rows_, values_.begin());
+        return *this;
+    }
+
+    /// Sets size and zeros.
+    void clear(std::size_t rows) {
+        rows_ = rows;
+        std::fill_n(values_.begin(), rows * rows, 0.0);
+    }
+    [[nodiscard]] std::size_t rows() const { return rows_; }
+    [[nodiscard]] double& operator()(std::size_t i, std::size_t j) { return values_[i * rows_ + j]; }
+    [[nodiscard]] double operator()(std::size_t i, std::size_t j) const { return values_[i * rows_ + j]; }
+    [[nodiscard]] std::span<double> all() { return {values_.data(), rows_ * rows_}; }
+    [[nodiscard]] std::span<const double> all() const { return {values_.data(), rows_ * rows_}; }
+
+private:
+    std::array<double, most_parameters * most_parameters> values_;
+    std::size_t rows_ = 0;
+};
 
 /// J^T J (its lower triangle), J^T r and r^T r at one point.
 struct DenseNormalEquations {
-    DenseMatrix hessian;
-    DenseVector gradient;
+    DenseMatrix hessian{};
+    DenseVector gradient{};
     double squares = 0;
 
-    void clear(int parameters) {
-        hessian.setZero(parameters, parameters);
-        gradient.setZero(parameters);
+    void clear(std::size_t parameters) {
+        hessian.clear(parameters);
+        gradient.assign(parameters, 0);
         squares = 0;
     }
     [[nodiscard]] bool finite() const {
-        return std::isfinite(squares) && gradient.allFinite() && hessian.allFinite();
+        return std::isfinite(squares) && gradient.finite() &&
+               std::ranges::all_of(hessian.all(), [](double value) { return std::isfinite(value); });
+    }
+    /// Sets `step` to the minimum of |J step + r|^2 + damping |D step|^2 with D^2 the diagonal of J^T J; what
+    /// |J step + r|^2 promises to fall by, or no number where rounding has made the matrix indefinite.
+    [[nodiscard]] double solve(double damping, DenseVector& step) const {
+        const std::size_t count = gradient.size();
+        DenseMatrix factor = hessian;
+        for (std::size_t i = 0; i < count; ++i) factor(i, i) *= 1 + damping;
+        if (!factorise(factor.all(), count)) return std::nan("");
+        step = gradient;
+        for (double& value : step.all()) value = -value;
+        solve_lower(factor.all(), step.all());
+        solve_upper(factor.all(), step.all());
+        double promised = 0;
+        for (std::size_t i = 0; i < count; ++i)
+            promised += step[i] * (damping * hessian(i, i) * step[i] - gradient[i]);
+        return promised;
     }
 };
 
@@ -79,32 +141,7 @@ struct DenseSquaresResult {
     int iterations = 0;
 };
 
-/// The same sum of squares as P + 1 residuals, R with R^T R = J^T J for a Jacobian, in units of `unit`.
-struct CompressedSquares {
-    DenseMatrix factor;    ///< R, upper triangular
-    DenseVector residual;  ///< y with R^T y = J^T r
-    double rest = 0;       ///< what y leaves of the sum, as a residual
-
-    /// Into `residuals` and `jacobian`, arrays of P + 1 and (P + 1) x P.
-    template <class Residuals, class Jacobian>
-    void write(Residuals& residuals, Jacobian& jacobian) const {
-        residuals << residual, rest;
-        jacobian.setZero();
-        jacobian.topRows(factor.rows()) = factor;
-    }
-
-    /// A template, so that only who fits compiles the factorisation.
-    template <class = void>
-    void compress(const DenseNormalEquations& normal, const DenseVector& unit) {
-        const DenseMatrix scaled = unit.asDiagonal() * normal.hessian * unit.asDiagonal();
-        const Eigen::LLT<DenseMatrix> cholesky(scaled);
-        factor = cholesky.matrixU();
-        residual = cholesky.matrixL().solve(unit.cwiseProduct(normal.gradient));
-        rest = std::sqrt(std::max(normal.squares - residual.squaredNorm(), 0.0));
-    }
-};
-
-struct TinySolverBackend {
+struct SmallStepsBackend {
     /// Moves `x` to a local minimum, with the normal equations there (up to a step that changed next to
     /// nothing).
     template <DenseSquaresProblem Problem>
@@ -112,56 +149,42 @@ struct TinySolverBackend {
                                 DenseNormalEquations& normal) const;
 };
 
-/// What TinySolver evaluates.
-template <class Problem>
-struct TinyResiduals {
-    using Scalar = double;
-    enum { NUM_RESIDUALS = Eigen::Dynamic, NUM_PARAMETERS = Eigen::Dynamic };
-    const Problem& problem;
-    const DenseVector& unit;
-
-    [[nodiscard]] int NumParameters() const { return static_cast<int>(unit.size()); }
-    [[nodiscard]] int NumResiduals() const { return static_cast<int>(unit.size()) + 1; }
-
-    bool operator()(const double* parameters, double* residuals, double* jacobian) const {
-        const Eigen::Index count = unit.size();
-        const DenseVector x = Eigen::Map<const Eigen::VectorXd>(parameters, count).cwiseProduct(unit);
-        Eigen::Map<Eigen::VectorXd> values(residuals, count + 1);
-        values.setZero();
-        if (jacobian == nullptr) {
-            const double squares = problem.squares(x);
-            // A point that cannot be evaluated must look bad, or it would be taken for a solution.
-            values[0] = std::isfinite(squares) ? std::sqrt(squares) : 1e150;
-            return true;
-        }
-        DenseNormalEquations normal;
-        problem.linearise(x, normal);
-        if (!normal.finite()) return false;
-        CompressedSquares compressed;
-        compressed.compress(normal, unit);
-        Eigen::Map<Eigen::MatrixXd> matrix(jacobian, count + 1, count);
-        compressed.write(values, matrix);
+/// One step of Levenberg and Marquardt's method from x, with ever more damping until the sum falls by more
+/// than the tolerance; whether it does.
+template <DenseSquaresProblem Problem>
+bool damped_step(const Problem& problem, DenseVector& x, const DenseNormalEquations& normal,
+                 DenseNormalEquations& next, double tolerance, double& damping) {
+    DenseVector step;
+    for (double factor = 4; damping < 1e20; damping *= factor, factor *= 2) {
+        const double promised = normal.solve(damping, step);
+        if (!std::isfinite(promised)) continue;
+        if (!(promised > tolerance)) return false;
+        const DenseVector candidate = x.moved(step, 1);
+        problem.linearise(candidate, next);
+        const double fallen = normal.squares - next.squares;
+        if (!(fallen > tolerance && fallen > 1e-3 * promised) || !next.finite()) continue;
+        x = candidate;
+        damping = std::max(damping / 5, 1e-10);
         return true;
     }
-};
+    return false;
+}
 
 template <DenseSquaresProblem Problem>
-DenseSquaresResult TinySolverBackend::minimise(const Problem& problem, DenseVector& x,
+DenseSquaresResult SmallStepsBackend::minimise(const Problem& problem, DenseVector& x,
                                                const LeastSquaresOptions& options,
                                                DenseNormalEquations& normal) const {
     DenseSquaresResult result;
     problem.linearise(x, normal);
     DenseNormalEquations next;
+    DenseVector step;
+    double damping = 1e-4;
     for (;;) {
         if (!normal.finite()) return result;
         const double tolerance =
             std::max(options.relative_tolerance * normal.squares, options.absolute_tolerance);
-        DenseMatrix factor = normal.hessian;
-        Eigen::LLT<Eigen::Ref<DenseMatrix>> cholesky(factor);
-        const DenseVector step = cholesky.solve(-normal.gradient);
-        const double promised = -step.dot(normal.gradient);
-        // Rounding has made the matrix indefinite.
-        if (cholesky.info() != Eigen::Success || !std::isfinite(promised)) return result;
+        const double promised = normal.solve(0, step);
+        if (!std::isfinite(promised)) return result;
         result.status = FitStatus::converged;
         if (!(promised > tolerance)) return result;
         if (result.iterations >= options.max_iterations) {
@@ -174,32 +197,12 @@ DenseSquaresResult TinySolverBackend::minimise(const Problem& problem, DenseVect
         bool moved_on = false;
         double part = 1;
         for (int halved = 0; halved < 3 && !moved_on; ++halved, part /= 2) {
-            const DenseVector candidate = x + part * step;
+            const DenseVector candidate = x.moved(step, part);
             problem.linearise(candidate, next);
             moved_on = normal.squares - next.squares > 0.2 * part * promised && next.finite();
             if (moved_on) x = candidate;
         }
-        if (moved_on) {
-            std::swap(normal, next);
-            result.status = FitStatus::iteration_limit;
-            continue;
-        }
-        const DenseVector unit = normal.hessian.diagonal().cwiseSqrt().cwiseInverse();
-        const TinyResiduals<Problem> residuals{problem, unit};
-        ceres::TinySolver<TinyResiduals<Problem>> solver;
-        solver.options.cost_threshold = 0;
-        solver.options.gradient_tolerance = 0;
-        solver.options.parameter_tolerance = 1e-12;
-        solver.options.function_tolerance = tolerance;
-        solver.options.max_num_iterations = std::max(1, options.max_iterations - result.iterations);
-        Eigen::VectorXd moved = x.cwiseQuotient(unit);
-        const auto& summary = solver.Solve(residuals, &moved);
-        result.iterations += summary.iterations;
-        if (!moved.allFinite() || !(2 * summary.final_cost < normal.squares - tolerance)) return result;
-        const DenseVector candidate = moved.cwiseProduct(unit);
-        problem.linearise(candidate, next);
-        if (!next.finite()) return result;
-        x = candidate;
+        if (!moved_on && !damped_step(problem, x, normal, next, tolerance, damping)) return result;
         std::swap(normal, next);
         result.status = FitStatus::iteration_limit;
     }

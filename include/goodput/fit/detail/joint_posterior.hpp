@@ -27,24 +27,20 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <span>
 #include <vector>
 
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
-
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/shape.hpp"
+#include "goodput/fit/detail/cholesky.hpp"
 #include "goodput/fit/detail/fitted_slopes.hpp"
 #include "goodput/fit/job_fit.hpp"
 
 namespace goodput::detail {
 
 /// The covariance of ln of times, in rows that are added one by one. Keeps its buffers.
-template <std::same_as<double> Real>
 class JointPosterior {
 public:
     /// Forgets all rows. Refuses types that were not fitted, not even from the prior (std::invalid_argument).
@@ -59,7 +55,7 @@ public:
     void add_iteration(std::size_t type, Shape shape, BatchPlan plan) { add(type, shape, plan, iteration); }
 
     /// Of all rows, in the order in which they were added; what further measurements scatter is left out.
-    void covariance(Eigen::MatrixXd& result) const;
+    void covariance(Matrix& result) const;
 
 private:
     enum Time { compute, step, iteration };
@@ -75,76 +71,73 @@ private:
     [[nodiscard]] double own(const Row& a, const Row& b) const;
 
     std::span<const TypeFit> types_{};
-    std::vector<Eigen::Index> first_{};  ///< of a type's parameters
-    Eigen::MatrixXd parameters_{};       ///< covariance of all types' parameters
+    std::vector<std::size_t> first_{};  ///< of a type's parameters
+    Matrix parameters_{};               ///< covariance of all types' parameters
     std::vector<Row> rows_{};
-    std::vector<double> derivatives_{};  ///< of row i by the parameters: a column
-    Eigen::VectorXd by_compute_{}, by_sync_{};
+    std::vector<double> derivatives_{};  ///< by the parameters, row after row
+    std::vector<double> by_compute_{}, by_sync_{};
 };
 
-template <std::same_as<double> Real>
-void JointPosterior<Real>::read(std::span<const TypeFit> types, const RefinedPopulation& population) {
+inline void JointPosterior::read(std::span<const TypeFit> types, const RefinedPopulation& population) {
     types_ = types;
     rows_.clear();
     derivatives_.clear();
     first_.clear();
-    Eigen::Index count = 0;
+    std::size_t count = 0;
     for (const TypeFit& type : types) {
         const RefinedFit& fit = type.fit;
         if (!is_whole(fit))
             bad_input("profile runs", "types.fit", "of no measurement of the job",
                       "fitted, or predicted from other types");
         first_.push_back(count);
-        count += static_cast<Eigen::Index>(fit.coordinates.size());
+        count += fit.coordinates.size();
     }
-    parameters_.setZero(count, count);
+    parameters_.clear(count, count);
     const auto number = static_cast<double>(types.size());
     for (std::size_t t = 0; t < types.size(); ++t) {
         const RefinedFit& fit = types[t].fit;
-        const auto own = static_cast<Eigen::Index>(fit.coordinates.size());
         if (fit.samples == 0) continue;
-        const Eigen::LLT<DenseMatrix> root(Eigen::Map<const DenseMatrix>(fit.covariance.data(), own, own));
-        if (root.info() != Eigen::Success)
+        const std::size_t own = fit.coordinates.size();
+        std::vector<double> precision = fit.covariance;
+        if (!factorise(precision, own))
             bad_input("profile runs", "types.fit.covariance", "not", "positive definite");
-        auto block = parameters_.block(first_[t], first_[t], own, own);
-        block = root.solve(DenseMatrix::Identity(own, own));
+        invert_factorised(precision, own);
+        for (std::size_t i = 0; i < own; ++i)
+            std::copy_n(precision.data() + i * own, own, &parameters_(first_[t] + i, first_[t]));
         for (std::size_t i = 0; i < refined_parameters; ++i)
-            block(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(i)) -=
-                1 / square(fit.prior.deviation[i]);
+            parameters_(first_[t] + i, first_[t] + i) -= 1 / square(fit.prior.deviation[i]);
     }
     for (std::size_t i = 0; i < refined_parameters; ++i) {
         const double between = square(population.types[i]), shared = square(population.jobs[i]);
-        const auto at = static_cast<Eigen::Index>(i);
         for (std::size_t t = 0; t < types.size(); ++t) {
-            parameters_(first_[t] + at, first_[t] + at) += 1 / between;
+            parameters_(first_[t] + i, first_[t] + i) += 1 / between;
             for (std::size_t s = 0; s < types.size(); ++s)
-                parameters_(first_[t] + at, first_[s] + at) -=
-                    shared / (between * (between + number * shared));
+                parameters_(first_[t] + i, first_[s] + i) -= shared / (between * (between + number * shared));
         }
     }
-    const Eigen::LLT<Eigen::MatrixXd> root(parameters_);
-    parameters_ = root.solve(Eigen::MatrixXd::Identity(count, count));
+    if (!factorise(parameters_.all(), count))
+        bad_input("profile runs", "types.fit.covariance", "together with the population's not",
+                  "positive definite");
+    invert_factorised(parameters_.all(), count);
     for (std::size_t t = 0; t < types.size(); ++t) {
         const RefinedFit& fit = types[t].fit;
         if (fit.samples > 0) continue;
         constexpr std::array<RefinedParameter, 3> leveled{computing_constant, computing_slope, node_level};
         const double level = fit.covariance[refined_parameters * computing_constant + computing_slope];
         for (const RefinedParameter a : leveled)
-            for (const RefinedParameter b : leveled)
-                parameters_(first_[t] + static_cast<Eigen::Index>(a),
-                            first_[t] + static_cast<Eigen::Index>(b)) += level;
+            for (const RefinedParameter b : leveled) parameters_(first_[t] + a, first_[t] + b) += level;
     }
 }
 
-template <std::same_as<double> Real>
-void JointPosterior<Real>::add(std::size_t type, Shape shape, BatchPlan plan, Time time) {
+inline void JointPosterior::add(std::size_t type, Shape shape, BatchPlan plan, Time time) {
     const RefinedFit& fit = types_[type].fit;
     const RefinedThroughput& model = fit.model;
     const RefinedShape features(shape);
-    const auto at = [&](std::size_t i) { return first_[type] + static_cast<Eigen::Index>(i); };
+    const auto at = [&](std::size_t i) { return first_[type] + i; };
     const double batch = plan.atomic_batch;
-    by_compute_.setZero(parameters_.rows());
-    by_sync_.setZero(parameters_.rows());
+    const std::size_t count = parameters_.rows();
+    by_compute_.assign(count, 0);
+    by_sync_.assign(count, 0);
     for_each_compute_term(fit, features, batch,
                           [&](std::size_t parameter, double slope) { by_compute_[at(parameter)] += slope; });
     Row row{type, shape, std::log(batch), 1, 0};
@@ -152,9 +145,12 @@ void JointPosterior<Real>::add(std::size_t type, Shape shape, BatchPlan plan, Ti
         features.for_each_sync_term(
             [&](RefinedParameter parameter, double feature) { by_sync_[at(parameter)] = feature; });
         const Row ratio{type, shape, row.log_batch, -1, 1};
-        by_sync_ -= by_compute_;
-        const double ratio_deviation =
-            std::sqrt(std::max(by_sync_.dot(parameters_ * by_sync_) + own(ratio, ratio), 1e-8));
+        for (std::size_t i = 0; i < count; ++i) by_sync_[i] -= by_compute_[i];
+        double variance = own(ratio, ratio);
+        for (std::size_t i = 0; i < count; ++i)
+            if (by_sync_[i] != 0)
+                variance += by_sync_[i] * dot(parameters_.row(i).data(), by_sync_.data(), count);
+        const double ratio_deviation = std::sqrt(std::max(variance, 1e-8));
         const double overlap_deviation =
             std::sqrt(std::max(parameters_(at(overlap_level), at(overlap_level)), 1e-8));
         const double log_ratio = std::log(model.sync_seconds(shape) /
@@ -179,26 +175,31 @@ void JointPosterior<Real>::add(std::size_t type, Shape shape, BatchPlan plan, Ti
             row.by_sync = std::sqrt((4 * squared_slope(0) + squared_slope(far) + squared_slope(-far)) / 6);
         }
         row.by_compute = 1 - row.by_sync;
-        by_compute_ += row.by_sync * by_sync_;
+        for (std::size_t i = 0; i < count; ++i) by_compute_[i] += row.by_sync * by_sync_[i];
         by_compute_[at(overlap_level)] +=
             mean_slope(log_time(0, overlap_deviation), log_time(0, -overlap_deviation), overlap_deviation);
     }
     rows_.push_back(row);
-    derivatives_.insert(derivatives_.end(), by_compute_.data(), by_compute_.data() + by_compute_.size());
+    derivatives_.insert(derivatives_.end(), by_compute_.begin(), by_compute_.end());
 }
 
-template <std::same_as<double> Real>
-void JointPosterior<Real>::covariance(Eigen::MatrixXd& result) const {
-    const auto count = static_cast<Eigen::Index>(rows_.size());
-    const Eigen::Map<const Eigen::MatrixXd> derivatives(derivatives_.data(), parameters_.rows(), count);
-    result.noalias() = derivatives.transpose() * (parameters_ * derivatives);
-    for (std::size_t i = 0; i < rows_.size(); ++i)
-        for (std::size_t j = 0; j < rows_.size(); ++j)
-            result(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) += own(rows_[i], rows_[j]);
+inline void JointPosterior::covariance(Matrix& result) const {
+    const std::size_t count = parameters_.rows();
+    result.clear(rows_.size(), rows_.size());
+    std::vector<double> seen(count);  // the covariance of a row with the parameters
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+        const double* derivatives = derivatives_.data() + i * count;
+        std::fill(seen.begin(), seen.end(), 0.0);
+        for (std::size_t k = 0; k < count; ++k)
+            if (derivatives[k] != 0)
+                for (std::size_t l = 0; l < count; ++l) seen[l] += derivatives[k] * parameters_(k, l);
+        for (std::size_t j = 0; j <= i; ++j)
+            result(i, j) = result(j, i) =
+                dot(seen.data(), derivatives_.data() + j * count, count) + own(rows_[i], rows_[j]);
+    }
 }
 
-template <std::same_as<double> Real>
-double JointPosterior<Real>::own(const Row& a, const Row& b) const {
+inline double JointPosterior::own(const Row& a, const Row& b) const {
     if (a.type != b.type) return 0;
     const RefinedFit& fit = types_[a.type].fit;
     double sum = a.by_compute * b.by_compute * walk_between(fit, a.log_batch, b.log_batch);

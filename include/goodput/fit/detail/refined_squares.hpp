@@ -35,9 +35,7 @@ namespace detail {
 inline constexpr std::size_t most_break_points = most_parameters - refined_parameters;
 
 /// Coordinates as refined_terms.hpp reads them.
-inline std::span<const double> values_of(const DenseVector& x) {
-    return {x.data(), static_cast<std::size_t>(x.size())};
-}
+inline std::span<const double> values_of(const DenseVector& x) { return x.all(); }
 
 struct RefinedRow {
     std::size_t shape = 0, batch = 0;
@@ -61,15 +59,15 @@ struct RefinedSquares {
         double log_ratio = 0;   ///< ln S - ln C
     };
 
-    [[nodiscard]] int parameters() const { return static_cast<int>(refined_parameters + breaks.size()); }
+    [[nodiscard]] std::size_t parameters() const { return refined_parameters + breaks.size(); }
 
     /// The prior in the coordinates of a type that computes for `seconds` at `batch`.
     void set_prior(const RefinedPrior& prior, double batch, double seconds) {
-        mean.setZero(parameters());
-        deviation.setConstant(parameters(), prior.break_deviation);
+        mean.assign(parameters(), 0);
+        deviation.assign(parameters(), prior.break_deviation);
         for (std::size_t i = 0; i < refined_parameters; ++i) {
-            mean[static_cast<Eigen::Index>(i)] = prior.mean[i];
-            deviation[static_cast<Eigen::Index>(i)] = prior.deviation[i];
+            mean[i] = prior.mean[i];
+            deviation[i] = prior.deviation[i];
         }
         mean[computing_constant] += std::log(seconds);
         mean[computing_slope] += std::log(seconds / batch);
@@ -81,7 +79,8 @@ struct RefinedSquares {
 
     [[nodiscard]] double squares(const DenseVector& x) const {
         prepare(x);
-        double sum = (x - mean).cwiseQuotient(deviation).squaredNorm();
+        double sum = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) sum += square((x[i] - mean[i]) / deviation[i]);
         const double gamma = 1 + std::exp(x[overlap_level]), weight = 1 / (scatter * scatter);
         double of_rows = 0;
         for (const RefinedRow& row : rows) {
@@ -185,7 +184,7 @@ inline void RefinedSquares::linearise(const DenseVector& x, DenseNormalEquations
     const double overlap = std::exp(x[overlap_level]), gamma = 1 + overlap;
     const double unit = 1 / (scatter * scatter);
     struct Entry {
-        Eigen::Index at;
+        std::size_t at;
         double value;
     };
     for (const RefinedRow& row : rows) {
@@ -204,9 +203,8 @@ inline void RefinedSquares::linearise(const DenseVector& x, DenseNormalEquations
         compute[computes++] = {computing_slope, of.by_slope};
         compute[computes++] =
             shape.alone() ? Entry{alone_factor, 1} : Entry{straggling_exponent, shape.log_replicas};
-        compute[computes++] = {static_cast<Eigen::Index>(refined_parameters + batch.low), of.by_low};
-        if (batch.high != batch.low)
-            compute[computes++] = {static_cast<Eigen::Index>(refined_parameters + batch.high), of.by_high};
+        compute[computes++] = {refined_parameters + batch.low, of.by_low};
+        if (batch.high != batch.low) compute[computes++] = {refined_parameters + batch.high, of.by_high};
         const double share = errors.sync_share, rest = 1 - share;
         const double both = weight * rest * rest + weight_compute;
         const double pull = weight * rest * errors.step + weight_compute * errors.compute;
@@ -216,9 +214,7 @@ inline void RefinedSquares::linearise(const DenseVector& x, DenseNormalEquations
                 normal.hessian(compute[i].at, compute[j].at) += both * compute[i].value * compute[j].value;
         }
         if (shape.alone()) continue;
-        shape.for_each_sync_term([&](RefinedParameter at, double feature) {
-            sync[syncs++] = {static_cast<Eigen::Index>(at), feature};
-        });
+        shape.for_each_sync_term([&](RefinedParameter at, double feature) { sync[syncs++] = {at, feature}; });
         // By ln(gamma - 1).
         const double bend = overlap * (share * errors.log_ratio - errors.excess) / gamma;
         const double weighted = weight * share, by_bend = weight * bend;
@@ -231,20 +227,20 @@ inline void RefinedSquares::linearise(const DenseVector& x, DenseNormalEquations
             for (std::size_t j = 0; j <= i; ++j)
                 normal.hessian(sync[i].at, sync[j].at) += weighted * share * value * sync[j].value;
             for (std::size_t j = 0; j < computes; ++j) {
-                const Eigen::Index a = std::max(sync[i].at, compute[j].at),
-                                   b = std::min(sync[i].at, compute[j].at);
+                const std::size_t a = std::max(sync[i].at, compute[j].at),
+                                  b = std::min(sync[i].at, compute[j].at);
                 normal.hessian(a, b) += weighted * rest * value * compute[j].value;
             }
         }
         for (std::size_t j = 0; j < computes; ++j) {
-            const Eigen::Index at = compute[j].at, bent = overlap_level;
+            const std::size_t at = compute[j].at, bent = overlap_level;
             normal.hessian(std::max(at, bent), std::min(at, bent)) += by_bend * rest * compute[j].value;
         }
     }
     // The only bend of the residuals that matters: towards gamma = 1 they lose their slope exponentially, so
     // that J^T J alone promises too much and steps overshoot. d^2/dtheta^2 is about d/dtheta there.
     normal.hessian(overlap_level, overlap_level) += std::max(normal.gradient[overlap_level], 0.0);
-    for (Eigen::Index i = 0; i < x.size(); ++i) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
         const double precision = 1 / (deviation[i] * deviation[i]), off = x[i] - mean[i];
         normal.squares += precision * off * off;
         normal.gradient[i] += precision * off;
@@ -266,7 +262,7 @@ inline void RefinedSquares::write(const DenseVector& x, RefinedThroughput& model
     model.gamma = 1 + std::exp(x[overlap_level]);
     model.batches.clear();
     for (std::size_t i = 0; i < breaks.size(); ++i)
-        model.batches.push_back({breaks[i], std::exp(x[static_cast<Eigen::Index>(refined_parameters + i)])});
+        model.batches.push_back({breaks[i], std::exp(x[refined_parameters + i])});
 }
 
 }  // namespace detail

@@ -7,22 +7,17 @@
 //     max sum held_jh x_jh,   sum_h x_jh <= need_j,   sum_j x_jh <= 1,   x in {0, 1}
 //
 // A transportation problem, solved as a min-cost flow  source -> jobs -> classes of equal nodes -> sink  with
-// costs (largest held - held) and an arc job -> sink for nodes taken anywhere (Boost.Graph's successive
-// shortest paths; integer costs, because it rejects rounded ones as negative; the arc job -> sink also keeps
-// every vertex reachable, so that its potentials never overflow). The graph is split into connected
-// components first, and components without contention need no flow.
-//
-// The only header that includes Boost.Graph.
+// costs (largest held - held) and an arc job -> sink for nodes taken anywhere. The graph is split into
+// connected components first, and components without contention need no flow.
 
 #include <algorithm>
-#include <boost/graph/adjacency_list.hpp>
-#include <boost/graph/successive_shortest_path_nonnegative_weights.hpp>
 #include <cstddef>
-#include <cstdint>
 #include <numeric>
 #include <span>
 #include <tuple>
 #include <vector>
+
+#include "goodput/place/detail/cheapest_flow.hpp"
 
 namespace goodput::detail {
 
@@ -49,27 +44,6 @@ void keep_home_nodes(std::vector<HomeClaim>& claims, std::span<const int> need, 
 // ---------------------------------------------------------------------------------------------------------
 
 namespace home_flow {
-
-using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
-using Graph = boost::adjacency_list<
-    boost::vecS, boost::vecS, boost::directedS, boost::no_property,
-    boost::property<boost::edge_capacity_t, int,
-                    boost::property<boost::edge_residual_capacity_t, int,
-                                    boost::property<boost::edge_reverse_t, Traits::edge_descriptor,
-                                                    boost::property<boost::edge_weight_t, std::int64_t>>>>>;
-
-inline Traits::edge_descriptor add_arc(Graph& graph, std::size_t from, std::size_t to, int capacity,
-                                       std::int64_t cost) {
-    const auto forward = boost::add_edge(from, to, graph).first;
-    const auto backward = boost::add_edge(to, from, graph).first;
-    boost::put(boost::edge_capacity, graph, forward, capacity);
-    boost::put(boost::edge_capacity, graph, backward, 0);
-    boost::put(boost::edge_weight, graph, forward, cost);
-    boost::put(boost::edge_weight, graph, backward, -cost);
-    boost::put(boost::edge_reverse, graph, forward, backward);
-    boost::put(boost::edge_reverse, graph, backward, forward);
-    return forward;
-}
 
 // One component: its claims, sorted by node, then job.
 inline void solve(std::span<const HomeClaim> claims, std::span<const int> need, std::vector<HomeNode>& kept) {
@@ -105,32 +79,29 @@ inline void solve(std::span<const HomeClaim> claims, std::span<const int> need, 
     const std::size_t classes = class_start.size() - 1;
 
     const std::size_t source = jobs.size() + classes, sink = source + 1;
-    Graph graph(sink + 1);
+    CheapestFlow network(sink + 1);
     int most_held = 0;
     for (const HomeClaim& claim : claims) most_held = std::max(most_held, claim.held);
     for (std::size_t j = 0; j < jobs.size(); ++j) {
-        add_arc(graph, source, j, need[jobs[j]], 0);
-        add_arc(graph, j, sink, need[jobs[j]], most_held);
+        network.add_arc(source, j, need[jobs[j]], 0);
+        network.add_arc(j, sink, need[jobs[j]], most_held);
     }
     struct Arc {
-        std::size_t job, node_class;
-        Traits::edge_descriptor edge;
+        std::size_t job, node_class, arc;
     };
     std::vector<Arc> arcs;
     for (std::size_t k = 0; k < classes; ++k) {
         const int size = static_cast<int>(class_start[k + 1] - class_start[k]);
         for (const HomeClaim& claim : of(first[class_start[k]])) {
             const std::size_t j = rank(claim.job);
-            arcs.push_back({claim.job, k, add_arc(graph, j, jobs.size() + k, size, most_held - claim.held)});
+            arcs.push_back({claim.job, k, network.add_arc(j, jobs.size() + k, size, most_held - claim.held)});
         }
-        add_arc(graph, jobs.size() + k, sink, size, 0);
+        network.add_arc(jobs.size() + k, sink, size, 0);
     }
-    boost::successive_shortest_path_nonnegative_weights(graph, source, sink);
-    for (const Arc& arc : arcs) {
-        int flow = boost::get(boost::edge_capacity, graph, arc.edge) -
-                   boost::get(boost::edge_residual_capacity, graph, arc.edge);
-        for (; flow > 0; --flow) kept.push_back({arc.job, claims[first[class_start[arc.node_class]++]].node});
-    }
+    network.send(source, sink);
+    for (const Arc& arc : arcs)
+        for (int flow = network.flow(arc.arc); flow > 0; --flow)
+            kept.push_back({arc.job, claims[first[class_start[arc.node_class]++]].node});
 }
 
 inline void greedy(std::span<const HomeClaim> claims, std::span<const int> need,

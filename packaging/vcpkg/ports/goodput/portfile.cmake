@@ -6,8 +6,7 @@ get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../../.." ABSOL
 set(VCPKG_BUILD_TYPE release) # headers only
 
 vcpkg_check_features(OUT_FEATURE_OPTIONS options FEATURES
-    ceres GOODPUT_WITH_CERES
-    graph GOODPUT_WITH_GRAPH)
+    ceres GOODPUT_WITH_CERES)
 vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}" OPTIONS ${options}
     -DGOODPUT_BUILD_TESTS=OFF -DGOODPUT_BUILD_EXAMPLES=OFF -DGOODPUT_BUILD_BENCHMARKS=OFF)
 vcpkg_cmake_install()

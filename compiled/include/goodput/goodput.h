@@ -5,17 +5,15 @@
 // a job has what it has. Link goodput::compiled (CMake) or -lgoodput_compiled.
 //
 // - Memory is the caller's: arrays and texts are read during the call and not kept, answers are written into
-// arrays of
-//   the caller. Only handles are the library's: NAME_create() makes one, NAME_destroy() ends it.
+//   arrays of the caller. Only handles are the library's: NAME_create() makes one, NAME_destroy() ends it.
 // - A struct of zeros is the default, but for its size: every struct that is passed by itself starts with
-// struct_size,
-//   to be set to sizeof it; beside every array of structs stands the size of one. So a program that was
-//   compiled with an older header goes on working with a newer library: what it does not know is zero. The
-//   other way round works as long as the fields that an older library does not know are zero; otherwise it
-//   answers GOODPUT_BAD_SIZE.
+//   struct_size, to be set to its sizeof; beside every array of structs stands the size of one. So a program
+//   that was compiled with an older header goes on working with a newer library: fields that it does not have
+//   are zero. The other way round works as long as the fields that an older library does not know are zero;
+//   otherwise it answers GOODPUT_BAD_SIZE.
 // - Every function that can fail returns a goodput_status. NAME_error(handle) is the sentence about the last
-// failure:
-//   "job 'bert-3': gpus (most) is 0, but must be between 1 and 1048576". No C++ exception leaves the library.
+//   failure: "job 'bert-3': batch.initial is 0, but must be between 1 and 1073741824". No C++ exception
+//   leaves the library.
 // - Different handles may be used by different threads at the same time; one handle by one thread at a time.
 // - The same input gets the same answer, bit for bit, as long as no deadline cuts it off.
 

@@ -1,10 +1,9 @@
-# find_package(goodput [COMPONENTS core goodput fit place ceres compiled]); without components: all but ceres, the fits by Ceres Solver, and
-# compiled, the library as binary code with a C interface.
+# find_package(goodput [COMPONENTS core goodput fit place ceres compiled]); without components: all but ceres, the fits by Ceres Solver.
 include("${CMAKE_CURRENT_LIST_DIR}/goodput_parts.cmake")
 
 set(goodput_asked ${goodput_FIND_COMPONENTS})
 if(NOT goodput_asked)
-  foreach(goodput_part IN ITEMS core fit place goodput)
+  foreach(goodput_part IN ITEMS core fit place goodput compiled)
     if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/goodput-${goodput_part}.cmake")
       list(APPEND goodput_asked ${goodput_part})
       set(goodput_FIND_REQUIRED_${goodput_part} TRUE)
@@ -17,6 +16,7 @@ set(goodput_below_fit core)
 set(goodput_below_place core)
 set(goodput_below_goodput core)
 set(goodput_below_ceres core)
+set(goodput_below_compiled core)
 set(goodput_wanted ${goodput_asked})
 foreach(goodput_part IN LISTS goodput_asked)
   list(APPEND goodput_wanted ${goodput_below_${goodput_part}})

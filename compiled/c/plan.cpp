@@ -5,8 +5,8 @@
 #include <variant>
 #include <vector>
 
-#include "c_round.hpp"
-#include "c_support.hpp"
+#include "round.hpp"
+#include "support.hpp"
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/sia.hpp"

@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
-#include "c_round.hpp"
-#include "c_support.hpp"
+#include "round.hpp"
+#include "support.hpp"
 #include "goodput/model/valid_model.hpp"
 
 namespace goodput::c {

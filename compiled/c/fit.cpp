@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "c_round.hpp"
-#include "c_support.hpp"
+#include "round.hpp"
+#include "support.hpp"
 #include "goodput/fit/forecast.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/model/efficiency.hpp"

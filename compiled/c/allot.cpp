@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "c_support.hpp"
+#include "support.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/version.hpp"
 

@@ -1,5 +1,6 @@
 // The allotment solver by itself: a matrix of values and uses, nothing of GPUs or models.
 
+#include <chrono>
 #include <goodput/allot/allot.hpp>
 #include <goodput/allot/conflict.hpp>
 #include <goodput/allot/explain.hpp>

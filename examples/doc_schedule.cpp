@@ -2,6 +2,7 @@
 // would bring.
 
 #include <algorithm>
+#include <chrono>
 #include <goodput/policy/goodput_policy.hpp>
 #include <goodput/schedule/explain_plan.hpp>
 #include <goodput/schedule/scheduler.hpp>

@@ -1,6 +1,7 @@
 // Numbers and sizes that nobody would send who means well: the certificate holds all the same.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <limits>

@@ -2,6 +2,7 @@
 // honest.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <string>

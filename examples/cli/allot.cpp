@@ -53,7 +53,7 @@ goodput::AllotOptions read(const Field& line, goodput::AllotmentProblem& problem
     if (const Field deadline = line["deadline_ms"]; deadline.given()) {
         constexpr double longest_ms = 1e12;  // thirty years, and far from overflowing nanoseconds
         const double milliseconds = std::min(deadline.number_at_least(0), longest_ms);
-        options.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(milliseconds * 1e6));
+        options.deadline = goodput::Duration::of_nanoseconds(static_cast<std::int64_t>(milliseconds * 1e6));
     }
     for (auto [name, limit] :
          {std::pair("most_states", &options.most_states), std::pair("memory_states", &options.memory_states)})
@@ -152,8 +152,9 @@ Json to_json(const goodput::Explanation& explanation) {
 Json conflict_in(const goodput::AllotmentProblem& problem, goodput::AllotOptions options,
                  double milliseconds) {
     if (options.deadline) {
-        const std::chrono::nanoseconds spent(static_cast<std::int64_t>(milliseconds * 1e6));
-        options.deadline = std::max(*options.deadline - spent, std::chrono::nanoseconds(0));
+        const auto spent = static_cast<std::int64_t>(milliseconds * 1e6);
+        options.deadline = goodput::Duration::of_nanoseconds(
+            std::max<std::int64_t>(options.deadline->nanoseconds - spent, 0));
     }
     goodput::Conflict conflict = goodput::conflict_of(problem, options);
     if (!conflict.proven) conflict = {};

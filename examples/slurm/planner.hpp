@@ -3,6 +3,7 @@
 
 // From what Slurm says to what every elastic job should have: this is where the library is called.
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <vector>

@@ -3,7 +3,6 @@
 
 // Why every job got what it got, and what every resource is worth, in one call.
 
-#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -29,7 +28,7 @@ struct Explanation {
 /// (RangeEnd::deadline). Allocates. A result of another problem and one that is infeasible (see conflict.hpp)
 /// get std::invalid_argument.
 [[nodiscard]] inline Explanation explain(const AllotmentProblem& problem, const AllotResult& result,
-                                         std::optional<std::chrono::nanoseconds> deadline = {}) {
+                                         std::optional<Duration> deadline = {}) {
     detail::require_result_of(problem, result);
     detail::CapacityRange range(problem, deadline);
     const std::vector<double> taken = detail::units_taken(problem, result.choice);

@@ -24,7 +24,6 @@
 // nothing is said but the price (`RangeEnd::deadline`).
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -82,16 +81,16 @@ concept RelaxationSolver = requires(S& solver, const AllotmentProblem& problem, 
 
 /// What `resource` is worth, and over which capacities. Solves the relaxation some ten times, as long as the
 /// deadline allows (none if left out). std::invalid_argument as with explain_job.
-[[nodiscard]] inline ResourceExplanation explain_resource(
-    const AllotmentProblem& problem, const AllotResult& result, std::size_t resource,
-    std::optional<std::chrono::nanoseconds> deadline = {});
+[[nodiscard]] inline ResourceExplanation explain_resource(const AllotmentProblem& problem,
+                                                          const AllotResult& result, std::size_t resource,
+                                                          std::optional<Duration> deadline = {});
 
 /// The same with a solver that is kept. If `result` is a reference into that solver, the answer is the same,
 /// but the result is overwritten.
 template <RelaxationSolver Solver>
 [[nodiscard]] ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
                                                    std::size_t resource, Solver& solver,
-                                                   std::optional<std::chrono::nanoseconds> deadline = {});
+                                                   std::optional<Duration> deadline = {});
 
 namespace detail {
 
@@ -99,7 +98,7 @@ namespace detail {
 class CapacityRange {
 public:
     /// Its memory may serve several resources of one problem; its time is that of all of them.
-    CapacityRange(const AllotmentProblem& problem, std::optional<std::chrono::nanoseconds> deadline)
+    CapacityRange(const AllotmentProblem& problem, std::optional<Duration> deadline)
         : problem_(problem), clock_(deadline) {
         fitting_.capacity = problem.capacity;
         for (std::size_t job = 0; job < problem.jobs(); ++job) {
@@ -319,8 +318,7 @@ ResourceExplanation explain_resource(std::span<const double> prices, std::size_t
 
 template <RelaxationSolver Solver>
 ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
-                                     std::size_t resource, Solver& solver,
-                                     std::optional<std::chrono::nanoseconds> deadline) {
+                                     std::size_t resource, Solver& solver, std::optional<Duration> deadline) {
     detail::require_result_of(problem, result);
     if (resource >= problem.capacity.size())
         bad_input("explanation", "resource", resource,
@@ -333,8 +331,7 @@ ResourceExplanation explain_resource(const AllotmentProblem& problem, const Allo
 }
 
 inline ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
-                                            std::size_t resource,
-                                            std::optional<std::chrono::nanoseconds> deadline) {
+                                            std::size_t resource, std::optional<Duration> deadline) {
     Allotter<> solver;
     return explain_resource(problem, result, resource, solver, deadline);
 }

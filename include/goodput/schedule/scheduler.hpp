@@ -34,6 +34,7 @@
 #include "goodput/schedule/detail/worth.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/makers.hpp"
+#include "goodput/schedule/plan.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput {
@@ -327,12 +328,16 @@ private:
     Plan plan_;
 };
 
-/// The plan for one snapshot under a policy, from scratch; see Scheduler for round after round. What is left
-/// out, or given as {}, is the default.
+template <Policy P>
+Plan plan(const Snapshot& snapshot, P policy, AllotOptions options) {
+    return Scheduler<P>(std::move(policy), options).plan(snapshot);
+}
+
+/// The same with parts of one's own: a placer, a solver, a predictor.
 template <Policy P = Sia, Placer NodePlacer = LeastMovesPlacer, AllotmentSolver Solver = Allotter<>,
           OptionPredictor Predictor = GoodputPredictor>
-Plan plan(const Snapshot& snapshot, P policy = {}, AllotOptions options = {}, NodePlacer placer = {},
-          Solver solver = {}, Predictor predictor = {}) {
+Plan plan(const Snapshot& snapshot, P policy, AllotOptions options, NodePlacer placer, Solver solver = {},
+          Predictor predictor = {}) {
     return Scheduler<P, NodePlacer, Solver, Predictor>(std::move(policy), options, std::move(placer),
                                                        std::move(solver), std::move(predictor))
         .plan(snapshot);

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <queue>
 #include <utility>
@@ -61,14 +60,14 @@ private:
 };
 
 inline void CheapestFlow::find_shortest_paths(std::size_t source) {
-    using Reached = std::pair<std::int64_t, std::size_t>;
-    std::priority_queue<Reached, std::vector<Reached>, std::greater<>> open;
+    std::priority_queue<std::pair<std::int64_t, std::size_t>> open;  // by the distance below zero
     distance_.assign(first_.size(), far);
     by_.assign(first_.size(), none);
     distance_[source] = 0;
     open.push({0, source});
     while (!open.empty()) {
-        const auto [distance, from] = open.top();
+        const auto [below, from] = open.top();
+        const std::int64_t distance = -below;
         open.pop();
         if (distance > distance_[from]) continue;
         for (std::size_t a = first_[from]; a != none; a = arcs_[a].next) {
@@ -77,7 +76,7 @@ inline void CheapestFlow::find_shortest_paths(std::size_t source) {
             if (arc.left == 0 || through >= distance_[arc.to]) continue;
             distance_[arc.to] = through;
             by_[arc.to] = a;
-            open.push({through, arc.to});
+            open.push({-through, arc.to});
         }
     }
 }

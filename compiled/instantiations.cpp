@@ -1,0 +1,23 @@
+// The instantiations that goodput/compiled.hpp and goodput/compiled_scheduler.hpp promise.
+
+#include "goodput/compiled_scheduler.hpp"
+
+namespace goodput {
+
+template class RefinedFitter<>;
+template class JobFitter<>;
+template class BasicJobHistories<>;
+template void JobHistory::refit(JobFitter<>&, std::string_view);
+template class Allotter<>;
+template class Scheduler<Sia>;
+template class Scheduler<GoodputPolicy>;
+template class Scheduler<Pollux>;
+template class Scheduler<LeastAttainedService>;
+template class Scheduler<Fifo>;
+template Plan plan<Sia>(const Snapshot&, Sia, AllotOptions);
+template Plan plan<GoodputPolicy>(const Snapshot&, GoodputPolicy, AllotOptions);
+template Plan plan<Pollux>(const Snapshot&, Pollux, AllotOptions);
+template Plan plan<LeastAttainedService>(const Snapshot&, LeastAttainedService, AllotOptions);
+template Plan plan<Fifo>(const Snapshot&, Fifo, AllotOptions);
+
+}  // namespace goodput

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "support.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/version.hpp"
+#include "support.hpp"
 
 struct goodput_allotter {
     goodput::c::LastError error{};

@@ -2,11 +2,11 @@
 
 #include <vector>
 
-#include "round.hpp"
-#include "support.hpp"
 #include "goodput/fit/forecast.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/model/efficiency.hpp"
+#include "round.hpp"
+#include "support.hpp"
 
 struct goodput_fitter {
     goodput::c::LastError error{};

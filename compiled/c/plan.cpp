@@ -5,8 +5,6 @@
 #include <variant>
 #include <vector>
 
-#include "round.hpp"
-#include "support.hpp"
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/sia.hpp"
@@ -17,6 +15,8 @@
 #include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
+#include "round.hpp"
+#include "support.hpp"
 
 namespace goodput::c {
 

@@ -4,9 +4,9 @@
 #include <map>
 #include <utility>
 
+#include "goodput/model/valid_model.hpp"
 #include "round.hpp"
 #include "support.hpp"
-#include "goodput/model/valid_model.hpp"
 
 namespace goodput::c {
 

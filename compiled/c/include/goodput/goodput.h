@@ -2,7 +2,7 @@
 #define GOODPUT_GOODPUT_H
 
 // goodput for C99 and for everything that calls C: allotments, fits of step times, plans of a round, and why
-// a job has what it has. Link goodput::compiled (CMake) or -lgoodput_compiled.
+// a job has what it has. Link goodput::c (CMake) or -lgoodput_c.
 //
 // - Memory is the caller's: arrays and texts are read during the call and not kept, answers are written into
 //   arrays of the caller. Only handles are the library's: NAME_create() makes one, NAME_destroy() ends it.
@@ -21,8 +21,8 @@
 #include <stdint.h>
 
 #ifndef GOODPUT_API
-#if defined(_WIN32) && defined(GOODPUT_COMPILED_SHARED)
-#ifdef GOODPUT_COMPILED_BUILD
+#if defined(_WIN32) && defined(GOODPUT_C_SHARED)
+#ifdef GOODPUT_C_BUILD
 #define GOODPUT_API __declspec(dllexport)
 #else
 #define GOODPUT_API __declspec(dllimport)

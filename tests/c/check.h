@@ -9,19 +9,19 @@
 
 #include <goodput/goodput.h>
 
-#define CHECK(claim)                                                         \
-    do {                                                                     \
-        if (!(claim)) {                                                      \
+#define CHECK(claim)                                                            \
+    do {                                                                        \
+        if (!(claim)) {                                                         \
             fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #claim); \
-            exit(1);                                                         \
-        }                                                                    \
+            exit(1);                                                            \
+        }                                                                       \
     } while (0)
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 // A cluster with a job that waits and one that runs: what the tests change a field of.
 typedef struct {
-    const char *types[2];
+    const char* types[2];
     goodput_node nodes[3];
     goodput_job jobs[2];
     goodput_type_limits limits[4];
@@ -30,7 +30,7 @@ typedef struct {
     goodput_round round;
 } Example;
 
-static inline void make_example(Example *it) {
+static inline void make_example(Example* it) {
     memset(it, 0, sizeof *it);
     it->types[0] = "T4";
     it->types[1] = "A100";
@@ -97,7 +97,7 @@ typedef struct {
     goodput_plan plan;
 } Room;
 
-static inline void make_room(Room *it) {
+static inline void make_room(Room* it) {
     memset(it, 0, sizeof *it);
     it->plan = (goodput_plan){.struct_size = sizeof(goodput_plan),
                               .decision = it->decisions,

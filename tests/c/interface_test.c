@@ -33,7 +33,7 @@ static void allots(void) {
                                    .choice_capacity = 3,
                                    .price = price,
                                    .price_capacity = 2};
-    goodput_allotter *allotter = goodput_allotter_create();
+    goodput_allotter* allotter = goodput_allotter_create();
     CHECK(allotter);
     CHECK(goodput_allot(allotter, &problem, &answer) == GOODPUT_OK);
     CHECK(strcmp(goodput_allotter_error(allotter), "") == 0);
@@ -69,20 +69,27 @@ static void fits(void) {
                                      .sample = example.samples,
                                      .sample_count = 2,
                                      .sample_size = sizeof(goodput_sample)};
-    goodput_question questions[] = {
-        {.gpu_type = 0, .nodes = 1, .gpus = 4, .local_batch = 128},
-        {.gpu_type = 1, .nodes = 1, .gpus = 8, .local_batch = 128, .initial_batch = 128, .gradient_sqr = 1, .gradient_var = 25}};
+    goodput_question questions[] = {{.gpu_type = 0, .nodes = 1, .gpus = 4, .local_batch = 128},
+                                    {.gpu_type = 1,
+                                     .nodes = 1,
+                                     .gpus = 8,
+                                     .local_batch = 128,
+                                     .initial_batch = 128,
+                                     .gradient_sqr = 1,
+                                     .gradient_var = 25}};
     goodput_prediction predictions[2];
     double rmsle[2] = {-1, -1};
-    goodput_fitter *fitter = goodput_fitter_create();
+    goodput_fitter* fitter = goodput_fitter_create();
     CHECK(fitter);
     CHECK(goodput_fitter_predict(fitter, questions, 2, sizeof *questions, predictions, sizeof *predictions) ==
           GOODPUT_NOT_YET);
     CHECK(goodput_fitter_fit(fitter, &input, rmsle, 2) == GOODPUT_OK);
     CHECK(rmsle[0] >= 0 && rmsle[0] < 0.1 && rmsle[1] == 0);
-    CHECK(goodput_fitter_predict(fitter, questions, 2, sizeof *questions, predictions, sizeof *predictions) == GOODPUT_OK);
+    CHECK(goodput_fitter_predict(fitter, questions, 2, sizeof *questions, predictions, sizeof *predictions) ==
+          GOODPUT_OK);
     CHECK(fabs(predictions[0].iteration_s - 0.34) < 0.05);  // it was measured
-    CHECK(predictions[0].low_s <= predictions[0].iteration_s && predictions[0].iteration_s <= predictions[0].high_s);
+    CHECK(predictions[0].low_s <= predictions[0].iteration_s &&
+          predictions[0].iteration_s <= predictions[0].high_s);
     CHECK(predictions[0].efficiency == 1 && predictions[0].goodput == predictions[0].examples_s);
     CHECK(fabs(predictions[0].examples_s * predictions[0].iteration_s - 512) < 1e-9);
     // (phi + M0) / (phi + M) with phi = 128 * 25, M0 = 128, M = 1024
@@ -96,7 +103,7 @@ static void plans(void) {
     Room room;
     make_example(&example);
     make_room(&room);
-    goodput_scheduler *scheduler = goodput_scheduler_create();
+    goodput_scheduler* scheduler = goodput_scheduler_create();
     CHECK(scheduler);
     const goodput_policy_option options[] = {{"p", 0.7}, {"horizon", 3600}};
     const goodput_scheduler_settings settings = {.struct_size = sizeof settings,
@@ -107,9 +114,11 @@ static void plans(void) {
     CHECK(goodput_scheduler_configure(scheduler, &settings) == GOODPUT_OK);
     CHECK(goodput_scheduler_last_plan(scheduler, &room.plan) == GOODPUT_NOT_YET);
     CHECK(goodput_scheduler_plan(scheduler, &example.round, &room.plan) == GOODPUT_OK);
-    const goodput_plan *plan = &room.plan;
-    CHECK(plan->decision_count == 2 && plan->running == 2 && plan->price_count == 2 && plan->limit_count == 0);
-    CHECK(plan->objective > 0 && plan->bound >= plan->objective && plan->gap == plan->bound - plan->objective);
+    const goodput_plan* plan = &room.plan;
+    CHECK(plan->decision_count == 2 && plan->running == 2 && plan->price_count == 2 &&
+          plan->limit_count == 0);
+    CHECK(plan->objective > 0 && plan->bound >= plan->objective &&
+          plan->gap == plan->bound - plan->objective);
     CHECK(plan->proof == GOODPUT_OPTIMAL && plan->fault_count == 0 && plan->conflict_count == 0);
     int gpus = 0;
     for (size_t s = 0; s < plan->share_count; ++s) {
@@ -164,19 +173,24 @@ static void explains(void) {
     example.round.team_quota = quotas;
     example.round.team_quota_count = 1;
     example.round.team_quota_size = sizeof *quotas;
-    goodput_scheduler *scheduler = goodput_scheduler_create();
+    goodput_scheduler* scheduler = goodput_scheduler_create();
     char text[1000];
     size_t length = 0;
-    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_PLAN, 0, text, sizeof text, NULL) == GOODPUT_NOT_YET);
+    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_PLAN, 0, text, sizeof text, NULL) ==
+          GOODPUT_NOT_YET);
     CHECK(goodput_scheduler_plan(scheduler, &example.round, &room.plan) == GOODPUT_OK);
     CHECK(room.plan.limit_count == 2 && room.limits[0].capacity == 2 && room.limits[0].used == 0);
-    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_JOB, 1, text, sizeof text, &length) == GOODPUT_OK);
+    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_JOB, 1, text, sizeof text, &length) ==
+          GOODPUT_OK);
     CHECK(strlen(text) == length && strstr(text, "quota"));
-    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_OUTCOME, 1, text, sizeof text, NULL) == GOODPUT_OK);
+    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_OUTCOME, 1, text, sizeof text, NULL) ==
+          GOODPUT_OK);
     CHECK(text[0] != '\0');
-    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_LIMIT_NAME, 0, text, sizeof text, NULL) == GOODPUT_OK);
+    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_LIMIT_NAME, 0, text, sizeof text, NULL) ==
+          GOODPUT_OK);
     CHECK(strcmp(text, "the quota of team red") == 0);
-    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_LIMIT, 0, text, sizeof text, NULL) == GOODPUT_OK);
+    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_LIMIT, 0, text, sizeof text, NULL) ==
+          GOODPUT_OK);
     CHECK(strstr(text, "the quota of team red: 0 of 2 GPUs used"));
     CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_PLAN, 0, text, sizeof text, NULL) == GOODPUT_OK);
     CHECK(strstr(text, "1 of 2 jobs run"));
@@ -184,7 +198,8 @@ static void explains(void) {
     CHECK(length == strlen(text));
     CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_PLAN, 0, text, 5, NULL) == GOODPUT_TOO_SMALL);
     CHECK(strcmp(text, "1 of") == 0);
-    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_CHECKPOINT, 0, text, sizeof text, NULL) == GOODPUT_OK);
+    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_CHECKPOINT, 0, text, sizeof text, NULL) ==
+          GOODPUT_OK);
     CHECK(strcmp(text, "") == 0);
 
     // A job that keeps more than its team's new quota is a conflict, and said to be one.
@@ -192,7 +207,8 @@ static void explains(void) {
     example.held[0] = (goodput_share){.job = 1, .node = 2, .gpus = 4};
     CHECK(goodput_scheduler_plan(scheduler, &example.round, &room.plan) == GOODPUT_OK);
     CHECK(room.plan.conflict_count == 2 && room.decisions[1].action == GOODPUT_STAY);
-    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_CONFLICT, 0, text, sizeof text, NULL) == GOODPUT_OK);
+    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_CONFLICT, 0, text, sizeof text, NULL) ==
+          GOODPUT_OK);
     CHECK(strstr(text, "job 'language' keeps 4 GPUs"));
     goodput_scheduler_destroy(scheduler);
 }
@@ -203,9 +219,22 @@ static void takes_models(void) {
     Room room;
     make_example(&example);
     make_room(&room);
-    const goodput_speed_model models[] = {
-        {.job = 0, .gpu_type = 0, .alpha_c = 0.01, .beta_c = 0.002, .alpha_r = 0.01, .alpha_n = 0.1, .gamma = 1, .most_replicas = 8},
-        {.job = 0, .gpu_type = 1, .alpha_c = 0.01, .beta_c = 0.0002, .alpha_r = 0.01, .alpha_n = 0.1, .gamma = 1, .most_replicas = 8}};
+    const goodput_speed_model models[] = {{.job = 0,
+                                           .gpu_type = 0,
+                                           .alpha_c = 0.01,
+                                           .beta_c = 0.002,
+                                           .alpha_r = 0.01,
+                                           .alpha_n = 0.1,
+                                           .gamma = 1,
+                                           .most_replicas = 8},
+                                          {.job = 0,
+                                           .gpu_type = 1,
+                                           .alpha_c = 0.01,
+                                           .beta_c = 0.0002,
+                                           .alpha_r = 0.01,
+                                           .alpha_n = 0.1,
+                                           .gamma = 1,
+                                           .most_replicas = 8}};
     example.round.model = models;
     example.round.model_count = COUNT(models);
     example.round.model_size = sizeof *models;
@@ -213,9 +242,9 @@ static void takes_models(void) {
     example.round.held_count = 0;
     example.round.job_count = 1;
     example.round.limits_count = 2;
-    goodput_scheduler *scheduler = goodput_scheduler_create();
+    goodput_scheduler* scheduler = goodput_scheduler_create();
     CHECK(goodput_scheduler_plan(scheduler, &example.round, &room.plan) == GOODPUT_OK);
-    const goodput_decision *decision = &room.decisions[0];
+    const goodput_decision* decision = &room.decisions[0];
     CHECK(decision->gpu_type == 1 && decision->gpus == 8 && decision->knowledge == GOODPUT_MEASURED);
     const double total = 8.0 * decision->local_batch * (decision->accumulation + 1), phi = 128 * 25;
     const double compute = 0.01 + 0.0002 * decision->local_batch;
@@ -246,9 +275,9 @@ static void reads_other_versions(void) {
     for (int n = 0; n < 3; ++n) nodes[n].node = example.nodes[n];
     newer.round.node = &nodes[0].node;
     newer.round.node_size = sizeof *nodes;
-    goodput_scheduler *scheduler = goodput_scheduler_create();
+    goodput_scheduler* scheduler = goodput_scheduler_create();
     CHECK(goodput_scheduler_plan(scheduler, &newer.round, &room.plan) == GOODPUT_OK);
-    goodput_scheduler *other = goodput_scheduler_create();
+    goodput_scheduler* other = goodput_scheduler_create();
     CHECK(goodput_scheduler_plan(other, &example.round, &same.plan) == GOODPUT_OK);
     CHECK(memcmp(room.decisions, same.decisions, sizeof room.decisions) == 0);
     nodes[1].unknown = 1;

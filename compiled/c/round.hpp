@@ -1,0 +1,44 @@
+#ifndef GOODPUT_COMPILED_C_ROUND_HPP
+#define GOODPUT_COMPILED_C_ROUND_HPP
+
+// A round of the C interface as the scheduler takes it, checked.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "goodput/goodput.h"
+#include "goodput/place/topology.hpp"
+#include "goodput/schedule/snapshot.hpp"
+#include "goodput/schedule/team_quotas.hpp"
+
+namespace goodput::c {
+
+/// A new measurement of a job.
+struct NewSample {
+    std::size_t gpu_type = 0;
+    ThroughputSample sample{};
+};
+
+struct RoundInput {
+    Snapshot snapshot{};                            ///< its models: only of jobs that bring their own
+    std::vector<bool> brings_model{};               ///< by job
+    std::vector<std::vector<NewSample>> samples{};  ///< by job
+    std::vector<std::string> cancelled{};
+    Topology topology{};
+    std::vector<TeamQuota> teams{};
+    std::optional<double> budget_h{}, spot_gpus{};
+};
+
+/// The measurement, checked, as one of replicas of `gpus_per_replica` GPUs each.
+[[nodiscard]] ThroughputSample sample_of(const goodput_sample& from, const std::string& subject,
+                                         int gpus_per_replica);
+
+/// Reads a round; `gpu_types` are those of the rounds before it. std::invalid_argument for what makes no
+/// sense.
+[[nodiscard]] RoundInput read_round(const goodput_round& round, const std::vector<std::string>& gpu_types);
+
+}  // namespace goodput::c
+
+#endif

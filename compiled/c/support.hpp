@@ -1,0 +1,198 @@
+#ifndef GOODPUT_COMPILED_C_SUPPORT_HPP
+#define GOODPUT_COMPILED_C_SUPPORT_HPP
+
+// What all functions of the C interface share: exceptions become statuses, structs of other versions are read
+// and written as far as both sides know them.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "goodput/allot/result.hpp"
+#include "goodput/core/duration.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/goodput.h"
+
+namespace goodput::c {
+
+/// A failure with another status than GOODPUT_BAD_INPUT.
+class Failure : public std::runtime_error {
+public:
+    Failure(goodput_status status, const std::string& sentence)
+        : std::runtime_error(sentence), status_(status) {}
+    [[nodiscard]] goodput_status status() const { return status_; }
+
+private:
+    goodput_status status_;
+};
+
+/// The sentence about a handle's last failure.
+class LastError {
+public:
+    [[nodiscard]] const char* text() const noexcept { return fixed_ ? fixed_ : text_.c_str(); }
+    void clear() noexcept {
+        text_.clear();
+        fixed_ = nullptr;
+    }
+    void say(const char* sentence) noexcept {
+        try {
+            text_ = sentence;
+        } catch (...) {
+            fixed_ = "no memory for the sentence about what went wrong";
+        }
+    }
+    void say_fixed(const char* sentence) noexcept { fixed_ = sentence; }
+
+private:
+    std::string text_;
+    const char* fixed_ = nullptr;
+};
+
+/// Calls call() and makes a status of what it throws.
+template <class Handle, class Call>
+goodput_status guarded(Handle* handle, Call call) noexcept {
+    if (!handle) return GOODPUT_BAD_INPUT;
+    handle->error.clear();
+    try {
+        call();
+        return GOODPUT_OK;
+    } catch (const Failure& failure) {
+        handle->error.say(failure.what());
+        return failure.status();
+    } catch (const std::invalid_argument& refusal) {
+        handle->error.say(refusal.what());
+        return GOODPUT_BAD_INPUT;
+    } catch (const std::bad_alloc&) {
+        handle->error.say_fixed("no memory");
+        return GOODPUT_NO_MEMORY;
+    } catch (const std::length_error&) {
+        handle->error.say_fixed("no memory");
+        return GOODPUT_NO_MEMORY;
+    } catch (const std::exception& fault) {
+        handle->error.say(fault.what());
+        return GOODPUT_INTERNAL;
+    } catch (...) {
+        handle->error.say_fixed("an exception of an unknown type");
+        return GOODPUT_INTERNAL;
+    }
+}
+
+/// Refuses a null pointer.
+inline void require_given(const void* pointer, std::string_view subject, std::string_view field) {
+    if (!pointer) bad_input(subject, field, "null", "given");
+}
+
+/// Refuses bits that no flag of this version has.
+template <class Subject>
+void require_flags(const Subject& subject, std::uint32_t flags, std::uint32_t known) {
+    if ((flags & ~known) != 0)
+        bad_input(detail::text_of_subject(subject), "flags", flags, "a sum of known flags");
+}
+
+/// The size of a struct in the first version of this interface, which fields that came later do not count in.
+template <class Struct>
+inline constexpr std::size_t first_size = sizeof(Struct);
+
+/// No struct is larger: what claims to be is a mistaken size.
+inline constexpr std::size_t most_size = 1 << 16;
+
+/// Refuses sizes that are no struct of any version that can be read here.
+template <class Struct>
+void require_size(std::size_t size, std::string_view field) {
+    if (size >= first_size<Struct> && size <= most_size) return;
+    throw Failure(GOODPUT_BAD_SIZE, std::string(field) + " is " + text_of(size) + ", but must be sizeof: " +
+                                        text_of(sizeof(Struct)) + " in this version");
+}
+
+/// The struct that stands there: zeros where it is of an older version. One of a newer version has to be zero
+/// beyond what is known here.
+template <class Struct>
+[[nodiscard]] Struct read_struct(const void* from, std::size_t size, std::string_view field) {
+    const auto* bytes = static_cast<const unsigned char*>(from);
+    Struct value{};
+    std::memcpy(&value, bytes, std::min(size, sizeof(Struct)));
+    for (std::size_t i = sizeof(Struct); i < size; ++i)
+        if (bytes[i] != 0)
+            throw Failure(GOODPUT_BAD_SIZE, std::string(field) + " is " + text_of(size) +
+                                                ", and a field beyond the " + text_of(sizeof(Struct)) +
+                                                " bytes that this version knows is not zero");
+    return value;
+}
+
+/// The struct passed by itself, which starts with its size.
+template <class Struct>
+[[nodiscard]] Struct read_sized(const Struct* from, std::string_view name) {
+    require_given(from, name, "pointer");
+    const std::string field = std::string(name) + ": struct_size";
+    require_size<Struct>(from->struct_size, field);
+    return read_struct<Struct>(from, from->struct_size, field);
+}
+
+/// An array of the caller's with elements of any version.
+template <class Struct>
+class Elements {
+public:
+    Elements(const Struct* array, std::size_t count, std::size_t size, std::string_view name)
+        : bytes_(reinterpret_cast<const unsigned char*>(array)), count_(count), size_(size), name_(name) {
+        if (count == 0) return;
+        require_given(array, name, "array");
+        require_size<Struct>(size, std::string(name) + "_size");
+        if (count > std::numeric_limits<std::size_t>::max() / size)
+            bad_input(name, "count", count, "within the address space");
+    }
+
+    [[nodiscard]] std::size_t size() const { return count_; }
+    [[nodiscard]] Struct operator[](std::size_t index) const {
+        return read_struct<Struct>(bytes_ + index * size_, size_, name_);
+    }
+
+private:
+    const unsigned char* bytes_;
+    std::size_t count_, size_;
+    std::string_view name_;
+};
+
+/// Writes what both sides know of a struct.
+template <class Struct>
+void write_struct(void* to, std::size_t size, const Struct& value) {
+    std::memcpy(to, &value, std::min(size, sizeof(Struct)));
+}
+
+/// Writes an element of an array of the caller's.
+template <class Struct>
+void write_element(Struct* array, std::size_t index, std::size_t size, const Struct& value) {
+    write_struct(reinterpret_cast<unsigned char*>(array) + index * size, size, value);
+}
+
+/// What the solver is asked for; zeros are defaults.
+[[nodiscard]] inline AllotOptions allot_options(std::string_view subject, double gap, double deadline_ms,
+                                                std::uint64_t most_states, std::uint64_t memory_states) {
+    AllotOptions options;
+    if (gap == GOODPUT_GAP_ZERO)
+        options.gap = 0;
+    else if (gap != 0) {
+        require_at_least(subject, "gap", gap, 0);
+        options.gap = gap;
+    }
+    require_at_least(subject, "deadline_ms", deadline_ms, 0);
+    if (deadline_ms > 0) {
+        constexpr double longest_ms = 1e12;  // thirty years, and far from overflowing nanoseconds
+        options.deadline =
+            Duration::of_nanoseconds(static_cast<std::int64_t>(std::min(deadline_ms, longest_ms) * 1e6));
+    }
+    constexpr std::uint64_t most = std::numeric_limits<std::size_t>::max();
+    if (most_states > 0) options.most_states = static_cast<std::size_t>(std::min(most_states, most));
+    if (memory_states > 0) options.memory_states = static_cast<std::size_t>(std::min(memory_states, most));
+    return options;
+}
+
+}  // namespace goodput::c
+
+#endif

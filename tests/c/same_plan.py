@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""The C interface plans what the program plans: same nodes, batches, numbers to the last bit, and sentences.
+
+    same_plan.py PROGRAM LIBRARY HEADER C_EXAMPLE SOURCE
+
+By the documented rounds, and by courses of random rounds in which jobs come, measure, move and go; under both policies.
+"""
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+
+program, library, header, c_example, source = sys.argv[1:]
+example = os.path.join(source, "examples", "c", "plan.py")
+FIELDS = ("name", "gpu_type", "nodes", "local_batch", "accumulation", "goodput", "knowledge", "outcome", "why",
+          "availability", "checkpoint_s", "checkpoint")
+
+
+def ask(command, rounds):
+    lines = "".join(json.dumps(document) + "\n" for document in rounds)
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(answers) == len(rounds), done.stderr
+    return answers
+
+
+def shown(answer):
+    """What both say of a round."""
+    plan = [{field: entry[field] for field in FIELDS if field in entry} for entry in answer["plan"]]
+    limits = [{field: limit[field] for field in ("name", "capacity", "used", "price", "why")}
+              for limit in answer.get("limits", ())]
+    return {"plan": plan, "limits": limits, **{field: answer[field] for field in ("objective", "bound", "status", "prices")}}
+
+
+def action(held, nodes):
+    """What follows of what a job holds and what it gets; other GPUs on other nodes are a move or a restart."""
+    held, nodes = sorted(map(tuple, held)), sorted(map(tuple, nodes))
+    if held == nodes:
+        return {"stay"} if held else {"wait"}
+    return {"start"} if not held else {"stop"} if not nodes else {"move", "restart"}
+
+
+def check(name, policy, rounds):
+    expected = ask([program, "plan", "--models", "refined", "--explain", "--policy", policy], rounds)
+    found = ask([sys.executable, example, library, header, policy], rounds)
+    for number, (document, ours, theirs) in enumerate(zip(rounds, found, expected)):
+        where = f"{name}, {policy}, round {number}"
+        assert "error" not in ours and "error" not in theirs, f"{where}: {ours} {theirs}"
+        assert shown(ours) == shown(theirs), f"{where}:\n{shown(ours)}\n{shown(theirs)}"
+        for job, entry in zip(document["jobs"], ours["plan"]):
+            held = (job.get("placement") or {}).get("nodes", [])
+            assert entry["action"] in action(held, entry["nodes"]), f"{where}: {entry['action']} of {held}: {entry}"
+    return expected
+
+
+def random_course(seed, policy):
+    """Rounds in which jobs do as the program plans: each line depends on the answers to those before."""
+    chance = random.Random(seed)
+    names = ["T4", "A100", "V100"][:chance.randint(1, 3)]
+    nodes = [{"name": f"{name}-{i}", "gpu_type": name, "gpus": chance.choice([4, 8]), "price_h": chance.randint(0, 9)}
+             for name in names for i in range(chance.randint(1, 3))]
+    if chance.random() < 0.5:
+        for node in nodes:
+            node.update(cores=64, memory_gib=256, interruptions_h=chance.choice([0, 0.02]), spot=chance.random() < 0.2,
+                        zone=chance.choice("ab"), rack=chance.choice("xy"))
+    asked = subprocess.Popen([program, "plan", "--models", "refined", "--policy", policy], text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    jobs, rounds = [], []
+    for number in range(6):
+        for _ in range(chance.randint(0, 3)):
+            jobs.append(new_job(chance, names, 60 * number, len(jobs)))
+        document = {"time_s": 60 * number, "nodes": nodes, "jobs": jobs}
+        if chance.random() < 0.3:
+            document["budget_h"] = 20
+        if chance.random() < 0.5:
+            document["teams"] = {"red": {"gpus": 6, "weight": 2}, "blue": {"gpus_by_type": {names[0]: 4}, "budget_h": 30}}
+        rounds.append(json.loads(json.dumps(document)))
+        asked.stdin.write(json.dumps(document) + "\n")
+        asked.stdin.flush()
+        answer = json.loads(asked.stdout.readline())
+        if "error" in answer:  # what jobs keep can exceed a node that is drained, say
+            rounds.pop()
+            continue
+        for job, entry in zip(jobs, answer["plan"]):
+            job["samples"] = []
+            job["placement"] = {"nodes": entry["nodes"]} if entry["nodes"] else None
+            if entry["nodes"] and chance.random() < 0.7:
+                gpus = sum(share[1] for share in entry["nodes"])
+                step = 0.05 + 0.001 * entry["local_batch"] * chance.uniform(0.9, 1.1)
+                job["samples"].append({"gpu_type": entry["gpu_type"], "nodes": len(entry["nodes"]), "gpus": gpus,
+                                       "local_batch": entry["local_batch"], "accumulation": entry["accumulation"],
+                                       "step_s": step, "sync_s": 0 if gpus == 1 else 0.02})
+        jobs = [job for job in jobs if chance.random() < 0.9]
+    asked.stdin.close()
+    asked.wait()
+    return rounds
+
+
+def new_job(chance, names, now, index):
+    local = {name: [chance.choice([1, 16]), chance.choice([64, 256])] for name in names if chance.random() < 0.9}
+    local = local or {names[0]: [1, 64]}
+    adapt = chance.choice(["batch", "batch", "gpus", "none"])
+    job = {"name": f"job-{now}-{index}", "submitted_s": now, "gpus": [1, chance.choice([1, 4, 16])], "adapt": adapt,
+           "restart_cost_s": chance.choice([0, 30, 90]),
+           "batch": {"initial": 64, "max": 2048, "target": 128, "local": local,
+                     "rate": {name: chance.uniform(100, 3000) for name in local if chance.random() < 0.6}}}
+    if chance.random() < 0.6:
+        job["gradient"] = {"sqr": 1.0, "var": chance.uniform(1, 50)}
+    if chance.random() < 0.4:
+        job["team"] = chance.choice(["red", "blue", "green"])
+    if chance.random() < 0.3:
+        job["weight"] = chance.uniform(0.5, 4)
+    if chance.random() < 0.3:
+        job["kind"] = chance.choice(["cnn", "lstm"])
+    if chance.random() < 0.2:
+        job["host"] = {"cores_per_gpu": [2, 8], "memory_gib_per_gpu": [4, 16], "speed": [[2, 4, 0.5], [8, 16, 1.0]]}
+    if chance.random() < 0.2:
+        job.update(checkpoint_s=600.0, done_examples=1e5)
+    return job
+
+
+def check_c_example(expected):
+    """The C program prints the plan of docs/round.json."""
+    printed = subprocess.run([c_example], capture_output=True, text=True, check=True).stdout.splitlines()
+    for j, entry in enumerate(expected["plan"]):
+        line, why = printed[2 * j], printed[2 * j + 1]
+        assert line.startswith(entry["name"] + ": "), line
+        shares = [[name, int(gpus)] for gpus, name in re.findall(r"(\d+) GPUs of ([\w-]+)", line)]
+        batch, accumulation, goodput = re.search(r"batch (\d+), accumulation (\d+), goodput (.*)$", line).groups()
+        found = (shares, int(batch), int(accumulation), float(goodput), why.strip())
+        wanted = (entry["nodes"], entry["local_batch"], entry["accumulation"], entry["goodput"], entry["why"])
+        assert found == wanted, f"{found}\n{wanted}"
+    objective, bound = map(float, re.fullmatch(r"objective (.*), bound (.*)", printed[-1]).groups())
+    assert (objective, bound) == (expected["objective"], expected["bound"]), printed[-1]
+
+
+def main():
+    documents = {}
+    for name in ("round", "teams", "host"):
+        with open(os.path.join(source, "docs", name + ".json"), encoding="utf-8") as file:
+            documents[name] = json.load(file)
+    compared = 0
+    for policy in ("sia", "goodput"):
+        for name, document in documents.items():
+            if "nodes" in document:
+                expected = check(name, policy, [document])
+                compared += 1
+                if (name, policy) == ("round", "goodput"):
+                    check_c_example(expected[0])
+        for seed in range(12):
+            rounds = random_course(seed, policy)
+            check(f"course {seed}", policy, rounds)
+            compared += len(rounds)
+    assert compared > 100, compared
+    print(f"{compared} rounds, the same plans")
+
+
+if __name__ == "__main__":
+    main()

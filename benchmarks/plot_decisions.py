@@ -86,7 +86,7 @@ def draw_search(programs, docs):
     steps = re.findall(r"^level (\d+) left (\S+) takes (\S+) leaves (\S+) value (\S+) bound (\S+) (\S+)$", output, re.M)
     full = max(float(step[1]) for step in steps)
     levels = 1 + max(int(step[0]) for step in steps)
-    width, height, top, low = 720, 110 + levels * 92, 64, 120
+    width, height, top, low = 720, 136 + levels * 92, 64, 120
 
     def x(left):
         return low + (width - low - 40) * (full - left) / full
@@ -120,9 +120,12 @@ def draw_search(programs, docs):
         parts.append(text(20, y(level) + 50, f"job {level} gets", "start", 12))
     kept = sum(1 for state in dots if state[0] > 0)
     first = re.match(r"price (\S+), bound (\S+), in hand (\S+)", output)
-    parts.append(text(20, height - 26, f"bound {first[2]}, in hand at the start {first[3]}, found "
-                      f"{best[max(best, key=lambda s: (s[0], best[s][0]))][0]:g}; {kept} states kept, "
-                      f"{count['cut']} steps cut by the bound (grey), {count['no_room']} without room", "start", 12))
+    found = max(value for state, (value, _) in best.items() if state[0] == levels)
+    parts.append(text(20, height - 34, f"nothing is worth more than {float(first[2]):.2f}; in hand at the start "
+                      f"{float(first[3]):.2f}; found {found:.2f} (red)", "start", 12))
+    parts.append(text(20, height - 16, f"{kept} states kept, {count['same']} steps to a state that was there, "
+                      f"{count['cut']} cut by the bound (grey), {count['no_room']} without room (not drawn)",
+                      "start", 12))
     write(f"{docs}/allot_search.svg", svg("A search for the best allotment: GPUs left after each job", width, height,
                                           parts))
 

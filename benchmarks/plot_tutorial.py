@@ -102,7 +102,7 @@ def one_line(file):
 
 def draw_replay(programs, docs):
     names = ("goodput", "sia", "tiresias", "fifo")
-    chart = Chart("160 jobs on 64 GPUs: which part of them is complete so many hours after its submission",
+    chart = Chart("160 jobs on 64 GPUs: part of the jobs that took at most so long",
                   "completion time, hours", "part of the jobs", (0.05, 40), (0, 1), x_log=True)
     chart.ticks((0.1, 0.3, 1, 3, 10, 30), (0, 0.25, 0.5, 0.75, 1))
     ends = []
@@ -139,8 +139,9 @@ def draw_prices(programs, docs):
     most = max(max(row[2:]) for row in rows)
     chart = Chart("What a GPU is worth, round by round, while 120 jobs come and go", "hours",
                   "price of a GPU", (0, rows[-1][0] / 3600), (0, most * 1.05))
-    top = math.floor(most * 10) / 10
-    chart.ticks([h * 0.5 for h in range(int(rows[-1][0] / 1800) + 1)], [top * i / 4 for i in range(5)])
+    step = 10 ** math.floor(math.log10(most / 2))
+    chart.ticks([h * 0.5 for h in range(int(rows[-1][0] / 1800) + 1)],
+                [step * i for i in range(0, int(most / step) + 1, 1 if most / step < 8 else 5)])
     jobs = max(row[1] for row in rows)
     chart.curve("jobs", [(row[0] / 3600, row[1] / jobs * most) for row in rows],
                 f"jobs (at most {jobs:.0f})", 1.2, True, "3 3")

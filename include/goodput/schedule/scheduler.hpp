@@ -120,6 +120,8 @@ public:
 
     /// The placer, for what it may be told between two plans (TopologyPlacer::set_topology).
     [[nodiscard]] NodePlacer& placer() { return placer_; }
+    /// Gap and deadline of the next plans' allotments.
+    [[nodiscard]] AllotOptions& options() { return options_; }
     /// The limits, to be replaced between two plans.
     [[nodiscard]] Pack& limits() { return limits_; }
 

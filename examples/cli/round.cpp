@@ -1,9 +1,12 @@
 #include "round.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
+#include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -19,6 +22,34 @@ namespace {
 constexpr int most_gpus = 1 << 20;
 constexpr int most_examples = 1 << 30;
 constexpr std::size_t most_gpu_types = 1024;  // of all rounds together: types are never forgotten
+
+/// Calls check(), whose errors name members of the library's types, and names the fields of the document
+/// instead.
+template <class Check>
+void in_words_of_json(Check check) {
+    static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> names{
+        {{"restart_cost_seconds", "restart_cost_s"},
+         {"attained_gpu_seconds", "attained_gpu_s"},
+         {"checkpoint_seconds", "checkpoint_s"},
+         {"pause_seconds", "pause_s"},
+         {"write_seconds", "write_s"},
+         {"restore_seconds", "restore_s"},
+         {"dollars_per_hour", "price_h"},
+         {"interruptions_per_hour", "interruptions_h"},
+         {"start_seconds", "start_s"},
+         {"most_nodes", "most"}}};
+    try {
+        check();
+    } catch (const std::invalid_argument& error) {
+        std::string message = error.what();
+        for (const auto& [ours, theirs] : names) {
+            const std::string field = ": " + std::string(ours) + " is ";
+            if (const std::size_t at = message.find(field); at != std::string::npos)
+                message.replace(at + 2, ours.size(), theirs);
+        }
+        throw std::invalid_argument(message);
+    }
+}
 
 class RoundReader {
 public:
@@ -49,9 +80,10 @@ public:
             cancelled.for_each([&](const Field& name) { round_.cancelled.push_back(name.text()); });
         for (goodput::Job& job : round_.snapshot.jobs) {
             job.types.resize(cluster().gpu_types.size());
-            validate(job, cluster());
+            limit_to_domains(job, round_.topology, cluster());
+            in_words_of_json([&] { validate(job, cluster()); });
         }
-        goodput::validate(round_.offers, cluster());
+        in_words_of_json([&] { goodput::validate(round_.offers, cluster()); });
     }
 
     [[nodiscard]] Round take() { return std::move(round_); }
@@ -142,7 +174,7 @@ private:
         const std::string subject = "job '" + job.name + "'";
         const Field about = field.about(subject);
         about.knows({"name", "submitted_s", "restarts", "restart_cost_s", "attained_gpu_s", "gpus", "adapt",
-                     "batch", "gpus_per_replica", "max_nodes", "single_gpu_accumulates", "gradient",
+                     "batch", "gpus_per_replica", "max_nodes", "single_gpu_accumulates", "within", "gradient",
                      "remaining_examples", "done_examples", "kind", "team", "weight", "host", "checkpoints",
                      "checkpoint_s", "spot_allowed", "preemptible", "restarting", "placement", "samples"});
         if (!jobs_.insert(job.name).second) about["name"].refuse("given only once");
@@ -161,6 +193,10 @@ private:
             for (const auto& [type, stages] : replicas.fields())
                 limits_of(job, type_of(type, stages)).gpus_per_replica = stages.count(1, most_gpus);
         read_max_nodes(about["max_nodes"], job);
+        if (const Field within = about["within"]; within.given()) {
+            if (!within.is("rack") && !within.is("zone")) within.refuse("\"rack\" or \"zone\"");
+            job.within = within.text();
+        }
         if (const Field accumulates = about["single_gpu_accumulates"]; accumulates.given())
             job.single_gpu_accumulates = accumulates.boolean();
         if (const Field gradient = about["gradient"]; gradient.given()) {

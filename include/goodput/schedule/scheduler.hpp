@@ -91,6 +91,11 @@ public:
     template <class AfterStep>
     const Plan& plan(const Snapshot& snapshot, AfterStep step) {
         check_(snapshot);
+        if constexpr (!KnowsTopology<NodePlacer>)
+            for (const Job& job : snapshot.jobs)
+                if (!job.within.empty())
+                    bad_input("job '" + job.name + "'", "within", "'" + job.within + "'",
+                              "left out: this scheduler's placer knows no topology, as TopologyPlacer does");
         plan_.faults.clear();
         open_.find(snapshot.cluster, snapshot.jobs);
         rows_.find_capacity(round_of(snapshot), open_, limits_);

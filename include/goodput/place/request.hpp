@@ -26,6 +26,7 @@ struct PlacementRequest {
     Placement current = {};  ///< empty: it runs nowhere
     double move_cost = 0;    ///< seconds lost if a job that holds its allotment is moved; counted in ms
     bool pinned = false;     ///< keeps exactly what it holds; without effect on a job that runs nowhere
+    std::string within = {};  ///< as Job::within
 };
 
 /// A job with an allotment but without nodes: `why` tells whether it waits or is impossible.

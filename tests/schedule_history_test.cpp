@@ -208,3 +208,23 @@ TEST_CASE("a job that declares its rates has models of all GPU types before it r
         }
     }
 }
+
+TEST_CASE("Parts of a step that nobody measured are those of the steps whose parts were") {
+    JobHistory history(1);
+    const auto add = [&](double step, std::optional<double> sync) {
+        history.add(0, {{1, 4}, {32, 0}, step, sync.value_or(0), {}, sync.has_value()}, "job");
+    };
+    const auto known = [&] { return *history.measured(0, {1, 4}, 32); };
+    add(0.4, std::nullopt);
+    CHECK_FALSE(known().sync_known);
+    CHECK_FALSE(known().compute_seconds());
+    add(0.6, 0.12);  // a fifth of it
+    CHECK(known().sync_known);
+    CHECK(known().step_seconds == doctest::Approx(0.5));
+    CHECK(known().sync_seconds == doctest::Approx(0.1));
+    add(0.8, std::nullopt);
+    CHECK(known().step_seconds == doctest::Approx(0.6));
+    CHECK(known().sync_seconds == doctest::Approx(0.12));
+    CHECK_THROWS_WITH(history.add(0, {{1, 4}, {32, 0}, 0.5, 0.1, {}, false}, "job 'x'"),
+                      "job 'x': samples.sync_s is 0.1, but must be 0 where it is unknown");
+}

@@ -22,7 +22,8 @@ inline goodput::ThroughputSample read_sample(const Field& field, std::string_vie
     sample.plan.atomic_batch = field["local_batch"].count(1, 1 << 30);
     sample.plan.accumulation_steps = field["accumulation"].count(0, most);
     sample.step_seconds = field["step_s"].number();
-    sample.sync_seconds = field["sync_s"].number();
+    sample.sync_known = field["sync_s"].given();
+    if (sample.sync_known) sample.sync_seconds = field["sync_s"].number();
     if (const Field cores = field["cores_per_gpu"]; cores.given())
         sample.host.cores_per_gpu = cores.number_at_least(0);
     if (const Field memory = field["memory_gib_per_gpu"]; memory.given())

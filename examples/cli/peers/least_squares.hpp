@@ -15,9 +15,11 @@
 // TinySolver is header-only (no link to Ceres, no glog), but trusts its caller:
 // - Its damping is relative to the diagonal of J^T J only above 1e-6. Parameters come in units in which that
 //   diagonal is one, or those that matter little would hardly move.
-// - Its tolerance is absolute. It is set anew in each round, from the sum of squares at its start, and rounds go
+// - Its tolerance is absolute. It is set anew in each round, from the sum of squares at its start, and rounds
+// go
 //   on while the sum falls by more.
-// - It takes a problem that cannot be evaluated for a solved one, and may end at NaN. A point is taken only if
+// - It takes a problem that cannot be evaluated for a solved one, and may end at NaN. A point is taken only
+// if
 //   its sum is finite and less than before; a start without a finite sum fails.
 // Its storage has a fixed size here, so that nothing is allocated.
 //

@@ -231,7 +231,8 @@ inline void ThroughputFitter::read(std::span<const ThroughputSample> samples, st
                                            .compute = sample.step_seconds - sample.sync_seconds,
                                            .step = sample.step_seconds,
                                            .log_compute = std::log(sample.step_seconds - sample.sync_seconds),
-                                           .log_step = std::log(sample.step_seconds)};
+                                           .log_step = std::log(sample.step_seconds),
+                                           .weight_compute = sample.compute_seconds() ? compute_weight : 0};
     const std::span<const PolluxRow> all(rows_);
     residuals_.rows = {all.first(size[0]), all.subspan(size[0], size[1]), all.last(size[2])};
     // The unit is the mean computing time, but a clock that went wrong must not set it.
@@ -267,8 +268,8 @@ inline void ThroughputFitter::read_errors(const PolluxThroughput& model) {
     compute_errors_.resize(rows_.size());
     step_errors_.resize(rows_.size());
     std::size_t next = 0;
-    residuals_.for_each_row(model, [&](const PolluxRow&, double error_compute, double error_step) {
-        compute_errors_[next] = std::abs(error_compute);
+    residuals_.for_each_row(model, [&](const PolluxRow& row, double error_compute, double error_step) {
+        compute_errors_[next] = row.weight_compute > 0 ? std::abs(error_compute) : 0;
         step_errors_[next++] = std::abs(error_step);
     });
 }
@@ -302,7 +303,8 @@ inline int ThroughputFitter::weigh_stragglers_down() {
         out = 1;
     }
     for (std::size_t i = 0; i < count; ++i) {
-        rows_[i].weight_compute = compute_weight * std::min(1.0, limit_compute / compute_errors_[i]);
+        if (rows_[i].weight_compute > 0)
+            rows_[i].weight_compute = compute_weight * std::min(1.0, limit_compute / compute_errors_[i]);
         rows_[i].weight_step = std::min(1.0, limit_step / step_errors_[i]);
     }
     return static_cast<int>(out);

@@ -18,7 +18,7 @@ namespace goodput {
 
 /// One machine with GPUs of one type.
 struct Node {
-    std::string name{};                 ///< its own among the cluster's nodes
+    std::string name{};                 ///< unique among the cluster's nodes
     std::size_t gpu_type = 0;           ///< index into Cluster::gpu_types
     int gpus = 0;                       ///< GPUs that may be used now, at least 1
     bool drained = false;               ///< keeps what runs on it but takes nothing new

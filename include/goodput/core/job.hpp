@@ -40,7 +40,7 @@ struct TypeLimits {
 
 /// What a scheduler knows of a job, and where it runs. Defaults are those of a job that waits.
 struct Job {
-    std::string name{};  ///< its own among the round's jobs
+    std::string name{};  ///< unique among the round's jobs
     /// Jobs of one kind are believed to be runs of one program: what some of them show of their speed and
     /// size is expected of the others (schedule/job_kinds.hpp). Empty: those with the same limits are.
     std::string kind{};

@@ -3,6 +3,8 @@
 
 // What a running job reports: how long a step took, and how noisy its gradient is.
 
+#include <optional>
+
 #include "goodput/core/batch.hpp"
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
@@ -18,6 +20,14 @@ struct ThroughputSample {
     double step_seconds = 0;  ///< an iteration's last step, synchronisation included
     double sync_seconds = 0;  ///< the part of it spent in synchronisation; the rest is computing
     HostShare host{};  ///< what went with each GPU; looked at where Job::host says what that makes of it
+    bool sync_known = true;  ///< false: nobody measured the part, and sync_seconds is 0
+
+    /// Seconds of computing, where they are known: a single replica does nothing else.
+    [[nodiscard]] std::optional<double> compute_seconds() const {
+        if (sync_known) return step_seconds - sync_seconds;
+        if (shape.gpus < 2) return step_seconds;
+        return std::nullopt;
+    }
 };
 
 /// Squared norm of the true gradient and trace of its covariance at the initial batch size (Pollux, OSDI'21).
@@ -33,7 +43,7 @@ inline constexpr double least_step_seconds = 1e-12;
 inline constexpr double most_step_seconds = 1e12;
 
 /// Refuses a measurement that cannot be one: no GPU, no example, times that are not positive and finite or
-/// outside [least_step_seconds, most_step_seconds], or more synchronisation than step
+/// outside [least_step_seconds, most_step_seconds], or more synchronisation than step, or any of it unknown
 /// (std::invalid_argument).
 template <MessageSubject Subject>
 void validate(const ThroughputSample& sample, const Subject& subject) {
@@ -48,6 +58,9 @@ void validate(const ThroughputSample& sample, const Subject& subject) {
     require_at_least(subject, "samples.sync_s", sample.sync_seconds, 0);
     require_at_least(subject, "samples.cores_per_gpu", sample.host.cores_per_gpu, 0);
     require_at_least(subject, "samples.memory_gib_per_gpu", sample.host.memory_gib_per_gpu, 0);
+    if (!sample.sync_known && sample.sync_seconds != 0)
+        bad_input(detail::text_of_subject(subject), "samples.sync_s", sample.sync_seconds,
+                  "0 where it is unknown");
     if (!(sample.sync_seconds < sample.step_seconds))
         bad_input(detail::text_of_subject(subject), "samples.sync_s", sample.sync_seconds,
                   "below samples.step_s = " + text_of(sample.step_seconds));

@@ -28,6 +28,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -262,16 +263,18 @@ void RefinedFitter<Backend>::fall_back(std::span<const ThroughputSample> samples
     fit.iterations = iterations;
     fit.stragglers = 0;
     fit.samples = static_cast<int>(samples.size());
-    double compute = 0, step = 0;
+    double compute = 0, computes = 0, step = 0;
     for (const ThroughputSample& sample : samples) {
-        const double seconds = sample.step_seconds - sample.sync_seconds;
-        compute += detail::square(std::log(fit.model.compute_seconds(sample.plan.atomic_batch) *
-                                           fit.model.compute_factor(sample.shape) / seconds));
+        if (const std::optional<double> seconds = sample.compute_seconds()) {
+            compute += detail::square(std::log(fit.model.compute_seconds(sample.plan.atomic_batch) *
+                                               fit.model.compute_factor(sample.shape) / *seconds));
+            computes += 1;
+        }
         const BatchPlan last{sample.plan.atomic_batch, 0};
         step +=
             detail::square(std::log(fit.model.iteration_seconds(sample.shape, last) / sample.step_seconds));
     }
-    fit.compute_rmsle = std::sqrt(compute / fit.samples);
+    fit.compute_rmsle = std::sqrt(compute / std::max(computes, 1.0));
     fit.step_rmsle = std::sqrt(step / fit.samples);
     fit.step_deviation = std::max(fit.step_deviation, fit.step_rmsle);
 }
@@ -340,7 +343,7 @@ void RefinedFitter<Backend>::add_shape_factors(RefinedFit& fit) {
     of_shapes_.assign(squares_.shapes.size(), {});
     squares_.for_each_row(x_, [&](const detail::RefinedRow& row, const Errors& errors) {
         OfShape& of = of_shapes_[row.shape];
-        const double weight = unit * row.weight, half = weight / 2;
+        const double weight = unit * row.weight, half = weight * squares_.compute_weight(row);
         const double share = errors.sync_share, rest = 1 - share;
         of.compute_compute += weight * rest * rest + half;
         of.compute_sync += weight * rest * share;
@@ -366,19 +369,22 @@ void RefinedFitter<Backend>::add_shape_factors(RefinedFit& fit) {
         fit.model.shapes.push_back({squares_.shapes[i].shape, std::exp(of.compute), std::exp(of.sync)});
         fit.shape_variances.push_back({sync_sync / determinant, compute_compute / determinant});
     }
-    double squared_compute = 0, squared_step = 0, weighted_step = 0, weights = 0;
+    double squared_compute = 0, computes = 0, squared_step = 0, weighted_step = 0, weights = 0;
     squares_.for_each_row(x_, [&](const detail::RefinedRow& row, const Errors& errors) {
         const OfShape& of = of_shapes_[row.shape];
         double step = errors.step + of.compute;
         if (!squares_.shapes[row.shape].alone())
             step += detail::LogStep(errors.log_ratio + of.sync - of.compute, fit.model.gamma).excess -
                     errors.excess;
-        squared_compute += detail::square(errors.compute + of.compute);
+        if (row.split) {
+            squared_compute += detail::square(errors.compute + of.compute);
+            computes += 1;
+        }
         squared_step += detail::square(step);
         weighted_step += row.weight * detail::square(step);
         weights += row.weight;
     });
-    fit.compute_rmsle = std::sqrt(squared_compute / fit.samples);
+    fit.compute_rmsle = std::sqrt(squared_compute / std::max(computes, 1.0));
     fit.step_rmsle = std::sqrt(squared_step / fit.samples);
     set_scatter(fit, weighted_step, weights,
                 static_cast<double>(squares_.parameters() + fit.model.shapes.size()));

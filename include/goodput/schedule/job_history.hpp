@@ -68,8 +68,17 @@ public:
             mean += (value - mean) / count;
             type.changed = true;
         };
+        const double step_before = known->step_seconds;
         average_in(known->step_seconds, sample.step_seconds);
-        average_in(known->sync_seconds, sample.sync_seconds);
+        // A step of which nobody measured the parts has them as the others have.
+        if (!sample.sync_known) {
+            known->sync_seconds *= known->step_seconds / step_before;
+        } else if (!known->sync_known) {
+            known->sync_seconds = sample.sync_seconds * (known->step_seconds / sample.step_seconds);
+            known->sync_known = type.changed = true;
+        } else {
+            average_in(known->sync_seconds, sample.sync_seconds);
+        }
         // Rounding may take the one past the other.
         known->sync_seconds = std::min(known->sync_seconds, std::nextafter(known->step_seconds, 0.0));
     }

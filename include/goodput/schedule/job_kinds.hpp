@@ -180,9 +180,9 @@ private:
         const auto says = [](double predicted, double seconds) {
             return std::abs(predicted - seconds) <= known_to * seconds;
         };
+        const std::optional<double> compute = sample.compute_seconds();
         return says(model.types[type].iteration_seconds(sample.shape, one_step), sample.step_seconds) &&
-               says(model.types[type].compute_seconds(sample.plan.atomic_batch),
-                    sample.step_seconds - sample.sync_seconds);
+               (!compute || says(model.types[type].compute_seconds(sample.plan.atomic_batch), *compute));
     }
 
     static bool contradicts(const JobHistory& history, std::size_t type, const ThroughputSample& sample) {

@@ -47,7 +47,7 @@ namespace goodput {
 
 /// Nodes of one kind that can be rented.
 struct RentOffer {
-    std::string name{};                 ///< its own among the offers
+    std::string name{};                 ///< unique among the offers
     std::size_t gpu_type = 0;           ///< index into Cluster::gpu_types
     int gpus = 1;                       ///< of a node, at least 1
     double dollars_per_hour = 0;        ///< what the whole node costs

@@ -127,7 +127,7 @@ struct Application {
 
 /// One job of a trace.
 struct Submission {
-    std::string name{};           ///< its own among the trace's jobs
+    std::string name{};           ///< unique among the trace's jobs
     double time_seconds = 0;      ///< when it is submitted
     std::size_t application = 0;  ///< index into the replay's applications
     int gpus = 1;                 ///< that its owner asked for: what a policy without adaptation gives

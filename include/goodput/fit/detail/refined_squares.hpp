@@ -7,8 +7,9 @@
 //
 //     r_c = sqrt(w / 2) (ln C - ln measured computing) / s,     r_t = sqrt(w) (ln T - ln measured step) / s
 //
-// one of a single replica only r_t (both times are one measurement); w is its weight (stragglers have less)
-// and s the scatter. Every parameter has one more, (theta - mean) / deviation of its prior.
+// one of a single replica only r_t (both times are one measurement), as one whose split into computing and
+// synchronising nobody measured; w is its weight (stragglers have less) and s the scatter. Every parameter
+// has one more, (theta - mean) / deviation of its prior.
 //
 // Coordinates theta: fit/refined_parameters.hpp, and after them ln of the factor at each break point of the
 // computing time. Samples share what depends on their batch or on their shape alone
@@ -18,6 +19,8 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,6 +44,7 @@ struct RefinedRow {
     std::size_t shape = 0, batch = 0;
     double log_compute = 0, log_step = 0;
     double weight = 1;
+    bool split = true;  ///< log_compute was measured; else it is that of the step
 };
 
 struct RefinedSquares {
@@ -60,6 +64,16 @@ struct RefinedSquares {
     };
 
     [[nodiscard]] std::size_t parameters() const { return refined_parameters + breaks.size(); }
+
+    [[nodiscard]] int least_replicas() const {
+        int least = std::numeric_limits<int>::max();
+        for (const RefinedRow& row : rows) least = std::min(least, shapes[row.shape].shape.gpus);
+        return least;
+    }
+    /// What the error of computing counts for beside that of the step.
+    [[nodiscard]] double compute_weight(const RefinedRow& row) const {
+        return row.split && !shapes[row.shape].alone() ? 0.5 : 0;
+    }
 
     /// The prior in the coordinates of a type that computes for `seconds` at `batch`.
     void set_prior(const RefinedPrior& prior, double batch, double seconds) {
@@ -85,8 +99,8 @@ struct RefinedSquares {
         double of_rows = 0;
         for (const RefinedRow& row : rows) {
             const Errors errors = errors_of(row, gamma);
-            of_rows += row.weight * (errors.step * errors.step +
-                                     (shapes[row.shape].alone() ? 0 : errors.compute * errors.compute / 2));
+            of_rows += row.weight *
+                       (errors.step * errors.step + compute_weight(row) * errors.compute * errors.compute);
         }
         return sum + weight * of_rows;
     }
@@ -158,10 +172,11 @@ inline void RefinedSquares::read(std::span<const ThroughputSample> samples) {
                                             [](const RefinedShape& at, Shape of) { return at.shape < of; });
         const auto batch = std::lower_bound(batches.begin(), batches.end(), sample.plan.atomic_batch,
                                             [](const RefinedBatch& at, int of) { return at.batch < of; });
+        const std::optional<double> compute = sample.compute_seconds();
         rows.push_back({static_cast<std::size_t>(shape - shapes.begin()),
                         static_cast<std::size_t>(batch - batches.begin()),
-                        std::log(sample.step_seconds - sample.sync_seconds), std::log(sample.step_seconds),
-                        1});
+                        std::log(compute.value_or(sample.step_seconds)), std::log(sample.step_seconds), 1,
+                        compute.has_value()});
     }
 }
 
@@ -192,7 +207,7 @@ inline void RefinedSquares::linearise(const DenseVector& x, DenseNormalEquations
         const RefinedShape& shape = shapes[row.shape];
         const RefinedBatch& batch = batches[row.batch];
         const LogCompute& of = of_batch_[row.batch];
-        const double weight = unit * row.weight, weight_compute = shape.alone() ? 0 : weight / 2;
+        const double weight = unit * row.weight, weight_compute = weight * compute_weight(row);
         normal.squares +=
             weight * errors.step * errors.step + weight_compute * errors.compute * errors.compute;
         // d ln C and d ln S by the parameters that they depend on; indices ascend over both lists.

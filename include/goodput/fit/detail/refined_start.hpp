@@ -46,12 +46,18 @@ struct ComputingLine {
 };
 
 /// Relative least squares over the computing times, neither part negative; twice again without what is far
-/// off.
+/// off. Where no computing time was measured, the steps of the fewest replicas stand for them.
 inline ComputingLine line_of_computing(const RefinedSquares& samples) {
+    int most_replicas = 0;
+    if (std::ranges::none_of(samples.rows, &RefinedRow::split)) most_replicas = samples.least_replicas();
+    const auto counts = [&](const RefinedRow& row) {
+        return row.split || samples.shapes[row.shape].shape.gpus <= most_replicas;
+    };
     ComputingLine line;
     for (int round = 0; round < 3; ++round) {
         LineSums sums;
         for (const RefinedRow& row : samples.rows) {
+            if (!counts(row)) continue;
             const double batch = samples.batches[row.batch].batch;
             double weight = 1;
             if (round > 0) {
@@ -66,9 +72,13 @@ inline ComputingLine line_of_computing(const RefinedSquares& samples) {
         line = {constant, slope};
     }
     if (line.constant + line.slope > 0) return line;
-    double log_seconds = 0;
-    for (const RefinedRow& row : samples.rows) log_seconds += row.log_compute;
-    return {std::exp(log_seconds / static_cast<double>(samples.rows.size())), 0};
+    double log_seconds = 0, count = 0;
+    for (const RefinedRow& row : samples.rows) {
+        if (!counts(row)) continue;
+        log_seconds += row.log_compute;
+        count += 1;
+    }
+    return {std::exp(log_seconds / count), 0};
 }
 
 /// Computing from the line; synchronising at each of three overlaps from what the steps then say of it.
@@ -88,7 +98,9 @@ inline DenseVector cold_start(const RefinedSquares& samples, const ComputingLine
         for (const RefinedRow& row : samples.rows) {
             const RefinedShape& shape = samples.shapes[row.shape];
             if (shape.alone()) continue;
-            const double part = std::exp(gamma * (row.log_compute - row.log_step));
+            const double log_compute =
+                row.split ? row.log_compute : std::log(line.at(samples.batches[row.batch].batch));
+            const double part = std::exp(gamma * (log_compute - row.log_step));
             // Where nearly everything is hidden, the step says little of it but that it is short.
             const double log_sync = row.log_step + std::log(std::max(1 - part, 1e-3)) / gamma;
             const double law = shape.network() ? x[network_gpus_exponent] * shape.log_per_node +

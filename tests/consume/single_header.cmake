@@ -1,0 +1,20 @@
+# cmake -DPYTHON=<program> -DCXX=<compiler> -DSOURCE=<repository> -DBUILD=<folder to write to> -P single_header.cmake
+#
+# The header that packaging/single_header.py makes compiles with nothing else of ours at hand, and works; also if two
+# sources include it.
+cmake_minimum_required(VERSION 3.23)
+
+file(REMOVE_RECURSE "${BUILD}")
+file(MAKE_DIRECTORY "${BUILD}")
+function(run)
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${BUILD}" RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\nended with ${result}:\n${output}")
+  endif()
+endfunction()
+run("${PYTHON}" "${SOURCE}/packaging/single_header.py" --output "${BUILD}/goodput_allot.hpp")
+file(COPY "${SOURCE}/tests/consume/uses_single_header.cpp" DESTINATION "${BUILD}")
+file(WRITE "${BUILD}/another.cpp" "#include \"goodput_allot.hpp\"\n#include \"goodput_allot.hpp\"\n")
+run("${CXX}" -std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Werror uses_single_header.cpp another.cpp -o single)
+run("${BUILD}/single")

@@ -1,9 +1,11 @@
-"""The Conan 2 package goodput: headers that need nothing, and with_ceres=True fits by Ceres Solver beside them.
+"""The Conan 2 package goodput: headers that need nothing, with_ceres=True fits by Ceres Solver beside them, and
+with_compiled=True two libraries: the usual instantiations, and the C interface.
 
 The targets are those of the CMake package, so that a project's CMakeLists.txt does not say which way goodput came:
 
     goodput::core     nothing       always; goodput::goodput, goodput::fit and goodput::place are the same
     goodput::ceres    Ceres Solver  with_ceres
+    goodput::compiled nothing       with_compiled; goodput::c, the C interface, likewise
 
 Conan's find_package() takes any COMPONENTS without a word; a target that the options leave out is missing.
 """
@@ -14,7 +16,8 @@ import re
 from conan import ConanFile
 from conan.errors import ConanException, ConanInvalidConfiguration
 from conan.tools.build import check_min_cppstd
-from conan.tools.files import copy, load
+from conan.tools.cmake import CMake, CMakeToolchain
+from conan.tools.files import copy, load, rmdir
 
 required_conan_version = ">=2.0"
 
@@ -24,11 +27,10 @@ class GoodputConan(ConanFile):
     description = "Which job gets how many GPUs of which type, on which nodes, with which batch size"
     license = "MIT"
     topics = ("scheduling", "gpu", "cluster", "optimization", "header-only")
-    package_type = "header-library"
-    settings = "os", "arch", "compiler", "build_type"  # for validate(); nothing is built
-    options = {"with_ceres": [True, False]}
-    default_options = {"with_ceres": False}
-    exports_sources = "include/*.hpp", "LICENSE"
+    settings = "os", "arch", "compiler", "build_type"  # without with_compiled for validate() only: nothing is built
+    options = {"with_ceres": [True, False], "with_compiled": [True, False]}
+    default_options = {"with_ceres": False, "with_compiled": False}
+    exports_sources = "include/*.hpp", "LICENSE", "CMakeLists.txt", "cmake/*", "compiled/*"
     no_copy_source = True
 
     def set_version(self):
@@ -38,12 +40,18 @@ class GoodputConan(ConanFile):
             raise ConanException('include/goodput/version.hpp has no line: string_view version = "1.2.3"')
         self.version = found.group(1)
 
+    def configure(self):
+        self.package_type = "shared-library" if self.options.with_compiled else "header-library"
+
     def requirements(self):
         if self.options.with_ceres:
             self.requires("ceres-solver/[>=2.1 <3]", transitive_headers=True, transitive_libs=True)
 
     def package_id(self):
-        self.info.clear()  # the same headers, whatever the options and settings
+        if self.info.options.with_compiled:
+            del self.info.options.with_ceres
+        else:
+            self.info.clear()  # the same headers, whatever the options and settings
 
     def validate(self):
         try:
@@ -51,9 +59,29 @@ class GoodputConan(ConanFile):
         except ConanInvalidConfiguration as reason:
             raise ConanInvalidConfiguration(f"goodput is C++20, try -s compiler.cppstd=20: {reason}") from None
 
+    def generate(self):
+        if not self.options.with_compiled:
+            return
+        toolchain = CMakeToolchain(self)
+        toolchain.user_presets_path = False
+        for part in ("TESTS", "EXAMPLES", "BENCHMARKS"):
+            toolchain.cache_variables[f"GOODPUT_BUILD_{part}"] = False
+        toolchain.cache_variables["GOODPUT_BUILD_COMPILED"] = True
+        toolchain.cache_variables["GOODPUT_WITH_CERES"] = False  # its header is copied like the others
+        toolchain.generate()
+
+    def build(self):
+        if self.options.with_compiled:
+            cmake = CMake(self)
+            cmake.configure()
+            cmake.build()
+
     def package(self):
-        # Copied, not installed by CMake: the CMake package of install() next to Conan's would be a second set of the
-        # same targets. The tests run in the repository's own build; conan create only runs test_package.
+        # The CMake package of install() next to Conan's would be a second set of the same targets. The tests run in the
+        # repository's own build; conan create only runs test_package.
+        if self.options.with_compiled:
+            CMake(self).install()
+            rmdir(self, os.path.join(self.package_folder, "share"))
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
         copy(self, "*.hpp", os.path.join(self.source_folder, "include"), os.path.join(self.package_folder, "include"))
 
@@ -67,11 +95,17 @@ class GoodputConan(ConanFile):
             self._component(name, "core")
         if self.options.with_ceres:
             self._component("ceres", "core", "ceres-solver::ceres")
+        if self.options.with_compiled:
+            self._component("compiled", "core", library="goodput_compiled")
+            self._component("c", library="goodput_c")
 
-    def _component(self, name, *requires):
+    def _component(self, name, *requires, library=None):
         component = self.cpp_info.components[name]
         component.requires = list(requires)
-        component.bindirs = component.libdirs = []
+        if library:
+            component.libs = [library]
+        else:
+            component.bindirs = component.libdirs = []
         component.set_property("cmake_target_name", f"goodput::{name}")
         if name == "goodput":  # the others are called goodput-core and so on by themselves
             component.set_property("pkg_config_name", "goodput")

@@ -19,7 +19,9 @@ class GoodputTestConan(ConanFile):
     def generate(self):
         toolchain = CMakeToolchain(self)
         toolchain.user_presets_path = False  # no CMakeUserPresets.json in the source folder
-        toolchain.cache_variables["WITH_CERES"] = int(bool(self.dependencies["goodput"].options.with_ceres))
+        options = self.dependencies["goodput"].options
+        toolchain.cache_variables["WITH_CERES"] = int(bool(options.with_ceres))
+        toolchain.cache_variables["WITH_COMPILED"] = int(bool(options.with_compiled))
         toolchain.generate()
         CMakeDeps(self).generate()
 
@@ -31,3 +33,5 @@ class GoodputTestConan(ConanFile):
     def test(self):
         if can_run(self):
             self.run(os.path.join(self.cpp.build.bindir, "test_package"), env="conanrun")
+            if self.dependencies["goodput"].options.with_compiled:
+                self.run(os.path.join(self.cpp.build.bindir, "test_c"), env="conanrun")

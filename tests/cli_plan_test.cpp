@@ -115,7 +115,8 @@ TEST_CASE("round after round nobody gets what is not there, under every policy")
         {"--policy", "las", "--policy-option", "lead=600"},
         {"--policy", "goodput"},
         {"--policy", "goodput-declared", "--policy-option", "patience=1", "--policy-option", "order=1.5"},
-        {"--models", "refined"}};
+        {"--models", "refined"},
+        {"--models", "published"}};
     std::uint64_t seed = 1;
     for (const std::vector<std::string>& options : policies) {
         Program program = plan(options);
@@ -620,7 +621,7 @@ TEST_CASE("policies and their options are checked before anything is read") {
     };
     const std::vector<Case> cases{
         {{"--policy", "best"}, {"best", "sia", "fifo", "srtf"}},
-        {{"--models", "own"}, {"--models", "own", "published or refined"}},
+        {{"--models", "own"}, {"--models", "own", "separate, published or refined"}},
         {{"--policy-option", "q=1"}, {"'q'", "p, lambda, rounding, largest"}},
         {{"--policy-option", "p"}, {"'p'", "key=value"}},
         {{"--policy-option", "p=x"}, {"p", "'x'", "number"}},

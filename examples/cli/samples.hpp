@@ -25,8 +25,7 @@ inline goodput::ThroughputSample read_sample(const Field& field, std::string_vie
     sample.plan.accumulation_steps = field["accumulation"].count(0, most);
     sample.step_seconds = field["step_s"].number();
     sample.sync_seconds = field["sync_s"].number();
-    if (sample.step_seconds < goodput::least_step_seconds ||
-        sample.step_seconds > goodput::most_step_seconds)
+    if (sample.step_seconds < goodput::least_step_seconds || sample.step_seconds > goodput::most_step_seconds)
         field["step_s"].refuse("between " + goodput::text_of(goodput::least_step_seconds) + " and " +
                                goodput::text_of(goodput::most_step_seconds));
     if (sample.sync_seconds < 0 || sample.sync_seconds >= sample.step_seconds)

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_CORE_USER_DATA_HPP
 #define GOODPUT_CORE_USER_DATA_HPP
 
-// What a user's own policy, limit or maker has to know of a job and the library does not: a deadline, an owner,
-// a row of a database.
+// What a user's own policy, limit or maker has to know of a job and the library does not: a deadline, an
+// owner, a row of a database.
 
 #include <memory>
 #include <typeinfo>

@@ -1,4 +1,5 @@
-// Deadlines first: what the library does not know of a job travels in Job::user, and the policy finds it there.
+// Deadlines first: what the library does not know of a job travels in Job::user, and the policy finds it
+// there.
 
 #include <algorithm>
 #include <goodput/schedule/scheduler.hpp>

@@ -83,7 +83,8 @@ TEST_CASE("a job that has to stay within a rack never lies in two, round after r
     }
 }
 
-TEST_CASE("nodes of one rack are found for it where others can go elsewhere, and it waits where none has room") {
+TEST_CASE(
+    "nodes of one rack are found for it where others can go elsewhere, and it waits where none has room") {
     const Hall hall(2);
     TopologyPlacer<> placer(hall.topology);
     // Six nodes anew: the one that has to stay within a rack gets a whole rack, though it comes last.

@@ -49,8 +49,8 @@ void Field::knows(std::initializer_list<std::string_view> names) const {
     if (!warnings_) return;
     for (const auto& [name, value] : value_->get_ref<const Json::object_t&>())
         if (std::find(names.begin(), names.end(), name) == names.end())
-            warn(name, "there is no field \"" + name + "\"" +
-                           (depth_ > 0 ? " in " + path() : std::string()) + did_you_mean(name, names));
+            warn(name, "there is no field \"" + name + "\"" + (depth_ > 0 ? " in " + path() : std::string()) +
+                           did_you_mean(name, names));
 }
 
 void Field::warn(std::string_view name, const std::string& sentence) const {

@@ -44,8 +44,8 @@ private:
 /// it was reached by, and the subject.
 class Field {
 public:
-    /// `subject`: whom messages name, for example "allotment problem". Without warnings unknown fields pass in
-    /// silence.
+    /// `subject`: whom messages name, for example "allotment problem". Without warnings unknown fields pass
+    /// in silence.
     Field(const Json& document, std::string_view subject, Warnings* warnings = nullptr)
         : value_(&document), subject_(subject), warnings_(warnings) {}
 

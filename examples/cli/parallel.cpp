@@ -328,9 +328,9 @@ int run_parallel(const ParallelCommand& command, std::istream& in, std::ostream&
         if (!page) throw std::runtime_error(command.report + ": cannot be written");
     }
     Planner planner(command.profiles, *time_model);
-    const int status = serve_lines(
-        in, out, command.strict,
-        [&](const Json& document, Warnings& warnings) { return planner.serve(document, warnings); });
+    const int status = serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
+        return planner.serve(document, warnings);
+    });
     if (page.is_open()) {
         write_parallel_report(page, planner.reported());
         page.flush();

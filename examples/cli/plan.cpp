@@ -21,7 +21,7 @@
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "json_lines.hpp"
-#include "peers/separate_models.hpp"
+#include "plan_models.hpp"
 #include "policies.hpp"
 #include "round.hpp"
 #include "status.hpp"
@@ -35,7 +35,7 @@ namespace {
 /// sizes. What a round says is taken in on trial: it is forgotten again unless the round is kept.
 class Memory {
 public:
-    explicit Memory(bool refined) : refined_(refined) {}
+    explicit Memory(PlanModels models) : refined_(models == PlanModels::refined), fitter_{.models = models} {}
 
     const std::vector<std::string>& gpu_types() const { return gpu_types_; }
 
@@ -68,7 +68,7 @@ public:
             if (refined_)
                 kinds_.refit(job);
             else
-                histories_.refit(job.name);
+                histories_.of(job.name).refit(fitter_, "job '" + job.name + "'");
         }
     }
     void give_models(goodput::Snapshot& snapshot) {
@@ -118,8 +118,9 @@ private:
     }
 
     bool refined_;
+    PlanHistoryFitter fitter_;
     std::vector<std::string> gpu_types_;
-    goodput::BasicJobHistories<goodput::peers::ExactHistoryFitter> histories_;
+    goodput::BasicJobHistories<PlanHistoryFitter> histories_;
     goodput::KindHistories kinds_;
     goodput::JobSizes sizes_, sizes_before_;
     std::vector<std::pair<std::string, goodput::JobHistory>> before_;
@@ -156,8 +157,7 @@ const char* change_of(const goodput::Job& job, const goodput::Decision& decision
 
 /// Whether a decision costs the job its restart_cost_s: it has run before, and runs anew.
 bool costs_restart(const goodput::Job& job, const goodput::Decision& decision) {
-    return decision.starts &&
-           (!job.placement.empty() || job.restarts > 0 || job.attained_gpu_seconds > 0);
+    return decision.starts && (!job.placement.empty() || job.restarts > 0 || job.attained_gpu_seconds > 0);
 }
 
 /// Cores and memory of each node of the job, where they are counted: by what goes with a GPU, or else by the
@@ -277,14 +277,16 @@ Json json_of(const goodput::RentAdvice& advice, std::span<const goodput::RentOff
 }
 
 template <class P>
-int serve_rounds(P policy, bool refined, const PlanCommand& command, std::istream& in, std::ostream& out) {
+int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::istream& in,
+                 std::ostream& out) {
     using Limits =
         goodput::Limits<goodput::TeamQuotas, goodput::Budget, goodput::SpotCap, goodput::HostCapacity>;
     auto scheduler =
-        goodput::Scheduler<P, goodput::TopologyPlacer<>>(std::move(policy))
+        goodput::Scheduler<P, goodput::TopologyPlacer<>, goodput::Allotter<>, PlanPredictor>(
+            std::move(policy), {}, goodput::TopologyPlacer<>(), goodput::Allotter<>(), PlanPredictor(models))
             .limited_by(goodput::TeamQuotas(), goodput::Budget(), goodput::SpotCap(), goodput::HostCapacity())
             .offering(goodput::HostShares<>());
-    Memory memory(refined);
+    Memory memory(models);
     return serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
         Round round = read_round(document, memory.gpu_types(), warnings);
         try {
@@ -340,15 +342,9 @@ int serve_rounds(P policy, bool refined, const PlanCommand& command, std::istrea
 }  // namespace
 
 int run_plan(const PlanCommand& command, std::istream& in, std::ostream& out) {
-    // Our own policies rely on models that know every GPU type.
-    const std::string models = !command.models.empty()                 ? command.models
-                               : command.policy.starts_with("goodput") ? "refined"
-                                                                       : "published";
-    const bool refined = models == "refined";
-    if (!refined && models != "published")
-        goodput::bad_input("plan", "--models", models, "published or refined");
+    const PlanModels models = plan_models(command.models, command.policy);
     return with_policy(command.policy, command.policy_options, [&]<class P>(const P& policy) {
-        return serve_rounds(any_policy<!goodput::RoundPolicy<P>>(policy), refined, command, in, out);
+        return serve_rounds(any_policy<!goodput::RoundPolicy<P>>(policy), models, command, in, out);
     });
 }
 

@@ -173,10 +173,32 @@ private:
         if (job.name.empty()) field["name"].refuse("a name of its own");
         const std::string subject = "job '" + job.name + "'";
         const Field about = field.about(subject);
-        about.knows({"name", "submitted_s", "restarts", "restart_cost_s", "attained_gpu_s", "gpus", "adapt",
-                     "batch", "gpus_per_replica", "max_nodes", "single_gpu_accumulates", "within", "gradient",
-                     "remaining_examples", "done_examples", "kind", "team", "weight", "host", "checkpoints",
-                     "checkpoint_s", "spot_allowed", "preemptible", "restarting", "placement", "samples"});
+        about.knows({"name",
+                     "submitted_s",
+                     "restarts",
+                     "restart_cost_s",
+                     "attained_gpu_s",
+                     "gpus",
+                     "adapt",
+                     "batch",
+                     "gpus_per_replica",
+                     "max_nodes",
+                     "single_gpu_accumulates",
+                     "within",
+                     "gradient",
+                     "remaining_examples",
+                     "done_examples",
+                     "kind",
+                     "team",
+                     "weight",
+                     "host",
+                     "checkpoints",
+                     "checkpoint_s",
+                     "spot_allowed",
+                     "preemptible",
+                     "restarting",
+                     "placement",
+                     "samples"});
         if (!jobs_.insert(job.name).second) about["name"].refuse("given only once");
 
         job.submitted_seconds = about["submitted_s"].number();

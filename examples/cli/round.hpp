@@ -36,9 +36,9 @@ struct Round {
     double hour_worth = 10;                         ///< dollars, of an hour in which a job is not complete
 };
 
-/// Reads a round, and warns of what it says in vain. `gpu_types`: the names met so far, whose order stays as it is; new ones follow, in the
-/// order in which the round names them. Refuses what no scheduler could make sense of
-/// (std::invalid_argument).
+/// Reads a round, and warns of what it says in vain. `gpu_types`: the names met so far, whose order stays as
+/// it is; new ones follow, in the order in which the round names them. Refuses what no scheduler could make
+/// sense of (std::invalid_argument).
 Round read_round(const Json& document, const std::vector<std::string>& gpu_types, Warnings& warnings);
 
 }  // namespace cli

@@ -81,10 +81,10 @@ struct Job {
     std::vector<CheckpointMechanism> checkpoints{};
     /// Seconds of training between two checkpoints, above 0, where that is not to be chosen.
     std::optional<double> checkpoint_seconds{};
-    bool spot_allowed = true;         ///< false: it is offered nothing on spot nodes
-    /// Name of the level of the topology (TopologyLevel::name) within one domain of which all its nodes have to
-    /// lie, for example "rack"; empty, or no such level: anywhere. Needs a TopologyPlacer; where what it was
-    /// allotted cannot be laid out so, it waits. limit_to_domains() keeps offers within reach.
+    bool spot_allowed = true;  ///< false: it is offered nothing on spot nodes
+    /// Name of the level of the topology (TopologyLevel::name) within one domain of which all its nodes have
+    /// to lie, for example "rack"; empty, or no such level: anywhere. Needs a TopologyPlacer; where what it
+    /// was allotted cannot be laid out so, it waits. limit_to_domains() keeps offers within reach.
     std::string within{};
     std::optional<JobTasks> tasks{};  ///< where it is many tasks of one GPU each; none: it is not
     UserData user{};                  ///< for policies, limits and makers of the user's own

@@ -20,9 +20,10 @@
 // of those that are to be chosen, for step 1 and, with its limited number of tries, for step 2.
 //
 // A job that has to stay within one domain of a level (PlacementRequest::within) comes before all others in
-// step 1, and leaving the domain costs more than anything else. If in the end it lies in several, it gets free
-// nodes of one domain, even if it held its allotment; if no domain has as many, it is left without nodes. So
-// the wish is never disregarded, but a job may wait although another choice of nodes for others would serve it.
+// step 1, and leaving the domain costs more than anything else. If in the end it lies in several, it gets
+// free nodes of one domain, even if it held its allotment; if no domain has as many, it is left without
+// nodes. So the wish is never disregarded, but a job may wait although another choice of nodes for others
+// would serve it.
 
 #include <algorithm>
 #include <cstddef>
@@ -243,10 +244,10 @@ void TopologyPlacer<Inner>::keep_within(const Cluster& cluster, std::span<const 
         const auto moved = std::lower_bound(result.moved.begin(), result.moved.end(), job);
         const bool counted = moved != result.moved.end() && *moved == job;
         if (placement.empty()) {
-            result.unplaced.push_back({job,
-                                       {Outcome::waits, "no " + request.within + " has " +
-                                                            text_of(request.part.shape.nodes) +
-                                                            " whole nodes for it that are free"}});
+            result.unplaced.push_back(
+                {job,
+                 {Outcome::waits, "no " + request.within + " has " + text_of(request.part.shape.nodes) +
+                                      " whole nodes for it that are free"}});
             if (!counted) continue;
             result.moved.erase(moved);
             result.move_cost -= request.move_cost;

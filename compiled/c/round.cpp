@@ -334,8 +334,9 @@ ThroughputSample sample_of(const goodput_sample& from, const std::string& subjec
     ThroughputSample sample{.shape = {from.nodes, from.gpus},
                             .plan = {from.local_batch, from.accumulation},
                             .step_seconds = from.step_s,
-                            .sync_seconds = from.sync_s,
-                            .host = {from.cores_per_gpu, from.memory_gib_per_gpu}};
+                            .sync_seconds = std::max(from.sync_s, 0.0),
+                            .host = {from.cores_per_gpu, from.memory_gib_per_gpu},
+                            .sync_known = !(from.sync_s < 0)};
     validate(sample, subject);
     if (sample.shape.gpus % gpus_per_replica != 0)
         bad_input(subject, "samples.gpus", sample.shape.gpus,

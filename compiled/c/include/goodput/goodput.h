@@ -153,7 +153,7 @@ typedef struct goodput_sample {
     int32_t local_batch;        ///< examples a GPU and step, from 1
     int32_t accumulation;       ///< steps before the one that synchronises, from 0
     double step_s;              ///< seconds of the step that synchronises, 1e-12 to 1e12
-    double sync_s;              ///< the part of them spent in synchronising: less than step_s
+    double sync_s;              ///< the part of them spent in synchronising: less than step_s; below 0: unknown
     double cores_per_gpu;       ///< CPU cores that went with each GPU; 0: not counted
     double memory_gib_per_gpu;  ///< host memory that went with each GPU; 0: not counted
 } goodput_sample;

@@ -1,0 +1,377 @@
+#!/usr/bin/env python3
+"""Replays of a trace under many settings: policies x loads x seeds x clusters x workloads, on the cores of this machine
+or as a job array of a Slurm cluster, and one table and report of them all.
+
+    sweep.py list   SPEC --out DIR                      how many replays there are, and how many are done
+    sweep.py run    SPEC --out DIR [-j CORES]           those that are missing, on this machine
+    sweep.py submit SPEC --out DIR [--tasks N]          those that are missing, as one `sbatch --array`
+    sweep.py merge  DIR                                 DIR/results.csv and DIR/report.html from what is there
+
+SPEC is a JSON file:
+
+    {"policies": ["sia", "goodput"],                    as `goodput replay --policy` takes them
+     "loads": [0.5, 1, 2],                              --load; left out: 1
+     "seeds": [1, 2, 3],                                --seed; left out: 0
+     "clusters": {"mixed": "aws:6x4,rtx:3x8"},          --cluster by name; left out: the program's own
+     "workloads": {"monday": "monday.csv"},             --workload by name, beside SPEC; left out: the program's own
+     "options": {"--interval": 60}}                     the same for all
+
+A replay whose result is in DIR is not run again, whoever asks and however the last run ended: a result is written under
+another name first. A replay that fails is named with what it said, the others go on, and the exit status is 1; the next
+run tries it again. DIR has to be on a file system that all nodes share. Needs nothing but Python and the program.
+"""
+import argparse
+import concurrent.futures
+import csv
+import hashlib
+import html
+import itertools
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+AXES = ("policy", "load", "seed", "cluster", "workload")
+KEYS = {"policies", "loads", "seeds", "clusters", "workloads", "options"}
+MOST_TASKS = 1000  # Slurm's MaxArraySize is 1001 where nobody has changed it
+COLOURS = ("#d9480f", "#1864ab", "#2b8a3e", "#862e9c", "#e67700", "#0b7285", "#a61e4d", "#5c940d", "#495057", "#364fc7")
+DASHES = ("", "7 3", "2 3", "9 3 2 3")
+
+
+class Mistake(Exception):
+    """What the user did wrong, in a sentence."""
+
+
+def read_spec(path):
+    try:
+        spec = json.loads(Path(path).read_text())
+    except OSError as error:
+        raise Mistake(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise Mistake(f"{path}: not JSON: {error}") from None
+    if not isinstance(spec, dict):
+        raise Mistake(f"{path}: must be an object with the keys {', '.join(sorted(KEYS))}")
+    for key in spec:
+        if key not in KEYS:
+            raise Mistake(f"{path}: there is no key '{key}'; known are {', '.join(sorted(KEYS))}")
+    for key, kind in (("policies", str), ("loads", (int, float)), ("seeds", int)):
+        values = spec.get(key, {"policies": None, "loads": [1], "seeds": [0]}[key])
+        if not isinstance(values, list) or not values or \
+                any(not isinstance(value, kind) or isinstance(value, bool) for value in values):
+            raise Mistake(f"{path}: {key} must be a list of at least one {'name' if kind is str else 'number'}")
+        if len(set(values)) < len(values):
+            raise Mistake(f"{path}: {key} names something twice")
+        spec[key] = values
+    for key in ("clusters", "workloads", "options"):
+        if not isinstance(spec.setdefault(key, {}), dict):
+            raise Mistake(f"{path}: {key} must be an object")
+    for name, file in spec["workloads"].items():
+        file = Path(path).parent / file
+        if not file.exists():
+            raise Mistake(f"{path}: workload '{name}': there is no file {file}")
+        spec["workloads"][name] = str(file.resolve())
+    return spec
+
+
+def cells_of(spec):
+    """Every combination, each with the arguments of its replay and a name that depends on nothing else."""
+    cells = []
+    for policy, load, seed, cluster, workload in itertools.product(
+            spec["policies"], spec["loads"], spec["seeds"], spec["clusters"] or {"": None},
+            spec["workloads"] or {"": None}):
+        arguments = ["replay", "--policy", policy, "--load", str(load), "--seed", str(seed), "--json"]
+        if cluster:
+            arguments += ["--cluster", spec["clusters"][cluster]]
+        if workload:
+            arguments += ["--workload", spec["workloads"][workload]]
+        for name, value in sorted(spec["options"].items()):
+            arguments += [name] + ([] if value is True else [str(value)])
+        named = dict(zip(AXES, (policy, load, seed, cluster, workload)))
+        key = hashlib.sha256(json.dumps([arguments, cluster, workload]).encode()).hexdigest()[:16]
+        cells.append({**named, "arguments": arguments, "key": key})
+    return cells
+
+
+def result_of(cell, out):
+    return out / "cells" / f"{cell['key']}.json"
+
+
+def missing(cells, out):
+    return [cell for cell in cells if not result_of(cell, out).exists()]
+
+
+def write_whole(path, text):
+    """As a whole or not at all, whoever else writes the same."""
+    beside = path.with_name(f"{path.name}.{os.uname().nodename}.{os.getpid()}.part")
+    beside.write_text(text)
+    beside.replace(path)
+
+
+def name_of(cell):
+    return ", ".join(f"{axis} {cell[axis]}" for axis in AXES if cell[axis] != "")
+
+
+def replay(cell, out, program):
+    """None, or what went wrong."""
+    try:
+        ran = subprocess.run([program, *cell["arguments"]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+    except OSError as error:
+        return f"{program}: {error.strerror}"
+    try:
+        if ran.returncode != 0:
+            raise ValueError
+        figures = json.loads(ran.stdout)
+    except ValueError:
+        last = "\n    ".join(ran.stderr.strip().splitlines()[-5:])
+        return f"exit status {ran.returncode}" + (f"\n    {last}" if last else "")
+    (out / "cells").mkdir(parents=True, exist_ok=True)
+    write_whole(result_of(cell, out), json.dumps({**cell, "figures": figures}) + "\n")
+    return None
+
+
+def run(cells, out, program, cores):
+    to_do = missing(cells, out)
+    print(f"{len(cells)} replays, {len(cells) - len(to_do)} of them done", flush=True)
+    failed = {}  # by what went wrong: which replays
+    with concurrent.futures.ThreadPoolExecutor(cores) as pool:
+        futures = {pool.submit(replay, cell, out, program): cell for cell in to_do}
+        for done, future in enumerate(concurrent.futures.as_completed(futures), 1):
+            why = future.result()
+            if why:
+                failed.setdefault(why, []).append(name_of(futures[future]))
+                if len(failed[why]) == 1:
+                    print(f"FAILED: {failed[why][0]}: {why}", file=sys.stderr, flush=True)
+            if done % max(1, len(to_do) // 10) == 0:
+                print(f"{done} of {len(to_do)}", flush=True)
+    for why, names in failed.items():
+        if len(names) > 1:
+            print(f"{len(names)} replays failed like {names[0]}; the last of them: {names[-1]}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def submit(cells, out, arguments):
+    """A task takes every so many-th of the replays, and finds out itself which of them are done."""
+    to_do = missing(cells, out)
+    if not to_do:
+        print("every replay is done")
+        return 0
+    if not shutil.which("sbatch"):
+        raise Mistake("there is no sbatch on this machine: use `sweep.py run`, or log in where Slurm is")
+    tasks = min(arguments.tasks, len(to_do), MOST_TASKS)
+    out.mkdir(parents=True, exist_ok=True)
+    # The replays as they are now: the file of the user may change before the last task starts.
+    write_whole(out / "replays.json", json.dumps(cells))
+    (out / "log").mkdir(exist_ok=True)
+    program = shutil.which(arguments.program) or arguments.program
+    script = f"""#!/bin/sh
+exec python3 '{Path(__file__).resolve()}' task '{out.resolve()}' "$SLURM_ARRAY_TASK_ID" {tasks} --program '{program}'
+"""
+    command = ["sbatch", "--parsable", f"--array=0-{tasks - 1}", "--ntasks=1", "--job-name=goodput-sweep",
+               f"--output={out.resolve()}/log/%A-%a.txt", *arguments.sbatch]
+    sent = subprocess.run(command, input=script, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if sent.returncode != 0:
+        raise Mistake(f"sbatch: {sent.stderr.strip()}")
+    print(f"{len(to_do)} of {len(cells)} replays in {tasks} tasks: job {sent.stdout.strip()}")
+    return 0
+
+
+def task(arguments):
+    cells = json.loads((arguments.out / "replays.json").read_text())
+    return run(cells[arguments.number::arguments.tasks], arguments.out, arguments.program, 1)
+
+
+# ---- the table and the report
+
+
+def read_results(out):
+    files = sorted((out / "cells").glob("*.json"))
+    if not files:
+        raise Mistake(f"{out}: there are no results yet")
+    results = [json.loads(file.read_text()) for file in files]
+    results.sort(key=lambda cell: [(isinstance(cell[axis], str), cell[axis]) for axis in AXES])
+    return results
+
+
+def figures_of(results):
+    names = []
+    for cell in results:
+        names += [name for name, value in cell["figures"].items()
+                  if isinstance(value, (int, float)) and not isinstance(value, bool) and name not in names]
+    return names
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+def by_policy(results, figure):
+    """By policy and load: the figure of every seed."""
+    found = {}
+    for cell in results:
+        value = cell["figures"].get(figure)
+        if isinstance(value, (int, float)):
+            found.setdefault(cell["policy"], {}).setdefault(cell["load"], []).append(value)
+    return found
+
+
+def chart(results, figure, title):
+    found = by_policy(results, figure)
+    loads = sorted({load for of in found.values() for load in of})
+    values = [value for of in found.values() for seeds in of.values() for value in seeds]
+    if not values or max(values) <= 0:
+        return ""
+    width, height, left, top, bottom = 640, 300, 60, 30, 40
+    high, low_load, high_load = max(values) * 1.05, math.log(loads[0] or 1), math.log(loads[-1] or 1)
+
+    def x(load):
+        return left + (width - left - 150) * ((math.log(load) - low_load) / (high_load - low_load)
+                                               if high_load > low_load else 0.5)
+
+    def y(value):
+        return top + (height - top - bottom) * (1 - value / high)
+
+    parts = [f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{html.escape(title)}">',
+             f'<text x="{left}" y="18" class="title">{html.escape(title)}</text>']
+    step = 10 ** math.floor(math.log10(high / 3))
+    step *= next(factor for factor in (1, 2, 5, 10) if high / (step * factor) <= 6)
+    tick = 0.0
+    while tick <= high:
+        parts.append(f'<line x1="{left}" x2="{width - 150}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" class="grid"/>'
+                     f'<text x="{left - 6}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:.6g}</text>')
+        tick += step
+    for load in loads:
+        parts.append(f'<text x="{x(load):.1f}" y="{height - bottom + 18}" text-anchor="middle">{load:g}</text>')
+    parts.append(f'<text x="{(left + width - 150) / 2:.0f}" y="{height - 6}" text-anchor="middle">load</text>')
+    for number, (policy, of) in enumerate(found.items()):
+        colour, dash = COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
+        for load, seeds in of.items():
+            if len(seeds) > 1:
+                parts.append(f'<line x1="{x(load):.1f}" x2="{x(load):.1f}" y1="{y(min(seeds)):.1f}" '
+                             f'y2="{y(max(seeds)):.1f}" stroke="{colour}" stroke-width="5" opacity="0.3"/>')
+        points = " ".join(f"{x(load):.1f},{y(mean(of[load])):.1f}" for load in sorted(of))
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2" '
+                     f'stroke-dasharray="{dash}"/>')
+        for load in of:
+            parts.append(f'<circle cx="{x(load):.1f}" cy="{y(mean(of[load])):.1f}" r="3" fill="{colour}"/>')
+        parts.append(f'<text x="{width - 140}" y="{top + 12 + 16 * number}" fill="{colour}">{html.escape(policy)}</text>')
+    return "".join(parts) + "</svg>"
+
+
+def summary(results):
+    """The result in a sentence: who has the least average completion time over everything, and by how much."""
+    common = {}
+    for cell in results:
+        value = cell["figures"].get("average_jct_h")
+        if value:
+            common.setdefault(tuple(cell[axis] for axis in AXES[1:]), {})[cell["policy"]] = value
+    policies = sorted({policy for of in common.values() for policy in of})
+    whole = [of for of in common.values() if len(of) == len(policies)]
+    if len(policies) < 2 or not whole:
+        return f"{len(results)} replays of {' and '.join(policies) or 'no policy'}."
+    means = sorted((math.exp(mean([math.log(of[policy]) for of in whole])), policy) for policy in policies)
+    (best, first), (next_best, second) = means[:2]
+    if next_best / best < 1.005:
+        return (f"{first} and {second} have the shortest average completion times, within half a per cent of each other, "
+                f"over {len(whole)} settings.")
+    return (f"{first} has the shortest average completion time: {best / next_best:.2f} times that of {second}, the next, "
+            f"in the geometric mean over {len(whole)} settings.")
+
+
+def report(results, figures):
+    groups = {}
+    for cell in results:
+        groups.setdefault((cell["cluster"], cell["workload"]), []).append(cell)
+    shown = [name for name in ("average_jct_h", "p99_jct_h", "makespan_h", "restarts_per_job", "utilisation")
+             if name in figures]
+    words = {"average_jct_h": "Average completion time, hours", "p99_jct_h": "99th percentile, hours",
+             "makespan_h": "Makespan, hours", "restarts_per_job": "Restarts a job", "utilisation": "Utilisation"}
+    parts = ["<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>",
+             "<title>Sweep</title><style>body{font:16px/1.5 sans-serif;max-width:60rem;margin:auto;padding:1rem}"
+             "svg{width:100%;max-width:40rem;font:12px sans-serif;fill:#343a40}.grid{stroke:#e9ecef}.title{font-weight:bold}"
+             ".wide{overflow-x:auto}table{border-collapse:collapse}td,th{padding:.2rem .6rem;text-align:right}"
+             "td:first-child,th:first-child{text-align:left}tr:nth-child(even){background:#f8f9fa}</style>",
+             f"<h1>{html.escape(summary(results))}</h1>",
+             "<p>Lines join the means over the seeds, bars reach from the least to the most. "
+             "All figures: <a href='results.csv'>results.csv</a>.</p>"]
+    for (cluster, workload), of in groups.items():
+        name = ", ".join(part for part in (cluster and f"cluster {cluster}", workload and f"workload {workload}") if part)
+        if name:
+            parts.append(f"<h2>{html.escape(name)}</h2>")
+        parts += [chart(of, figure, words[figure]) for figure in shown[:2]]
+        head = "".join(f"<th>{html.escape(words[figure])}</th>" for figure in shown)
+        parts.append(f"<div class='wide'><table><tr><th>policy</th><th>load</th><th>seeds</th>{head}</tr>")
+        rows = {}
+        for cell in of:
+            rows.setdefault((cell["policy"], cell["load"]), []).append(cell["figures"])
+        for (policy, load), seeds in rows.items():
+            values = "".join(f"<td>{mean([seed[figure] for seed in seeds if figure in seed]):.4g}</td>"
+                             if any(figure in seed for seed in seeds) else "<td></td>" for figure in shown)
+            parts.append(f"<tr><td>{html.escape(policy)}</td><td>{load:g}</td><td>{len(seeds)}</td>{values}</tr>")
+        parts.append("</table></div>")
+    return "".join(parts) + "</html>\n"
+
+
+def merge(out):
+    results = read_results(out)
+    figures = figures_of(results)
+    rows = [[*AXES, *figures]] + [[cell[axis] for axis in AXES] + [cell["figures"].get(name, "") for name in figures]
+                                  for cell in results]
+    beside = out / "results.csv.part"
+    with open(beside, "w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    beside.replace(out / "results.csv")
+    write_whole(out / "report.html", report(results, figures))
+    print(summary(results))
+    print(f"{len(results)} replays: {out / 'results.csv'}, {out / 'report.html'}")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("list", "run", "submit"):
+        command = commands.add_parser(name)
+        command.add_argument("spec", metavar="SPEC")
+        command.add_argument("--out", type=Path, required=True, metavar="DIR")
+        command.add_argument("--program", default="goodput", help="the program goodput (the one on the PATH)")
+        if name == "run":
+            command.add_argument("-j", type=int, default=os.cpu_count(), metavar="CORES", help="replays at once (all cores)")
+        if name == "submit":
+            command.add_argument("--tasks", type=int, default=MOST_TASKS, help=f"of the array, at most ({MOST_TASKS})")
+            command.add_argument("--sbatch", action="append", default=[], metavar="OPTION",
+                                 help="one more option for sbatch, --sbatch=--partition=cpu; may be repeated")
+    commands.add_parser("merge").add_argument("out", type=Path, metavar="DIR")
+    one = commands.add_parser("task")  # what submit has a task call
+    one.add_argument("out", type=Path)
+    one.add_argument("number", type=int)
+    one.add_argument("tasks", type=int)
+    one.add_argument("--program", default="goodput")
+    arguments = parser.parse_args()
+    try:
+        if arguments.command == "merge":
+            return merge(arguments.out)
+        if arguments.command == "task":
+            return task(arguments)
+        cells = cells_of(read_spec(arguments.spec))
+        if arguments.command == "list":
+            left = missing(cells, arguments.out)
+            print(f"{len(cells)} replays, {len(cells) - len(left)} of them done")
+            return 0
+        if arguments.command == "run":
+            if arguments.j < 1:
+                raise Mistake("-j must be at least 1")
+            return run(cells, arguments.out, arguments.program, arguments.j)
+        if arguments.tasks < 1:
+            raise Mistake("--tasks must be at least 1")
+        return submit(cells, arguments.out, arguments)
+    except Mistake as mistake:
+        print(f"sweep.py: {mistake}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""What examples/sweep/sweep.py promises, on one machine.
+
+    sweep_test.py SWEEP PROGRAM SCRATCH
+
+A sweep that is killed goes on where it was and ends with the same table as one that is not; what is done is never run
+again; a replay that fails is named and tried again; mistakes in the file get one line.
+"""
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+SWEEP, PROGRAM, SCRATCH = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+SPEC = {"policies": ["goodput", "las"], "loads": [1, 2], "seeds": [1, 2], "clusters": {"small": "aws:4x4,rtx:3x8"}}
+
+
+def sweep(*arguments, program=PROGRAM):
+    if arguments[0] != "merge":
+        arguments += ("--program", program)
+    return subprocess.run([sys.executable, SWEEP, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True)
+
+
+def spec_file(name, spec):
+    file = SCRATCH / name
+    file.write_text(json.dumps(spec))
+    return file
+
+
+def timeless(file):
+    """The table without what depends on the machine's speed."""
+    with open(file, newline="") as lines:
+        return [{name: value for name, value in row.items() if "_ms" not in name and name != "policy_s"}
+                for row in csv.DictReader(lines)]
+
+
+def times_of(out):
+    return {file.name: file.stat().st_mtime_ns for file in (out / "cells").glob("*.json")}
+
+
+def main():
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+    SCRATCH.mkdir(parents=True)
+    spec = spec_file("spec.json", SPEC)
+
+    straight = SCRATCH / "straight"
+    done = sweep("run", spec, "--out", straight, "-j", 2)
+    assert done.returncode == 0, done.stderr
+    merged = sweep("merge", straight)
+    assert merged.returncode == 0 and "shortest average completion time" in merged.stdout, merged.stdout + merged.stderr
+    table = timeless(straight / "results.csv")
+    assert len(table) == 8 and all(float(row["average_jct_h"]) > 0 for row in table)
+    page = (straight / "report.html").read_text()
+    assert page.count("<svg") == 2 and "goodput" in page and "small" in page
+
+    # Killed as soon as something is there, by a signal that leaves no time to tidy up.
+    killed = SCRATCH / "killed"
+    process = subprocess.Popen([sys.executable, SWEEP, "run", spec, "--out", killed, "--program", PROGRAM, "-j", "1"],
+                               stdout=subprocess.DEVNULL, start_new_session=True)
+    while not times_of(killed) and process.poll() is None:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    before = times_of(killed)
+    assert 0 < len(before) < 8, before
+    assert f"{len(before)} of them done" in sweep("list", spec, "--out", killed).stdout
+    assert sweep("run", spec, "--out", killed).returncode == 0
+    after = times_of(killed)
+    assert len(after) == 8 and all(after[name] == at for name, at in before.items()), "what was done was run again"
+    assert sweep("merge", killed).returncode == 0 and timeless(killed / "results.csv") == table
+
+    # A larger sweep takes over what it shares with the one before.
+    larger = spec_file("larger.json", {**SPEC, "seeds": [1, 2, 3]})
+    assert "8 of them done" in sweep("list", larger, "--out", killed).stdout
+
+    # A replay that fails does not stop the others, and is tried again.
+    wrong = spec_file("wrong.json", {**SPEC, "policies": ["nosuch", "las"]})
+    failed = sweep("run", wrong, "--out", SCRATCH / "wrong", "-j", 1)
+    assert failed.returncode == 1 and "policy nosuch, load 1, seed 1, cluster small" in failed.stderr
+    assert "there is no policy 'nosuch'" in failed.stderr and failed.stderr.count("FAILED") == 1
+    assert len(times_of(SCRATCH / "wrong")) == 4
+    assert "4 replays failed like" in failed.stderr
+    assert sweep("run", wrong, "--out", SCRATCH / "wrong").returncode == 1
+
+    for mistake, words in (({"policy": ["las"]}, "there is no key 'policy'"),
+                           ({"policies": []}, "policies must be a list of at least one name"),
+                           ({"policies": ["las"], "loads": ["1"]}, "loads must be a list of at least one number"),
+                           ({"policies": ["las", "las"]}, "policies names something twice"),
+                           ({"policies": ["las"], "workloads": {"x": "no.csv"}}, "workload 'x': there is no file")):
+        refused = sweep("run", spec_file("mistake.json", mistake), "--out", SCRATCH / "mistake")
+        assert refused.returncode == 2 and words in refused.stderr and refused.stderr.count("\n") == 1, refused.stderr
+    refused = sweep("merge", SCRATCH / "mistake")
+    assert refused.returncode == 2 and "there are no results yet" in refused.stderr
+    refused = sweep("run", spec, "--out", SCRATCH / "mistake", program="no-such-program")
+    assert refused.returncode == 1 and "no-such-program: No such file" in refused.stderr
+    print("a sweep goes on where it was")
+
+
+main()

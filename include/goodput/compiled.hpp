@@ -17,6 +17,7 @@
 
 namespace goodput {
 
+/// \cond  Doxygen does not know these from new functions.
 extern template class RefinedFitter<>;
 extern template class JobFitter<>;
 extern template class BasicJobHistories<>;
@@ -26,6 +27,7 @@ extern template Plan plan<GoodputPolicy>(const Snapshot&, GoodputPolicy, AllotOp
 extern template Plan plan<Pollux>(const Snapshot&, Pollux, AllotOptions);
 extern template Plan plan<LeastAttainedService>(const Snapshot&, LeastAttainedService, AllotOptions);
 extern template Plan plan<Fifo>(const Snapshot&, Fifo, AllotOptions);
+/// \endcond
 
 }  // namespace goodput
 

@@ -1,5 +1,7 @@
 #include "json_lines.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <exception>
 #include <iostream>
@@ -175,6 +177,8 @@ void write_line(std::ostream& out, const Json& document) {
 
 int serve_lines(std::istream& in, std::ostream& out, bool strict,
                 const std::function<Json(const Json&, Warnings&)>& serve) {
+    if (&in == &std::cin && ::isatty(STDIN_FILENO) == 1)
+        std::cerr << "goodput: reads one JSON document a line from standard input" << std::endl;
     bool refused = false;
     std::string line;
     Warnings warnings(std::cerr, strict);

@@ -142,7 +142,9 @@ Json parse(const std::string& line, OpenDocument& document) {
     } catch (const Json::exception& error) {
         const std::string place = place_of_error(line);
         const std::string where = place.empty() ? "" : " (in " + place + ")";
-        if (document.take(line) && document.is_open())
+        const bool at_its_end =
+            std::string_view(error.what()).find("unexpected end of input") != std::string_view::npos;
+        if (at_its_end && document.take(line) && document.is_open())
             throw std::invalid_argument("not JSON" + where +
                                         ": the document does not end in this line. One document a line; "
                                         "`jq -c .` makes one of several lines");

@@ -70,9 +70,9 @@ TEST_CASE("broken lines of plan get a short message that names what is wrong") {
     const std::vector<Mistake> mistakes{
         {"", {"the line is empty"}},
         {"plan", {"not JSON"}},
-        {many, {"not JSON", "one document a line", "jq -c ."}},
+        {many, {"not JSON", "One document a line", "jq -c ."}},
         {many + "]", {"not JSON"}},
-        {good.substr(0, good.size() / 2), {"not JSON", "does not end in this line"}},
+        {good.substr(0, good.find("\"jobs\"")), {"not JSON", "does not end in this line"}},
         {good.substr(0, 40) + "NaN" + good.substr(40), {"not JSON"}},
         {"[]", {"an array of 0", "an object"}},
         {with_line("time_s", "noon").dump(), {"round: time_s is \"noon\"", "a number"}},
@@ -81,7 +81,7 @@ TEST_CASE("broken lines of plan get a short message that names what is wrong") {
         {with_line("deadline_ms", -1).dump(), {"deadline_ms is -1", "at least 0"}},
         {with_line("budget_h", "20 dollars").dump(), {"budget_h is \"20 dollars\"", "a number"}},
         {with_line("teams", {{"vision", {{"gpus", -1}}}}).dump(), {"team 'vision': gpus is -1"}},
-        {with_job("name", long_name).dump() + "}", {"not JSON", "..."}},
+        {with_job("name", long_name).dump() + "}", {"not JSON"}},
         {with_job("gpus", {8, 4}).dump(), {who + "gpus[1] is 4", "at least gpus[0], 8"}},
         {with_job("gpus", {0, 4}).dump(), {who + "gpus[0] is 0"}},
         {with_job("gpus", {1, 1e300}).dump(), {who + "gpus[1] is 1e+300", "an integer"}},
@@ -90,7 +90,7 @@ TEST_CASE("broken lines of plan get a short message that names what is wrong") {
         {with_batch("local", {{"aws", {64, 32}}}).dump(),
          {who + "batch.local.aws[1] is 32", "the first number, 64"}},
         {with_batch("initial", 1e18).dump(), {who + "batch.initial is 1e+18", "from 1 to"}},
-        {with_sample("sync_s", 1e9).dump(), {who + "samples[1].sync_s is 1e+09", "below step_s"}},
+        {with_sample("sync_s", 1e9).dump(), {who + "samples[1].sync_s is 1000000000.0", "below step_s"}},
         {with_sample("step_s", -1).dump(), {who + "samples[1].step_s is -1"}},
         {with_sample("nodes", 4).dump(), {who + "samples[1].gpus is 2", "the number of nodes, 4"}},
         {with_job("max_nodes", 0).dump(), {who + "max_nodes is 0"}},
@@ -110,7 +110,7 @@ TEST_CASE("broken lines of plan get a short message that names what is wrong") {
         std::string line = mistake.line;
         // A name that is long and fine needs another mistake beside it.
         if (mistake.says.front() == "job 'nnn")
-            line.replace(line.find("\"submitted_s\":0"), 15, "\"submitted_s\":[]");
+            line.replace(line.find("\"submitted_s\":0.0"), 17, "\"submitted_s\":[]");
         const Json answer = Json::parse(program.ask(line));
         CAPTURE(line.substr(0, 300));
         REQUIRE(answer.contains("error"));
@@ -173,6 +173,36 @@ TEST_CASE("fields and GPU types that nobody knows are named once each, with what
           "goodput: line 1: job 'cifar10-3': no node is of GPU type \"L40\", in this line or before\n",
           "no node is of GPU type \"dxg\", in this line or before (did you mean dgx?)\n"})
         CHECK_MESSAGE(end.errors.find(said) != std::string::npos, said);
+}
+
+TEST_CASE("wishes that nothing answers to are named") {
+    const auto said = [](const Json& line, std::vector<std::string> options = {}) {
+        options.insert(options.begin(), "plan");
+        Program program = run(options);
+        CHECK(Json::parse(program.ask(line.dump())).contains("plan"));
+        return program.finish().errors;
+    };
+    CHECK(said(with_line("budget_h", 20)) ==
+          "goodput: line 1: round: budget_h limits nothing: no node has a price_h\n");
+    CHECK(said(with_line("teams", {{"a", {{"budget_h", 20}}}})).find("no node has a price_h") !=
+          std::string::npos);
+    CHECK(said(with_line("cancelled", {"gone", "cifar10-3"})) ==
+          "goodput: line 1: round: cancelled names job 'cifar10-3', which is among the jobs\n");
+    Json misspelt = with_job("team", "visoin");
+    misspelt["teams"] = {{"vision", {{"gpus", 4}}}};
+    CHECK(said(misspelt).find("teams has no \"visoin\" (did you mean vision?)") != std::string::npos);
+    misspelt["jobs"][0]["team"] = "speech";  // without a quota
+    CHECK(said(misspelt) == "");
+    CHECK(said(with_job("within", "rack")).find("within says nothing: no node names its rack") !=
+          std::string::npos);
+    const Json offer = {{"name", "more"}, {"gpu_type", "aws"}, {"gpus", 4}, {"most", 2}, {"price_h", 3}};
+    CHECK(said(with_line("offers", Json::array({offer}))).find("only looked at with --advise") !=
+          std::string::npos);
+    CHECK(said(with_line("offers", Json::array({offer})), {"--advise"}) == "");
+    Json fixed = with_batch("wanted", 256);
+    fixed["jobs"][0]["adapt"] = "gpus";
+    fixed["jobs"][0]["batch"]["target"] = 256;
+    CHECK(said(fixed).find("batch.wanted counts with") != std::string::npos);
 }
 
 TEST_CASE("with --strict they refuse the line, and the next is served") {

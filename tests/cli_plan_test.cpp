@@ -41,6 +41,7 @@ public:
         for (Json& job : jobs_) {
             measure(job);
             jobs.push_back(job);
+            for (const char* of_ours : {"type", "local_batch"}) jobs.back().erase(of_ours);
             job["samples"] = Json::array();
         }
         return round_of(60.0 * round_, nodes, jobs);
@@ -487,7 +488,7 @@ TEST_CASE("a line that cannot be used says why, changes nothing, and the next is
         {crowded, {"job 'other'", "aws-0"}},
         {with("samples", 1), {who, "samples", "1", "array"}},
         {with_sample("step_s", 0), {who, "step_s", "0"}},
-        {with_sample("sync_s", 1e9), {who, "sync_s", "1e+09"}},
+        {with_sample("sync_s", 1e9), {who, "samples[1].sync_s", "1000000000.0"}},
         {with_sample("nodes", 4), {who, "samples[1].gpus"}},
         {with_sample("gpu_type", nullptr), {who, "samples[1].gpu_type", "null", "string"}},
         {with_sample("local_batch", "x"), {who, "samples[1].local_batch", "\"x\"", "integer"}},
@@ -667,7 +668,9 @@ TEST_CASE("the answer says who starts, restarts, moves, stays, stops and waits, 
     const Json a = placement({{"aws-0", 4}}), b = placement({{"aws-1", 4}, {"aws-2", 4}});
     CHECK(starts(Json::array({fixed("a", 4, a), fixed("b", 8, b)}), nodes) == "stays stays ");
     // Comes later, but holds what the first needs.
-    CHECK(starts(Json::array({fixed("a", 12, nullptr), fixed("b", 8, b)}), nodes) == "start stops ");
+    Json later = fixed("b", 8, b);
+    later["submitted_s"] = 50;
+    CHECK(starts(Json::array({fixed("a", 12, nullptr), later}), nodes) == "start stops ");
     CHECK(starts(Json::array({fixed("a", 8, a)}), nodes) == "restart! ");
     Json drained = nodes;
     drained.erase(1);
@@ -734,7 +737,8 @@ TEST_CASE("most nodes, accumulation on one GPU and one rack are kept to") {
     CHECK(got({{"within", "zone"}})["nodes"].size() == 6);
     CHECK(got({{"within", "rack"}, {"gpus", {12, 12}}})["nodes"].size() == 3);
     std::set<std::string> racks;
-    for (const Json& share : got({{"within", "rack"}, {"gpus", {8, 8}}})["nodes"])
+    const Json gang = got({{"within", "rack"}, {"gpus", {8, 8}}});
+    for (const Json& share : gang["nodes"])
         for (const Json& node : nodes)
             if (node["name"] == share[0]) racks.insert(node["rack"].get<std::string>());
     CHECK(racks.size() == 1);

@@ -1,5 +1,7 @@
 #include "json_lines.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <exception>
 #include <iostream>
@@ -140,7 +142,9 @@ Json parse(const std::string& line, OpenDocument& document) {
     } catch (const Json::exception& error) {
         const std::string place = place_of_error(line);
         const std::string where = place.empty() ? "" : " (in " + place + ")";
-        if (document.take(line) && document.is_open())
+        const bool at_its_end =
+            std::string_view(error.what()).find("unexpected end of input") != std::string_view::npos;
+        if (at_its_end && document.take(line) && document.is_open())
             throw std::invalid_argument("not JSON" + where +
                                         ": the document does not end in this line. One document a line; "
                                         "`jq -c .` makes one of several lines");
@@ -175,6 +179,8 @@ void write_line(std::ostream& out, const Json& document) {
 
 int serve_lines(std::istream& in, std::ostream& out, bool strict,
                 const std::function<Json(const Json&, Warnings&)>& serve) {
+    if (&in == &std::cin && ::isatty(STDIN_FILENO) == 1)
+        std::cerr << "goodput: reads one JSON document a line from standard input" << std::endl;
     bool refused = false;
     std::string line;
     Warnings warnings(std::cerr, strict);

@@ -45,7 +45,11 @@ template <class Names>
     std::size_t least = std::max<std::size_t>(1, name.size() / 3) + 1;
     for (const std::string_view candidate : known) {
         if (candidate.size() > longest) continue;
-        const std::size_t errors = typing_errors(lower(name), lower(candidate));
+        const std::string written = lower(name), meant = lower(candidate);
+        constexpr std::size_t stem = 4;  // "predictions" is "predict" with another ending
+        const bool same_stem = std::min(written.size(), meant.size()) >= stem &&
+                               (written.starts_with(meant) || meant.starts_with(written));
+        const std::size_t errors = same_stem ? 1 : typing_errors(written, meant);
         if (errors < least) {
             least = errors;
             nearest = candidate;

@@ -178,6 +178,14 @@ void add_host(Json& answer, const goodput::Decision& decision, const goodput::Cl
     add("memory_gib", &goodput::Node::memory_gib, share.memory_gib_per_gpu);
 }
 
+/// A reason as somebody understands who knows the format and not the library.
+std::string in_words_of_json(std::string reason) {
+    static const std::string ours = "max_atomic_batch is 0 on every GPU type";
+    if (const std::size_t at = reason.find(ours); at != std::string::npos)
+        reason.replace(at, ours.size(), "batch.local names no GPU type");
+    return reason;
+}
+
 Json answer_for(const goodput::Job& job, const goodput::Decision& decision, const goodput::Cluster& cluster) {
     Json answer;
     answer["name"] = job.name;
@@ -186,7 +194,7 @@ Json answer_for(const goodput::Job& job, const goodput::Decision& decision, cons
     if (decision.placement.empty()) {
         answer["nodes"] = Json::array();
         answer["outcome"] = decision.verdict.outcome == goodput::Outcome::impossible ? "impossible" : "waits";
-        answer["why"] = decision.verdict.reason;
+        answer["why"] = in_words_of_json(decision.verdict.reason);
         return answer;
     }
     answer["gpu_type"] = cluster.gpu_types[decision.option.configuration.first().gpu_type];
@@ -289,6 +297,8 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
     Memory memory(models);
     return serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
         Round round = read_round(document, memory.gpu_types(), warnings);
+        if (!command.advise && !round.offers.empty())
+            warnings.say("offers", "round: offers are only looked at with --advise");
         try {
             memory.take_in(round);
             Milliseconds milliseconds;

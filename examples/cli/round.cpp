@@ -78,6 +78,7 @@ public:
         line["jobs"].for_each([&](const Field& job) { read_job(job); });
         if (const Field cancelled = line["cancelled"]; cancelled.given())
             cancelled.for_each([&](const Field& name) { round_.cancelled.push_back(name.text()); });
+        warn_of_what_is_in_vain(line);
         for (goodput::Job& job : round_.snapshot.jobs) {
             job.types.resize(cluster().gpu_types.size());
             limit_to_domains(job, round_.topology, cluster());
@@ -150,6 +151,36 @@ private:
         read_amount(about["interruptions_h"], offer.interruptions_per_hour);
         if (const Field spot = about["spot"]; spot.given()) offer.spot = spot.boolean();
         round_.offers.push_back(std::move(offer));
+    }
+
+    /// Wishes that nothing else in the line answers to.
+    void warn_of_what_is_in_vain(const Field& line) {
+        const auto& nodes = cluster().nodes;
+        const bool budget = round_.budget_h || std::any_of(round_.teams.begin(), round_.teams.end(),
+                                                           [](const goodput::TeamQuota& team) {
+                                                               return team.dollars_per_hour.has_value();
+                                                           });
+        if (budget && !nodes.empty() &&
+            std::all_of(nodes.begin(), nodes.end(),
+                        [](const goodput::Node& node) { return node.dollars_per_hour == 0; }))
+            line.warn("price_h", "budget_h limits nothing: no node has a price_h");
+        for (const std::string& name : round_.cancelled)
+            if (jobs_.contains(name))
+                line.warn("still there", "cancelled names job '" + name + "', which is among the jobs");
+        std::vector<std::string_view> teams;
+        for (const goodput::TeamQuota& team : round_.teams) teams.push_back(team.team);
+        for (const goodput::Job& job : round_.snapshot.jobs) {
+            const std::string subject = "job '" + job.name + "'";
+            const Field about = line.about(subject);
+            if (!job.team.empty() && std::find(teams.begin(), teams.end(), job.team) == teams.end())
+                if (const std::string meant = did_you_mean(job.team, teams); !meant.empty())
+                    about.warn("team " + job.team, "teams has no \"" + job.team + "\"" + meant);
+            const auto named = [&](const auto& where) {
+                return !(job.within == "rack" ? where.second : where.first).empty();
+            };
+            if (!job.within.empty() && !where_.empty() && std::none_of(where_.begin(), where_.end(), named))
+                about.warn("within " + job.within, "within says nothing: no node names its " + job.within);
+        }
     }
 
     /// Racks and zones, as far as nodes name them. Those without a name stand together; a rack is one of its
@@ -344,6 +375,8 @@ private:
         std::optional<int> wanted;
         if (const Field owners = batch["wanted"]; owners.given())
             wanted = owners.count_from(job.initial_batch, "batch.initial", most_examples);
+        if (wanted && !tuned)
+            batch["wanted"].warn("wanted", "batch.wanted counts with \"adapt\": \"batch\" only");
         round_.wanted.push_back(wanted);
         if (const Field target = batch["target"]; !tuned || target.given())
             job.target_batch = target.count(1, most_examples);

@@ -9,12 +9,12 @@ _goodput() {
     case "${COMP_WORDS[1]}" in
         allot)
             case "$before" in
-                *) words="-h --help --warm --cold --relax --explain" ;;
+                *) words="-h --help --warm --cold --relax --explain --strict" ;;
             esac
             ;;
         fit)
             case "$before" in
-                *) words="-h --help" ;;
+                *) words="-h --help --strict" ;;
             esac
             ;;
         plan)
@@ -22,12 +22,12 @@ _goodput() {
                 --policy) words="sia goodput goodput-declared pollux optimus tiresias las fifo srtf" ;;
                 --policy-option) COMPREPLY=($(compgen -f -- "$word")); return ;;
                 --models) COMPREPLY=($(compgen -f -- "$word")); return ;;
-                *) words="-h --help --policy --policy-option --models --explain --advise" ;;
+                *) words="-h --help --policy --policy-option --models --explain --advise --strict" ;;
             esac
             ;;
         share)
             case "$before" in
-                *) words="-h --help" ;;
+                *) words="-h --help --strict" ;;
             esac
             ;;
         parallel)
@@ -35,7 +35,7 @@ _goodput() {
                 --profiles) COMPREPLY=($(compgen -f -- "$word")); return ;;
                 --time-model) words="published refined" ;;
                 --report) COMPREPLY=($(compgen -f -- "$word")); return ;;
-                *) words="-h --help --profiles --time-model --report" ;;
+                *) words="-h --help --profiles --time-model --report --strict" ;;
             esac
             ;;
         replay)

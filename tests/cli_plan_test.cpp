@@ -115,7 +115,8 @@ TEST_CASE("round after round nobody gets what is not there, under every policy")
         {"--policy", "las", "--policy-option", "lead=600"},
         {"--policy", "goodput"},
         {"--policy", "goodput-declared", "--policy-option", "patience=1", "--policy-option", "order=1.5"},
-        {"--models", "refined"}};
+        {"--models", "refined"},
+        {"--models", "published"}};
     std::uint64_t seed = 1;
     for (const std::vector<std::string>& options : policies) {
         Program program = plan(options);
@@ -620,7 +621,7 @@ TEST_CASE("policies and their options are checked before anything is read") {
     };
     const std::vector<Case> cases{
         {{"--policy", "best"}, {"best", "sia", "fifo", "srtf"}},
-        {{"--models", "own"}, {"--models", "own", "published or refined"}},
+        {{"--models", "own"}, {"--models", "own", "separate, published or refined"}},
         {{"--policy-option", "q=1"}, {"'q'", "p, lambda, rounding, largest"}},
         {{"--policy-option", "p"}, {"'p'", "key=value"}},
         {{"--policy-option", "p=x"}, {"p", "'x'", "number"}},
@@ -642,4 +643,123 @@ TEST_CASE("policies and their options are checked before anything is read") {
         CHECK(end.output == "");
         for (const std::string& word : wrong.says) CHECK(end.errors.find(word) != std::string::npos);
     }
+}
+
+TEST_CASE("the answer says who starts, restarts, moves, stays, stops and waits, and what costs a restart") {
+    const Json nodes = Json::array({node("aws", 0, 4), node("aws", 1, 4), node("aws", 2, 4)});
+    const auto fixed = [&](const std::string& name, int gpus, const Json& held) {
+        Json one = job(name);
+        one["gpus"] = {gpus, gpus};
+        one["batch"]["local"] = {{"aws", {8, 1024}}};
+        one["placement"] = held;
+        return one;
+    };
+    Program program = plan({"--policy", "fifo"});
+    const auto starts = [&](const Json& jobs, const Json& on) {
+        std::string all;
+        const Json answer = ask(program, round_of(60, on, jobs));
+        for (const Json& of_job : answer["plan"])
+            all += of_job["starts"].get<std::string>() + (of_job["costs_restart"] == true ? "! " : " ");
+        return all;
+    };
+    CHECK(starts(Json::array({fixed("a", 4, nullptr), fixed("b", 8, nullptr), fixed("c", 4, nullptr)}),
+                 nodes) == "start start waits ");
+    const Json a = placement({{"aws-0", 4}}), b = placement({{"aws-1", 4}, {"aws-2", 4}});
+    CHECK(starts(Json::array({fixed("a", 4, a), fixed("b", 8, b)}), nodes) == "stays stays ");
+    // Comes later, but holds what the first needs.
+    CHECK(starts(Json::array({fixed("a", 12, nullptr), fixed("b", 8, b)}), nodes) == "start stops ");
+    CHECK(starts(Json::array({fixed("a", 8, a)}), nodes) == "restart! ");
+    Json drained = nodes;
+    drained.erase(1);
+    // Two halves of two nodes; a whole node is needed, so one of them has to move.
+    CHECK(starts(Json::array({fixed("w", 4, nullptr), fixed("x", 2, placement({{"aws-0", 2}})),
+                              fixed("y", 2, placement({{"aws-2", 2}}))}),
+                 drained) == "start move! stays ");
+    Json before = fixed("a", 4, nullptr);
+    before["attained_gpu_s"] = 60;
+    CHECK(starts(Json::array({before}), nodes) == "start! ");
+}
+
+TEST_CASE("a job's own largest batch is a limit, its owner's wish one until the job is seen beyond it") {
+    Json one = job("a");
+    one["gpus"] = {4, 4};
+    one["adapt"] = "batch";
+    one["gradient"] = {{"sqr", 1e-9}, {"var", 1}};  // the larger the batch the better
+    const auto batch_of = [&](Program& program) {
+        const Json got = entry(ask(program, round_of(60, sixty_four_gpus(), Json::array({one}))), "a");
+        return got["local_batch"].get<int>() * (got["accumulation"].get<int>() + 1) * 4;
+    };
+    one["samples"] = Json::array({sample("aws", {1, 4}, 64), sample("aws", {1, 4}, 128)});  // 512 in all
+    for (const char* models : {"separate", "published", "refined"}) {
+        CAPTURE(models);
+        Program program = plan({"--models", models});
+        one["batch"]["wanted"] = nullptr;
+        const int free = batch_of(program);
+        CHECK(free > 2048);
+        CHECK(free <= 4096);
+        one["batch"]["wanted"] = 1024;
+        const int wanted = batch_of(program);
+        CHECK(wanted <= 1024);
+        CHECK(wanted > 512);
+        one["batch"]["wanted"] = 256;  // but 512 was seen, in this line and before
+        const Json samples = std::exchange(one["samples"], Json::array());
+        const int seen = batch_of(program);
+        CHECK(seen <= 512);
+        CHECK(seen > 256);
+        one["samples"] = samples;
+    }
+}
+
+TEST_CASE("most nodes, accumulation on one GPU and one rack are kept to") {
+    Json nodes = Json::array();
+    for (int i = 0; i < 6; ++i) {
+        nodes.push_back(node("aws", i, 4));
+        nodes.back()["rack"] = i % 2 == 0 ? "even" : "odd";
+    }
+    Json wide = job("wide");
+    wide["batch"]["local"] = {{"aws", {8, 64}}};
+    wide["batch"]["rate"] = {{"aws", 1000}};
+    wide["gradient"] = {{"sqr", 1e-9}, {"var", 1}};
+    wide["gpus"] = {24, 24};
+    const auto got = [&](const Json& changes) {
+        Json changed = wide;
+        changed.update(changes);
+        Program program = plan({"--policy", "fifo"});
+        return entry(ask(program, round_of(60, nodes, Json::array({changed}))), "wide");
+    };
+    CHECK(got(Json::object())["nodes"].size() == 6);
+    CHECK(got({{"max_nodes", 5}})["outcome"] == "impossible");
+    CHECK(got({{"max_nodes", {{"aws", 6}}}})["nodes"].size() == 6);
+    CHECK(got({{"within", "rack"}})["outcome"] == "impossible");  // three nodes a rack
+    CHECK(got({{"within", "zone"}})["nodes"].size() == 6);
+    CHECK(got({{"within", "rack"}, {"gpus", {12, 12}}})["nodes"].size() == 3);
+    std::set<std::string> racks;
+    for (const Json& share : got({{"within", "rack"}, {"gpus", {8, 8}}})["nodes"])
+        for (const Json& node : nodes)
+            if (node["name"] == share[0]) racks.insert(node["rack"].get<std::string>());
+    CHECK(racks.size() == 1);
+
+    const Json one = {{"gpus", {1, 1}}, {"samples", {sample("aws", {1, 1}, 32), sample("aws", {1, 1}, 64)}}};
+    Json fits = one;
+    fits["batch"] = wide["batch"];
+    fits["batch"]["initial"] = 16;
+    fits["batch"]["max"] = 64;
+    CHECK(got(fits)["accumulation"] == 0);
+    fits["single_gpu_accumulates"] = true;
+    CHECK(got(fits)["accumulation"] >= 1);
+}
+
+TEST_CASE("a plan keeps to its deadline") {
+    Json jobs = Json::array();
+    for (int i = 0; i < 300; ++i) jobs.push_back(job("job-" + std::to_string(i), i));
+    Program program = plan();
+    Json line = round_of(600, sixty_four_gpus(), jobs);
+    line["deadline_ms"] = 0;
+    const Json cut = ask(program, line);
+    check_plan(line, cut);
+    line.erase("deadline_ms");
+    const Json full = ask(program, line);
+    CHECK(full["status"] == "optimal");
+    CHECK(cut["objective"].get<double>() <= full["bound"].get<double>());
+    CHECK(cut["bound"].get<double>() >= full["objective"].get<double>());
 }

@@ -377,5 +377,5 @@ TEST_CASE("impossible ways to save are refused by name") {
     CHECK(refusal({.name = "full"}, 600).empty());
     CHECK(refusal({.name = "full", .pause_seconds = -1}, 600).find("'full'") != std::string::npos);
     CHECK(refusal({.name = "full", .caught = 2}, 600).find("caught") != std::string::npos);
-    CHECK(refusal({.name = "full"}, 0).find("checkpoint_s") != std::string::npos);
+    CHECK(refusal({.name = "full"}, 0).find("checkpoint_seconds") != std::string::npos);
 }

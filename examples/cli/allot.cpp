@@ -26,15 +26,18 @@ constexpr const char* subject = "allotment problem";
 /// Fills `problem`, which keeps its memory, and returns the options of the line.
 goodput::AllotOptions read(const Field& line, goodput::AllotmentProblem& problem) {
     problem.clear();
+    line.knows({"capacity", "jobs", "gap", "deadline_ms", "most_states", "memory_states"});
     problem.capacity.clear();
     line["capacity"].for_each(
         [&](const Field& capacity) { problem.capacity.push_back(capacity.number_at_least(0)); });
     std::vector<goodput::ResourceUse> uses;
     line["jobs"].for_each([&](const Field& job) {
+        job.knows({"options", "must"});
         const Field must = job["must"];
         problem.add_job(must.given() && must.boolean());
         job["options"].for_each([&](const Field& option) {
             uses.clear();
+            option.knows({"value", "use"});
             option["use"].for_each([&](const Field& use) {
                 use.require_size(2, "a pair [resource, units]");
                 const auto resource =
@@ -208,8 +211,8 @@ Json relax(goodput::Allotter<>& allotter, const goodput::AllotmentProblem& probl
 int run_allot(const AllotCommand& command, std::istream& in, std::ostream& out) {
     goodput::Allotter<> allotter;
     goodput::AllotmentProblem problem;
-    return serve_lines(in, out, [&](const Json& document) {
-        goodput::AllotOptions options = read(Field(document, subject), problem);
+    return serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
+        goodput::AllotOptions options = read(Field(document, subject, &warnings), problem);
         options.warm_start = command.warm;
         return command.relax ? relax(allotter, problem, options)
                              : solve(allotter, problem, options, command.explain);

@@ -9,6 +9,7 @@ struct AllotCommand {
     bool warm = false;     ///< a line starts from the prices of the line before
     bool relax = false;    ///< the linear relaxation: jobs may be split
     bool explain = false;  ///< say why every job got what it got, and how far the prices hold
+    bool strict = false;   ///< refuse lines with unknown fields
 };
 
 /// `goodput allot`: allotment problems, one a line. Returns the exit status.

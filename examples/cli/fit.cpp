@@ -12,6 +12,7 @@
 #include "goodput/fit/host_profile.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "json_lines.hpp"
+#include "names.hpp"
 #include "samples.hpp"
 #include "stopwatch.hpp"
 
@@ -111,6 +112,7 @@ struct Question {
 
 Question read_question(const Field& field, Job& job) {
     constexpr int most = 1 << 20;
+    field.knows({"gpu_type", "nodes", "gpus", "local_batch", "accumulation"});
     Question question{field};
     question.type = job.type_of(field["gpu_type"].text());
     question.shape.nodes = field["nodes"].count(1, most);
@@ -130,6 +132,7 @@ goodput::HostShare read_share(const Field& pair) {
 /// `plan` takes, and which share to measure next.
 Json host_answer(const Field& host) {
     constexpr std::size_t most_rows = 1024;  // the fit compares all with all
+    host.knows({"samples", "cores_per_gpu", "memory_gib_per_gpu", "reference"});
     std::vector<goodput::HostSample> samples;
     if (host["samples"].size() > most_rows) host["samples"].refuse("at most 1024 measurements");
     host["samples"].for_each([&](const Field& sample) {
@@ -165,8 +168,21 @@ Json host_answer(const Field& host) {
     return answer;
 }
 
-Json serve(const Json& document, goodput::JobFitter<>& fitter) {
-    const Field line(document, subject);
+/// A GPU type of a question may well be unmeasured, but not one that is nearly the name of another.
+void warn_of_mistyped(const std::vector<Question>& questions, const Job& job) {
+    std::vector<std::string_view> measured;
+    for (std::size_t t = 0; t < job.names.size(); ++t)
+        if (!job.samples[t].empty()) measured.push_back(job.names[t]);
+    for (const Question& question : questions) {
+        const std::string& name = job.names[question.type];
+        if (std::find(measured.begin(), measured.end(), name) != measured.end()) continue;
+        if (const std::string meant = did_you_mean(name, measured); !meant.empty())
+            question.field["gpu_type"].warn(name, "no sample is of GPU type \"" + name + "\"" + meant);
+    }
+}
+
+Json serve(const Field& line, goodput::JobFitter<>& fitter) {
+    line.knows({"samples", "predict", "host"});
     Job job;
     line["samples"].for_each([&](const Field& sample) {
         const std::size_t type = job.type_of(sample["gpu_type"].text());
@@ -178,6 +194,8 @@ Json serve(const Json& document, goodput::JobFitter<>& fitter) {
     if (!questions.empty() && !job.measured())
         questions.front().field["gpu_type"].refuse(
             "measured, or another GPU type measured: there are no samples");
+
+    warn_of_mistyped(questions, job);
 
     const Stopwatch stopwatch;
     fitter(job.samples, job.types, subject);
@@ -203,9 +221,11 @@ Json serve(const Json& document, goodput::JobFitter<>& fitter) {
 
 }  // namespace
 
-int run_fit(std::istream& in, std::ostream& out) {
+int run_fit(bool strict, std::istream& in, std::ostream& out) {
     goodput::JobFitter fitter;
-    return serve_lines(in, out, [&](const Json& document) { return serve(document, fitter); });
+    return serve_lines(in, out, strict, [&](const Json& document, Warnings& warnings) {
+        return serve(Field(document, subject, &warnings), fitter);
+    });
 }
 
 }  // namespace cli

@@ -6,7 +6,7 @@
 namespace cli {
 
 /// `goodput fit`: measurements of jobs, one a line. Returns the exit status.
-int run_fit(std::istream& in, std::ostream& out);
+int run_fit(bool strict, std::istream& in, std::ostream& out);
 
 }  // namespace cli
 

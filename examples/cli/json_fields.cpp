@@ -1,10 +1,14 @@
 #include "json_fields.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <ostream>
+#include <stdexcept>
 
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
+#include "names.hpp"
 
 namespace cli {
 
@@ -28,6 +32,34 @@ std::string shown(const Json* value) {
 }
 
 }  // namespace
+
+void Warnings::say(const std::string& key, const std::string& sentence) {
+    if (strict_) throw std::invalid_argument(sentence);
+    constexpr std::size_t most = 100;  // who has more of them reads none
+    if (said_.size() > most || !said_.insert(key).second) return;
+    std::string text = "goodput: line " + goodput::text_of(line_) + ": " + shortened(sentence);
+    if (said_.size() > most) text = "goodput: warnings of other kinds are not shown any more";
+    for (char& c : text)
+        if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+    *out_ << text << std::endl;
+}
+
+void Field::knows(std::initializer_list<std::string_view> names) const {
+    if (!value_ || !value_->is_object()) refuse("an object");
+    if (!warnings_) return;
+    for (const auto& [name, value] : value_->get_ref<const Json::object_t&>())
+        if (std::find(names.begin(), names.end(), name) == names.end())
+            warn(name, "there is no field \"" + name + "\"" + (depth_ > 0 ? " in " + path() : std::string()) +
+                           did_you_mean(name, names));
+}
+
+void Field::warn(std::string_view name, const std::string& sentence) const {
+    if (!warnings_) return;
+    std::string key(subject_.substr(0, subject_.find('\'')));  // the same of another job is no news
+    for (std::size_t i = 0; i < depth_; ++i)
+        if (steps_[i].name.data() != nullptr) key.append(steps_[i].name).append(".");
+    warnings_->say(key.append(name), std::string(subject_) + ": " + sentence);
+}
 
 Field Field::at(const Json* value, Step step) const {
     Field field = *this;
@@ -59,6 +91,8 @@ bool Field::given() const { return value_ && !value_->is_null(); }
 bool Field::is(std::string_view text) const {
     return value_ && value_->is_string() && value_->get_ref<const std::string&>() == text;
 }
+
+bool Field::is_object() const { return value_ && value_->is_object(); }
 
 std::size_t Field::size() const {
     if (!value_ || !value_->is_array()) refuse("an array");
@@ -118,6 +152,13 @@ long long Field::integer(long long least, long long most) const {
     }
     if (value < least || value > most) refuse(range());
     return value;
+}
+
+int Field::count_from(int least, std::string_view least_name, int most) const {
+    const long long value = integer(std::numeric_limits<long long>::min(), most);
+    if (value < least)
+        refuse("an integer of at least " + std::string(least_name) + ", " + goodput::text_of(least));
+    return static_cast<int>(value);
 }
 
 std::string Field::path() const {

@@ -6,7 +6,10 @@
 
 #include <array>
 #include <cstddef>
+#include <initializer_list>
+#include <iosfwd>
 #include <limits>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,24 +21,51 @@ namespace cli {
 
 using Json = nlohmann::ordered_json;  // answers keep the order in which their fields are set
 
+/// What documents say that has no effect: misspelt fields, GPU types that nobody has. Each is said once, in a
+/// line to a stream, or refuses the document.
+class Warnings {
+public:
+    /// Writes to `out`; with `strict`, refuses instead.
+    explicit Warnings(std::ostream& out, bool strict = false) : out_(&out), strict_(strict) {}
+
+    /// Warnings from here on are about that line of input.
+    void at_line(std::size_t number) { line_ = number; }
+    /// Says the sentence, unless one with this key was said before. Strict: throws std::invalid_argument.
+    void say(const std::string& key, const std::string& sentence);
+
+private:
+    std::ostream* out_;
+    bool strict_;
+    std::size_t line_ = 0;
+    std::set<std::string> said_{};
+};
+
 /// A place in a document, and how it was reached. Cheap to copy; lives as long as the document, the keys that
 /// it was reached by, and the subject.
 class Field {
 public:
-    /// `subject`: whom messages name, for example "allotment problem".
-    Field(const Json& document, std::string_view subject) : value_(&document), subject_(subject) {}
+    /// `subject`: whom messages name, for example "allotment problem". Without warnings unknown fields pass
+    /// in silence.
+    Field(const Json& document, std::string_view subject, Warnings* warnings = nullptr)
+        : value_(&document), subject_(subject), warnings_(warnings) {}
 
     /// The same place, as the root of what messages name `subject` from here on.
     [[nodiscard]] Field about(std::string_view subject) const;
 
     /// The field of that name; it may be missing. Refuses what is no object.
     [[nodiscard]] Field operator[](std::string_view name) const;
+    /// Warns of fields that are not among these. Refuses what is no object.
+    void knows(std::initializer_list<std::string_view> names) const;
+    /// Warns of this name of a field, or of its text, in the words of `sentence`.
+    void warn(std::string_view name, const std::string& sentence) const;
+
     /// The element of an array; refuses what is no array of more than `index` elements.
     [[nodiscard]] Field operator[](std::size_t index) const;
 
     /// Whether there is anything but null.
     [[nodiscard]] bool given() const;
     [[nodiscard]] bool is(std::string_view text) const;
+    [[nodiscard]] bool is_object() const;
 
     /// Number of elements of an array; with `exactly`, refuses any other number of them.
     [[nodiscard]] std::size_t size() const;
@@ -50,6 +80,9 @@ public:
     [[nodiscard]] int count(int least = 0, int most = std::numeric_limits<int>::max()) const {
         return static_cast<int>(integer(least, most));
     }
+
+    /// An integer that is at least another one, which messages name.
+    [[nodiscard]] int count_from(int least, std::string_view least_name, int most) const;
 
     /// Calls visit(element) for the elements of an array.
     template <class Visit>
@@ -74,6 +107,7 @@ private:
 
     const Json* value_;  ///< nullptr: missing
     std::string_view subject_;
+    Warnings* warnings_ = nullptr;
     std::array<Step, 8> steps_{};  // documents of this program are less deep
     std::size_t depth_ = 0;
 };

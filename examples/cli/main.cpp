@@ -1,7 +1,10 @@
 // goodput: the library through a pipe. One subcommand, one job: JSON lines in, JSON lines out.
 
+#include <algorithm>
+#include <cmath>
 #include <exception>
 #include <iostream>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -12,6 +15,7 @@
 #include "contenders.hpp"
 #include "fit.hpp"
 #include "goodput/version.hpp"
+#include "names.hpp"
 #include "parallel.hpp"
 #include "plan.hpp"
 #include "policies.hpp"
@@ -29,6 +33,48 @@ constexpr int wrong_options = 2;
 const std::string lines_footer =
     "Every line of input gets one line of output. One that cannot be used (an empty one too) gets\n"
     "{\"line\": N, \"error\": \"...\"}; the others are still served, and the exit status is 1 at the end.";
+
+/// Numbers for which `holds`; messages say `expected`, and nothing of the largest number that there is.
+CLI::Validator number_that(bool (*holds)(double), const std::string& expected) {
+    return CLI::Validator(
+        [holds, expected](std::string& text) {
+            double number = 0;
+            const bool good = CLI::detail::lexical_cast(text, number) && holds(number);
+            return good ? std::string() : text + " is not " + expected;
+        },
+        "");
+}
+const CLI::Validator at_least_0 =
+    number_that([](double number) { return number >= 0 && std::isfinite(number); }, "a number of at least 0");
+const CLI::Validator above_0 =
+    number_that([](double number) { return number > 0 && std::isfinite(number); }, "a number above 0");
+
+void add_strict(CLI::App* app, bool& strict) {
+    app->add_flag("--strict", strict,
+                  "Refuse lines with unknown fields or GPU types, which are otherwise warned of on standard "
+                  "error, once each");
+}
+
+/// Refuses a first word that is no command.
+void check_command(const CLI::App& app, const std::string& word) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+        names.push_back(command->get_name());
+    if (std::find(names.begin(), names.end(), word) != names.end()) return;
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    throw std::invalid_argument("there is no command '" + word + "'" + cli::did_you_mean(word, names) +
+                                "; there are " + list);
+}
+
+/// The exit status of a command line that cannot be parsed, or that asks for help.
+int end_with(const CLI::App& app, const CLI::ParseError& error) {
+    std::ostringstream out, messages;
+    const bool fine = app.exit(error, out, messages) == 0;
+    std::cout << out.str();
+    if (!messages.str().empty()) std::cerr << "goodput: " << cli::shortened(messages.str());
+    return fine ? 0 : wrong_options;
+}
 
 int run(int argc, char** argv) {
     CLI::App app("Which job gets how many GPUs of which type, on which nodes, with which batch size.",
@@ -59,8 +105,12 @@ int run(int argc, char** argv) {
         "that "
         "they lack\n(both empty if that could not be found out by the deadline).");
 
+    add_strict(allot_app, allot.strict);
+
+    bool strict_fit = false, strict_share = false;
     CLI::App* fit_app =
         app.add_subcommand("fit", "Fit a job's measurements and predict, one JSON document a line");
+    add_strict(fit_app, strict_fit);
     fit_app->footer(lines_footer);
 
     cli::PlanCommand plan;
@@ -73,19 +123,22 @@ int run(int argc, char** argv) {
         ->allow_extra_args(false);
     plan_app->add_option(
         "--models", plan.models,
-        "published: Pollux's seven parameters, fitted to each GPU type alone, and Sia's projection "
-        "to others; refined: models of all GPU types of a job together; if left out refined for goodput "
-        "and goodput-declared, published for the others");
+        "How jobs learn their speed: Pollux's seven parameters, fitted to each GPU type alone, and Sia's "
+        "projection to others (separate); the same as in Sia's public simulator (published); or models of "
+        "all GPU types of a job together (refined); if left out refined for goodput and goodput-declared, "
+        "separate for the others");
     plan_app->add_flag("--explain", plan.explain,
                        "Add \"why\" to every job of the plan: why it has what it has, and what would change "
                        "that");
     plan_app->add_flag(
         "--advise", plan.advise,
         "Add \"advice\": how many nodes of each of the line's \"offers\" are worth their price");
+    add_strict(plan_app, plan.strict);
     plan_app->footer(lines_footer + "\nWhat a line says is then forgotten as if it had not been read.");
 
     CLI::App* share_app = app.add_subcommand(
         "share", "Share GPU types by time among jobs of a fixed size, one JSON document a line");
+    add_strict(share_app, strict_share);
     share_app->footer("Objectives: " + cli::share_objective_names() + ".\n" + lines_footer);
 
     cli::ParallelCommand parallel;
@@ -106,6 +159,7 @@ int run(int argc, char** argv) {
     parallel_app->add_option("--report", parallel.report,
                              "HTML file: timeline of the stages and memory of the GPUs of each plan, at the "
                              "end of the input (of the last 20)");
+    add_strict(parallel_app, parallel.strict);
     parallel_app->footer(
         lines_footer +
         "\n\nA line with \"plan\" is only evaluated. Where no plan fits, it is null, and \"why\" says what "
@@ -164,14 +218,14 @@ int run(int argc, char** argv) {
     replay_app
         ->add_option("--node-mtbf-h", replay.node_mtbf_hours,
                      "Each node fails at random, once in so many hours on average, beside --events; 0: never")
-        ->check(CLI::NonNegativeNumber)
+        ->check(at_least_0)
         ->capture_default_str();
     replay_app->add_option("--node-off-s", replay.node_off_seconds, "Seconds until such a node returns")
-        ->check(CLI::NonNegativeNumber)
+        ->check(at_least_0)
         ->capture_default_str();
     replay_app
         ->add_option("--interruptions-seed", replay.interruptions_seed, "Which random failures these are")
-        ->check(CLI::NonNegativeNumber)
+        ->check(at_least_0)
         ->capture_default_str();
     replay_app
         ->add_option(
@@ -201,12 +255,12 @@ int run(int argc, char** argv) {
     replay_app
         ->add_option("--hour-worth", replay.hour_worth,
                      "Dollars that an hour is worth in which a job is not complete")
-        ->check(CLI::PositiveNumber)
+        ->check(above_0)
         ->capture_default_str();
     replay_app
         ->add_option("--rent-start-s", replay.rent_start_seconds,
                      "Seconds from the order of a node, which is paid, to its first job")
-        ->check(CLI::NonNegativeNumber)
+        ->check(at_least_0)
         ->capture_default_str();
     replay_app
         ->add_option("--load", replay.load,
@@ -224,7 +278,7 @@ int run(int argc, char** argv) {
                                              "synergy, 120 in shockwave; in tasks at most 3600")
                                 ->capture_default_str();
     replay_app->add_option("--seed", replay.seed, "Breaks ties between equal values; 0: as they come")
-        ->check(CLI::NonNegativeNumber)
+        ->check(at_least_0)
         ->capture_default_str();
     replay_app->add_option("--report", replay.report,
                            "HTML file: figures, completion times, who held which GPUs when, prices");
@@ -259,18 +313,19 @@ int run(int argc, char** argv) {
         "strike at their second, other events act with the next decision.");
 
     try {
+        if (argc > 1 && argv[1][0] != '-') check_command(app, argv[1]);
         app.parse(argc, argv);
         if (allot_app->parsed()) return run_allot(allot, std::cin, std::cout);
-        if (fit_app->parsed()) return cli::run_fit(std::cin, std::cout);
+        if (fit_app->parsed()) return cli::run_fit(strict_fit, std::cin, std::cout);
         if (plan_app->parsed()) return run_plan(plan, std::cin, std::cout);
-        if (share_app->parsed()) return cli::run_share(std::cin, std::cout);
+        if (share_app->parsed()) return cli::run_share(strict_share, std::cin, std::cout);
         if (parallel_app->parsed()) return run_parallel(parallel, std::cin, std::cout);
         if (interval->count() == 0) replay.interval_seconds = cli::usual_interval(replay.world);
         return run_replay(replay, std::cout);
     } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? 0 : wrong_options;
+        return end_with(app, error);
     } catch (const std::invalid_argument& error) {
-        std::cerr << "goodput: " << error.what() << '\n';
+        std::cerr << "goodput: " << cli::shortened(error.what()) << '\n';
         return wrong_options;
     }
 }
@@ -282,7 +337,7 @@ int main(int argc, char** argv) {
     try {
         return run(argc, argv);
     } catch (const std::exception& error) {
-        std::cerr << "goodput: " << error.what() << '\n';
+        std::cerr << "goodput: " << cli::shortened(error.what()) << '\n';
         return 1;
     }
 }

@@ -126,8 +126,10 @@ public:
           profiles_(read_parallel_profiles(folder)),
           types_(profiles_.cluster.types) {}
 
-    Json serve(const Json& document) {
-        const Field line(document, subject);
+    Json serve(const Json& document, Warnings& warnings) {
+        const Field line(document, subject, &warnings);
+        line.knows({"model", "optimizer", "prices", "plan", "gpus", "global_batch", "objective", "most_usd",
+                    "least_throughput", "mixed_stages", "gap", "deadline_ms"});
         goodput::LayeredModel& model = profiles_.models[index_of(line["model"], profiles_.models, own_name)];
         model.bytes_per_parameter = bytes_per_parameter(line["optimizer"]);
         read_prices(line["prices"]);
@@ -170,11 +172,13 @@ private:
 
     goodput::ParallelPlan read_plan(const Field& line, const goodput::LayeredModel& model) {
         const Field field = line["plan"];
+        field.knows({"microbatch", "global_batch", "stages"});
         goodput::ParallelPlan plan;
         plan.microbatch = field["microbatch"].count(1, 1 << 20);
         const Field own_batch = field["global_batch"];
         plan.global_batch = (own_batch.given() ? own_batch : line["global_batch"]).count(1, 1 << 30);
         field["stages"].for_each([&](const Field& stage_field) {
+            stage_field.knows({"layers", "replicas"});
             goodput::PlanStage stage;
             const Field layers = stage_field["layers"];
             layers.require_size(2, "a pair [first, last]");
@@ -183,6 +187,7 @@ private:
             stage.last_layer =
                 static_cast<std::size_t>(layers[1].count(static_cast<int>(stage.first_layer), last));
             stage_field["replicas"].for_each([&](const Field& group) {
+                group.knows({"gpu_type", "tensor_parallel", "zone", "count"});
                 stage.replicas.push_back({.gpu_type = index_of(group["gpu_type"], types_, own_name),
                                           .tensor_parallel = group["tensor_parallel"].count(1, 1 << 10),
                                           .zone = index_of(group["zone"], cluster().zones, itself),
@@ -323,7 +328,9 @@ int run_parallel(const ParallelCommand& command, std::istream& in, std::ostream&
         if (!page) throw std::runtime_error(command.report + ": cannot be written");
     }
     Planner planner(command.profiles, *time_model);
-    const int status = serve_lines(in, out, [&](const Json& document) { return planner.serve(document); });
+    const int status = serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
+        return planner.serve(document, warnings);
+    });
     if (page.is_open()) {
         write_parallel_report(page, planner.reported());
         page.flush();

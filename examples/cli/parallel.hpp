@@ -14,6 +14,7 @@ struct ParallelCommand {
     std::string profiles{};                ///< folder of what was measured layer by layer
     std::string time_model = "published";  ///< one of time_model_names()
     std::string report{};                  ///< HTML file; empty: none
+    bool strict = false;                   ///< refuse lines with unknown fields
 };
 
 /// What --time-model may be.

@@ -1,6 +1,8 @@
 #include "plan.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <utility>
@@ -19,7 +21,7 @@
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "json_lines.hpp"
-#include "peers/separate_models.hpp"
+#include "plan_models.hpp"
 #include "policies.hpp"
 #include "round.hpp"
 #include "status.hpp"
@@ -33,7 +35,7 @@ namespace {
 /// sizes. What a round says is taken in on trial: it is forgotten again unless the round is kept.
 class Memory {
 public:
-    explicit Memory(bool refined) : refined_(refined) {}
+    explicit Memory(PlanModels models) : refined_(models == PlanModels::refined), fitter_{.models = models} {}
 
     const std::vector<std::string>& gpu_types() const { return gpu_types_; }
 
@@ -41,9 +43,11 @@ public:
     void take_in(Round& round) {
         before_.clear();
         sizes_before_ = sizes_;
+        largest_before_ = largest_;
         kinds_.begin_trial();
         for (std::size_t j = 0; j < round.samples.size(); ++j) {
-            const goodput::Job& job = round.snapshot.jobs[j];
+            goodput::Job& job = round.snapshot.jobs[j];
+            limit_batch(job, round.samples[j], round.wanted[j]);
             if (refined_) {
                 kinds_.meet(job);
                 for (const NewSample& sample : round.samples[j])
@@ -64,7 +68,7 @@ public:
             if (refined_)
                 kinds_.refit(job);
             else
-                histories_.refit(job.name);
+                histories_.of(job.name).refit(fitter_, "job '" + job.name + "'");
         }
     }
     void give_models(goodput::Snapshot& snapshot) {
@@ -84,6 +88,7 @@ public:
         const auto still_there = [&](const std::string& name) {
             return std::binary_search(names_.begin(), names_.end(), name);
         };
+        std::erase_if(largest_, [&](const auto& entry) { return !still_there(entry.first); });
         if (refined_)
             kinds_.forget_unless(still_there);
         else
@@ -96,16 +101,31 @@ public:
         before_.clear();
         kinds_.undo();
         sizes_ = sizes_before_;
+        largest_ = largest_before_;
     }
 
 private:
+    /// What a job does counts for more than what its owner wants: a batch that it was seen to use is one that
+    /// it may be given.
+    void limit_batch(goodput::Job& job, const std::vector<NewSample>& samples, std::optional<int> wanted) {
+        if (samples.empty() && !wanted) return;
+        std::int64_t& largest = largest_[job.name];
+        for (const NewSample& sample : samples)
+            largest = std::max(largest, sample.sample.plan.total(sample.sample.shape.gpus));
+        if (wanted)
+            job.max_batch = static_cast<int>(
+                std::min<std::int64_t>(job.max_batch, std::max<std::int64_t>(*wanted, largest)));
+    }
+
     bool refined_;
+    PlanHistoryFitter fitter_;
     std::vector<std::string> gpu_types_;
-    goodput::BasicJobHistories<goodput::peers::ExactHistoryFitter> histories_;
+    goodput::BasicJobHistories<PlanHistoryFitter> histories_;
     goodput::KindHistories kinds_;
     goodput::JobSizes sizes_, sizes_before_;
     std::vector<std::pair<std::string, goodput::JobHistory>> before_;
     std::vector<std::string> names_;
+    std::map<std::string, std::int64_t> largest_, largest_before_;  ///< by job: total batch that it has used
 };
 
 struct Milliseconds {
@@ -122,6 +142,22 @@ const char* text_of_knowledge(goodput::Knowledge knowledge) {
             break;
     }
     return "unknown";
+}
+
+/// What becomes of a job: "start", "restart" (with another configuration than it holds), "move" (to other
+/// nodes with the same one), "stays", "stops" or "waits".
+const char* change_of(const goodput::Job& job, const goodput::Decision& decision,
+                      const goodput::Cluster& cluster) {
+    if (job.placement.empty()) return decision.placement.empty() ? "waits" : "start";
+    if (decision.placement.empty()) return "stops";
+    if (!decision.starts) return "stays";
+    const auto held = goodput::configuration_of(job.placement, cluster);
+    return decision.option.configuration.same_gpus(held) ? "move" : "restart";
+}
+
+/// Whether a decision costs the job its restart_cost_s: it has run before, and runs anew.
+bool costs_restart(const goodput::Job& job, const goodput::Decision& decision) {
+    return decision.starts && (!job.placement.empty() || job.restarts > 0 || job.attained_gpu_seconds > 0);
 }
 
 /// Cores and memory of each node of the job, where they are counted: by what goes with a GPU, or else by the
@@ -145,6 +181,8 @@ void add_host(Json& answer, const goodput::Decision& decision, const goodput::Cl
 Json answer_for(const goodput::Job& job, const goodput::Decision& decision, const goodput::Cluster& cluster) {
     Json answer;
     answer["name"] = job.name;
+    answer["starts"] = change_of(job, decision, cluster);
+    answer["costs_restart"] = costs_restart(job, decision);
     if (decision.placement.empty()) {
         answer["nodes"] = Json::array();
         answer["outcome"] = decision.verdict.outcome == goodput::Outcome::impossible ? "impossible" : "waits";
@@ -239,16 +277,18 @@ Json json_of(const goodput::RentAdvice& advice, std::span<const goodput::RentOff
 }
 
 template <class P>
-int serve_rounds(P policy, bool refined, const PlanCommand& command, std::istream& in, std::ostream& out) {
+int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::istream& in,
+                 std::ostream& out) {
     using Limits =
         goodput::Limits<goodput::TeamQuotas, goodput::Budget, goodput::SpotCap, goodput::HostCapacity>;
     auto scheduler =
-        goodput::Scheduler<P, goodput::TopologyPlacer<>>(std::move(policy))
+        goodput::Scheduler<P, goodput::TopologyPlacer<>, goodput::Allotter<>, PlanPredictor>(
+            std::move(policy), {}, goodput::TopologyPlacer<>(), goodput::Allotter<>(), PlanPredictor(models))
             .limited_by(goodput::TeamQuotas(), goodput::Budget(), goodput::SpotCap(), goodput::HostCapacity())
             .offering(goodput::HostShares<>());
-    Memory memory(refined);
-    return serve_lines(in, out, [&](const Json& document) {
-        Round round = read_round(document, memory.gpu_types());
+    Memory memory(models);
+    return serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
+        Round round = read_round(document, memory.gpu_types(), warnings);
         try {
             memory.take_in(round);
             Milliseconds milliseconds;
@@ -260,6 +300,12 @@ int serve_rounds(P policy, bool refined, const PlanCommand& command, std::istrea
             scheduler.limits() =
                 Limits(goodput::TeamQuotas(std::move(round.teams)), goodput::Budget(round.budget_h),
                        goodput::SpotCap(round.spot_gpus), goodput::HostCapacity());
+            scheduler.options().deadline.reset();
+            if (round.deadline_ms) {
+                constexpr double longest_ms = 1e12;  // thirty years, and far from overflowing nanoseconds
+                scheduler.options().deadline = std::chrono::nanoseconds(
+                    static_cast<std::int64_t>(std::min(*round.deadline_ms, longest_ms) * 1e6));
+            }
             stopwatch.lap();
             const goodput::Plan& plan = scheduler.plan(round.snapshot, [&](goodput::PlanStep step) {
                 switch (step) {
@@ -296,15 +342,9 @@ int serve_rounds(P policy, bool refined, const PlanCommand& command, std::istrea
 }  // namespace
 
 int run_plan(const PlanCommand& command, std::istream& in, std::ostream& out) {
-    // Our own policies rely on models that know every GPU type.
-    const std::string models = !command.models.empty()                 ? command.models
-                               : command.policy.starts_with("goodput") ? "refined"
-                                                                       : "published";
-    const bool refined = models == "refined";
-    if (!refined && models != "published")
-        goodput::bad_input("plan", "--models", models, "published or refined");
+    const PlanModels models = plan_models(command.models, command.policy);
     return with_policy(command.policy, command.policy_options, [&]<class P>(const P& policy) {
-        return serve_rounds(any_policy<!goodput::RoundPolicy<P>>(policy), refined, command, in, out);
+        return serve_rounds(any_policy<!goodput::RoundPolicy<P>>(policy), models, command, in, out);
     });
 }
 

@@ -1,14 +1,18 @@
 #include "round.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
+#include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
+#include "names.hpp"
 #include "samples.hpp"
 
 namespace cli {
@@ -19,9 +23,39 @@ constexpr int most_gpus = 1 << 20;
 constexpr int most_examples = 1 << 30;
 constexpr std::size_t most_gpu_types = 1024;  // of all rounds together: types are never forgotten
 
+/// Calls check(), whose errors name members of the library's types, and names the fields of the document
+/// instead.
+template <class Check>
+void in_words_of_json(Check check) {
+    static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> names{
+        {{"restart_cost_seconds", "restart_cost_s"},
+         {"attained_gpu_seconds", "attained_gpu_s"},
+         {"checkpoint_seconds", "checkpoint_s"},
+         {"pause_seconds", "pause_s"},
+         {"write_seconds", "write_s"},
+         {"restore_seconds", "restore_s"},
+         {"dollars_per_hour", "price_h"},
+         {"interruptions_per_hour", "interruptions_h"},
+         {"start_seconds", "start_s"},
+         {"most_nodes", "most"}}};
+    try {
+        check();
+    } catch (const std::invalid_argument& error) {
+        std::string message = error.what();
+        for (const auto& [ours, theirs] : names) {
+            const std::string field = ": " + std::string(ours) + " is ";
+            if (const std::size_t at = message.find(field); at != std::string::npos)
+                message.replace(at + 2, ours.size(), theirs);
+        }
+        throw std::invalid_argument(message);
+    }
+}
+
 class RoundReader {
 public:
     RoundReader(const Field& line, const std::vector<std::string>& gpu_types) {
+        line.knows({"time_s", "nodes", "jobs", "teams", "budget_h", "spot_gpus", "offers", "hour_worth",
+                    "cancelled", "deadline_ms"});
         cluster().gpu_types = gpu_types;
         for (std::size_t t = 0; t < gpu_types.size(); ++t) types_.emplace(gpu_types[t], t);
         round_.snapshot.time_seconds = line["time_s"].number();
@@ -29,13 +63,16 @@ public:
         make_topology();
         free_.reserve(cluster().nodes.size());
         for (const goodput::Node& node : cluster().nodes) free_.push_back(node.gpus);
-        if (const Field teams = line["teams"]; teams.given())
-            for (const auto& [name, team] : teams.fields()) read_team(name, team);
         if (const Field budget = line["budget_h"]; budget.given())
             round_.budget_h = budget.number_at_least(0);
         if (const Field spot = line["spot_gpus"]; spot.given()) round_.spot_gpus = spot.number_at_least(0);
         if (const Field offers = line["offers"]; offers.given())
             offers.for_each([&](const Field& offer) { read_offer(offer); });
+        there_are_ = cluster().gpu_types;
+        if (const Field teams = line["teams"]; teams.given())
+            for (const auto& [name, team] : teams.fields()) read_team(name, team);
+        if (const Field deadline = line["deadline_ms"]; deadline.given())
+            round_.deadline_ms = deadline.number_at_least(0);
         if (const Field worth = line["hour_worth"]; worth.given())
             round_.hour_worth = worth.number_at_least(1e-9);
         line["jobs"].for_each([&](const Field& job) { read_job(job); });
@@ -43,9 +80,10 @@ public:
             cancelled.for_each([&](const Field& name) { round_.cancelled.push_back(name.text()); });
         for (goodput::Job& job : round_.snapshot.jobs) {
             job.types.resize(cluster().gpu_types.size());
-            validate(job, cluster());
+            limit_to_domains(job, round_.topology, cluster());
+            in_words_of_json([&] { validate(job, cluster()); });
         }
-        goodput::validate(round_.offers, cluster());
+        in_words_of_json([&] { goodput::validate(round_.offers, cluster()); });
     }
 
     [[nodiscard]] Round take() { return std::move(round_); }
@@ -64,6 +102,14 @@ private:
         return type->second;
     }
 
+    /// The same for a type by which something is said, and which no node has.
+    std::size_t type_of(const std::string& name, const Field& field) {
+        if (std::find(there_are_.begin(), there_are_.end(), name) == there_are_.end())
+            field.warn(name, "no node is of GPU type \"" + name + "\", in this line or before" +
+                                 did_you_mean(name, there_are_));
+        return type_of(name);
+    }
+
     static goodput::TypeLimits& limits_of(goodput::Job& job, std::size_t type) {
         if (job.types.size() <= type) job.types.resize(type + 1);
         return job.types[type];
@@ -74,6 +120,8 @@ private:
         if (name.empty()) field["name"].refuse("a name of its own");
         const std::string subject = "node '" + name + "'";
         const Field about = field.about(subject);
+        about.knows({"name", "gpu_type", "gpus", "drained", "cores", "memory_gib", "price_h",
+                     "interruptions_h", "spot", "zone", "rack"});
         if (!nodes_.try_emplace(name, cluster().nodes.size()).second) about["name"].refuse("given only once");
         const std::string type = about["gpu_type"].text();
         const int gpus = about["gpus"].count(1, most_gpus);
@@ -93,6 +141,7 @@ private:
         const std::string name = field["name"].text();
         const std::string subject = "offer '" + name + "'";
         const Field about = field.about(subject);
+        about.knows({"name", "gpu_type", "gpus", "most", "price_h", "start_s", "interruptions_h", "spot"});
         goodput::RentOffer offer{.name = name, .gpu_type = type_of(about["gpu_type"].text())};
         offer.gpus = about["gpus"].count(1, most_gpus);
         offer.most_nodes = about["most"].count(0, most_gpus);
@@ -124,6 +173,32 @@ private:
         if (job.name.empty()) field["name"].refuse("a name of its own");
         const std::string subject = "job '" + job.name + "'";
         const Field about = field.about(subject);
+        about.knows({"name",
+                     "submitted_s",
+                     "restarts",
+                     "restart_cost_s",
+                     "attained_gpu_s",
+                     "gpus",
+                     "adapt",
+                     "batch",
+                     "gpus_per_replica",
+                     "max_nodes",
+                     "single_gpu_accumulates",
+                     "within",
+                     "gradient",
+                     "remaining_examples",
+                     "done_examples",
+                     "kind",
+                     "team",
+                     "weight",
+                     "host",
+                     "checkpoints",
+                     "checkpoint_s",
+                     "spot_allowed",
+                     "preemptible",
+                     "restarting",
+                     "placement",
+                     "samples"});
         if (!jobs_.insert(job.name).second) about["name"].refuse("given only once");
 
         job.submitted_seconds = about["submitted_s"].number();
@@ -133,15 +208,24 @@ private:
         const Field gpus = about["gpus"];
         gpus.require_size(2, "a pair [fewest, most]");
         job.min_gpus = gpus[std::size_t{0}].count(1, most_gpus);
-        job.max_gpus = gpus[1].count(job.min_gpus, most_gpus);
+        job.max_gpus = gpus[1].count_from(job.min_gpus, "gpus[0]", most_gpus);
         read_adaptivity(about, job);
         read_batch(about["batch"], job);
         if (const Field replicas = about["gpus_per_replica"]; replicas.given())
             for (const auto& [type, stages] : replicas.fields())
-                limits_of(job, type_of(type)).gpus_per_replica = stages.count(1, most_gpus);
-        if (const Field gradient = about["gradient"]; gradient.given())
+                limits_of(job, type_of(type, stages)).gpus_per_replica = stages.count(1, most_gpus);
+        read_max_nodes(about["max_nodes"], job);
+        if (const Field within = about["within"]; within.given()) {
+            if (!within.is("rack") && !within.is("zone")) within.refuse("\"rack\" or \"zone\"");
+            job.within = within.text();
+        }
+        if (const Field accumulates = about["single_gpu_accumulates"]; accumulates.given())
+            job.single_gpu_accumulates = accumulates.boolean();
+        if (const Field gradient = about["gradient"]; gradient.given()) {
+            gradient.knows({"sqr", "var"});
             job.gradient = goodput::GradientStatistics{gradient["sqr"].number_at_least(0),
                                                        gradient["var"].number_at_least(0)};
+        }
         if (const Field remaining = about["remaining_examples"]; remaining.given())
             job.remaining_examples = remaining.number_at_least(0);
         if (const Field done = about["done_examples"]; done.given())
@@ -155,7 +239,7 @@ private:
         if (const Field ways = about["checkpoints"]; ways.given())
             ways.for_each([&](const Field& way) { job.checkpoints.push_back(read_checkpoint(way, job)); });
         if (const Field interval = about["checkpoint_s"]; interval.given())
-            job.checkpoint_seconds = interval.number_at_least(0);
+            job.checkpoint_seconds = interval.number_at_least(1e-9);
         if (const Field spot = about["spot_allowed"]; spot.given()) job.spot_allowed = spot.boolean();
         if (const Field preemptible = about["preemptible"]; preemptible.given())
             job.preemptible = preemptible.boolean();
@@ -165,7 +249,8 @@ private:
         std::vector<NewSample> samples;
         if (const Field given = about["samples"]; given.given())
             given.for_each([&](const Field& sample) {
-                const std::size_t type = type_of(sample["gpu_type"].text());
+                const std::string name = sample["gpu_type"].text();
+                const std::size_t type = type_of(name, sample["gpu_type"]);
                 samples.push_back(
                     {type, read_sample(sample, subject, limits_of(job, type).gpus_per_replica)});
             });
@@ -181,12 +266,14 @@ private:
         const std::string subject = "team '" + name + "'";
         if (name.empty()) goodput::bad_input("round", "teams", "a team without a name", "named teams");
         const Field about = field.about(subject);
+        about.knows({"gpus", "gpus_by_type", "budget_h", "spot_gpus", "weight"});
         goodput::TeamQuota quota{.team = name};
         if (const Field gpus = about["gpus"]; gpus.given()) quota.gpus = gpus.number_at_least(0);
         if (const Field types = about["gpus_by_type"]; types.given())
             for (const auto& [type, gpus] : types.fields()) {
-                quota.of_type.resize(std::max(quota.of_type.size(), type_of(type) + 1));
-                quota.of_type[type_of(type)] = gpus.number_at_least(0);
+                const std::size_t index = type_of(type, gpus);
+                quota.of_type.resize(std::max(quota.of_type.size(), index + 1));
+                quota.of_type[index] = gpus.number_at_least(0);
             }
         if (const Field budget = about["budget_h"]; budget.given())
             quota.dollars_per_hour = budget.number_at_least(0);
@@ -198,6 +285,8 @@ private:
 
     /// What is left out of the time to restore is what any restart costs.
     static goodput::CheckpointMechanism read_checkpoint(const Field& way, const goodput::Job& job) {
+        way.knows({"name", "pause_s", "write_s", "write_slowdown", "restore_s", "caught",
+                   "memory_gib_per_gpu", "kept", "stored_every", "saves"});
         goodput::CheckpointMechanism mechanism{.name = way["name"].text(),
                                                .restore_seconds = job.restart_cost_seconds};
         read_amount(way["pause_s"], mechanism.pause_seconds);
@@ -214,6 +303,7 @@ private:
     }
 
     static goodput::HostNeeds read_host(const Field& host) {
+        host.knows({"cores_per_gpu", "memory_gib_per_gpu", "speed"});
         goodput::HostNeeds needs;
         const auto range = [](const Field& pair, double& least, double& most) {
             if (!pair.given()) return;
@@ -245,25 +335,45 @@ private:
     }
 
     void read_batch(const Field& batch, goodput::Job& job) {
+        batch.knows({"initial", "max", "wanted", "target", "local", "rate"});
         const bool tuned = job.adaptivity == goodput::Adaptivity::batch;
         job.initial_batch = batch["initial"].count(1, most_examples);
         if (const Field most = batch["max"]; tuned || most.given())
-            job.max_batch = most.count(tuned ? job.initial_batch : 1, most_examples);
+            job.max_batch = most.count_from(tuned ? job.initial_batch : 1,
+                                            tuned ? "batch.initial" : "one example", most_examples);
+        std::optional<int> wanted;
+        if (const Field owners = batch["wanted"]; owners.given())
+            wanted = owners.count_from(job.initial_batch, "batch.initial", most_examples);
+        round_.wanted.push_back(wanted);
         if (const Field target = batch["target"]; !tuned || target.given())
             job.target_batch = target.count(1, most_examples);
         for (const auto& [type, range] : batch["local"].fields()) {
             range.require_size(2, "a pair [least, most]");
-            goodput::TypeLimits& limits = limits_of(job, type_of(type));
+            goodput::TypeLimits& limits = limits_of(job, type_of(type, range));
             limits.min_atomic_batch = range[std::size_t{0}].count(1, most_examples);
-            limits.max_atomic_batch = range[1].count(limits.min_atomic_batch, most_examples);
+            limits.max_atomic_batch =
+                range[1].count_from(limits.min_atomic_batch, "the first number", most_examples);
         }
         if (const Field rates = batch["rate"]; rates.given())
             for (const auto& [type, rate] : rates.fields())
-                limits_of(job, type_of(type)).reference_rate = rate.number_at_least(0);
+                limits_of(job, type_of(type, rate)).reference_rate = rate.number_at_least(0);
+    }
+
+    /// A number of nodes, or one for each GPU type.
+    void read_max_nodes(const Field& field, goodput::Job& job) {
+        if (!field.given()) return;
+        if (!field.is_object()) {
+            const int most = field.count(1, most_gpus);
+            for (goodput::TypeLimits& limits : job.types) limits.max_nodes = most;
+            return;
+        }
+        for (const auto& [type, most] : field.fields())
+            limits_of(job, type_of(type, most)).max_nodes = most.count(1, most_gpus);
     }
 
     /// Where the job runs. One that has lost a node holds nothing any more, unless it may not be stopped.
     void read_placement(const Field& placement, goodput::Job& job) {
+        placement.knows({"nodes"});
         bool lost = false;
         const Field nodes = placement["nodes"];
         nodes.for_each([&](const Field& share) {
@@ -299,6 +409,7 @@ private:
 
     Round round_;
     std::map<std::string, std::size_t> types_;
+    std::vector<std::string> there_are_;  ///< GPU types of nodes and offers, of this line or before
     std::map<std::string, std::size_t> nodes_;
     std::vector<std::pair<std::string, std::string>> where_;  ///< by node: zone and rack, "" where not given
     std::set<std::string> jobs_;
@@ -308,8 +419,8 @@ private:
 
 }  // namespace
 
-Round read_round(const Json& document, const std::vector<std::string>& gpu_types) {
-    return RoundReader(Field(document, "round"), gpu_types).take();
+Round read_round(const Json& document, const std::vector<std::string>& gpu_types, Warnings& warnings) {
+    return RoundReader(Field(document, "round", &warnings), gpu_types).take();
 }
 
 }  // namespace cli

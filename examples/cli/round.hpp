@@ -25,6 +25,8 @@ struct NewSample {
 struct Round {
     goodput::Snapshot snapshot{};                   ///< without models
     std::vector<std::vector<NewSample>> samples{};  ///< by job
+    std::vector<std::optional<int>> wanted{};       ///< by job: the largest batch that its owner wants
+    std::optional<double> deadline_ms{};            ///< of the allotment
     std::vector<std::string> cancelled{};           ///< jobs that are gone without having ended
     goodput::Topology topology{};                   ///< racks and zones, where nodes name several
     std::vector<goodput::TeamQuota> teams{};        ///< by name
@@ -34,10 +36,10 @@ struct Round {
     double hour_worth = 10;                         ///< dollars, of an hour in which a job is not complete
 };
 
-/// Reads a round. `gpu_types`: the names met so far, whose order stays as it is; new ones follow, in the
-/// order in which the round names them. Refuses what no scheduler could make sense of
-/// (std::invalid_argument).
-Round read_round(const Json& document, const std::vector<std::string>& gpu_types);
+/// Reads a round, and warns of what it says in vain. `gpu_types`: the names met so far, whose order stays as
+/// it is; new ones follow, in the order in which the round names them. Refuses what no scheduler could make
+/// sense of (std::invalid_argument).
+Round read_round(const Json& document, const std::vector<std::string>& gpu_types, Warnings& warnings);
 
 }  // namespace cli
 

@@ -16,6 +16,7 @@
 #include "goodput/share/share_time.hpp"
 #include "goodput/share/water_filling.hpp"
 #include "json_lines.hpp"
+#include "names.hpp"
 #include "stopwatch.hpp"
 
 namespace cli {
@@ -88,13 +89,22 @@ constexpr std::array<Objective, 12> objectives{{
     {"allox", [](const Question& q) { return share_by_allox(q.problem); }},
 }};
 
+/// Warns of GPU types by which something is given, and of which there are none.
+void warn_of_unknown_types(const Field& by_type, const std::vector<std::string>& types) {
+    for (const auto& [name, value] : by_type.fields())
+        if (std::find(types.begin(), types.end(), name) == types.end())
+            by_type.warn(name, "GPU type \"" + name + "\" is not among gpus" + did_you_mean(name, types));
+}
+
 goodput::ShareJob read_job(const Field& field, std::size_t index, const Question& question) {
+    field.knows({"name", "gpus", "weight", "rate", "left", "age_s", "isolated_s", "deadline_s", "entity"});
     goodput::ShareJob job;
     const Field name = field["name"];
     job.name = name.given() ? name.text() : goodput::text_of(index);
     if (const Field gpus = field["gpus"]; gpus.given()) job.workers = gpus.count(1, 1 << 20);
     if (const Field weight = field["weight"]; weight.given()) job.weight = weight.number();
     const Field rate = field["rate"];
+    warn_of_unknown_types(rate, question.types);
     for (const std::string& type : question.types) {
         const Field on_type = rate[type];
         job.rates.push_back(on_type.given() ? on_type.number_at_least(0) : 0);
@@ -112,6 +122,7 @@ void read_entities(const Field& line, Question& question) {
     if (!entities.given()) return;
     std::vector<std::string> names;
     entities.for_each([&](const Field& field) {
+        field.knows({"name", "weight", "inside"});
         goodput::ShareEntity entity{.name = field["name"].text()};
         if (const Field weight = field["weight"]; weight.given()) entity.weight = weight.number();
         if (const Field inside = field["inside"]; inside.given()) {
@@ -139,9 +150,11 @@ Question read(const Field& line) {
         question.types.push_back(type);
         question.problem.gpus.push_back(number.number_at_least(0));
     }
-    if (const Field prices = line["price_h"]; prices.given())
+    if (const Field prices = line["price_h"]; prices.given()) {
+        warn_of_unknown_types(prices, question.types);
         for (const std::string& type : question.types)
             question.problem.dollars_per_hour.push_back(prices[type].number());
+    }
     if (const Field gap = line["gap"]; gap.given()) question.options.gap = gap.number();
     line["jobs"].for_each([&](const Field& job) {
         question.problem.jobs.push_back(read_job(job, question.problem.jobs.size(), question));
@@ -150,8 +163,8 @@ Question read(const Field& line) {
     return question;
 }
 
-Json serve(const Json& document) {
-    const Field line(document, subject);
+Json serve(const Field& line) {
+    line.knows({"objective", "gpus", "price_h", "jobs", "entities", "gap"});
     const Field name = line["objective"];
     const auto objective = std::find_if(objectives.begin(), objectives.end(),
                                         [&](const Objective& of) { return name.is(of.name); });
@@ -189,6 +202,10 @@ std::string share_objective_names() {
     return names;
 }
 
-int run_share(std::istream& in, std::ostream& out) { return serve_lines(in, out, serve); }
+int run_share(bool strict, std::istream& in, std::ostream& out) {
+    return serve_lines(in, out, strict, [](const Json& document, Warnings& warnings) {
+        return serve(Field(document, subject, &warnings));
+    });
+}
 
 }  // namespace cli

@@ -12,7 +12,7 @@ namespace cli {
 [[nodiscard]] std::string share_objective_names();
 
 /// Serves lines of problems; returns the exit status.
-int run_share(std::istream& in, std::ostream& out);
+int run_share(bool strict, std::istream& in, std::ostream& out);
 
 }  // namespace cli
 

@@ -74,8 +74,8 @@ inline void validate_nodes(const Cluster& cluster) {
         left -= node.gpus;
         require_at_least(subject, "cores", node.cores, 0);
         require_at_least(subject, "memory_gib", node.memory_gib, 0);
-        require_at_least(subject, "price_h", node.dollars_per_hour, 0);
-        require_at_least(subject, "interruptions_h", node.interruptions_per_hour, 0);
+        require_at_least(subject, "dollars_per_hour", node.dollars_per_hour, 0);
+        require_at_least(subject, "interruptions_per_hour", node.interruptions_per_hour, 0);
     }
 }
 

@@ -77,9 +77,9 @@ inline void validate(const Interruptions& interruptions, std::string_view subjec
 /// Refuses negative or excessive times, and parts beyond 1 (std::invalid_argument).
 inline void validate(const CheckpointMechanism& mechanism) {
     const auto of = [&] { return "checkpoint mechanism '" + mechanism.name + "'"; };
-    detail::require_up_to(of, "pause_s", mechanism.pause_seconds, longest_checkpoint_seconds);
-    detail::require_up_to(of, "write_s", mechanism.write_seconds, longest_checkpoint_seconds);
-    detail::require_up_to(of, "restore_s", mechanism.restore_seconds, longest_checkpoint_seconds);
+    detail::require_up_to(of, "pause_seconds", mechanism.pause_seconds, longest_checkpoint_seconds);
+    detail::require_up_to(of, "write_seconds", mechanism.write_seconds, longest_checkpoint_seconds);
+    detail::require_up_to(of, "restore_seconds", mechanism.restore_seconds, longest_checkpoint_seconds);
     require_at_least(of, "memory_gib_per_gpu", mechanism.memory_gib_per_gpu, 0);
     detail::require_up_to(of, "write_slowdown", mechanism.write_slowdown, 1);
     detail::require_up_to(of, "caught", mechanism.caught, 1);

@@ -15,6 +15,7 @@
 #include "goodput/core/placement.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/core/tasks.hpp"
+#include "goodput/core/user_data.hpp"
 
 namespace goodput {
 
@@ -80,8 +81,13 @@ struct Job {
     std::vector<CheckpointMechanism> checkpoints{};
     /// Seconds of training between two checkpoints, above 0, where that is not to be chosen.
     std::optional<double> checkpoint_seconds{};
-    bool spot_allowed = true;         ///< false: it is offered nothing on spot nodes
+    bool spot_allowed = true;  ///< false: it is offered nothing on spot nodes
+    /// Name of the level of the topology (TopologyLevel::name) within one domain of which all its nodes have
+    /// to lie, for example "rack"; empty, or no such level: anywhere. Needs a TopologyPlacer; where what it
+    /// was allotted cannot be laid out so, it waits. limit_to_domains() keeps offers within reach.
+    std::string within{};
     std::optional<JobTasks> tasks{};  ///< where it is many tasks of one GPU each; none: it is not
+    UserData user{};                  ///< for policies, limits and makers of the user's own
 
     /// A decision has to leave it where it is.
     [[nodiscard]] bool keeps_what_it_holds() const {
@@ -103,42 +109,42 @@ inline void validate(const Job& job, const Cluster& cluster) {
     const auto subject = [&] { return "job '" + job.name + "'"; };
     if (job.name.empty()) bad_input("job", "name", "empty", "a name of its own");
     if (!std::isfinite(job.submitted_seconds))
-        bad_input(subject(), "submitted_s", job.submitted_seconds, "finite");
+        bad_input(subject(), "submitted_seconds", job.submitted_seconds, "finite");
     require_between(subject, "restarts", job.restarts, 0, std::numeric_limits<int>::max());
-    require_at_least(subject, "restart_cost_s", job.restart_cost_seconds, 0);
-    require_at_least(subject, "attained_gpu_s", job.attained_gpu_seconds, 0);
-    require_between(subject, "gpus (fewest)", job.min_gpus, 1, 1 << 20);
-    require_between(subject, "gpus (most)", job.max_gpus, job.min_gpus, 1 << 20);
-    require_between(subject, "batch.initial", job.initial_batch, 1, 1 << 30);
+    require_at_least(subject, "restart_cost_seconds", job.restart_cost_seconds, 0);
+    require_at_least(subject, "attained_gpu_seconds", job.attained_gpu_seconds, 0);
+    require_between(subject, "min_gpus", job.min_gpus, 1, 1 << 20);
+    require_between(subject, "max_gpus", job.max_gpus, job.min_gpus, 1 << 20);
+    require_between(subject, "initial_batch", job.initial_batch, 1, 1 << 30);
     if (job.adaptivity == Adaptivity::batch)
-        require_between(subject, "batch.max", job.max_batch, job.initial_batch, 1 << 30);
+        require_between(subject, "max_batch", job.max_batch, job.initial_batch, 1 << 30);
     else
-        require_between(subject, "batch.target", job.target_batch, 1, 1 << 30);
+        require_between(subject, "target_batch", job.target_batch, 1, 1 << 30);
     if (job.types.size() != cluster.gpu_types.size())
-        bad_input(subject(), "GPU types with limits", job.types.size(),
+        bad_input(subject(), "size of types", job.types.size(),
                   text_of(cluster.gpu_types.size()) + ", one for each GPU type of the cluster");
     for (std::size_t t = 0; t < job.types.size(); ++t) {
         const TypeLimits& limits = job.types[t];
         if (limits.max_atomic_batch == 0) continue;
         const auto of = [&] { return subject() + " on " + cluster.gpu_types[t]; };
-        require_between(of, "batch.local (least)", limits.min_atomic_batch, 1, 1 << 30);
-        require_between(of, "batch.local (most)", limits.max_atomic_batch, limits.min_atomic_batch, 1 << 30);
+        require_between(of, "min_atomic_batch", limits.min_atomic_batch, 1, 1 << 30);
+        require_between(of, "max_atomic_batch", limits.max_atomic_batch, limits.min_atomic_batch, 1 << 30);
         require_between(of, "gpus_per_replica", limits.gpus_per_replica, 1, 1 << 20);
         require_between(of, "max_nodes", limits.max_nodes, 1, std::numeric_limits<int>::max());
-        require_at_least(of, "reference rate", limits.reference_rate, 0);
+        require_at_least(of, "reference_rate", limits.reference_rate, 0);
     }
     if (!(job.weight >= 1e-9 && job.weight <= 1e9))
         bad_input(subject(), "weight", job.weight, "between 1e-9 and 1e9");
     if (job.host) validate(*job.host, subject);
     for (const CheckpointMechanism& mechanism : job.checkpoints) validate(mechanism);
-    if (job.checkpoint_seconds) require_positive(subject, "checkpoint_s", *job.checkpoint_seconds);
+    if (job.checkpoint_seconds) require_positive(subject, "checkpoint_seconds", *job.checkpoint_seconds);
     if (job.tasks) validate(*job.tasks, subject);
     if (job.gradient) validate(*job.gradient, subject);
     if (job.usual_gradient) validate(*job.usual_gradient, subject);
     if (job.remaining_examples) require_at_least(subject, "remaining_examples", *job.remaining_examples, 0);
     if (job.done_examples) require_at_least(subject, "done_examples", *job.done_examples, 0);
     for (const double owed : job.owed_seconds)
-        if (!std::isfinite(owed)) bad_input(subject(), "owed_s", owed, "finite");
+        if (!std::isfinite(owed)) bad_input(subject(), "owed_seconds", owed, "finite");
     if (job.expected_examples) require_at_least(subject, "expected_examples", *job.expected_examples, 0);
     for (std::size_t i = 0; i < job.placement.size(); ++i) {
         const NodeShare& share = job.placement[i];

@@ -5,6 +5,7 @@
 
 #include <concepts>
 #include <span>
+#include <string>
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/place/request.hpp"
@@ -18,6 +19,13 @@ template <class Algorithm>
 concept Placer = requires(Algorithm& placer, const Cluster& cluster,
                           std::span<const PlacementRequest> requests) {
     { placer.place(cluster, requests) } -> std::convertible_to<PlacementResult>;
+};
+
+/// A placer that can keep jobs within one domain of a level (Job::within): TopologyPlacer.
+template <class Algorithm>
+concept KnowsTopology = requires(const Algorithm& placer, const std::string& level,
+                                 const Placement& placement) {
+    { placer.lies_within(level, placement) } -> std::convertible_to<bool>;
 };
 
 }  // namespace goodput

@@ -22,10 +22,11 @@ namespace goodput {
 
 /// One job. Its index in the list is its priority: the lower, the more important.
 struct PlacementRequest {
-    PoolShare part = {};     ///< empty: the job gets nothing this round
-    Placement current = {};  ///< empty: it runs nowhere
-    double move_cost = 0;    ///< seconds lost if a job that holds its allotment is moved; counted in ms
-    bool pinned = false;     ///< keeps exactly what it holds; without effect on a job that runs nowhere
+    PoolShare part = {};      ///< empty: the job gets nothing this round
+    Placement current = {};   ///< empty: it runs nowhere
+    double move_cost = 0;     ///< seconds lost if a job that holds its allotment is moved; counted in ms
+    bool pinned = false;      ///< keeps exactly what it holds; without effect on a job that runs nowhere
+    std::string within = {};  ///< as Job::within
 };
 
 /// A job with an allotment but without nodes: `why` tells whether it waits or is impossible.

@@ -13,12 +13,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/error.hpp"
+#include "goodput/core/job.hpp"
 #include "goodput/core/placement.hpp"
 
 namespace goodput {
@@ -66,6 +68,33 @@ inline void validate(const Topology& topology, const Cluster& cluster) {
     for (const NodeShare& share : placement) touched.push_back(level.domain_of[share.node]);
     std::sort(touched.begin(), touched.end());
     return static_cast<std::size_t>(std::unique(touched.begin(), touched.end()) - touched.begin());
+}
+
+/// Whether a placement lies in one domain of the level of that name. So it does where there is no such level.
+[[nodiscard]] inline bool lies_within(const Topology& topology, const std::string& level,
+                                      const Placement& placement) {
+    return placement.size() < 2 || level.empty() ||
+           std::all_of(topology.levels.begin(), topology.levels.end(), [&](const TopologyLevel& of) {
+               return of.name != level || domains(of, placement) == 1;
+           });
+}
+
+/// Lowers TypeLimits::max_nodes of a job that has to stay within a domain (Job::within) to the most nodes of
+/// one pool that a domain has: a job is not offered what could never be laid out. Nothing changes for other
+/// jobs, or where there is no such level. The topology is one of this cluster.
+inline void limit_to_domains(Job& job, const Topology& topology, const Cluster& cluster) {
+    for (const TopologyLevel& level : topology.levels) {
+        if (level.name != job.within) continue;
+        std::vector<int> most(job.types.size(), 1);
+        for (const Pool& pool : pools_of(cluster)) {
+            std::map<std::size_t, int> nodes;
+            for (const std::size_t node : pool.nodes)
+                if (pool.gpu_type < most.size())
+                    most[pool.gpu_type] = std::max(most[pool.gpu_type], ++nodes[level.domain_of[node]]);
+        }
+        for (std::size_t type = 0; type < most.size(); ++type)
+            job.types[type].max_nodes = std::min(job.types[type].max_nodes, most[type]);
+    }
 }
 
 /// What a placement costs by its spread over the levels. O(levels * nodes log nodes) of the placement.

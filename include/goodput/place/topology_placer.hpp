@@ -18,10 +18,18 @@
 // bound proves the choice of nodes best for what the inner placer left to choose from. Not proven, and not
 // looked at: other ways to make room that move as few jobs and leave better nodes. Complexity O(jobs * nodes)
 // of those that are to be chosen, for step 1 and, with its limited number of tries, for step 2.
+//
+// A job that has to stay within one domain of a level (PlacementRequest::within) comes before all others in
+// step 1, and leaving the domain costs more than anything else. If in the end it lies in several, it gets
+// free nodes of one domain, even if it held its allotment; if no domain has as many, it is left without
+// nodes. So the wish is never disregarded, but a job may wait although another choice of nodes for others
+// would serve it.
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -56,6 +64,11 @@ public:
     /// refuses.
     const PlacementResult& place(const Cluster& cluster, std::span<const PlacementRequest> requests);
 
+    /// Whether a placement lies in one domain of the level of that name; true where there is no such level.
+    [[nodiscard]] bool lies_within(const std::string& level, const Placement& placement) const {
+        return goodput::lies_within(topology_, level, placement);
+    }
+
     /// Of the last place().
     [[nodiscard]] const Spread& spread() const { return spread_; }
 
@@ -71,10 +84,17 @@ private:
     void improve(std::span<const PlacementRequest> requests, PlacementResult& result);
     void take(std::size_t job, std::span<const PlacementRequest> requests, PlacementResult& result);
     void give_back(const Placement& placement);
+    void keep_within(const Cluster& cluster, std::span<const PlacementRequest> requests,
+                     PlacementResult& result);
+    [[nodiscard]] Placement lay_within(const Cluster& cluster, const PlacementRequest& request) const;
     double choose(std::size_t level, Range range, std::size_t nodes, const Placement& home, bool dry);
     [[nodiscard]] std::vector<Range> split(std::size_t level, Range range) const;
-    [[nodiscard]] double cost_of(const PlacementResult& result, std::size_t job) const {
-        return spread_cost(topology_, result.placements[job]);
+    [[nodiscard]] double cost_of(const PlacementResult& result, std::size_t job,
+                                 std::span<const PlacementRequest> requests) const {
+        constexpr double forbidden = 1e9;
+        const Placement& placement = result.placements[job];
+        return spread_cost(topology_, placement) +
+               (lies_within(requests[job].within, placement) ? 0 : forbidden);
     }
 
     Topology topology_;
@@ -110,8 +130,10 @@ const PlacementResult& TopologyPlacer<Inner>::place(const Cluster& cluster,
         gather(cluster, pool, requests, result);
         if (roaming_.empty()) continue;
         improve(requests, result);
-        for (std::size_t r = 0; r < roaming_.size(); ++r) below += cost_of(result, roaming_[r]) - alone_[r];
+        for (std::size_t r = 0; r < roaming_.size(); ++r)
+            below += spread_cost(topology_, result.placements[roaming_[r]]) - alone_[r];
     }
+    keep_within(cluster, requests, result);
     spread_.cost = spread_cost(topology_, result.placements);
     spread_.bound = std::max(spread_.cost - below, 0.0);
     return result;
@@ -147,7 +169,8 @@ void TopologyPlacer<Inner>::gather(const Cluster& cluster, const Pool& pool,
         return a < b;
     });
     std::stable_sort(roaming_.begin(), roaming_.end(), [&](std::size_t a, std::size_t b) {
-        return result.placements[a].size() > result.placements[b].size();
+        const bool a_free = requests[a].within.empty(), b_free = requests[b].within.empty();
+        return a_free != b_free ? b_free : result.placements[a].size() > result.placements[b].size();
     });
     // Level by level, the fewest domains that have as many nodes.
     std::vector<std::vector<std::size_t>> sizes(topology_.levels.size());
@@ -174,7 +197,7 @@ template <Placer Inner>
 void TopologyPlacer<Inner>::improve(std::span<const PlacementRequest> requests, PlacementResult& result) {
     const auto total = [&] {
         double cost = 0;
-        for (const std::size_t job : roaming_) cost += cost_of(result, job);
+        for (const std::size_t job : roaming_) cost += cost_of(result, job, requests);
         return cost;
     };
     std::vector<Placement> before;
@@ -187,14 +210,14 @@ void TopologyPlacer<Inner>::improve(std::span<const PlacementRequest> requests, 
     for (std::size_t a = 0; a < roaming_.size() && left > 0; ++a)
         for (std::size_t b = 0; b < roaming_.size() && left > 0; ++b) {
             const std::size_t first = roaming_[a], second = roaming_[b];
-            if (cost_of(result, first) <= alone_[a]) break;
+            if (cost_of(result, first, requests) <= alone_[a]) break;
             if (a == b) continue;
             --left;
             const Placement of_first = result.placements[first], of_second = result.placements[second];
-            const double cost = cost_of(result, first) + cost_of(result, second);
+            const double cost = cost_of(result, first, requests) + cost_of(result, second, requests);
             give_back(of_first), give_back(of_second);
             take(first, requests, result), take(second, requests, result);
-            if (cost_of(result, first) + cost_of(result, second) < cost) continue;
+            if (cost_of(result, first, requests) + cost_of(result, second, requests) < cost) continue;
             give_back(result.placements[first]), give_back(result.placements[second]);
             for (const Placement* p : {&of_first, &of_second})
                 for (const NodeShare& share : *p) available_[share.node] = 0;
@@ -202,6 +225,75 @@ void TopologyPlacer<Inner>::improve(std::span<const PlacementRequest> requests, 
         }
     if (total() < cost_before) return;
     for (std::size_t r = 0; r < roaming_.size(); ++r) result.placements[roaming_[r]] = before[r];
+}
+
+// Jobs that must stay within a domain and do not: other nodes, or none.
+template <Placer Inner>
+void TopologyPlacer<Inner>::keep_within(const Cluster& cluster, std::span<const PlacementRequest> requests,
+                                        PlacementResult& result) {
+    const std::size_t unplaced_before = result.unplaced.size();
+    for (std::size_t job = 0; job < requests.size(); ++job) {
+        const PlacementRequest& request = requests[job];
+        Placement& placement = result.placements[job];
+        if (lies_within(request.within, placement) || (request.pinned && placement == request.current))
+            continue;
+        const bool held = placement == request.current;
+        placement.clear();
+        free_ = free_gpus(cluster, result.placements);
+        placement = lay_within(cluster, request);
+        const auto moved = std::lower_bound(result.moved.begin(), result.moved.end(), job);
+        const bool counted = moved != result.moved.end() && *moved == job;
+        if (placement.empty()) {
+            result.unplaced.push_back(
+                {job,
+                 {Outcome::waits, "no " + request.within + " has " + text_of(request.part.shape.nodes) +
+                                      " whole nodes for it that are free"}});
+            if (!counted) continue;
+            result.moved.erase(moved);
+            result.move_cost -= request.move_cost;
+        } else if (held && !counted) {
+            result.moved.insert(moved, job);
+            result.move_cost += request.move_cost;
+        }
+    }
+    if (result.unplaced.size() > unplaced_before) {
+        std::sort(result.unplaced.begin(), result.unplaced.end(),
+                  [](const UnplacedJob& a, const UnplacedJob& b) { return a.job < b.job; });
+        result.fewest_unplaced_proven = false;
+    }
+    result.move_cost_bound = std::min(result.move_cost_bound, result.move_cost);
+    free_ = free_gpus(cluster, result.placements);
+    result.whole_free_nodes = 0;
+    result.largest_free_block = 0;
+    for (std::size_t node = 0; node < free_.size(); ++node) {
+        if (cluster.nodes[node].drained) continue;
+        result.whole_free_nodes += free_[node] == cluster.nodes[node].gpus ? 1 : 0;
+        result.largest_free_block = std::max(result.largest_free_block, free_[node]);
+    }
+}
+
+// Free nodes of one domain for a request over several: of the domain that has the fewest to spare.
+template <Placer Inner>
+Placement TopologyPlacer<Inner>::lay_within(const Cluster& cluster, const PlacementRequest& request) const {
+    const auto level = std::find_if(topology_.levels.begin(), topology_.levels.end(),
+                                    [&](const TopologyLevel& of) { return of.name == request.within; });
+    std::map<std::size_t, std::vector<std::size_t>> free_of;
+    for (std::size_t node = 0; node < cluster.nodes.size(); ++node)
+        if (is_node_of(cluster.nodes[node], request.part) && !cluster.nodes[node].drained &&
+            free_[node] == cluster.nodes[node].gpus)
+            free_of[level->domain_of[node]].push_back(node);
+    const auto needed = static_cast<std::size_t>(request.part.shape.nodes);
+    const std::vector<std::size_t>* best = nullptr;
+    for (const auto& [domain, nodes] : free_of)
+        if (nodes.size() >= needed && (!best || nodes.size() < best->size())) best = &nodes;
+    Placement placement;
+    int left = request.part.shape.gpus;
+    for (std::size_t i = 0; best && i < needed; ++i) {
+        const int gpus = std::min(left, request.part.gpus_per_node);
+        placement.push_back({(*best)[i], gpus});
+        left -= gpus;
+    }
+    return placement;
 }
 
 template <Placer Inner>

@@ -42,7 +42,7 @@ public:
     void meet(const Job& job) {
         // What a kind begins with is for all of its jobs: one that makes no sense would spoil them all.
         if (job.initial_batch > 1 << 30)
-            bad_input("job '" + job.name + "'", "batch.initial", job.initial_batch, "at most 2^30");
+            bad_input("job '" + job.name + "'", "initial_batch", job.initial_batch, "at most 2^30");
         const auto known = members_.find(job.name);
         const bool is_new = known == members_.end();
         if (is_new || (!is_alone(known->second.key) && !same_kind(known->second.described, job))) {

@@ -83,10 +83,10 @@ inline void validate(std::span<const RentOffer> offers, const Cluster& cluster) 
         if (offer.gpu_type >= cluster.gpu_types.size())
             bad_input(subject(), "gpu_type", offer.gpu_type, "an index into the cluster's GPU types");
         require_between(subject, "gpus", offer.gpus, 1, 1 << 20);
-        require_between(subject, "most", offer.most_nodes, 0, 1 << 20);
-        require_at_least(subject, "price_h", offer.dollars_per_hour, 0);
-        require_at_least(subject, "start_s", offer.start_seconds, 0);
-        require_at_least(subject, "interruptions_h", offer.interruptions_per_hour, 0);
+        require_between(subject, "most_nodes", offer.most_nodes, 0, 1 << 20);
+        require_at_least(subject, "dollars_per_hour", offer.dollars_per_hour, 0);
+        require_at_least(subject, "start_seconds", offer.start_seconds, 0);
+        require_at_least(subject, "interruptions_per_hour", offer.interruptions_per_hour, 0);
         for (const RentOffer& other : offers)
             if (&other < &offer && other.gpu_type == offer.gpu_type && other.gpus == offer.gpus &&
                 other.spot == offer.spot)

@@ -92,6 +92,11 @@ public:
     template <class AfterStep>
     const Plan& plan(const Snapshot& snapshot, AfterStep step) {
         check_(snapshot);
+        if constexpr (!KnowsTopology<NodePlacer>)
+            for (const Job& job : snapshot.jobs)
+                if (!job.within.empty())
+                    bad_input("job '" + job.name + "'", "within", "'" + job.within + "'",
+                              "left out: this scheduler's placer knows no topology, as TopologyPlacer does");
         plan_.faults.clear();
         open_.find(snapshot.cluster, snapshot.jobs);
         rows_.find_capacity(round_of(snapshot), open_, limits_);
@@ -121,6 +126,8 @@ public:
 
     /// The placer, for what it may be told between two plans (TopologyPlacer::set_topology).
     [[nodiscard]] NodePlacer& placer() { return placer_; }
+    /// Gap and deadline of the next plans' allotments.
+    [[nodiscard]] AllotOptions& options() { return options_; }
     /// The limits, to be replaced between two plans.
     [[nodiscard]] Pack& limits() { return limits_; }
 

@@ -58,9 +58,23 @@ public:
             const std::size_t job = job_of_[unplaced.job];
             if (std::exchange(last, job) != job) give_nothing(job, unplaced.why);
         }
+        keep_within(snapshot, open, placer, plan, give_nothing);
     }
 
 private:
+    /// What no placer sees: the parts of one job may each lie in a domain, and yet in several.
+    template <class NodePlacer, class GiveNothing>
+    static void keep_within(const Snapshot& snapshot, const OpenNodes& open, const NodePlacer& placer,
+                            const Plan& plan, GiveNothing give_nothing) {
+        if constexpr (KnowsTopology<NodePlacer>)
+            for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+                const std::string& level = snapshot.jobs[j].within;
+                if (level.empty() || open.keeps(j)) continue;
+                if (!placer.lies_within(level, plan.decisions[j].placement))
+                    give_nothing(j, Verdict{Outcome::waits, "its parts do not lie in one " + level});
+            }
+    }
+
     void request(const Snapshot& snapshot, std::size_t j, const Configuration& configuration, bool pinned) {
         const Job& job = snapshot.jobs[j];
         if (configuration.is_single()) {
@@ -87,6 +101,7 @@ private:
         PlacementRequest& request = requests_[job_of_.size()];
         request.move_cost = move_cost(job);
         request.pinned = pinned;
+        request.within = job.within;
         job_of_.push_back(j);
         return request;
     }

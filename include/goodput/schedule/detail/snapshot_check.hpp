@@ -23,7 +23,7 @@ public:
     void operator()(const Snapshot& snapshot) {
         validate(snapshot.cluster, names_);
         if (!std::isfinite(snapshot.time_seconds))
-            bad_input("snapshot", "time_s", snapshot.time_seconds, "finite");
+            bad_input("snapshot", "time_seconds", snapshot.time_seconds, "finite");
         check_models(snapshot);
         names_.clear();
         held_.assign(snapshot.cluster.nodes.size(), 0);

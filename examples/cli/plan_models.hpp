@@ -1,0 +1,96 @@
+#ifndef GOODPUT_EXAMPLES_CLI_PLAN_MODELS_HPP
+#define GOODPUT_EXAMPLES_CLI_PLAN_MODELS_HPP
+
+// What `goodput plan --models` chooses at run time: the same names mean the same as in `goodput replay`.
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "goodput/core/error.hpp"
+#include "goodput/model/goodput_predictor.hpp"
+#include "goodput/schedule/job_history.hpp"
+#include "peers/published_models.hpp"
+#include "peers/separate_models.hpp"
+
+namespace cli {
+
+enum class PlanModels {
+    refined,   ///< models of all GPU types together
+    separate,  ///< Pollux's seven parameters of each GPU type alone, fitted exactly
+    published  ///< the same fitted, and batches and other GPU types reckoned with, as in Sia's public
+               ///< simulator
+};
+
+/// The models of that name, or those that suit the policy if there is none: our own policies rely on models
+/// that know every GPU type. Refuses other names (std::invalid_argument).
+[[nodiscard]] inline PlanModels plan_models(const std::string& name, const std::string& policy) {
+    if (name.empty()) return policy.starts_with("goodput") ? PlanModels::refined : PlanModels::separate;
+    if (name == "refined") return PlanModels::refined;
+    if (name == "separate") return PlanModels::separate;
+    if (name == "published") return PlanModels::published;
+    goodput::bad_input("plan", "--models", name, "separate, published or refined");
+}
+
+/// Fits the history of one GPU type of a job.
+struct PlanHistoryFitter {
+    goodput::SeparateFit operator()(std::span<const goodput::ThroughputSample> samples,
+                                    const goodput::PolluxThroughput* last, std::string_view subject) {
+        return models == PlanModels::published ? published(samples, last, subject)
+                                               : separate(samples, last, subject);
+    }
+
+    PlanModels models = PlanModels::separate;
+    goodput::peers::ExactHistoryFitter separate{};
+    goodput::peers::PublishedHistoryFitter published{};
+};
+
+/// Says what options give. The published search may find a batch above the largest one, which a plan may not:
+/// such a plan is cut down to it.
+class PlanPredictor {
+public:
+    using DeclaresInputsOf = PlanPredictor;
+
+    explicit PlanPredictor(PlanModels models = PlanModels::separate)
+        : published_(models == PlanModels::published) {}
+
+    template <class Input>
+    static void for_each_input(const goodput::Job& job, const goodput::JobModel& model, Input& input) {
+        goodput::GoodputPredictor::for_each_input(job, model, input);
+    }
+
+    void operator()(const goodput::Job& job, const goodput::JobModel& model,
+                    std::span<goodput::Option> options) {
+        (*this)(job, model, options, job.gradient);
+    }
+    void operator()(const goodput::Job& job, const goodput::JobModel& model,
+                    std::span<goodput::Option> options,
+                    const std::optional<goodput::GradientStatistics>& gradient) {
+        if (!published_) {
+            exact_(job, model, options, gradient);
+            return;
+        }
+        as_published_(job, model, options, gradient);
+        if (job.adaptivity != goodput::Adaptivity::batch) return;
+        for (goodput::Option& option : options) {
+            const goodput::PoolShare& part = option.configuration.first();
+            const goodput::TypeLimits& limits = job.types[part.gpu_type];
+            const int parts =
+                part.shape.gpus / limits.gpus_per_replica * (option.plan.accumulation_steps + 1);
+            if (option.plan.total(part.shape.gpus / limits.gpus_per_replica) > job.max_batch)
+                option.plan.atomic_batch =
+                    std::max(job.max_batch / std::max(parts, 1), limits.min_atomic_batch);
+        }
+    }
+
+private:
+    bool published_;
+    goodput::GoodputPredictor exact_;
+    goodput::peers::PublishedPredictor as_published_;
+};
+
+}  // namespace cli
+
+#endif

@@ -1,0 +1,41 @@
+// Deadlines first: what the library does not know of a job travels in Job::user, and the policy finds it
+// there.
+
+#include <algorithm>
+#include <goodput/schedule/scheduler.hpp>
+#include <iostream>
+#include <string>
+
+// [deadline]
+struct Deadline {
+    double seconds;  ///< on the clock of the snapshot
+};
+
+/// A job's GPUs are worth the more, the less time there is left to its deadline; without one they are worth
+/// least.
+struct DeadlineFirst {
+    double value(const goodput::Round& round, const goodput::Job& job, const goodput::Option& option) const {
+        const Deadline* deadline = job.user.get<Deadline>();
+        const double left = deadline ? std::max(deadline->seconds - round.time_seconds, 60.0) : 1e6;
+        return option.goodput / left;
+    }
+};
+static_assert(goodput::Policy<DeadlineFirst>);
+// [/deadline]
+
+int main() {
+    goodput::Snapshot now{.time_seconds = 3600};
+    now.cluster = {{"A100"}, {{"big-0", 0, 8}}};
+    for (int hours : {9, 0, 2}) {  // 0: no deadline
+        goodput::Job job{.name = "job-" + std::to_string(hours), .min_gpus = 8, .max_gpus = 8};
+        job.initial_batch = 64;
+        job.max_batch = 1024;
+        job.types = {{.max_atomic_batch = 64}};
+        if (hours > 0) job.user = goodput::UserData::of(Deadline{3600.0 * hours});
+        now.jobs.push_back(job);
+    }
+    const goodput::Plan plan = goodput::plan(now, DeadlineFirst());
+    for (std::size_t j = 0; j < now.jobs.size(); ++j)
+        std::cout << now.jobs[j].name << (plan.decisions[j].placement.empty() ? " waits\n" : " runs\n");
+    return plan.decisions[2].placement.empty() ? 1 : 0;  // the nearest deadline
+}

@@ -1,5 +1,6 @@
 // The C interface's plans and explanations: the one source that compiles the scheduler.
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -24,9 +25,17 @@ namespace {
 
 using RoundLimits = Limits<TeamQuotas, Budget, SpotCap, HostCapacity>;
 
+/// Sia's policy as the program runs it. Naming the gradient has what a job gets predicted once more by
+/// itself, which may differ in the last bit from what was predicted beside its other options.
+struct NamedGradientSia : Sia {
+    [[nodiscard]] std::optional<GradientStatistics> expected_gradient(const Job& job) const {
+        return job.gradient;
+    }
+};
+
 template <Policy P>
 using SchedulerOf = Scheduler<P, TopologyPlacer<>, Allotter<>, GoodputPredictor, RoundLimits, HostShares<>>;
-using AnyScheduler = std::variant<SchedulerOf<Sia>, SchedulerOf<GoodputPolicy>>;
+using AnyScheduler = std::variant<SchedulerOf<NamedGradientSia>, SchedulerOf<GoodputPolicy>>;
 
 /// What is remembered of the jobs from round to round. A round is on trial until it is kept.
 class Memory {
@@ -112,7 +121,7 @@ AnyScheduler make_scheduler(const goodput_scheduler_settings& settings) {
                                                      {"lambda", &Sia::unserved_penalty},
                                                      {"rounding", &Sia::rounding},
                                                      {"largest", &Sia::largest}};
-            return scheduler_of(configured("policy sia", known, numbers), options);
+            return scheduler_of(NamedGradientSia{configured("policy sia", known, numbers)}, options);
         }
         case GOODPUT_POLICY_GOODPUT: {
             static constexpr Setting<GoodputPolicy> known[] = {

@@ -94,6 +94,9 @@ private:
             require_given(from.name, element("node", n), "name");
             Node node{from.name, from.gpu_type, from.gpus, (from.flags & GOODPUT_NODE_DRAINED) != 0};
             require_flags("node '" + node.name + "'", from.flags, GOODPUT_NODE_DRAINED | GOODPUT_NODE_SPOT);
+            const std::string subject = "node '" + node.name + "'";
+            require_at_least(subject, "price_h", from.price_h, 0);
+            require_at_least(subject, "interruptions_h", from.interruptions_h, 0);
             node.cores = from.cores;
             node.memory_gib = from.memory_gib;
             node.dollars_per_hour = from.price_h;
@@ -178,6 +181,9 @@ private:
         Job job{.name = from.name, .kind = text_or_none(from.kind)};
         const std::string subject = "job '" + job.name + "'";
         require_flags(subject, from.flags, 2 * GOODPUT_JOB_SINGLE_GPU_ACCUMULATES - 1);
+        if (!std::isfinite(from.submitted_s)) bad_input(subject, "submitted_s", from.submitted_s, "finite");
+        require_at_least(subject, "restart_cost_s", from.restart_cost_s, 0);
+        require_at_least(subject, "attained_gpu_s", from.attained_gpu_s, 0);
         job.submitted_seconds = from.submitted_s;
         job.restarts = from.restarts;
         job.restart_cost_seconds = from.restart_cost_s;
@@ -209,7 +215,10 @@ private:
         job.spot_allowed = (from.flags & GOODPUT_JOB_NOT_ON_SPOT) == 0;
         if (from.flags & GOODPUT_JOB_HAS_REMAINING) job.remaining_examples = from.remaining_examples;
         if (from.flags & GOODPUT_JOB_HAS_DONE) job.done_examples = from.done_examples;
-        if (from.flags & GOODPUT_JOB_HAS_CHECKPOINT) job.checkpoint_seconds = from.checkpoint_s;
+        if (from.flags & GOODPUT_JOB_HAS_CHECKPOINT) {
+            require_positive(subject, "checkpoint_s", from.checkpoint_s);
+            job.checkpoint_seconds = from.checkpoint_s;
+        }
         job.team = text_or_none(from.team);
         if (from.weight != 0) {
             require_at_least(subject, "weight", from.weight, 1e-9);
@@ -236,7 +245,9 @@ private:
             const auto subject = [&] {
                 return "job '" + job.name + "' on " + cluster().gpu_types[i % types()];
             };
-            require_between(subject, "max_local_batch", from.max_local_batch, 0, 1 << 30);
+            require_between(subject, "min_local_batch", from.min_local_batch, 0, 1 << 30);
+            require_between(subject, "max_local_batch", from.max_local_batch,
+                            from.max_local_batch == 0 ? 0 : from.min_local_batch, 1 << 30);
             require_between(subject, "gpus_per_replica", from.gpus_per_replica, 0, 1 << 20);
             require_at_least(subject, "rate", from.rate, 0);
             TypeLimits& type = job.types[i % types()];

@@ -42,14 +42,14 @@ static void rounds(void) {
     REFUSED_ROUND(GOODPUT_BAD_INPUT, "job: name is empty", example.jobs[0].name = "");
     REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'vision': name is given twice", example.jobs[1].name = "vision");
     REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'vision': adapt is 3", example.jobs[0].adapt = 3);
-    REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'vision': gpus (most) is 1, but must be between 2",
+    REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'vision': max_gpus is 1, but must be between 2",
                   example.jobs[0].min_gpus = 2;
                   example.jobs[0].max_gpus = 1);
-    REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'vision': gpus (fewest) is -4", example.jobs[0].min_gpus = -4);
-    REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'vision': batch.initial is 0", example.jobs[0].initial_batch = 0);
-    REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'vision': batch.max is 64, but must be between 128",
+    REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'vision': min_gpus is -4", example.jobs[0].min_gpus = -4);
+    REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'vision': initial_batch is 0", example.jobs[0].initial_batch = 0);
+    REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'vision': max_batch is 64, but must be between 128",
                   example.jobs[0].max_batch = 64);
-    REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'language': batch.target is 0", example.jobs[1].target_batch = 0);
+    REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'language': target_batch is 0", example.jobs[1].target_batch = 0);
     REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'vision': weight is -1", example.jobs[0].weight = -1);
     REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'vision': gradient.sqr is nan", example.jobs[0].gradient_sqr = NAN);
     REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'vision': restarts is -1", example.jobs[0].restarts = -1);
@@ -58,8 +58,7 @@ static void rounds(void) {
                   example.jobs[0].flags = GOODPUT_JOB_HAS_CHECKPOINT);
     REFUSED_ROUND(GOODPUT_BAD_INPUT, "round: limits_count is 3, but must be 4",
                   example.round.limits_count = 3);
-    REFUSED_ROUND(GOODPUT_BAD_INPUT,
-                  "job 'vision' on A100: batch.local (most) is 512, but must be between 1024",
+    REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'vision' on A100: max_local_batch is 512, but must be between 1024",
                   example.limits[1].min_local_batch = 1024);
     REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'vision' on A100: max_local_batch is -5",
                   example.limits[1].max_local_batch = -5);

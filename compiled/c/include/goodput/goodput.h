@@ -12,7 +12,7 @@
 //   are zero. The other way round works as long as the fields that an older library does not know are zero;
 //   otherwise it answers GOODPUT_BAD_SIZE.
 // - Every function that can fail returns a goodput_status. NAME_error(handle) is the sentence about the last
-//   failure: "job 'bert-3': batch.initial is 0, but must be between 1 and 1073741824". No C++ exception
+//   failure: "job 'bert-3': initial_batch is 0, but must be between 1 and 1073741824". No C++ exception
 //   leaves the library.
 // - Different handles may be used by different threads at the same time; one handle by one thread at a time.
 // - The same input gets the same answer, bit for bit, as long as no deadline cuts it off.

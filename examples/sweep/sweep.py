@@ -5,7 +5,7 @@ or as a job array of a Slurm cluster, and one table and report of them all.
     sweep.py list   SPEC --out DIR                      how many replays there are, and how many are done
     sweep.py run    SPEC --out DIR [-j CORES]           those that are missing, on this machine
     sweep.py submit SPEC --out DIR [--tasks N]          those that are missing, as one `sbatch --array`
-    sweep.py merge  DIR                                 DIR/results.csv and DIR/report.html from what is there
+    sweep.py merge  DIR [--svg FILE]                    DIR/results.csv and DIR/report.html from what is there
 
 SPEC is a JSON file:
 
@@ -291,7 +291,7 @@ def report(results, figures):
              "makespan_h": "Makespan, hours", "restarts_per_job": "Restarts a job", "utilisation": "Utilisation"}
     parts = ["<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>",
              "<title>Sweep</title><style>body{font:16px/1.5 sans-serif;max-width:60rem;margin:auto;padding:1rem}"
-             "svg{width:100%;max-width:40rem;font:12px sans-serif;fill:#343a40}.grid{stroke:#e9ecef}.title{font-weight:bold}"
+             "svg{width:100%;max-width:40rem}" + STYLE +
              ".wide{overflow-x:auto}table{border-collapse:collapse}td,th{padding:.2rem .6rem;text-align:right}"
              "td:first-child,th:first-child{text-align:left}tr:nth-child(even){background:#f8f9fa}</style>",
              f"<h1>{html.escape(summary(results))}</h1>",
@@ -315,7 +315,10 @@ def report(results, figures):
     return "".join(parts) + "</html>\n"
 
 
-def merge(out):
+STYLE = "svg{font:12px sans-serif;fill:#343a40}.grid{stroke:#e9ecef}.title{font-weight:bold}"
+
+
+def merge(out, svg):
     results = read_results(out)
     figures = figures_of(results)
     rows = [[*AXES, *figures]] + [[cell[axis] for axis in AXES] + [cell["figures"].get(name, "") for name in figures]
@@ -325,6 +328,12 @@ def merge(out):
         csv.writer(file).writerows(rows)
     beside.replace(out / "results.csv")
     write_whole(out / "report.html", report(results, figures))
+    if svg:
+        first = [cell for cell in results if cell["cluster"] == results[0]["cluster"]
+                 and cell["workload"] == results[0]["workload"]]
+        picture = chart(first, "average_jct_h", "Average completion time, hours")
+        write_whole(svg, picture.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+                    .replace(">", f"><style>{STYLE}</style>", 1) + "\n")
     print(summary(results))
     print(f"{len(results)} replays: {out / 'results.csv'}, {out / 'report.html'}")
     return 0
@@ -344,7 +353,9 @@ def main():
             command.add_argument("--tasks", type=int, default=MOST_TASKS, help=f"of the array, at most ({MOST_TASKS})")
             command.add_argument("--sbatch", action="append", default=[], metavar="OPTION",
                                  help="one more option for sbatch, --sbatch=--partition=cpu; may be repeated")
-    commands.add_parser("merge").add_argument("out", type=Path, metavar="DIR")
+    command = commands.add_parser("merge")
+    command.add_argument("out", type=Path, metavar="DIR")
+    command.add_argument("--svg", type=Path, metavar="FILE", help="the first chart of the report as a picture")
     one = commands.add_parser("task")  # what submit has a task call
     one.add_argument("out", type=Path)
     one.add_argument("number", type=int)
@@ -353,7 +364,7 @@ def main():
     arguments = parser.parse_args()
     try:
         if arguments.command == "merge":
-            return merge(arguments.out)
+            return merge(arguments.out, arguments.svg)
         if arguments.command == "task":
             return task(arguments)
         cells = cells_of(read_spec(arguments.spec))

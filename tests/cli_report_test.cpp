@@ -161,6 +161,7 @@ TEST_CASE("a report is one well-formed page that needs nothing else and shows ev
     for (std::sregex_iterator i(page.begin(), page.end(), link), end; i != end; ++i) {
         const std::string target = (*i)[1];
         CAPTURE(target);
+        if (target.starts_with("data:text/csv;charset=utf-8,")) continue;  // a file in the page itself
         CHECK(target.starts_with("#"));
         CHECK(count(page, "id=\"" + target.substr(1) + "\"") == 1);
     }
@@ -189,6 +190,58 @@ TEST_CASE("the best value of a column is marked, all of them where several are e
     text << std::fixed << sia;
     CHECK(count(report.page, "<td class=\"best\">" + text.str() + "</td>") == 2);
     CHECK(count(report.page, "<td class=\"best\">160</td>") == 0);  // all complete as many
+}
+
+TEST_CASE("the first line of a report is its result, and the page says how it was made") {
+    const Report report = report_of({"--policy", "las,goodput,fifo", "--seed", "3"});
+    double first = 1e9, second = 1e9;
+    std::string best, next;
+    for (const auto& [policy, answer] : report.answers) {
+        const double hours = answer["average_jct_h"];
+        if (hours < first) {
+            second = first, next = best;
+            first = hours, best = policy;
+        } else if (hours < second) {
+            second = hours, next = policy;
+        }
+    }
+    const std::string per_cent = std::to_string(static_cast<int>(std::lround(100 * (1 - first / second))));
+    CHECK(count(report.page, "<p class=\"result\">Jobs complete soonest under " + best + ",") == 1);
+    CHECK(count(report.page, per_cent + " % sooner than under " + next + ", the next.</p>") == 1);
+    CHECK(count(report.page,
+                "<code>goodput replay --json --policy las,goodput,fifo --seed 3</code>, seed 3") == 1);
+    const Report alone = report_of({"--policy", "fifo"});
+    CHECK(count(alone.page, "<p class=\"result\">Under fifo a job completes on average ") == 1);
+    const Report twins = report_of({"--policy", "las,las"});
+    CHECK(count(twins.page, "<p class=\"result\">") == 1);
+}
+
+TEST_CASE("every section is linked in the order of the page, and every policy has a look of its own") {
+    const Report report = report_of({"--cluster", "aws:2x4,rtx:1x8"});
+    std::vector<std::size_t> places;
+    const std::regex link("href=\"#([a-z0-9]+)\"");
+    for (std::sregex_iterator at(report.page.begin(), report.page.end(), link), end; at != end; ++at) {
+        places.push_back(report.page.find("id=\"" + (*at)[1].str() + "\""));
+        CHECK(places.back() != std::string::npos);
+    }
+    CHECK(places.size() == 6 + report.answers.size());
+    CHECK(std::is_sorted(places.begin(), places.end()));
+    REQUIRE(report.answers.size() >= 10);
+    for (std::size_t p = 0; p < report.answers.size(); ++p)
+        CHECK(count(report.page, "<i class=\"p" + std::to_string(p) + "\"></i>") >= 3);
+}
+
+TEST_CASE("what a report offers to download is what --json says") {
+    const Report report = report_of({"--policy", "las,fifo"});
+    for (const auto& [policy, answer] : report.answers) {
+        // In the page's data URLs a comma is %2C and a line's end %0A.
+        std::ostringstream jobs;
+        jobs << policy << "%2C" << answer["jobs"].get<int>() << "%2C" << answer["completed"].get<int>()
+             << "%2C";
+        CHECK(count(report.page, "%0A" + jobs.str()) == 1);
+    }
+    CHECK(count(report.page, "download=\"jobs.csv\"") == 1);
+    CHECK(count(report.page, "%0Alas%2C") == 1 + 160);
 }
 
 TEST_CASE("equal input gives equal bytes but for what the clock says") {

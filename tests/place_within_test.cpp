@@ -13,7 +13,6 @@
 namespace {
 
 using namespace goodput;
-using support::Random;
 
 /// `racks` racks of four nodes of eight GPUs, two racks a zone.
 struct Hall {
@@ -46,7 +45,7 @@ std::vector<int> left_by(const Cluster& cluster, const std::vector<Placement>& p
 }  // namespace
 
 TEST_CASE("a job that has to stay within a rack never lies in two, round after round") {
-    Random random(5);
+    support::Random random(5);
     for (int run = 0; run < 40; ++run) {
         const Hall hall(static_cast<std::size_t>(random.integer(1, 5)));
         TopologyPlacer<> placer(hall.topology);

@@ -166,17 +166,25 @@ std::vector<double> completion_hours(const goodput::ReplayResult& result) {
     return hours;
 }
 
-void write_legend(std::ostream& out, char prefix, std::span<const std::string> names) {
+namespace {
+
+void write_name(std::ostream& out, const std::string& style, const std::string& name) {
+    out << "<span><i class=\"" << style << "\"></i>" << escaped(name) << "</span> ";
+}
+
+}  // namespace
+
+void write_legend(std::ostream& out, std::span<const std::string> applications) {
     out << "<p class=\"legend\">";
-    for (std::size_t i = 0; i < names.size(); ++i)
-        out << "<span><i class=\"" << prefix << colour_of(i) << "\"></i>" << escaped(names[i]) << "</span> ";
+    for (std::size_t a = 0; a < applications.size(); ++a)
+        write_name(out, "a" + std::to_string(colour_of(a)), applications[a]);
     out << "</p>\n";
 }
 
-std::vector<std::string> policy_names_of(std::span<const PolicyReplay> replays) {
-    std::vector<std::string> names;
-    for (const PolicyReplay& replay : replays) names.push_back(replay.policy);
-    return names;
+void write_legend(std::ostream& out, std::span<const PolicyReplay> replays) {
+    out << "<p class=\"legend\">";
+    for (std::size_t p = 0; p < replays.size(); ++p) write_name(out, policy_class(p), replays[p].policy);
+    out << "</p>\n";
 }
 
 }  // namespace cli

@@ -14,9 +14,13 @@
 
 namespace cli {
 
-/// Colours that the page's style knows for applications and for policies; more share the last one.
+/// Colours that the page's style knows for applications and pools; more share the last one.
 inline constexpr std::size_t colours = 8;
 inline std::size_t colour_of(std::size_t index) { return index < colours ? index : colours - 1; }
+/// A policy's class in the page's style: twelve colours, from the seventh on dashed as well, so that curves
+/// can be told apart without colours; then they begin again.
+inline constexpr std::size_t policy_colours = 12;
+inline std::string policy_class(std::size_t index) { return "p" + std::to_string(index % policy_colours); }
 
 /// Where a picture's curves are drawn, in its own units.
 struct Frame {
@@ -72,9 +76,10 @@ void write_log_axis(std::ostream& out, const Frame& frame, const LogAxis& axis, 
 /// Hours from submission to completion, by job; below 0: not completed.
 std::vector<double> completion_hours(const goodput::ReplayResult& result);
 
-/// Names with their colours: `prefix` and number are the class that has it.
-void write_legend(std::ostream& out, char prefix, std::span<const std::string> names);
-std::vector<std::string> policy_names_of(std::span<const PolicyReplay> replays);
+/// Applications with their colours.
+void write_legend(std::ostream& out, std::span<const std::string> applications);
+/// Policies with theirs.
+void write_legend(std::ostream& out, std::span<const PolicyReplay> replays);
 
 // The page's pictures. Each draws what its name says, and nothing where there is nothing to draw.
 
@@ -82,6 +87,8 @@ std::vector<std::string> policy_names_of(std::span<const PolicyReplay> replays);
 void write_completions(std::ostream& out, const ReplayedTrace& trace, std::span<const PolicyReplay> replays);
 /// Restarts over time and by job.
 void write_restarts(std::ostream& out, std::span<const PolicyReplay> replays, const TimeAxis& axis);
+/// Jobs that wait and GPUs that are held, over time.
+void write_load(std::ostream& out, std::span<const PolicyReplay> replays, const TimeAxis& axis);
 /// Who held which GPUs when, one lane a GPU type. `index`: of the policy.
 void write_gpus(std::ostream& out, const ReplayedTrace& trace, const PolicyReplay& replay,
                 const TimeAxis& axis, std::size_t index);

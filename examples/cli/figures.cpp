@@ -33,7 +33,7 @@ std::span<const std::span<const Figure>> figure_tables() {
         {"99 % JCT h", [](Of of) { return of.metrics.p99_hours; }, 3, "", lower},
         {"makespan h", [](Of of) { return of.metrics.makespan_hours; }, 2, "", lower},
         {"GPU h/job", [](Of of) { return of.metrics.gpu_hours_per_job; }, 3, "", lower},
-        {"restarts/job", [](Of of) { return of.metrics.restarts_per_job; }, 2, "", lower},
+        {"restarts/job", [](Of of) { return of.metrics.restarts_per_job; }, 2},
         {"policy ms median", [](Of of) { return of.milliseconds_median; }, 3, "", lower, true},
         {"policy ms 99 %", [](Of of) { return of.milliseconds_p99; }, 3, "", lower, true},
     };
@@ -45,7 +45,7 @@ std::span<const std::span<const Figure>> figure_tables() {
         {"rho > 1", [](Of of) { return 100 * of.metrics.rho_above_one; }, 1, " %", lower},
         {"utilisation", [](Of of) { return 100 * of.metrics.utilisation; }, 1, " %", higher},
         {"effective GPUs", [](Of of) { return of.metrics.effective_gpus; }, 2, "", higher},
-        {"migrations/job", [](Of of) { return of.metrics.migrations_per_job; }, 2, "", lower},
+        {"migrations/job", [](Of of) { return of.metrics.migrations_per_job; }, 2},
         {"failures/job", [](Of of) { return of.metrics.failures_per_job; }, 2, "", lower},
         {"policy s", [](Of of) { return of.policy_seconds; }, 3, "", lower, true},
     };

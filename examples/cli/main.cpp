@@ -76,6 +76,27 @@ int end_with(const CLI::App& app, const CLI::ParseError& error) {
     return fine ? 0 : wrong_options;
 }
 
+/// The command as a shell takes it, without the report's file: where a page is kept is nothing about it.
+std::string command_line(int argc, char** argv) {
+    std::string line = "goodput";
+    for (int i = 1; i < argc; ++i) {
+        const std::string word = argv[i];
+        if (word == "--report") ++i;
+        if (word.starts_with("--report")) continue;
+        const bool plain = !word.empty() && word.find_first_not_of(
+                                                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                "0123456789-_=+:,./@%") == std::string::npos;
+        if (plain) {
+            line += ' ' + word;
+            continue;
+        }
+        line += " '";
+        for (const char letter : word) line += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+        line += '\'';
+    }
+    return line;
+}
+
 int run(int argc, char** argv) {
     CLI::App app("Which job gets how many GPUs of which type, on which nodes, with which batch size.",
                  "goodput");
@@ -321,6 +342,7 @@ int run(int argc, char** argv) {
         if (share_app->parsed()) return cli::run_share(strict_share, std::cin, std::cout);
         if (parallel_app->parsed()) return run_parallel(parallel, std::cin, std::cout);
         if (interval->count() == 0) replay.interval_seconds = cli::usual_interval(replay.world);
+        replay.line = command_line(argc, argv);
         return run_replay(replay, std::cout);
     } catch (const CLI::ParseError& error) {
         return end_with(app, error);

@@ -89,7 +89,9 @@ int run_replay(const ReplayCommand& command, std::ostream& out) {
     for (const Contender& contender : chosen) rows.add(replay_contender(contender, scene, command));
     const int status = rows.finish();
     if (report.is_open()) {
-        write_report(report, {scene.title, with_added_nodes(scene), scene.names, scene.submissions},
+        write_report(report,
+                     {scene.title, with_added_nodes(scene), scene.names, scene.submissions, command.line,
+                      command.seed},
                      rows.replays());
         report.flush();
         if (!report) throw std::runtime_error(command.report + ": cannot be written");

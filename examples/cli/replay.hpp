@@ -33,6 +33,7 @@ struct ReplayCommand {
     double load = 1;              ///< by which the times of submission are divided
     std::string rates = "given";  ///< or "none": no job's rates are known before its first run
     std::uint64_t seed = 0;       ///< breaks ties between equal values
+    std::string line{};           ///< the command as a shell takes it, without --report and what it names
     std::string report{};         ///< HTML file; empty: none
     // Of the world "synergy" only.
     std::vector<std::string> hosts{};    ///< who gives cores and memory; empty: all

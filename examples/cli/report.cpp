@@ -1,9 +1,11 @@
 #include "report.hpp"
 
+#include <algorithm>
 #include <locale>
 #include <ostream>
 
 #include "charts.hpp"
+#include "goodput/version.hpp"
 #include "markup.hpp"
 
 namespace cli {
@@ -22,14 +24,101 @@ void write_summary(std::ostream& out, const ReplayedTrace& trace, std::span<cons
                                          : " and ")
             << gpus[type] << ' ' << escaped(trace.cluster.gpu_types[type]);
     out << " GPUs, under " << replays.size() << (replays.size() == 1 ? " policy" : " policies") << ".</p>\n";
+    out << "<p class=\"hint\">";
+    if (!trace.command.empty()) out << "<code>" << escaped(trace.command) << "</code>, ";
+    out << "seed " << trace.seed << ", goodput " << goodput::version << ".</p>\n";
+}
+
+/// The result in a sentence: whose jobs complete first on average, and by how much. Policies that complete
+/// fewer jobs than others are no match for them.
+std::string result_of(std::span<const PolicyReplay> replays) {
+    if (replays.empty()) return "No policy was replayed.";
+    std::vector<const PolicyReplay*> order;
+    for (const PolicyReplay& replay : replays) order.push_back(&replay);
+    std::stable_sort(order.begin(), order.end(), [](const PolicyReplay* a, const PolicyReplay* b) {
+        if (a->metrics.completed != b->metrics.completed) return a->metrics.completed > b->metrics.completed;
+        return a->metrics.average_hours < b->metrics.average_hours;
+    });
+    const PolicyReplay& first = *order.front();
+    const std::string hours = fixed(first.metrics.average_hours, 2) + " hours after its submission";
+    if (first.metrics.completed == 0) return "No job completes under any policy.";
+    if (replays.size() == 1) return "Under " + first.policy + " a job completes on average " + hours + ".";
+    const PolicyReplay& second = *order[1];
+    if (second.metrics.completed < first.metrics.completed)
+        return "Only " + first.policy + " completes " + std::to_string(first.metrics.completed) + " of " +
+               std::to_string(first.metrics.jobs) + " jobs, a job on average " + hours + "; " +
+               second.policy + " completes " + std::to_string(second.metrics.completed) + ".";
+    const double part =
+        second.metrics.average_hours > 0 ? 1 - first.metrics.average_hours / second.metrics.average_hours : 0;
+    if (part < 0.005)
+        return "Jobs complete equally soon under " + first.policy + " and " + second.policy +
+               ", on average " + hours + ".";
+    return "Jobs complete soonest under " + first.policy + ", on average " + hours + ": " +
+           fixed(100 * part, 0) + " % sooner than under " + second.policy + ", the next.";
+}
+
+/// A file that the page carries in itself.
+void write_download(std::ostream& out, const std::string& file, const std::string& text) {
+    static constexpr char digits[] = "0123456789ABCDEF";
+    out << "<a download=\"" << file << "\" href=\"data:text/csv;charset=utf-8,";
+    for (const char letter : text) {
+        const auto byte = static_cast<unsigned char>(letter);
+        if ((letter >= '0' && letter <= '9') || (letter >= 'A' && letter <= 'Z') ||
+            (letter >= 'a' && letter <= 'z') || letter == '-' || letter == '_' || letter == '.')
+            out << letter;
+        else
+            out << '%' << digits[byte / 16] << digits[byte % 16];
+    }
+    out << "\">" << file << "</a>";
+}
+
+/// A field of CSV, in quotes where it needs them.
+std::string csv_field(const std::string& text) {
+    if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+    std::string quoted = "\"";
+    for (const char letter : text) quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
+    return quoted + '"';
+}
+
+void write_downloads(std::ostream& out, const ReplayedTrace& trace, std::span<const PolicyReplay> replays) {
+    std::string figures, jobs = "policy,job,application,submitted_s,completed_s,restarts,gpu_s\n";
+    bool first = true;
+    for (const std::span<const Figure> table : figure_tables())
+        for (const Figure& figure : table)
+            if ((figure.value && !figure.by_the_clock) || first) {
+                figures += (first ? "" : ",") + csv_field(figure.name);
+                first = false;
+            }
+    figures += '\n';
+    for (const PolicyReplay& replay : replays) {
+        figures += csv_field(replay.policy);
+        for (const std::span<const Figure> table : figure_tables())
+            for (const Figure& figure : table)
+                if (figure.value && !figure.by_the_clock) figures += "," + trimmed(figure.value(replay), 9);
+        figures += '\n';
+        for (std::size_t j = 0; j < replay.result.jobs.size() && j < trace.submissions.size(); ++j) {
+            const goodput::JobOutcome& job = replay.result.jobs[j];
+            jobs += csv_field(replay.policy) + ',' + csv_field(trace.submissions[j].name) + ',' +
+                    csv_field(trace.applications[trace.submissions[j].application]) + ',' +
+                    trimmed(job.submitted_seconds, 3) + ',' +
+                    (job.completed_seconds ? trimmed(*job.completed_seconds, 3) : "") + ',' +
+                    std::to_string(job.restarts) + ',' + trimmed(job.gpu_seconds, 3) + '\n';
+        }
+    }
+    out << "<p class=\"hint\">To download: ";
+    write_download(out, "figures.csv", figures);
+    out << ", ";
+    write_download(out, "jobs.csv", jobs);
+    out << ".</p>\n";
 }
 
 void write_contents(std::ostream& out, std::span<const PolicyReplay> replays) {
-    out << "<nav><a href=\"#figures\">Figures</a> <a href=\"#times\">Completion times</a> ";
-    if (replays.size() > 1) out << "<a href=\"#compare\">Side by side</a> ";
-    out << "<a href=\"#restarts\">Restarts</a>";
+    out << "<nav><a href=\"#figures\">Figures</a> <a href=\"#times\">Completion times</a> "
+           "<a href=\"#load\">Load</a> <a href=\"#restarts\">Restarts</a> "
+           "<a href=\"#timelines\">Who held which GPUs</a>";
+    if (replays.size() > 1) out << " <a href=\"#compare\">Side by side</a>";
     for (std::size_t p = 0; p < replays.size(); ++p)
-        out << " <a href=\"#policy" << p << "\"><i class=\"p" << colour_of(p) << "\"></i>"
+        out << " <a href=\"#policy" << p << "\"><i class=\"" << policy_class(p) << "\"></i>"
             << escaped(replays[p].policy) << "</a>";
     out << "</nav>\n";
 }
@@ -53,7 +142,9 @@ void write_figures(std::ostream& out, std::span<const PolicyReplay> replays) {
         }
         out << "</table></div>\n";
     }
-    out << "<p class=\"hint\">" << (replays.size() > 1 ? "The best of each column is marked. " : "")
+    out << "<p class=\"hint\">"
+        << (replays.size() > 1 ? "The best of each column is marked, where more or less of it is better. "
+                               : "")
         << "JCT: job completion time, hours from submission to completion. rho: that over the time with an "
            "equal share of the cluster. Effective GPUs: how many, each the fastest for its job and never "
            "idle, would have done the same.</p>\n";
@@ -95,7 +186,7 @@ void write_data(std::ostream& out, const ReplayedTrace& trace, std::span<const P
 
 void write_bar(std::ostream& out, const ReplayedTrace& trace) {
     out << "<div class=\"bar\">";
-    write_legend(out, 'a', trace.applications);
+    write_legend(out, trace.applications);
     out << "<p class=\"tools\" hidden><label><input type=\"checkbox\" id=\"marks\" checked> mark "
            "restarts</label> "
            "<button id=\"earlier\">&#9664;</button><button id=\"later\">&#9654;</button>"
@@ -126,12 +217,16 @@ void write_report(std::ostream& out, const ReplayedTrace& trace, std::span<const
            "content=\"width=device-width\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>"
         << escaped(trace.title) << "</title>\n<style>" << report_style << "</style></head>\n<body>\n<h1>"
         << escaped(trace.title) << "</h1>\n";
+    out << "<p class=\"result\">" << escaped(result_of(replays)) << "</p>\n";
     write_summary(out, trace, replays);
     write_contents(out, replays);
     out << "<section id=\"figures\"><h2>Figures</h2>\n";
     write_figures(out, replays);
+    write_downloads(out, trace, replays);
     out << "</section>\n<section id=\"times\"><h2>Completion times</h2>\n";
     write_completions(out, trace, replays);
+    out << "</section>\n<section id=\"load\"><h2>Load over time</h2>\n";
+    write_load(out, replays, axis);
     out << "</section>\n<section id=\"restarts\"><h2>Restarts</h2>\n";
     write_restarts(out, replays, axis);
     out << "</section>\n<div id=\"timelines\"><h2>Who held which GPUs when</h2>\n<p class=\"hint\">Every "

@@ -5,6 +5,7 @@
 // took, two policies side by side, restarts, and for each policy who held which GPUs when and what a GPU was
 // worth. Everything is drawn in the file; its script adds what answers the pointer.
 
+#include <cstdint>
 #include <iosfwd>
 #include <span>
 #include <string>
@@ -22,6 +23,8 @@ struct ReplayedTrace {
     goodput::Cluster cluster{};  ///< with all nodes that are there at some time
     std::span<const std::string> applications{};
     std::span<const goodput::Submission> submissions{};
+    std::string command{};   ///< that replayed it, as a shell takes it; empty: not told
+    std::uint64_t seed = 0;  ///< that broke ties
 };
 
 /// Writes the page. Equal input gives equal bytes.

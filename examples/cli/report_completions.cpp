@@ -26,7 +26,7 @@ void write_curves(std::ostream& out, std::span<const PolicyReplay> replays, cons
         const auto all = static_cast<double>(hours.size());
         std::erase_if(hours, [](double value) { return value < 0; });
         std::sort(hours.begin(), hours.end());
-        out << "<path class=\"p" << colour_of(p) << "\" d=\"M" << trimmed(frame.left, 1) << ' '
+        out << "<path class=\"" << policy_class(p) << "\" d=\"M" << trimmed(frame.left, 1) << ' '
             << trimmed(frame.bottom(), 1);
         for (std::size_t i = 0; i < hours.size(); ++i)
             out << 'H' << trimmed(frame.left + axis.fraction(hours[i]) * frame.width, 1) << 'V'
@@ -88,7 +88,7 @@ void write_boxes(std::ostream& out, const ReplayedTrace& trace, std::span<const 
                                 fixed(goodput::quantile(hours, 0), 2) + " to " +
                                 fixed(goodput::quantile(hours, 1), 2) + " h";
             if (kept < jobs[a]) title += "; " + std::to_string(jobs[a] - kept) + " not completed";
-            write_box(out, hours, frame, axis, y, "p" + std::to_string(colour_of(p)), title);
+            write_box(out, hours, frame, axis, y, policy_class(p), title);
         }
         top += group;
     }
@@ -104,7 +104,7 @@ void write_completions(std::ostream& out, const ReplayedTrace& trace, std::span<
         return;
     }
     const LogAxis axis = log_axis_of(replays);
-    write_legend(out, 'p', policy_names_of(replays));
+    write_legend(out, replays);
     out << "<h3>Jobs completed within a time</h3>\n";
     write_curves(out, replays, axis);
     out << "<h3>By application</h3>\n<p class=\"hint\">Box: the middle half of the jobs, with the median; "

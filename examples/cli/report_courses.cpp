@@ -1,10 +1,13 @@
-// What changes from round to round: prices and restarts.
+// What changes from round to round: jobs that wait, GPUs that are held, prices and restarts.
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <functional>
 #include <ostream>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "charts.hpp"
 #include "markup.hpp"
@@ -49,7 +52,7 @@ void write_restarts_over_time(std::ostream& out, std::span<const PolicyReplay> r
         for (const Restart& restart : replays[p].rounds.restarts)
             points.emplace_back(axis.at(restart.seconds),
                                 height_of(static_cast<double>(points.size()), scale.most()));
-        out << "<path class=\"p" << colour_of(p) << "\" d=\"";
+        out << "<path class=\"" << policy_class(p) << "\" d=\"";
         write_steps(out, points, axis.at(replays[p].result.end_seconds));
         out << "\"><title>" << escaped(replays[p].policy) << ": " << points.size() - 1
             << " restarts</title></path>\n";
@@ -80,7 +83,7 @@ void write_restarts_by_job(std::ostream& out, std::span<const PolicyReplay> repl
         std::vector<std::size_t> jobs_with(static_cast<std::size_t>(most) + 1);
         for (const goodput::JobOutcome& job : jobs) ++jobs_with[static_cast<std::size_t>(job.restarts)];
         std::size_t up_to = 0;
-        out << "<path class=\"p" << colour_of(p) << "\" d=\"M" << trimmed(frame.left, 1) << ' '
+        out << "<path class=\"" << policy_class(p) << "\" d=\"M" << trimmed(frame.left, 1) << ' '
             << trimmed(frame.bottom(), 1);
         for (std::size_t restarts = 0; restarts < jobs_with.size(); ++restarts) {
             if (jobs_with[restarts] == 0) continue;
@@ -93,6 +96,100 @@ void write_restarts_by_job(std::ostream& out, std::span<const PolicyReplay> repl
             << jobs_with[0] << " of " << jobs.size() << " jobs never restart</title></path>\n";
     }
     out << "</g>\n";
+}
+
+/// What a number is from a time on.
+struct Course {
+    std::vector<std::pair<double, double>> steps{};  ///< seconds and number, by time
+    [[nodiscard]] double most() const {
+        double most = 0;
+        for (const auto& [seconds, number] : steps) most = std::max(most, number);
+        return most;
+    }
+};
+
+/// A number of which only the changes are known, in any order.
+Course sum_of(std::vector<std::pair<double, double>> changes) {
+    std::sort(changes.begin(), changes.end());
+    Course course{{{0, 0}}};
+    double number = 0;
+    for (const auto& [seconds, change] : changes) {
+        number += change;
+        if (course.steps.back().first < seconds)
+            course.steps.emplace_back(seconds, number);
+        else
+            course.steps.back().second = number;
+    }
+    return course;
+}
+
+/// Jobs that were submitted, are not complete, and hold nothing.
+Course waiting_jobs(const PolicyReplay& replay) {
+    const goodput::ReplayResult& result = replay.result;
+    std::vector<std::vector<std::pair<double, double>>> held(result.jobs.size());
+    for (const goodput::HeldPeriod& period : result.held_periods)
+        held[period.job].emplace_back(period.begin_seconds, period.end_seconds);
+    std::vector<std::pair<double, double>> changes;
+    for (std::size_t j = 0; j < result.jobs.size(); ++j) {
+        const goodput::JobOutcome& job = result.jobs[j];
+        changes.emplace_back(job.submitted_seconds, 1);
+        changes.emplace_back(job.completed_seconds.value_or(result.end_seconds), -1);
+        // Parts on several GPU types may be held at the same time.
+        std::sort(held[j].begin(), held[j].end());
+        double until = 0;
+        const double end = job.completed_seconds.value_or(result.end_seconds);
+        for (const auto& [from, to] : held[j]) {
+            const double begins = std::max(from, until), ends = std::min(to, end);
+            if (begins >= ends) continue;
+            changes.emplace_back(begins, -1);
+            changes.emplace_back(ends, 1);
+            until = ends;
+        }
+    }
+    return sum_of(std::move(changes));
+}
+
+/// GPUs that are held, in per cent of those that are there.
+Course held_part(const PolicyReplay& replay) {
+    std::vector<std::pair<double, double>> changes;
+    for (const goodput::HeldPeriod& period : replay.result.held_periods) {
+        changes.emplace_back(period.begin_seconds, period.configuration.occupied_gpus());
+        changes.emplace_back(period.end_seconds, -period.configuration.occupied_gpus());
+    }
+    const Course held = sum_of(std::move(changes));
+    const std::vector<goodput::Capacity>& there = replay.result.capacity;
+    std::vector<double> times;
+    for (const auto& [seconds, gpus] : held.steps) times.push_back(seconds);
+    for (const goodput::Capacity& capacity : there) times.push_back(capacity.seconds);
+    std::sort(times.begin(), times.end());
+    Course part;
+    std::size_t h = 0, c = 0;
+    for (const double seconds : times) {
+        while (h + 1 < held.steps.size() && held.steps[h + 1].first <= seconds) ++h;
+        while (c + 1 < there.size() && there[c + 1].seconds <= seconds) ++c;
+        const int gpus = there.empty() ? 0 : there[c].gpus;
+        part.steps.emplace_back(seconds, gpus > 0 ? std::min(100 * held.steps[h].second / gpus, 100.0) : 0);
+    }
+    return part;
+}
+
+void write_courses(std::ostream& out, std::span<const PolicyReplay> replays, const TimeAxis& axis,
+                   const Frame& frame, const Scale& scale, const std::string& unit, const char* what,
+                   const std::function<Course(const PolicyReplay&)>& course_of) {
+    write_scale(out, frame, scale, unit);
+    write_time_axis(out, frame, axis);
+    begin_time_view(out, frame, axis, units);
+    out << "<g class=\"curves\">\n";
+    for (std::size_t p = 0; p < replays.size(); ++p) {
+        std::vector<Point> points;
+        for (const auto& [seconds, number] : course_of(replays[p]).steps)
+            points.emplace_back(axis.at(seconds), height_of(number, scale.most()));
+        out << "<path class=\"" << policy_class(p) << "\" d=\"";
+        write_steps(out, points, axis.at(replays[p].result.end_seconds));
+        out << "\"><title>" << escaped(replays[p].policy) << ": " << what << "</title></path>\n";
+    }
+    out << "</g>\n";
+    end_time_view(out);
 }
 
 /// The highest price that is not exceeded for 99 % of the time that its pool has one, and the highest.
@@ -127,12 +224,26 @@ std::pair<double, double> highest_prices(const PolicyReplay& replay) {
 
 void write_restarts(std::ostream& out, std::span<const PolicyReplay> replays, const TimeAxis& axis) {
     const Frame over_time{.width = 430, .height = 180}, by_job{.left = 640, .width = 508, .height = 180};
-    write_legend(out, 'p', policy_names_of(replays));
+    write_legend(out, replays);
     out << "<div class=\"pair\"><h3>Restarts so far, over time</h3><h3>Jobs with at most so many "
            "restarts</h3></div>\n";
     begin_picture(out, 1160, over_time.bottom() + 40, "restarts over time, and by job");
     write_restarts_over_time(out, replays, axis, over_time);
     write_restarts_by_job(out, replays, by_job);
+    end_picture(out);
+}
+
+void write_load(std::ostream& out, std::span<const PolicyReplay> replays, const TimeAxis& axis) {
+    const Frame waiting{.width = 430, .height = 180}, held{.left = 640, .width = 508, .height = 180};
+    double most = 4;  // whole numbers at the marks
+    for (const PolicyReplay& replay : replays) most = std::max(most, waiting_jobs(replay).most());
+    write_legend(out, replays);
+    out << "<div class=\"pair\"><h3>Jobs that wait</h3><h3>GPUs that are held, of those that are "
+           "there</h3></div>\n";
+    begin_picture(out, 1160, waiting.bottom() + 40, "jobs that wait and GPUs that are held, over time");
+    write_courses(out, replays, axis, waiting, scale_to(most, 4), "", "jobs that wait", waiting_jobs);
+    write_courses(out, replays, axis, held, {{0, 20, 40, 60, 80, 100}, 0}, " %", "GPUs that are held",
+                  held_part);
     end_picture(out);
 }
 

@@ -7,10 +7,10 @@ namespace cli {
 const char* const report_style = R"css(
 :root { color-scheme: light dark; --paper: #fff; --ink: #1d1f21; --pale: #6b7075; --lane: #5050400f; --line: #dcdcd7;
   --best: #e3f1e4; --mark: #000a;
-  --p0: #2f62c9; --p1: #c8500a; --p2: #14805c; --p3: #b8288a; --p4: #8a6d00; --p5: #6b4bb0; --p6: #a5222b; --p7: #5d6b73; }
+  --p0: #2f62c9; --p1: #c8500a; --p2: #14805c; --p3: #b8288a; --p4: #8a6d00; --p5: #6b4bb0; --p6: #a5222b; --p7: #5d6b73; --p8: #0089a8; --p9: #6f8f00; --p10: #e0589a; --p11: #8a4b1f; }
 @media (prefers-color-scheme: dark) { :root { --paper: #15171a; --ink: #e4e4e1; --pale: #9aa0a6; --lane: #ffffff0f;
   --line: #373b40; --best: #1f3d2a; --mark: #fffa;
-  --p0: #7aa5ff; --p1: #ff9a57; --p2: #4fcf9f; --p3: #f285cd; --p4: #d9bb45; --p5: #b59cf5; --p6: #ff8088; --p7: #a9b6be; } }
+  --p0: #7aa5ff; --p1: #ff9a57; --p2: #4fcf9f; --p3: #f285cd; --p4: #d9bb45; --p5: #b59cf5; --p6: #ff8088; --p7: #a9b6be; --p8: #5cd6f0; --p9: #b9d84a; --p10: #ff9fcb; --p11: #d69a6b; } }
 * { box-sizing: border-box; }
 body { margin: 1.5rem auto 4rem; max-width: 1240px; padding: 0 1.25rem; font: 15px/1.45 system-ui, sans-serif;
   background: var(--paper); color: var(--ink); }
@@ -34,6 +34,9 @@ text.pale { fill: var(--pale); font-size: 11px; }
 .a4 { --c: #56B4E9; } .a5 { --c: #D55E00; } .a6 { --c: #B8A800; } .a7 { --c: #808080; }
 .p0 { --c: var(--p0); } .p1 { --c: var(--p1); } .p2 { --c: var(--p2); } .p3 { --c: var(--p3); }
 .p4 { --c: var(--p4); } .p5 { --c: var(--p5); } .p6 { --c: var(--p6); } .p7 { --c: var(--p7); }
+.p8 { --c: var(--p8); } .p9 { --c: var(--p9); } .p10 { --c: var(--p10); } .p11 { --c: var(--p11); }
+.curves .p6, .curves .p7, .curves .p8, .curves .p9, .curves .p10, .curves .p11 { stroke-dasharray: 7 3; }
+h1 + .result { font-size: 1.2rem; margin: 0 0 .6rem; } .wide { overflow-x: auto; }
 .l0 { --c: #1f9aa8; } .l1 { --c: #d0487a; } .l2 { --c: #7d9b26; } .l3 { --c: #8f6be0; }
 .l4 { --c: #c98a1b; } .l5 { --c: #4f83d6; } .l6 { --c: #a0674b; } .l7 { --c: #8a8f94; }
 .curves path { stroke: var(--c); fill: none; stroke-width: 1.8; stroke-linejoin: round; vector-effect: non-scaling-stroke; }

@@ -667,10 +667,9 @@ TEST_CASE("the answer says who starts, restarts, moves, stays, stops and waits, 
                  nodes) == "start start waits ");
     const Json a = placement({{"aws-0", 4}}), b = placement({{"aws-1", 4}, {"aws-2", 4}});
     CHECK(starts(Json::array({fixed("a", 4, a), fixed("b", 8, b)}), nodes) == "stays stays ");
-    // Comes later, but holds what the first needs.
-    Json later = fixed("b", 8, b);
-    later["submitted_s"] = 50;
-    CHECK(starts(Json::array({fixed("a", 12, nullptr), later}), nodes) == "start stops ");
+    Json too_large = fixed("b", 8, b);
+    too_large["gpus"] = {16, 16};
+    CHECK(starts(Json::array({fixed("a", 4, nullptr), too_large}), nodes) == "start stops ");
     CHECK(starts(Json::array({fixed("a", 8, a)}), nodes) == "restart! ");
     Json drained = nodes;
     drained.erase(1);

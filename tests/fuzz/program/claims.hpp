@@ -68,9 +68,22 @@ inline bool is_internal(std::string_view error) {
     return false;
 }
 
+/// The text with no line that could go on with a document of the line before, and so get no answer.
+inline std::string without_continuations(const std::string& text) {
+    std::string lines;
+    bool at_begin = true;
+    for (const char c : text) {
+        if (at_begin && std::string_view(" \t]}").find(c) != std::string_view::npos) continue;
+        at_begin = c == '\n';
+        lines += c;
+    }
+    return lines;
+}
+
 /// What `run(in, out)` makes of the text.
 template <class Run>
-std::vector<Exchange> exchanges(const std::string& text, Run run) {
+std::vector<Exchange> exchanges(const std::string& given, Run run) {
+    const std::string text = without_continuations(given);
     std::istringstream in(text);
     std::ostringstream out;
     const int status = run(in, out);

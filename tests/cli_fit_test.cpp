@@ -426,7 +426,6 @@ TEST_CASE("a line that cannot be used says why, and the next is served as if it 
         {with("step_s", nullptr), {"step_s", "null", "number"}},
         {with("sync_s", 100), {"sync_s", "100"}},
         {with("sync_s", -1), {"sync_s", "-1"}},
-        {without("sync_s"), {"sync_s", "missing"}},
         {asking("gpus", 0), {"predict[0].gpus", "0"}},
         {asking("local_batch", 1LL << 40), {"predict[0].local_batch", "1099511627776"}},
         {asking("accumulation", nullptr), {"predict[0].accumulation", "null"}},

@@ -312,7 +312,7 @@ TEST_CASE("a snapshot that is refused leaves no trace") {
                 break;
             case 2:
                 bad.time_seconds = not_a_number;
-                field = "time_s is nan";
+                field = "time_seconds is nan";
                 break;
             case 3:
                 bad.jobs[0].placement = {{bad.cluster.nodes.size(), 1}};

@@ -434,7 +434,7 @@ TEST_CASE("an initial batch that no job can have is refused, and its kind is as 
     KindHistories kinds;
     Job bad = run_of("bert", "bad");
     bad.initial_batch = std::numeric_limits<int>::max();
-    CHECK_THROWS_WITH_AS(kinds.meet(bad), "job 'bad': batch.initial is 2147483647, but must be at most 2^30",
+    CHECK_THROWS_WITH_AS(kinds.meet(bad), "job 'bad': initial_batch is 2147483647, but must be at most 2^30",
                          std::invalid_argument);
     const Job good = run_of("bert", "good");
     kinds.meet(good);

@@ -77,10 +77,11 @@ TimeAxis time_axis_of(std::span<const PolicyReplay> replays) {
 
 void begin_picture(std::ostream& out, double width, double height, const std::string& label,
                    const std::string& attributes) {
-    out << "<svg class=\"picture\" viewBox=\"0 0 " << trimmed(width, 1) << ' ' << trimmed(height, 1)
-        << "\" role=\"img\" aria-label=\"" << escaped(label) << '"' << attributes << ">\n";
+    out << "<div class=\"scroll\"><svg class=\"picture\" viewBox=\"0 0 " << trimmed(width, 1) << ' '
+        << trimmed(height, 1) << "\" role=\"img\" aria-label=\"" << escaped(label) << '"' << attributes
+        << ">\n";
 }
-void end_picture(std::ostream& out) { out << "</svg>\n"; }
+void end_picture(std::ostream& out) { out << "</svg></div>\n"; }
 
 void begin_time_view(std::ostream& out, const Frame& frame, const TimeAxis& axis, double units,
                      const std::string& attributes, const std::string& style) {

@@ -98,6 +98,9 @@ void write_restarts_by_job(std::ostream& out, std::span<const PolicyReplay> repl
     out << "</g>\n";
 }
 
+/// One of two pictures beside each other.
+constexpr Frame half{.left = 60, .width = 500, .height = 180};
+
 /// What a number is from a time on.
 struct Course {
     std::vector<std::pair<double, double>> steps{};  ///< seconds and number, by time
@@ -173,6 +176,25 @@ Course held_part(const PolicyReplay& replay) {
     return part;
 }
 
+/// The mean of a course, which begins at 0, over each part of so many seconds.
+Course means_over(const Course& course, double part_seconds, double end_seconds) {
+    Course means;
+    const auto& steps = course.steps;
+    std::size_t s = 0;
+    for (double begin = 0; begin < end_seconds; begin += part_seconds) {
+        const double end = std::min(begin + part_seconds, end_seconds);
+        double sum = 0;
+        for (double at = begin; at < end;) {
+            while (s + 1 < steps.size() && steps[s + 1].first <= at) ++s;
+            const double until = s + 1 < steps.size() ? std::min(steps[s + 1].first, end) : end;
+            sum += steps[s].second * (until - at);
+            at = until;
+        }
+        means.steps.emplace_back(begin, sum / (end - begin));
+    }
+    return means;
+}
+
 void write_courses(std::ostream& out, std::span<const PolicyReplay> replays, const TimeAxis& axis,
                    const Frame& frame, const Scale& scale, const std::string& unit, const char* what,
                    const std::function<Course(const PolicyReplay&)>& course_of) {
@@ -223,28 +245,37 @@ std::pair<double, double> highest_prices(const PolicyReplay& replay) {
 }  // namespace
 
 void write_restarts(std::ostream& out, std::span<const PolicyReplay> replays, const TimeAxis& axis) {
-    const Frame over_time{.width = 430, .height = 180}, by_job{.left = 640, .width = 508, .height = 180};
     write_legend(out, replays);
-    out << "<div class=\"pair\"><h3>Restarts so far, over time</h3><h3>Jobs with at most so many "
-           "restarts</h3></div>\n";
-    begin_picture(out, 1160, over_time.bottom() + 40, "restarts over time, and by job");
-    write_restarts_over_time(out, replays, axis, over_time);
-    write_restarts_by_job(out, replays, by_job);
+    out << "<div class=\"pair\"><div><h3>Restarts so far, over time</h3>\n";
+    begin_picture(out, half.right() + 12, half.bottom() + 40, "restarts over time");
+    write_restarts_over_time(out, replays, axis, half);
     end_picture(out);
+    out << "</div><div><h3>Jobs with at most so many restarts</h3>\n";
+    begin_picture(out, half.right() + 12, half.bottom() + 40, "restarts by job");
+    write_restarts_by_job(out, replays, half);
+    end_picture(out);
+    out << "</div></div>\n";
 }
 
 void write_load(std::ostream& out, std::span<const PolicyReplay> replays, const TimeAxis& axis) {
-    const Frame waiting{.width = 430, .height = 180}, held{.left = 640, .width = 508, .height = 180};
     double most = 4;  // whole numbers at the marks
     for (const PolicyReplay& replay : replays) most = std::max(most, waiting_jobs(replay).most());
     write_legend(out, replays);
-    out << "<div class=\"pair\"><h3>Jobs that wait</h3><h3>GPUs that are held, of those that are "
-           "there</h3></div>\n";
-    begin_picture(out, 1160, waiting.bottom() + 40, "jobs that wait and GPUs that are held, over time");
-    write_courses(out, replays, axis, waiting, scale_to(most, 4), "", "jobs that wait", waiting_jobs);
-    write_courses(out, replays, axis, held, {{0, 20, 40, 60, 80, 100}, 0}, " %", "GPUs that are held",
-                  held_part);
+    out << "<div class=\"pair\"><div><h3>Jobs that wait</h3>\n";
+    begin_picture(out, half.right() + 12, half.bottom() + 40, "jobs that wait, over time");
+    write_courses(out, replays, axis, half, scale_to(most, 4), "", "jobs that wait", waiting_jobs);
     end_picture(out);
+    // From one decision to the next a job may stop and start: the lines would cover each other.
+    const double part_seconds = static_cast<double>(axis.end) * axis.quantum_seconds / 100;
+    out << "</div><div><h3>GPUs that are held, of those that are there (means over "
+        << trimmed(part_seconds / 60, 1) << " min)</h3>\n";
+    begin_picture(out, half.right() + 12, half.bottom() + 40, "GPUs that are held, over time");
+    write_courses(out, replays, axis, half, {{0, 20, 40, 60, 80, 100}, 0}, " %", "GPUs that are held",
+                  [&](const PolicyReplay& replay) {
+                      return means_over(held_part(replay), part_seconds, replay.result.end_seconds);
+                  });
+    end_picture(out);
+    out << "</div></div>\n";
 }
 
 void write_prices(std::ostream& out, const ReplayedTrace& trace, const PolicyReplay& replay,

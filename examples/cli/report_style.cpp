@@ -36,7 +36,7 @@ text.pale { fill: var(--pale); font-size: 11px; }
 .p4 { --c: var(--p4); } .p5 { --c: var(--p5); } .p6 { --c: var(--p6); } .p7 { --c: var(--p7); }
 .p8 { --c: var(--p8); } .p9 { --c: var(--p9); } .p10 { --c: var(--p10); } .p11 { --c: var(--p11); }
 .curves .p6, .curves .p7, .curves .p8, .curves .p9, .curves .p10, .curves .p11 { stroke-dasharray: 7 3; }
-h1 + .result { font-size: 1.2rem; margin: 0 0 .6rem; } .wide { overflow-x: auto; }
+h1 + .result { font-size: 1.2rem; margin: 0 0 .6rem; }
 .l0 { --c: #1f9aa8; } .l1 { --c: #d0487a; } .l2 { --c: #7d9b26; } .l3 { --c: #8f6be0; }
 .l4 { --c: #c98a1b; } .l5 { --c: #4f83d6; } .l6 { --c: #a0674b; } .l7 { --c: #8a8f94; }
 .curves path { stroke: var(--c); fill: none; stroke-width: 1.8; stroke-linejoin: round; vector-effect: non-scaling-stroke; }
@@ -57,12 +57,15 @@ button, select { font: inherit; padding: .1rem .5rem; margin-left: .3rem; }
 select { margin-left: 0; } .side h3 { margin-bottom: 0; }
 .differences { display: grid; grid-template-columns: minmax(300px, 460px) minmax(0, 1fr); gap: 1.5rem; }
 .most tr:hover td { background: var(--lane); } .most td { cursor: pointer; max-width: 15rem; overflow: hidden; text-overflow: ellipsis; }
-.pair { display: grid; grid-template-columns: 640fr 520fr; }
+.pair { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 1.5rem; }
 .drag { fill: var(--ink); opacity: .15; pointer-events: none; }
 .cross { stroke: var(--ink); stroke-width: .8; pointer-events: none; }
 #tip { position: fixed; z-index: 9; max-width: 30rem; padding: .35rem .6rem; border-radius: 4px; font-size: .85rem;
   white-space: pre-line; pointer-events: none; background: var(--ink); color: var(--paper); font-variant-numeric: tabular-nums; }
-@media (max-width: 800px) { .differences { grid-template-columns: 1fr; } }
+@media (max-width: 800px) {
+  .differences, .pair { grid-template-columns: minmax(0, 1fr); gap: 0; }
+  .scroll { overflow-x: auto; } .scroll > svg.picture { min-width: 44rem; } .pair .scroll > svg.picture { min-width: 26rem; }
+}
 @media print { .bar { position: static; } .tools { display: none; } }
 )css";
 

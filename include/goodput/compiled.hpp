@@ -1,10 +1,10 @@
 #ifndef GOODPUT_COMPILED_HPP
 #define GOODPUT_COMPILED_HPP
 
-// The usual ways in, without what is behind them: for programs that link goodput::compiled, a library that has
-// the usual instantiations. What is here means what it means in goodput.hpp, to the bit; it takes a twentieth of
-// the time to compile. What is not here (a policy of one's own, a limit, a replay) is in the other headers as
-// ever, and may stand beside it in one program.
+// The usual ways in, without what is behind them: for programs that link goodput::compiled, a library that
+// has the usual instantiations. What is here means what it means in goodput.hpp, to the bit; it takes a
+// twentieth of the time to compile. What is not here (a policy of one's own, a limit, a replay) is in the
+// other headers as ever, and may stand beside it in one program.
 
 #include "goodput/fit/refined_fitter.hpp"
 #include "goodput/policy/goodput_policy.hpp"

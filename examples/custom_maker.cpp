@@ -36,4 +36,5 @@ int main() {
     for (std::size_t j = 0; j < 5; ++j) now.jobs[j].name = "job-" + std::to_string(j);
     auto scheduler = Scheduler<Roots>().offering(AnyNumber{});
     std::cout << scheduler.plan(now).report() << "\n";
+    return 0;
 }

@@ -76,4 +76,5 @@ int main() {
     show("fifo", metrics_of(replay(cluster, first, goodput::Fifo{}), first));
     show("srtf", metrics_of(replay(cluster, second, goodput::ShortestRemainingTime{}), second));
     // [/replay]
+    return 0;
 }

@@ -42,4 +42,5 @@ int main() {
     }
     std::cout << goodput::conflict_of(must).report() << "\n";
     // [/conflict]
+    return 0;
 }

@@ -48,4 +48,5 @@ int main() {
         break;
     }
     // [/watch]
+    return 0;
 }

@@ -24,4 +24,5 @@ int main() {
                   << beside.interval.high << "\n";
     }
     // [/forecast]
+    return 0;
 }

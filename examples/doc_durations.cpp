@@ -52,4 +52,5 @@ int main() {
         std::cout << "average completion: " << sum / static_cast<double>(jobs.size()) << " h\n";
     }
     // [/replay]
+    return 0;
 }

@@ -70,4 +70,5 @@ int main() {
     HostNeeds needs{.least = {1, 32}, .most = {12, 128}};
     needs.speed = host_speed_points(host, needs.least, needs.most, {3, 64});  // for Job::host
     // [/host]
+    return 0;
 }

@@ -46,4 +46,5 @@ int main() {
     std::cout << why.job << ": " << why.report(now.cluster) << "\n";
     for (const LimitUse& limit : plan.limits) std::cout << limit.report() << "\n";
     // [/why]
+    return 0;
 }

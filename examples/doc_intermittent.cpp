@@ -62,4 +62,5 @@ int main() {
                                         : std::string("never done"))
               << " as before, " << change.answer.seconds << " s as chosen anew\n";
     // [/again]
+    return 0;
 }

@@ -50,4 +50,5 @@ int main() {
     const Option alone = copies.plan(now).decisions[0].option;
     std::cout << describe(now.cluster, alone.configuration) << ": " << alone.goodput << " examples/s\n";
     // [/copies]
+    return 0;
 }

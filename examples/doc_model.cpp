@@ -43,4 +43,5 @@ int main() {
     std::cout << "eight times the batch: linear " << LinearScaling{}.factor(state) << ", AdaScale "
               << AdaScale{}.factor(state) << ", AdamScale " << AdamScale{}.factor(state) << "\n";
     // [/rate]
+    return 0;
 }

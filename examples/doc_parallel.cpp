@@ -56,4 +56,5 @@ int main() {
     question.least_throughput = 0.25;
     print(cluster, goodput::find_plan(model, cluster, question, never_stop));
     // [/limits]
+    return 0;
 }

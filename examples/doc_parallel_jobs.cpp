@@ -73,4 +73,5 @@ int main() {
         }
     }
     // [/launch]
+    return 0;
 }

@@ -47,4 +47,5 @@ int main() {
               << cluster.nodes[together.placements[0][1].node].name << ", spread " << close.spread().cost
               << "\n";
     // [/topology]
+    return 0;
 }

@@ -36,4 +36,5 @@ int main() {
             std::cout << "  " << offers[o].name << ": " << advice.offers[o].why << "\n";
     }
     // [/offers]
+    return 0;
 }

@@ -66,4 +66,5 @@ int main() {
     const double with_one_more = plan(larger, scheduler.policy()).objective;
     std::cout << "value " << as_it_is << ", with one more node " << with_one_more << "\n";
     // [/what_if]
+    return 0;
 }

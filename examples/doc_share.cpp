@@ -34,4 +34,5 @@ int main() {
     std::cout << "all are done in " << fastest.objective << " s; with one GPU more of the new type about "
               << fastest.prices[1] << " s earlier, of the old type " << fastest.prices[0] << " s\n";
     // [/prices]
+    return 0;
 }

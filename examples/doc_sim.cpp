@@ -39,4 +39,5 @@ int main() {
                   << "\n";
     }
     // [/replay]
+    return 0;
 }

@@ -153,4 +153,5 @@ int main(int argc, char** argv) {
         search();
     else
         make_room();
+    return 0;
 }

@@ -122,4 +122,5 @@ int main(int argc, char** argv) {
         show("goodput-declared", load, DeclaredGoodputPolicy{});
         show("soon-done", load, SoonDone{});
     }
+    return 0;
 }

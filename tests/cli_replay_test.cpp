@@ -272,6 +272,27 @@ TEST_CASE("traces and measurements are read from files, by column name") {
     }
 }
 
+TEST_CASE("the seconds of synchronisation may be left out: a step's excess over one GPU is taken for them") {
+    Files files;
+    const auto placed = [&](const std::string& text) {
+        files.write("profiles/toy/placements-gpu.csv", text);
+    };
+    const auto scaled = [&](const std::string& text) {
+        files.write("profiles/toy/scalability-gpu.csv", text);
+    };
+    std::vector<std::string> first_come = files.options();
+    first_come[7] = "fifo";
+    placed("placement,local_bsz,step_time,sync_time\n1,16,0.2,0\n1,32,0.3,0\n2,16,0.3,0.1\n2,32,0.4,0.1\n");
+    scaled("num_nodes,num_replicas,local_bsz,step_time,sync_time\n1,2,24,0.375,0.125\n");
+    const std::vector<Json> given = answers_of(replay(first_come));
+    placed("placement,local_bsz,step_time,sync_time\n1,16,0.2,\n1,32,0.3,\n2,16,0.3,\n2,32,0.4,0.3\n");
+    scaled("num_nodes,num_replicas,local_bsz,step_time\n1,2,24,0.375\n");
+    CHECK(answers_of(replay(first_come)) == given);
+    placed("placement,local_bsz,step_time\n1,16,0.2\n1,32,0.3\n2,16,0.3\n2,32,0.4\n");
+    CHECK(answers_of(replay(first_come)) == given);
+    for (const Json& answer : answers_of(replay(files.options()))) CHECK(answer["completed"] == 2);
+}
+
 TEST_CASE("rows of equal time may stand in any order") {
     const Files files;
     const std::string header = "name,time,application,num_replicas,batch_size\n";

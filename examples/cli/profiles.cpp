@@ -18,38 +18,85 @@ namespace fs = std::filesystem;
 
 constexpr long long most_examples = 1 << 30;
 
-std::vector<goodput::PlacementSample> read_placements(const std::string& path) {
+/// The column sync_time; nothing where the file has none.
+std::optional<std::size_t> sync_column(const CsvTable& table) {
+    if (table.has_column("sync_time")) return table.column("sync_time");
+    return std::nullopt;
+}
+
+/// Seconds of synchronisation in a row; nothing where nobody measured them.
+std::optional<double> sync_of(const CsvTable& table, std::size_t row, std::optional<std::size_t> column) {
+    if (!column || table.text(row, *column).empty()) return std::nullopt;
+    return table.number(row, *column);
+}
+
+/// Measurements of an application on a GPU type.
+struct Measured {
+    std::vector<goodput::PlacementSample> by_placement;
+    std::vector<goodput::ThroughputSample> by_shape;
+    bool sync_measured = true;
+};
+
+void read_placements(const std::string& path, Measured& measured) {
     const CsvTable table(path);
     const std::size_t placement = table.column("placement"),
-                      batch = table.column({"local_bsz", "local_batch"}), step = table.column("step_time"),
-                      sync = table.column("sync_time");
-    std::vector<goodput::PlacementSample> samples;
+                      batch = table.column({"local_bsz", "local_batch"}), step = table.column("step_time");
+    const std::optional<std::size_t> sync = sync_column(table);
     for (std::size_t row = 0; row < table.rows(); ++row) {
-        goodput::PlacementSample& sample = samples.emplace_back();
+        goodput::PlacementSample& sample = measured.by_placement.emplace_back();
         for (const char digit : table.text(row, placement)) {
             if (digit < '1' || digit > '9') table.refuse(row, placement, "digits from 1 to 9, one a node");
             sample.gpus_by_node.push_back(digit - '0');
         }
         sample.atomic_batch = static_cast<int>(table.integer(row, batch, 1, most_examples));
         sample.step_seconds = table.number(row, step);
-        sample.sync_seconds = table.number(row, sync);
+        const std::optional<double> seconds = sync_of(table, row, sync);
+        sample.sync_seconds = seconds.value_or(0);
+        measured.sync_measured = measured.sync_measured && seconds;
     }
-    return samples;
 }
 
-std::vector<goodput::ThroughputSample> read_scalability(const std::string& path) {
+void read_scalability(const std::string& path, Measured& measured) {
     const CsvTable table(path);
     const std::size_t nodes = table.column("num_nodes"), gpus = table.column("num_replicas"),
-                      batch = table.column({"local_bsz", "local_batch"}), step = table.column("step_time"),
-                      sync = table.column("sync_time");
-    std::vector<goodput::ThroughputSample> samples;
-    for (std::size_t row = 0; row < table.rows(); ++row)
-        samples.push_back({{static_cast<int>(table.integer(row, nodes, 1, 1 << 20)),
-                            static_cast<int>(table.integer(row, gpus, 1, 1 << 20))},
-                           {static_cast<int>(table.integer(row, batch, 1, most_examples)), 0},
-                           table.number(row, step),
-                           table.number(row, sync)});
-    return samples;
+                      batch = table.column({"local_bsz", "local_batch"}), step = table.column("step_time");
+    const std::optional<std::size_t> sync = sync_column(table);
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+        const std::optional<double> seconds = sync_of(table, row, sync);
+        measured.by_shape.push_back({{static_cast<int>(table.integer(row, nodes, 1, 1 << 20)),
+                                      static_cast<int>(table.integer(row, gpus, 1, 1 << 20))},
+                                     {static_cast<int>(table.integer(row, batch, 1, most_examples)), 0},
+                                     table.number(row, step),
+                                     seconds.value_or(0)});
+        measured.sync_measured = measured.sync_measured && seconds;
+    }
+}
+
+/// Where not every row says what part of a step is synchronisation, no row counts: a replica alone does not
+/// synchronise, so that part is what a step takes longer than with one GPU at the same batch.
+void derive_sync(Measured& measured) {
+    std::map<int, double> alone;  // by atomic batch
+    for (const goodput::PlacementSample& sample : measured.by_placement)
+        if (sample.gpus_by_node == std::vector<int>{1})
+            alone.emplace(sample.atomic_batch, sample.step_seconds);
+    const auto derive = [&](int batch, double step, double& sync) {
+        const auto above = alone.lower_bound(batch);
+        double compute = 0;
+        if (above == alone.end())
+            compute = alone.empty() ? step : alone.rbegin()->second;
+        else if (above->first == batch || above == alone.begin())
+            compute = above->second;
+        else {
+            const auto below = std::prev(above);
+            compute = below->second + (above->second - below->second) * (batch - below->first) /
+                                          (above->first - below->first);
+        }
+        sync = std::max(step - compute, 0.0);
+    };
+    for (goodput::PlacementSample& sample : measured.by_placement)
+        derive(sample.atomic_batch, sample.step_seconds, sample.sync_seconds);
+    for (goodput::ThroughputSample& sample : measured.by_shape)
+        derive(sample.plan.atomic_batch, sample.step_seconds, sample.sync_seconds);
 }
 
 /// Examples/s of one GPU at its largest batch, by its longest step (as Sia's simulator has it).
@@ -68,10 +115,12 @@ goodput::ApplicationOnType read_on_type(const fs::path& folder, const std::strin
     const fs::path placements = folder / ("placements-" + type + ".csv");
     const fs::path scalability = folder / ("scalability-" + type + ".csv");
     if (!fs::exists(placements)) return {};
-    const std::vector<goodput::PlacementSample> by_placement = read_placements(placements.string());
-    std::vector<goodput::ThroughputSample> by_shape;
-    if (fs::exists(scalability)) by_shape = read_scalability(scalability.string());
-    const goodput::TabulatedThroughput table(by_shape, by_placement, placements.filename().string());
+    Measured measured;
+    read_placements(placements.string(), measured);
+    if (fs::exists(scalability)) read_scalability(scalability.string(), measured);
+    if (!measured.sync_measured) derive_sync(measured);
+    const std::vector<goodput::PlacementSample>& by_placement = measured.by_placement;
+    const goodput::TabulatedThroughput table(measured.by_shape, by_placement, placements.filename().string());
     const double rate = rate_of_one_gpu(by_placement);
     if (rate == 0)
         throw std::runtime_error(
@@ -80,7 +129,7 @@ goodput::ApplicationOnType read_on_type(const fs::path& folder, const std::strin
     const auto [least, most] =
         std::minmax_element(by_placement.begin(), by_placement.end(),
                             [](const auto& a, const auto& b) { return a.atomic_batch < b.atomic_batch; });
-    return {table, least->atomic_batch, most->atomic_batch, table.max_nodes(), rate};
+    return {table, least->atomic_batch, most->atomic_batch, table.max_nodes(), rate, measured.sync_measured};
 }
 
 /// The total batch size in the name of a file validation-BATCH.csv.

@@ -4,8 +4,8 @@
 // Measured applications: FOLDER/APPLICATION holds placements-TYPE.csv (placement,local_batch or
 // local_bsz,step_time,sync_time; a placement has one digit a node, the GPUs used there), scalability-TYPE.csv
 // (num_nodes,num_replicas,local_bsz,step_time,sync_time) and validation-BATCH.csv
-// (progress,grad_sqr,grad_var; one row an epoch, progress in iterations at the least batch size). Columns are
-// found by name.
+// (progress,grad_sqr,grad_var; one row an epoch, progress in iterations at the least batch size). sync_time
+// may be left out. Columns are found by name.
 
 #include <span>
 #include <string>

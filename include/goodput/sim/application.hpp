@@ -29,6 +29,7 @@ struct ApplicationOnType {
     int max_atomic_batch = 0;                                     ///< most, as the job declares it
     int max_nodes = std::numeric_limits<int>::max();              ///< over which a job may be spread
     double reference_rate = 0;  ///< examples/s of one GPU, known before the first run; 0: unknown
+    bool sync_measured = true;  ///< false: jobs measure their steps alone, and report no synchronisation
 
     /// Seconds of a step and of the synchronisation in it.
     [[nodiscard]] StepSeconds seconds(Shape shape, int atomic_batch) const {

@@ -269,8 +269,9 @@ private:
 
     void measure(const PoolShare& on, StepSeconds times) {
         if (history().has_measured(on.gpu_type, on.shape, plan_.atomic_batch)) return;
-        shared_history_ =
-            modelling_->add(*known_, own_history_, on.gpu_type, {on.shape, plan_, times.step, times.sync});
+        ThroughputSample sample{on.shape, plan_, times.step, times.sync};
+        if (!on_type(on).sync_measured) sample.sync_known = false, sample.sync_seconds = 0;
+        shared_history_ = modelling_->add(*known_, own_history_, on.gpu_type, sample);
     }
 
     /// The batch plan of largest goodput by the job's own model, or the initial batch while it has none for

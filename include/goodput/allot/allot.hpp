@@ -15,6 +15,7 @@
 #include "goodput/allot/detail/compactor.hpp"
 #include "goodput/allot/detail/first_allotment.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
+#include "goodput/allot/detail/job_price_search.hpp"
 #include "goodput/allot/detail/left_out.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/search.hpp"
@@ -65,8 +66,19 @@ public:
         begin(problem, options, clock, false);
         if (!possible_) result_.status = AllotStatus::infeasible;
         if (!possible_ || !find_incumbent(options, clock)) return result_;
-        const detail::SearchOutcome outcome =
-            search(compact_, relaxation_, what_is_left_of(options), clock, false);
+        AllotOptions first = what_is_left_of(options);
+        first.most_states = std::min(first.most_states, std::size_t{1} << 15);
+        detail::SearchOutcome outcome = search(compact_, relaxation_, first, clock, false);
+        if (outcome.stopped == StopReason::states || outcome.stopped == StopReason::memory) {
+            const StopOrProve stopping{stopping_, false};
+            const auto second = job_price_search_.run(compact_, relaxation_, outcome.bound, incumbent_,
+                                                      what_is_left_of(options), clock, stopping);
+            if (second) {
+                outcome = *second;
+                result_.nodes += outcome.nodes;
+            } else
+                outcome = search(compact_, relaxation_, what_is_left_of(options), clock, false);
+        }
         result_.bound = outcome.bound;
         result_.stopped = outcome.stopped;
         return finish(options);
@@ -286,6 +298,7 @@ private:
     detail::Relaxation relaxation_, service_relaxation_;
     detail::FirstAllotment first_allotment_;
     detail::Incumbent incumbent_, served_;
+    detail::JobPriceSearch<StopOrProve> job_price_search_;
     detail::CoreSearch<narrow, Branching, StopOrProve> narrow_search_;
     detail::CoreSearch<detail::dynamic_width, Branching, StopOrProve> wide_search_;
     bool possible_ = true;

@@ -13,6 +13,7 @@
 #include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/compactor.hpp"
+#include "goodput/allot/detail/exchange.hpp"
 #include "goodput/allot/detail/first_allotment.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/job_price_search.hpp"
@@ -174,9 +175,10 @@ private:
     /// A first allotment that serves every job that must run. If there is none, or none was found: false,
     /// and what is known is in result_.
     bool find_incumbent(const AllotOptions& options, detail::Clock& clock) {
-        if (first_allotment_(compact_, relaxation_, incumbent_, clock) ||
-            find_near_relaxation(options, clock))
-            return true;
+        if (first_allotment_(compact_, relaxation_, incumbent_, clock)) return true;
+        incumbent_ = relaxation_.rounded();
+        if (exchange_.repair(compact_, relaxation_.prices(), incumbent_, std::size_t{1} << 22, clock)) return true;
+        if (find_near_relaxation(options, clock)) return true;
         // Which jobs fit together is a problem of the same kind: every option of a job that must run is
         // worth 1.
         const double wanted = ask_for_service();
@@ -298,6 +300,7 @@ private:
     detail::Relaxation relaxation_, service_relaxation_;
     detail::FirstAllotment first_allotment_;
     detail::Incumbent incumbent_, served_;
+    detail::Exchange exchange_;
     detail::JobPriceSearch<StopOrProve> job_price_search_;
     detail::CoreSearch<narrow, Branching, StopOrProve> narrow_search_;
     detail::CoreSearch<detail::dynamic_width, Branching, StopOrProve> wide_search_;

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "goodput/allot/detail/clock.hpp"
@@ -40,6 +42,24 @@ public:
         return true;
     }
 
+    /// Makes an allotment of choices that exceed capacities: those that lose least at these prices by taking something
+    /// else are left without an option until all fits, and are then served like copies without one.
+    bool repair(const CompactProblem& problem, std::span<const double> prices, Incumbent& incumbent, std::size_t most_work,
+                Clock& clock) {
+        index(problem, incumbent);
+        for (std::size_t r = 0; r < problem.resources(); ++r) {
+            if (incumbent.left[r] >= -problem.tolerance[r]) continue;
+            cheapest_.clear();
+            for (const std::uint32_t copy : users_[r]) cheapest_.push_back({loss_of(problem, prices, incumbent, copy, r), copy});
+            std::sort(cheapest_.begin(), cheapest_.end());
+            for (const auto& [loss, copy] : cheapest_) {
+                if (incumbent.left[r] >= -problem.tolerance[r]) break;
+                set(problem, incumbent, copy, none);
+            }
+        }
+        return (*this)(problem, incumbent, most_work, clock);
+    }
+
 private:
     static constexpr double least_gain = 1e-12;
 
@@ -59,6 +79,21 @@ private:
             }
         }
     }
+    /// What a copy loses, at these prices, for each unit of a resource that it gives back by taking an option without it.
+    double loss_of(const CompactProblem& problem, std::span<const double> prices, const Incumbent& incumbent,
+                   std::uint32_t copy, std::size_t resource) const {
+        const std::uint32_t now = incumbent.choice[copy];
+        double given_back = 0, best = -std::numeric_limits<double>::infinity();
+        for (const ResourceUse& use : problem.uses_of(now))
+            if (use.resource == resource) given_back = use.units;
+        for (std::uint32_t k = problem.first[group_[copy]]; k < problem.first[group_[copy] + 1]; ++k) {
+            bool without = true;
+            for (const ResourceUse& use : problem.uses_of(k)) without = without && use.resource != resource;
+            if (without) best = std::max(best, problem.reduced_value(k, prices));
+        }
+        return (problem.reduced_value(now, prices) - best) / given_back;
+    }
+
     void enlist(const CompactProblem& problem, std::uint32_t copy, std::uint32_t option) {
         for (const ResourceUse& use : problem.uses_of(option)) users_[use.resource].push_back(copy);
     }
@@ -149,6 +184,7 @@ private:
     std::vector<std::uint32_t> group_;                // by copy
     std::vector<double> best_;                        // by group: its largest value
     std::vector<std::vector<std::uint32_t>> users_;   // by resource: copies that have some of it
+    std::vector<std::pair<double, std::uint32_t>> cheapest_;  // by loss: copies
     std::size_t work_ = 0, most_work_ = 0;
 };
 

@@ -1,18 +1,22 @@
 #ifndef GOODPUT_ALLOT_DETAIL_JOB_PRICE_SEARCH_HPP
 #define GOODPUT_ALLOT_DETAIL_JOB_PRICE_SEARCH_HPP
 
-// The exact search by prices on jobs (job_prices.hpp), depth first: at every node the prices take a few subgradient
-// steps, and whatever cannot be part of an allotment above the threshold is left out (Posta, Ferland and Michelon 2012,
-// who did this for generalised assignment). The job of which every option costs most is decided next.
+// The exact search by prices on jobs (job_prices.hpp), depth first: at every node the prices take a few
+// subgradient steps, and what cannot be part of an allotment above the threshold is left out (Posta, Ferland and
+// Michelon 2012, who did this for generalised assignment). The job whose options all cost much is decided next:
+// that with the least sum of exp(-8 loss / slack), an estimate of how much has to be searched below.
 //
-// The threshold begins just below the bound and falls: what is left of the problem is small while it is near the bound,
-// and the bound is near the optimum. Every search that ends without a find lowers the bound to its threshold.
+// The threshold begins just below the bound and falls. Near the bound little is left of the problem, and the bound
+// is near the optimum. Every search that ends without a find lowers the bound to its threshold; one that finds an
+// allotment has proven it.
+//
+// Before that a dive looks for a strong allotment: of the jobs that are served once, those of which anything else
+// costs most are decided, until few are left, which are searched.
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <limits>
 #include <optional>
 #include <span>
@@ -33,8 +37,8 @@ namespace goodput::detail {
 template <StoppingRule Stopping>
 class JobPriceSearch {
 public:
-    /// Improves `incumbent`, an allotment, until it is proven within the gap. `known`: a bound. Nothing where the
-    /// relaxation does not apply.
+    /// Improves `incumbent`, an allotment or (value -infinity) none, until it is proven within the gap. `known`: a
+    /// bound. Nothing where the relaxation does not apply.
     std::optional<SearchOutcome> run(const CompactProblem& problem, const Relaxation& relaxation, double known,
                                      Incumbent& incumbent, const AllotOptions& options, Clock& clock,
                                      const Stopping& stopping) {
@@ -45,66 +49,88 @@ public:
         nodes_ = 0;
         most_nodes_ = options.most_states;
         stopped_.reset();
-        SearchOutcome outcome{std::max(known, incumbent.value), StopReason::proven, 0};
-        const auto gap_at = [&] {
-            return std::max(std::min(stopping(incumbent_->value, outcome.bound, options.gap),
-                                     stopping(incumbent_->value, incumbent_->value, options.gap)),
-                            problem.rounding());
+        bound_ = std::max(known, incumbent.value);
+        const auto raise_gap = [&] {
+            gap_ = problem.rounding();
+            if (has_incumbent())
+                gap_ = std::max({gap_, std::min(stopping(incumbent.value, bound_, options.gap),
+                                                stopping(incumbent.value, incumbent.value, options.gap))});
         };
-        gap_ = gap_at();
-        relaxation_.start(best_prices_, relaxation.prices());
-        raise_threshold(-std::numeric_limits<double>::infinity());
-        double root = reoptimise(best_prices_, 400, 1, true);
-        if (!stopped_ && root > -std::numeric_limits<double>::infinity()) {
-            outcome.bound = std::min(outcome.bound, std::max(incumbent.value, problem.round_down(root)));
-            root_prices_ = best_prices_;
-            dive();
-        } else if (!stopped_)
-            outcome.bound = incumbent.value;
-        double below = 0;
-        const double granule = problem.granularity;
-        while (!stopped_) {
-            gap_ = gap_at();
-            const double difference = outcome.bound - incumbent.value;
-            if (difference <= gap_) break;
-            if (granule > 0)
-                below = below == 0 ? granule : std::max(below + granule, std::floor(1.25 * below / granule) * granule);
-            else
-                below = std::max({1.5 * below, difference / 32, gap_});
-            const double target = outcome.bound - below;
-            relaxation_.undo(0);
-            raise_threshold(target);
+        raise_gap();
+        begin(relaxation);
+        for (double below = 0; !stopped_ && bound_ > incumbent.value;) {
+            raise_gap();
+            if (bound_ - incumbent.value <= gap_) break;
+            below = next_distance(below);
+            const double target = bound_ - below;
+            set_threshold(target);
             found_ = false;
-            search();
-            if (stopped_) break;
-            outcome.bound = found_ || target <= incumbent.value ? incumbent.value + (granule > 0 ? 0 : gap_)
-                                                              : target;
-            if (trace) fprintf(stderr, "    refuted above %.3f incumbent %.3f nodes %zu\n", outcome.bound, incumbent.value, nodes_);
+            if (!search(root_prices_, std::numeric_limits<std::size_t>::max())) break;
+            bound_ = found_ || target <= incumbent.value ? reached() : target;
         }
-        outcome.bound = std::max(outcome.bound, incumbent.value);
-        outcome.nodes = nodes_;
-        if (stopped_) outcome.stopped = *stopped_;
-        return outcome;
+        return SearchOutcome{std::max(bound_, incumbent.value), stopped_.value_or(StopReason::proven), nodes_};
     }
-    static inline bool trace = false;
 
 private:
     static constexpr std::size_t most_work = std::size_t{1} << 26;
     static constexpr double infinity = std::numeric_limits<double>::infinity();
+    static constexpr double memory_of_direction = 0.4;
+
+    /// How far and how long the prices are improved.
+    struct Steps {
+        int count;
+        double length;        ///< first, as a part of the way to the threshold by Polyak's rule
+        int patience;         ///< steps without a better bound until it is halved
+        double least_length;  ///< where that ends
+        int between_losses;   ///< steps from one look at what can be left out to the next
+    };
+    static constexpr Steps at_root{400, 1, 12, 1e-3, 20};
+    static constexpr Steps at_top{60, 0.5, 8, 0.05, 5};
+    static constexpr Steps at_node{16, 0.5, 8, 0.05, 5};
 
     struct Node {
         std::size_t mark;
         std::size_t first, child, end;  // in children_
     };
-
     struct Child {
         double loss;
         std::uint32_t option;
+        bool operator<(const Child& other) const {
+            return loss != other.loss ? loss < other.loss : option < other.option;
+        }
     };
 
+    [[nodiscard]] bool has_incumbent() const { return incumbent_->value > -infinity; }
+    [[nodiscard]] bool granular() const { return problem_->granularity > 0; }
+    /// What is proven once nothing better than the incumbent was found.
+    [[nodiscard]] double reached() const { return incumbent_->value + (granular() ? 0 : gap_); }
+
     /// Only allotments above both `target` and the incumbent are of interest.
-    void raise_threshold(double target) {
-        threshold_ = problem_->least_bound_above(std::max(target, incumbent_->value + (problem_->granularity > 0 ? 0 : gap_)));
+    void set_threshold(double target) {
+        threshold_ = problem_->least_bound_above(std::max(target, reached()));
+    }
+
+    /// How far below the bound the next threshold lies.
+    [[nodiscard]] double next_distance(double last) const {
+        const double granule = problem_->granularity;
+        if (granule > 0)
+            return last == 0 ? granule : std::max(last + granule, std::floor(1.25 * last / granule) * granule);
+        const double difference = has_incumbent() ? bound_ - incumbent_->value : 1e-3 * problem_->magnitude;
+        return std::max({1.5 * last, difference / 32, gap_});
+    }
+
+    /// The prices and the bound before anything is decided, and a first strong allotment.
+    void begin(const Relaxation& relaxation) {
+        relaxation_.start(root_prices_, relaxation.prices());
+        set_threshold(-infinity);
+        const double root = reoptimise(root_prices_, at_root);
+        if (stopped_) return;
+        if (root == -infinity) {
+            bound_ = incumbent_->value;
+            return;
+        }
+        bound_ = std::min(bound_, std::max(incumbent_->value, problem_->round_down(root)));
+        if (bound_ > incumbent_->value) dive();
     }
 
     bool stop() {
@@ -112,20 +138,22 @@ private:
         if (clock_->late(relaxation_.work())) stopped_ = StopReason::deadline;
         return stopped_.has_value();
     }
-
     double bound(std::span<const double> prices, bool losses) {
-        nodes_ += 1 + relaxation_.work() / 256;
+        nodes_ += 1 + relaxation_.work() / work_of_state;
         return relaxation_.bound(prices, losses);
     }
 
-    void search() {
+    /// Searches what is allowed now, from these prices, depth first, until all is done or so many nodes were
+    /// entered. Whether all is done.
+    bool search(const std::vector<double>& from, std::size_t most_entered) {
         stack_.clear();
         children_.clear();
-        prices_.assign(root_prices_.begin(), root_prices_.end());
+        prices_.assign(from.begin(), from.end());
         const std::size_t width = relaxation_.copies();
-        std::size_t count = 0;
-        enter(0, count++);
-        while (!stack_.empty() && !stopped_) {
+        const std::size_t base = relaxation_.mark();
+        std::size_t entered = 0;
+        enter(0, entered++);
+        while (!stack_.empty() && !stopped_ && entered < most_entered) {
             Node& node = stack_.back();
             relaxation_.undo(node.mark);
             if (node.child == node.end) {
@@ -136,116 +164,118 @@ private:
             const std::uint32_t option = children_[node.child++].option;
             const std::size_t depth = stack_.size();
             prices_.resize(std::max(prices_.size(), (depth + 1) * width));
-            std::copy_n(prices_.begin() + static_cast<std::ptrdiff_t>((depth - 1) * width), width,
-                        prices_.begin() + static_cast<std::ptrdiff_t>(depth * width));
-            if (!relaxation_.allowed(option)) continue;
+            std::copy_n(row(depth - 1), width, row(depth));
             relaxation_.decide(option);
-            enter(depth, count++);
+            enter(depth, entered++);
         }
+        relaxation_.undo(base);
+        return stack_.empty() && !stopped_;
+    }
+    /// The job prices of a depth.
+    [[nodiscard]] std::vector<double>::iterator row(std::size_t depth) {
+        return prices_.begin() + static_cast<std::ptrdiff_t>(depth * relaxation_.copies());
     }
 
     /// Bounds what is allowed now; unless nothing comes of it, puts a node with its children on the stack.
-    void enter(std::size_t depth, std::size_t count) {
-        const std::size_t width = relaxation_.copies();
-        here_.assign(prices_.begin() + static_cast<std::ptrdiff_t>(depth * width),
-                     prices_.begin() + static_cast<std::ptrdiff_t>((depth + 1) * width));
-        std::size_t allowed = count_allowed();
-        double bound_here = infinity;
-        for (int round = 0; round < 4; ++round) {
-            bound_here = reoptimise(here_, depth == 0 ? 60 : 16, 0.5, false);
-            if (stopped_ || bound_here <= threshold_) return;
-            const std::size_t still = count_allowed();
-            if (still > allowed - allowed / 10) break;
-            allowed = still;
+    void enter(std::size_t depth, std::size_t entered) {
+        here_.assign(row(depth), row(depth) + static_cast<std::ptrdiff_t>(relaxation_.copies()));
+        // As long as much can be left out, it is worth to look again.
+        for (std::size_t allowed = relaxation_.allowed(), before = 0, round = 0; round < 4; ++round) {
+            before = allowed;
+            if (reoptimise(here_, depth == 0 ? at_top : at_node) <= threshold_ || stopped_) return;
+            allowed = relaxation_.allowed();
+            if (allowed > before - before / 10) break;
         }
-        if (count % 64 == 1) complete();
+        if (entered % nodes_between_completions == 1) complete();
         const double here = bound(here_, true);
         if (!leave_out(here)) return;
-        std::copy(here_.begin(), here_.end(), prices_.begin() + static_cast<std::ptrdiff_t>(depth * width));
-        const double slack = here - threshold_;
-        double best = -infinity;
-        std::size_t copy = relaxation_.copies();
-        for (std::size_t c = 0; c < relaxation_.copies(); ++c) {
-            if (relaxation_.allowed_of(c) < 2) continue;
-            double tree = 0;
-            for (std::uint32_t k = relaxation_.first(c); k < relaxation_.end(c); ++k)
-                if (relaxation_.allowed(k)) tree += std::exp(-8 * relaxation_.loss(k) / slack);
-            if (-tree > best) {
-                best = -tree;
-                copy = c;
-            }
-        }
-        if (copy == relaxation_.copies()) {  // all are decided
-            adopt();
-            return;
-        }
+        std::copy(here_.begin(), here_.end(), row(depth));
+        const std::size_t copy = next_copy(here - threshold_);
+        if (copy == relaxation_.copies()) return adopt();
         const std::size_t first = children_.size();
         for (std::uint32_t k = relaxation_.first(copy); k < relaxation_.end(copy); ++k)
             if (relaxation_.allowed(k)) children_.push_back({relaxation_.loss(k), k});
-        std::sort(children_.begin() + static_cast<std::ptrdiff_t>(first), children_.end(), [](const Child& a, const Child& b) {
-            return a.loss != b.loss ? a.loss < b.loss : a.option < b.option;
-        });
+        std::sort(children_.begin() + static_cast<std::ptrdiff_t>(first), children_.end());
         stack_.push_back({relaxation_.mark(), first, first, children_.size()});
     }
 
-    [[nodiscard]] std::size_t count_allowed() const {
-        std::size_t sum = 0;
-        for (std::size_t c = 0; c < relaxation_.copies(); ++c) sum += relaxation_.allowed_of(c);
-        return sum;
+    /// The copy to be decided next; copies() where all are.
+    [[nodiscard]] std::size_t next_copy(double slack) const {
+        double least = infinity;
+        std::size_t chosen = relaxation_.copies();
+        for (std::size_t copy = 0; copy < relaxation_.copies(); ++copy) {
+            if (relaxation_.allowed_of(copy) < 2) continue;
+            double below = 0;
+            for (std::uint32_t k = relaxation_.first(copy); k < relaxation_.end(copy); ++k)
+                if (relaxation_.allowed(k)) below += std::exp(-8 * relaxation_.loss(k) / slack);
+            if (below < least) {
+                least = below;
+                chosen = copy;
+            }
+        }
+        return chosen;
     }
 
     /// Lowers the bound by subgradient steps from `prices`, which become the best met, and leaves out what falls to
     /// the threshold on the way. At most the threshold: nothing of interest is left.
-    double reoptimise(std::vector<double>& prices, int steps, double scale, bool at_root) {
+    double reoptimise(std::vector<double>& prices, const Steps& steps) {
         current_ = prices;
         direction_.assign(prices.size(), 0);
-        double best = infinity;
-        int in_vain = 0;
-        for (int step = 0; step < steps; ++step) {
+        double best = infinity, length = steps.length;
+        for (int step = 0, in_vain = 0; step < steps.count; ++step) {
             if (stop()) return best;
-            const bool losses = at_root ? step % 20 == 19 : step % 5 == 4 || step + 1 == steps;
+            const bool losses =
+                step % steps.between_losses == steps.between_losses - 1 || step + 1 == steps.count;
             const double here = bound(current_, losses);
             if (here == -infinity) return here;
+            ++in_vain;
             if (here < best) {
-                in_vain = here < best - 1e-6 * std::abs(best) || !at_root ? 0 : in_vain + 1;
+                if (here < best - 1e-6 * std::abs(best)) in_vain = 0;
                 best = here;
                 prices = current_;
-            } else
-                ++in_vain;
+            }
             if (best <= threshold_) return best;
             if (losses && !leave_out(here)) return -infinity;
-            if (in_vain >= (at_root ? 12 : 8)) {
-                scale /= 2;
+            if (in_vain >= steps.patience) {
+                length /= 2;
                 in_vain = 0;
                 current_ = prices;
                 std::fill(direction_.begin(), direction_.end(), 0.0);
-                if (scale < (at_root ? 1e-3 : 0.05)) break;
+                if (length < steps.least_length) break;
                 continue;
             }
-            double square = 0;
-            for (std::size_t c = 0; c < direction_.size(); ++c) {
-                direction_[c] = static_cast<double>(relaxation_.served(c)) - 1 + 0.4 * direction_[c];
-                square += direction_[c] * direction_[c];
-            }
-            if (square < 1e-9) {
+            const double target = threshold_ > -infinity ? threshold_ : here - 1e-2 * std::abs(here);
+            if (!step_to(target, here, length)) {
                 adopt();
-                if (best <= threshold_) return best;
                 break;
             }
-            const double length = scale * std::max(here - threshold_, 1e-3 * gap_) / square;
-            for (std::size_t c = 0; c < direction_.size(); ++c) current_[c] += length * direction_[c];
         }
         return best;
+    }
+
+    /// Moves current_ against the subgradient: a copy that is served by several resources becomes dearer, one that
+    /// is served by none cheaper. False: all are served once, and no step is left.
+    bool step_to(double target, double here, double length) {
+        double square = 0;
+        for (std::size_t copy = 0; copy < direction_.size(); ++copy) {
+            direction_[copy] =
+                static_cast<double>(relaxation_.served(copy)) - 1 + memory_of_direction * direction_[copy];
+            square += direction_[copy] * direction_[copy];
+        }
+        if (square < 1e-9) return false;
+        const double factor = length * std::max(here - target, 1e-3 * gap_) / square;
+        for (std::size_t copy = 0; copy < direction_.size(); ++copy) current_[copy] += factor * direction_[copy];
+        return true;
     }
 
     /// Forbids what is part of no allotment above the threshold. False: a copy has nothing left.
     bool leave_out(double here) {
         const double most_loss = here - threshold_;
-        for (std::size_t c = 0; c < relaxation_.copies(); ++c) {
-            if (relaxation_.allowed_of(c) < 2) continue;
-            for (std::uint32_t k = relaxation_.first(c); k < relaxation_.end(c); ++k)
+        for (std::size_t copy = 0; copy < relaxation_.copies(); ++copy) {
+            if (relaxation_.allowed_of(copy) < 2) continue;
+            for (std::uint32_t k = relaxation_.first(copy); k < relaxation_.end(copy); ++k)
                 if (relaxation_.allowed(k) && relaxation_.loss(k) >= most_loss) relaxation_.forbid(k);
-            if (relaxation_.allowed_of(c) == 0) return false;
+            if (relaxation_.allowed_of(copy) == 0) return false;
         }
         return true;
     }
@@ -253,94 +283,90 @@ private:
     /// Takes the last bound()'s choice as an allotment, if it is one and better.
     void adopt() {
         candidate_.clear(*problem_);
-        for (std::size_t c = 0; c < relaxation_.copies(); ++c)
-            for (std::uint32_t k = relaxation_.first(c); k < relaxation_.end(c); ++k)
-                if (relaxation_.taken(k)) candidate_.set(*problem_, c, relaxation_.original(k));
-        candidate_.recount(*problem_);
+        for (std::size_t copy = 0; copy < relaxation_.copies(); ++copy)
+            for (std::uint32_t k = relaxation_.first(copy); k < relaxation_.end(copy); ++k)
+                if (relaxation_.taken(k)) candidate_.set(*problem_, copy, relaxation_.original(k));
         if (candidate_.feasible(*problem_)) keep_candidate();
-    }
-    void keep_candidate() {
-        for (const std::uint32_t option : candidate_.choice)
-            if (option == none) return;
-        if (candidate_.value <= incumbent_->value + problem_->rounding()) return;
-        if (candidate_.value > threshold_) found_ = true;
-        *incumbent_ = candidate_;
-        if (trace) fprintf(stderr, "    incumbent %.3f nodes %zu\n", candidate_.value, nodes_);
-        threshold_ = std::max(threshold_, problem_->least_bound_above(incumbent_->value + (problem_->granularity > 0 ? 0 : gap_)));
     }
     /// Makes an allotment of the last bound()'s choice: who is served twice keeps the more valuable.
     void complete() {
         candidate_.clear(*problem_);
-        for (std::size_t c = 0; c < relaxation_.copies(); ++c) {
+        for (std::size_t copy = 0; copy < relaxation_.copies(); ++copy) {
             std::uint32_t chosen = none;
-            for (std::uint32_t k = relaxation_.first(c); k < relaxation_.end(c); ++k)
-                if (relaxation_.taken(k) && (chosen == none || problem_->value[relaxation_.original(k)] >
-                                                                   problem_->value[relaxation_.original(chosen)]))
-                    chosen = k;
+            for (std::uint32_t k = relaxation_.first(copy); k < relaxation_.end(copy); ++k)
+                if (relaxation_.taken(k) && (chosen == none || value(k) > value(chosen))) chosen = k;
             if (chosen != none && candidate_.fits(*problem_, relaxation_.original(chosen)))
-                candidate_.set(*problem_, c, relaxation_.original(chosen));
+                candidate_.set(*problem_, copy, relaxation_.original(chosen));
         }
-        if (exchange_(*problem_, candidate_, std::size_t{1} << 24, *clock_)) keep_candidate();
+        if (exchange_(*problem_, candidate_, most_exchange_work, *clock_)) keep_candidate();
+    }
+    [[nodiscard]] double value(std::uint32_t option) const {
+        return problem_->value[relaxation_.original(option)];
+    }
+    void keep_candidate() {
+        if (std::ranges::find(candidate_.choice, none) != candidate_.choice.end()) return;
+        candidate_.recount(*problem_);
+        if (candidate_.value <= incumbent_->value + problem_->rounding()) return;
+        found_ = found_ || candidate_.value > threshold_;
+        *incumbent_ = candidate_;
+        set_threshold(threshold_);
     }
 
-    /// Decides a part of the copies that are served once, those of which anything else costs most, and looks again,
-    /// until all are decided.
     void dive() {
         here_ = root_prices_;
-        const double threshold = threshold_;
+        bound(here_, false);
         complete();
-        for (int round = 0; round < 40 && !stopped_; ++round) {
-            threshold_ = -infinity;
-            double reached = reoptimise_in_dive();
-            threshold_ = std::max(threshold, threshold_);
-            if (stopped_ || reached == -infinity) break;
-            if (round % 4 == 3) complete();
-            sure_.clear();
-            for (std::size_t c = 0; c < relaxation_.copies(); ++c) {
-                if (relaxation_.allowed_of(c) < 2 || relaxation_.served(c) != 1) continue;
-                double second = infinity;
-                std::uint32_t chosen = none;
-                for (std::uint32_t k = relaxation_.first(c); k < relaxation_.end(c); ++k) {
-                    if (!relaxation_.allowed(k)) continue;
-                    if (relaxation_.taken(k))
-                        chosen = k;
-                    else
-                        second = std::min(second, relaxation_.loss(k));
-                }
-                sure_.push_back({-second, chosen});
-            }
-            if (sure_.empty()) break;
-            std::sort(sure_.begin(), sure_.end(), [](const Child& a, const Child& b) {
-                return a.loss != b.loss ? a.loss < b.loss : a.option < b.option;
-            });
-            sure_.resize((sure_.size() + 5) / 6);
-            for (const Child& child : sure_) relaxation_.decide(child.option);
+        const std::size_t few = 16 + relaxation_.copies() / 50;
+        while (!stopped_ && open_copies() > few) {
+            if (!follow() || !decide_surest()) break;
         }
         if (!stopped_) complete();
+        if (!stopped_) search(here_, most_entered_in_dive);
         relaxation_.undo(0);
-        threshold_ = std::max(threshold, problem_->least_bound_above(incumbent_->value + (problem_->granularity > 0 ? 0 : gap_)));
     }
-    double reoptimise_in_dive() {
-        const double difference = std::max(gap_, 1e-3 * std::abs(incumbent_->value));
+    [[nodiscard]] std::size_t open_copies() const {
+        std::size_t sum = 0;
+        for (std::size_t copy = 0; copy < relaxation_.copies(); ++copy)
+            sum += relaxation_.allowed_of(copy) > 1 ? 1 : 0;
+        return sum;
+    }
+    /// Lets here_ follow what was decided. False: nothing is left, or it is late.
+    bool follow() {
         current_ = here_;
         direction_.assign(here_.size(), 0);
-        double here = infinity;
         for (int step = 0; step < 12; ++step) {
-            if (stop()) return here;
-            here = bound(current_, step == 11);
-            if (here == -infinity) return here;
-            double square = 0;
-            for (std::size_t c = 0; c < direction_.size(); ++c) {
-                direction_[c] = static_cast<double>(relaxation_.served(c)) - 1 + 0.4 * direction_[c];
-                square += direction_[c] * direction_[c];
-            }
-            if (step == 11 || square < 1e-9) break;
-            const double length = 0.3 * difference / square;
-            for (std::size_t c = 0; c < direction_.size(); ++c) current_[c] += length * direction_[c];
+            if (stop()) return false;
+            const double here = bound(current_, false);
+            if (here == -infinity) return false;
+            if (!step_to(here - std::max(gap_, 1e-3 * std::abs(here)), here, 0.3)) break;
         }
         here_ = current_;
-        return bound(here_, true);
+        return bound(here_, true) > -infinity;
     }
+    /// Decides a sixth of the copies that are served once. False: there are none.
+    bool decide_surest() {
+        sure_.clear();
+        for (std::size_t copy = 0; copy < relaxation_.copies(); ++copy) {
+            if (relaxation_.allowed_of(copy) < 2 || relaxation_.served(copy) != 1) continue;
+            double second = infinity;
+            std::uint32_t chosen = none;
+            for (std::uint32_t k = relaxation_.first(copy); k < relaxation_.end(copy); ++k) {
+                if (relaxation_.taken(k))
+                    chosen = k;
+                else if (relaxation_.allowed(k))
+                    second = std::min(second, relaxation_.loss(k));
+            }
+            sure_.push_back({-second, chosen});
+        }
+        std::sort(sure_.begin(), sure_.end());
+        sure_.resize((sure_.size() + 5) / 6);
+        for (const Child& child : sure_) relaxation_.decide(child.option);
+        return !sure_.empty();
+    }
+
+    static constexpr std::size_t work_of_state = 256;  ///< numbers in tables that take as long as a state of the core
+    static constexpr std::size_t nodes_between_completions = 64, most_entered_in_dive = 400;
+    static constexpr std::size_t most_exchange_work = std::size_t{1} << 24;
 
     const CompactProblem* problem_ = nullptr;
     Incumbent* incumbent_ = nullptr;
@@ -348,11 +374,11 @@ private:
     JobPrices relaxation_;
     Exchange exchange_;
     Incumbent candidate_;
-    std::vector<double> best_prices_, root_prices_, prices_, here_, current_, direction_;
+    std::vector<double> root_prices_, prices_, here_, current_, direction_;
     std::vector<Node> stack_;
     std::vector<Child> children_, sure_;
     std::size_t nodes_ = 0, most_nodes_ = 0;
-    double threshold_ = 0, gap_ = 0;
+    double bound_ = 0, threshold_ = 0, gap_ = 0;
     bool found_ = false;
     std::optional<StopReason> stopped_;
 };

@@ -52,6 +52,8 @@ public:
     /// The option of the compact problem.
     [[nodiscard]] std::uint32_t original(std::uint32_t option) const { return original_[option]; }
     [[nodiscard]] bool allowed(std::uint32_t option) const { return allowed_[option] != 0; }
+    /// How many options all copies are still allowed.
+    [[nodiscard]] std::size_t allowed() const { return allowed_.size() - trail_.size(); }
     /// How many options a copy is still allowed.
     [[nodiscard]] std::uint32_t allowed_of(std::size_t copy) const { return allowed_of_[copy]; }
 

@@ -106,7 +106,8 @@ class Cluster:
         return len({event["job"] for event in self.events("finish")}) == len(self.submitted)
 
     def all_completed(self):
-        return self.all_finished() and sum(self.completed().values()) >= len(self.submitted)
+        completed = self.completed()
+        return self.all_finished() and all(completed[job] > 0 for job in self.submitted)
 
 
 def read_lines(file):
@@ -157,7 +158,7 @@ class Checks:
         if remember:
             self.seen.append((now, shares))
 
-    def completions(self, cluster, name):
+    def completions(self, cluster, name, slurmctld_was_killed):
         finished = collections.Counter(event["job"] for event in cluster.events("finish"))
         self.require(set(finished) == set(cluster.submitted), f"{name}: these never finished: "
                      f"{sorted(set(cluster.submitted) - set(finished))}")
@@ -165,9 +166,11 @@ class Checks:
                      f"{name}: a job finished twice")
         self.require(not cluster.events("gpus taken"), f"{name}: locked GPUs were given: {cluster.events('gpus taken')}")
         completed = cluster.completed()
-        self.require(all(completed[job] == 1 for job in cluster.submitted),
-                     f"{name}: by Slurm's record not completed exactly once: "
-                     f"{[job for job in cluster.submitted if completed[job] != 1]}")
+        # A slurmctld that is killed forgets its last seconds: a job that completed in them is started again, finds that
+        # it is done, and completes once more.
+        wrong = [job for job in cluster.submitted
+                 if completed[job] != 1 and not (slurmctld_was_killed and completed[job] == 2)]
+        self.require(not wrong, f"{name}: by Slurm's record not completed exactly once: {wrong}")
 
     def plan_was_followed(self, log):
         """What a job holds is what it was last released for, which is what the round before wanted; and what
@@ -283,7 +286,7 @@ def main():
         controller.terminate()
         checks.require(controller.wait(timeout=10) == 0, "the controller does not end when it is asked to")
         for cluster, name in zip((elastic, plain), names):
-            checks.completions(cluster, name)
+            checks.completions(cluster, name, options.plugin and cluster is elastic)
         checked, lasting = checks.plan_was_followed(read_lines(log))
         ours, other = describe(names[0], elastic), describe(names[1], plain)
         sizes = collections.defaultdict(set)

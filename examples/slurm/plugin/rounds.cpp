@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "../hands.hpp"
+#include "../job_request.hpp"
 #include "../planner.hpp"
 #include "../state.hpp"
 #include "slurm_side.h"
@@ -137,12 +138,38 @@ private:
             slurm::Planner planner(seconds_of("goodput_restart", 30));
             slurm::Hands hands(InSlurm{}, log);
             slurm::Round round;
+            settle();
             auto next_round = std::chrono::steady_clock::now();
             while (!stopped_after(seconds_of("goodput_poll", 2)))
                 look(planner, hands, round, log, next_round);
         } catch (const std::exception& error) {
             slurm_side_log(error.what());
         }
+    }
+
+    /// Slurm would start what was released before.
+    static void hold_back(const slurm::State& state) {
+        for (const slurm::Job& job : state.jobs)
+            if (job.state == slurm::JobState::pending && slurm::is_elastic(job))
+                InSlurm{}(slurm::Change::hold, job, {});
+    }
+
+    /// A slurmctld that was killed forgets its last seconds: what it started in them still runs, and is only
+    /// ended when the nodes register. Who starts such a job on the same node meanwhile gets that node
+    /// drained.
+    void settle() {
+        const double seconds = seconds_of("goodput_settle", 60);
+        const auto begin = std::chrono::steady_clock::now();
+        do {
+            if (stopped_after(seconds_of("goodput_poll", 2))) return;
+            try {
+                const slurm::State state = read_slurm();
+                if (state.jobs.empty()) return;
+                hold_back(state);
+            } catch (const std::exception& error) {
+                slurm_side_log(error.what());
+            }
+        } while (std::chrono::steady_clock::now() - begin < std::chrono::duration<double>(seconds));
     }
 
     template <class Time>

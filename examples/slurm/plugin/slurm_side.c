@@ -8,6 +8,7 @@
 
 #include "config.h"
 #include "slurm/slurm_errno.h"
+#include "src/common/gres.h"
 #include "src/common/list.h"
 #include "src/common/log.h"
 #include "src/common/node_conf.h"
@@ -28,15 +29,26 @@ PLUGIN_SYMBOL const char plugin_name[] = "goodput: elastic GPU jobs";
 PLUGIN_SYMBOL const char plugin_type[] = "sched/goodput";
 PLUGIN_SYMBOL const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 
-static time_t loaded; /* in seconds since 1970 */
-
-PLUGIN_SYMBOL int init(void) {
-    loaded = time(NULL);
-    return rounds_start() == 0 ? SLURM_SUCCESS : SLURM_ERROR;
-}
+PLUGIN_SYMBOL int init(void) { return rounds_start() == 0 ? SLURM_SUCCESS : SLURM_ERROR; }
 PLUGIN_SYMBOL void fini(void) { rounds_stop(); }
 /* SchedulerParameters are read anew every round. */
 PLUGIN_SYMBOL int sched_p_reconfig(void) { return SLURM_SUCCESS; }
+
+/* Whether a node has told this slurmctld of its GPUs: only then it knows the devices, and what is started earlier holds
+ * GPUs that no job sees and that Slurm miscounts when it gets them back. */
+static bool has_registered(const node_record_t* record) {
+    bool known = true;
+    if (!record->gres_list) return known;
+    ListIterator each = list_iterator_create(record->gres_list);
+    const gres_state_t* gres = NULL;
+    while ((gres = list_next(each))) {
+        const gres_node_state_t* state = gres->gres_data;
+        if (state && xstrcmp(gres->gres_name, "gpu") == 0)
+            known = known && state->gres_cnt_found != NO_VAL64 && state->gres_bit_alloc;
+    }
+    list_iterator_destroy(each);
+    return known;
+}
 
 static void tell_node(void* context, void (*node)(void*, const struct slurm_side_node*), const node_record_t* record) {
     const uint32_t base = record->node_state & NODE_STATE_BASE;
@@ -46,9 +58,9 @@ static void tell_node(void* context, void (*node)(void*, const struct slurm_side
         .up = (base == NODE_STATE_IDLE || base == NODE_STATE_MIXED || base == NODE_STATE_ALLOCATED) &&
               !IS_NODE_POWERED_DOWN(record) && !IS_NODE_REBOOT_ISSUED(record),
         .drained = IS_NODE_DRAIN(record),
-        /* Until a node has registered with this slurmctld, nobody knows its devices: what is started there holds GPUs
-         * that Slurm miscounts when it gives them back. */
-        .answers = !IS_NODE_NO_RESPOND(record) && record->last_response > loaded,
+        /* A node that is being asked counts as silent until it answers. */
+        .answers = has_registered(record) &&
+                   (!IS_NODE_NO_RESPOND(record) || time(NULL) < record->last_response + slurm_conf.slurmd_timeout / 2),
     };
     node(context, &told);
 }
@@ -58,9 +70,11 @@ static const char* text(const char* given) { return given ? given : ""; }
 static void tell_job(void* context, void (*job)(void*, const struct slurm_side_job*), const job_record_t* record) {
     if (!record->details || record->array_recs || record->het_job_id) return;
     if (IS_JOB_FINISHED(record) && !IS_JOB_COMPLETING(record)) return;
+    /* After a restart it takes until its nodes have registered that Slurm knows again what a job holds. */
+    const bool unknown = IS_JOB_RUNNING(record) && record->gres_list_req && !record->gres_detail_cnt;
     struct slurm_side_job told = {
         .id = record->job_id,
-        .state = job_state_string(record->job_state),
+        .state = unknown ? "" : job_state_string(record->job_state),
         .reason = job_reason_string(record->state_reason),
         .comment = text(record->comment),
         .admin_comment = text(record->admin_comment),

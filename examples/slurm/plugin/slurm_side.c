@@ -190,7 +190,8 @@ const char* slurm_side_ask(uint32_t job, const char* nodes, uint32_t count, cons
 
 const char* slurm_side_requeue_held(uint32_t job) {
     lock_slurmctld(change);
-    return finish(job_requeue(slurm_conf.slurm_user_id, job, NULL, false, JOB_REQUEUE_HOLD));
+    /* With JOB_RUNNING nothing happens to a job that has completed since it was looked at. */
+    return finish(job_requeue(slurm_conf.slurm_user_id, job, NULL, false, JOB_RUNNING | JOB_REQUEUE_HOLD));
 }
 
 char* slurm_side_text(const char* name) {

@@ -221,7 +221,8 @@ TEST_CASE("waits, impossible and bad input are three things") {
                       "job 'first' on T4: max_atomic_batch is 64, but must be between 65 and 1073741824");
     snapshot.jobs[0] = job;
     snapshot.jobs[0].name = "second";
-    CHECK_THROWS_WITH((void)plan(snapshot), "job 'second': name is given twice, but must be a name of its own");
+    CHECK_THROWS_WITH((void)plan(snapshot),
+                      "job 'second': name is given twice, but must be a name of its own");
     snapshot.jobs[0] = job;
     snapshot.jobs[0].restart_cost_seconds = -3;
     CHECK_THROWS_WITH((void)plan(snapshot),

@@ -4,8 +4,11 @@
 #
 #   cluster.sh start FOLDER [PORT] [NAME:COUNT:TYPE:GPUS ...]   e.g. cluster.sh start ./toy 17000 small:3:t4:4 big:2:a100:8
 #   cluster.sh stop FOLDER
-#   cluster.sh crash FOLDER NODE     kills the node's slurmd and everything that runs under it
-#   cluster.sh boot FOLDER NODE      starts its slurmd again
+#   cluster.sh crash FOLDER NODE     kills the node's slurmd and everything that runs under it; or slurmctld
+#   cluster.sh boot FOLDER NODE      starts its slurmd again; or slurmctld
+#
+# With GOODPUT_SLURM_PLUGIN=.../sched_goodput.so in the environment, slurmctld schedules with that plugin;
+# GOODPUT_SLURM_PARAMETERS is added to its SchedulerParameters then (goodput_interval=5,goodput_log=FILE,...).
 #
 # Afterwards `source FOLDER/environment` makes squeue, sbatch and the others talk to this cluster.
 # PORT is slurmctld's; the nodes take the ports after it. Packages (Debian 12): slurmctld slurmd slurm-client munge.
@@ -91,6 +94,11 @@ JobCompType=jobcomp/filetxt
 JobCompLoc=$folder/log/completions
 EOF
     : >"$folder/gres.conf"
+    if [[ -n ${GOODPUT_SLURM_PLUGIN:-} ]]; then
+        plugins=("$(cd "$(dirname "$GOODPUT_SLURM_PLUGIN")" && pwd)" /usr/lib/*/slurm-wlm)
+        (IFS=:; echo "PluginDir=${plugins[*]}"; echo SchedulerType=sched/goodput) >>"$folder/slurm.conf"
+        sed -i "s|^SchedulerParameters=.*|&${GOODPUT_SLURM_PARAMETERS:+,$GOODPUT_SLURM_PARAMETERS}|" "$folder/slurm.conf"
+    fi
     nodes=0
     for kind in "$@"; do
         IFS=: read -r name count type gpus <<<"$kind"
@@ -134,6 +142,10 @@ stop)
     kill "$(cat "$folder/run/munged.pid" 2>/dev/null)" 2>/dev/null || true
     ;;
 crash)
+    if [[ $1 == slurmctld ]]; then
+        kill -KILL "$(cat "$folder/run/slurmctld.pid")"
+        exit
+    fi
     # The steps of a job outlive their slurmd; a machine that loses power takes them along.
     kill -KILL "$(cat "$folder/run/slurmd-$1.pid")" 2>/dev/null || true
     for process in $(processes_with "SLURMD_NODENAME=$1"); do
@@ -142,6 +154,8 @@ crash)
         kill -KILL "$process" 2>/dev/null || true
     done
     ;;
-boot) start_node "$1" ;;
+boot)
+    if [[ $1 == slurmctld ]]; then slurmctld -f "$SLURM_CONF"; else start_node "$1"; fi
+    ;;
 *) fail "there is no '$action'" ;;
 esac

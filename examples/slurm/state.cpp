@@ -50,6 +50,11 @@ constexpr int most_gpus = 1 << 20;  // as the library has it
 /// "gpu:t4:4(S:0)", "gres:gpu:2", "gpu:t4:2(IDX:0-1)"; nothing for other resources than GPUs, or for a number
 /// of them that cannot be.
 Gpus read_gpus(std::string_view gres) {
+    // "gpu:t4(CNT:2)" instead of "gpu:t4:2(IDX:0-1)": of devices that Slurm does not know yet.
+    if (const std::size_t counted = gres.find("(CNT:"); counted != std::string_view::npos) {
+        const std::string_view count = gres.substr(counted + 5, gres.find(')', counted) - (counted + 5));
+        return read_gpus(std::string(gres.substr(0, counted)) + ":" + std::string(count));
+    }
     gres = gres.substr(0, gres.find('('));
     if (gres.starts_with("gres:")) gres.remove_prefix(5);
     std::vector<std::string> parts = split(gres, ':');
@@ -75,45 +80,27 @@ std::vector<Node> read_nodes(const Json& document) {
     for (const Json& each : document.at("nodes")) {
         const std::string state = text(each, "state");
         if (state != "idle" && state != "mixed" && state != "allocated") continue;
-        Node node;
-        node.name = text(each, "name");
-        node.drained = has_flag(each, "DRAIN");
-        node.answers = !has_flag(each, "NOT_RESPONDING");
-        bool one_type = true;
-        for (const std::string& gres : split(text(each, "gres"), ',')) {
-            const Gpus gpus = read_gpus(gres);
-            if (gpus.count == 0) continue;
-            one_type &= node.gpus == 0;
-            node.gpu_type = gpus.type.empty() ? "gpu" : gpus.type;
-            node.gpus = gpus.count;
-        }
-        if (node.gpus > 0 && one_type) nodes.push_back(std::move(node));
+        std::optional<Node> node = node_of(text(each, "name"), text(each, "gres"), has_flag(each, "DRAIN"),
+                                           !has_flag(each, "NOT_RESPONDING"));
+        if (node) nodes.push_back(*std::move(node));
     }
     std::sort(nodes.begin(), nodes.end(), [](const Node& a, const Node& b) { return a.name < b.name; });
     return nodes;
 }
 
-/// What a job holds now: GPUs by node, which Slurm tells in the order of its nodes.
-void read_held(const Json& each, Job& job) {
+/// Nodes of a running job with their GPUs, which Slurm tells in the order of its nodes.
+std::vector<std::pair<std::string, std::string>> held_of(const Json& each) {
+    std::vector<std::pair<std::string, std::string>> held;
     const auto resources = each.find("job_resources");
     const auto details = each.find("gres_detail");
-    if (resources == each.end() || !resources->is_object() || details == each.end()) return;
-    std::vector<std::pair<std::string, int>> held;
+    if (resources == each.end() || !resources->is_object() || details == each.end()) return held;
     std::size_t index = 0;
     for (const Json& node : resources->at("allocated_nodes")) {
-        int count = 0;
-        if (index < details->size())
-            for (const std::string& gres : split((*details)[index].get<std::string>(), ','))
-                count = std::min(count + read_gpus(gres).count, most_gpus);
+        held.emplace_back(text(node, "nodename"),
+                          index < details->size() ? (*details)[index].get<std::string>() : std::string());
         ++index;
-        if (count > 0) held.emplace_back(text(node, "nodename"), count);
     }
-    std::sort(held.begin(), held.end());
-    for (const auto& [name, count] : held) {
-        job.holds.nodes.push_back(name);
-        job.held_gpus.push_back(count);
-    }
-    if (!held.empty()) job.holds.gpus_per_node = job.held_gpus.front();
+    return held;
 }
 
 }  // namespace
@@ -123,6 +110,64 @@ std::string text_of(const Share& share) {
     std::string names;
     for (const std::string& node : share.nodes) names += (names.empty() ? "" : ",") + node;
     return names + ":" + std::to_string(share.gpus_per_node);
+}
+
+std::optional<Node> node_of(std::string name, std::string_view gres, bool drained, bool answers) {
+    Node node{std::move(name), {}, 0, drained, answers};
+    for (const std::string& each : split(gres, ',')) {
+        const Gpus gpus = read_gpus(each);
+        if (gpus.count == 0) continue;
+        if (node.gpus > 0) return std::nullopt;
+        node.gpu_type = gpus.type.empty() ? "gpu" : gpus.type;
+        node.gpus = gpus.count;
+    }
+    return node.gpus > 0 ? std::optional(std::move(node)) : std::nullopt;
+}
+
+Job job_of(const JobWords& words) {
+    Job job;
+    job.id = std::to_string(words.id);
+    job.state = JobState::ending;
+    if (words.state == "PENDING") job.state = words.priority == 0 ? JobState::held : JobState::pending;
+    if (words.state == "RUNNING") job.state = JobState::running;
+    job.comment = words.comment;
+    job.admin_comment = words.admin_comment;
+    job.folder = words.folder;
+    job.delayed = words.reason == "BeginTime";
+    job.held_by_admin = words.reason == "JobHeldAdmin";
+    const bool queued = job.state == JobState::held || job.state == JobState::pending;
+    job.not_cleared = queued && !words.nodes.empty();
+    job.submitted_seconds = words.submitted_seconds;
+    job.started_seconds = words.started_seconds;
+    job.restarts = words.restarts;
+    const Gpus asked = read_gpus(words.tres_per_node);
+    job.asks_per_node = asked.count > 0;
+    job.gpu_type = asked.type;
+    if (job.state == JobState::pending) {
+        job.asks = {split(words.required_nodes, ','), asked.count};
+        std::sort(job.asks.nodes.begin(), job.asks.nodes.end());
+    }
+    if (job.state != JobState::running) return job;
+    std::vector<std::pair<std::string, int>> held;
+    for (const auto& [node, gres] : words.held) {
+        int count = 0;
+        for (const std::string& each : split(gres, ','))
+            count = std::min(count + read_gpus(each).count, most_gpus);
+        if (count > 0) held.emplace_back(node, count);
+    }
+    std::sort(held.begin(), held.end());
+    for (const auto& [name, count] : held) {
+        job.holds.nodes.push_back(name);
+        job.held_gpus.push_back(count);
+    }
+    if (!held.empty()) job.holds.gpus_per_node = job.held_gpus.front();
+    return job;
+}
+
+void sort_jobs(std::vector<Job>& jobs) {
+    std::sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) {
+        return a.id.size() != b.id.size() ? a.id.size() < b.id.size() : a.id < b.id;
+    });
 }
 
 State read_state(std::string_view queue, std::string_view nodes, std::string_view states,
@@ -136,41 +181,29 @@ State read_state(std::string_view queue, std::string_view nodes, std::string_vie
 
     const Json document = Json::parse(queue);
     for (const Json& each : document.at("jobs")) {
-        Job job;
         const double id = number(each, "job_id");
         if (!(id >= 1 && id < 0x1p53))
             throw std::runtime_error("a job of squeue has no job_id that is a number");
-        job.id = std::to_string(static_cast<long long>(id));
-        const std::string& full = in_full[job.id];
-        const bool waits = text(each, "job_state") == "PENDING", runs = text(each, "job_state") == "RUNNING";
-        if (!waits && !runs) continue;
-        job.state = JobState::ending;
-        if (waits && full == "PENDING")
-            job.state = number(each, "priority") == 0 ? JobState::held : JobState::pending;
-        if (runs && full == "RUNNING") job.state = JobState::running;
-        job.comment = text(each, "comment");
-        job.admin_comment = text(each, "admin_comment");
-        job.folder = text(each, "current_working_directory");
-        job.delayed = text(each, "state_reason") == "BeginTime";
-        job.held_by_admin = text(each, "state_reason") == "JobHeldAdmin";
-        const bool queued = job.state == JobState::held || job.state == JobState::pending;
-        job.not_cleared = queued && !text(each, "nodes").empty();
-        job.submitted_seconds = number(each, "submit_time");
-        job.started_seconds = number(each, "start_time");
-        job.restarts = restarts_of(each);
-        const Gpus asked = read_gpus(text(each, "tres_per_node"));
-        job.asks_per_node = asked.count > 0;
-        job.gpu_type = asked.type;
-        if (job.state == JobState::pending) {
-            job.asks = {split(text(each, "required_nodes"), ','), asked.count};
-            std::sort(job.asks.nodes.begin(), job.asks.nodes.end());
-        }
-        if (job.state == JobState::running) read_held(each, job);
-        state.jobs.push_back(std::move(job));
+        JobWords words;
+        words.id = static_cast<long long>(id);
+        const std::string listed = text(each, "job_state"), &full = in_full[std::to_string(words.id)];
+        if (listed != "PENDING" && listed != "RUNNING") continue;
+        words.state = full == listed ? full : "";  // otherwise it is on its way to another
+        words.priority = number(each, "priority");
+        words.reason = text(each, "state_reason");
+        words.comment = text(each, "comment");
+        words.admin_comment = text(each, "admin_comment");
+        words.folder = text(each, "current_working_directory");
+        words.nodes = text(each, "nodes");
+        words.required_nodes = text(each, "required_nodes");
+        words.tres_per_node = text(each, "tres_per_node");
+        words.submitted_seconds = number(each, "submit_time");
+        words.started_seconds = number(each, "start_time");
+        words.restarts = restarts_of(each);
+        words.held = held_of(each);
+        state.jobs.push_back(job_of(words));
     }
-    std::sort(state.jobs.begin(), state.jobs.end(), [](const Job& a, const Job& b) {
-        return a.id.size() != b.id.size() ? a.id.size() < b.id.size() : a.id < b.id;
-    });
+    sort_jobs(state.jobs);
     return state;
 }
 

@@ -5,8 +5,10 @@
 // know after a restart is in here or in the jobs' own folders.
 
 #include <compare>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace slurm {
@@ -64,6 +66,32 @@ struct State {
     std::vector<Node> nodes{};  ///< healthy ones with GPUs of one type, by name
     std::vector<Job> jobs{};    ///< not over yet, by number
 };
+
+/// A node in Slurm's own words; `gres` as in "gpu:t4:4". Nothing for one that has no GPUs, or several types
+/// of them.
+std::optional<Node> node_of(std::string name, std::string_view gres, bool drained, bool answers);
+
+/// A job in Slurm's own words.
+struct JobWords {
+    long long id = 0;
+    std::string state{};   ///< in full: "PENDING", "RUNNING", "COMPLETING", ...
+    std::string reason{};  ///< why it waits: "BeginTime", "JobHeldAdmin", ...
+    std::string comment{}, admin_comment{}, folder{};
+    std::string tres_per_node{};   ///< "gres:gpu:t4:1"
+    std::string required_nodes{};  ///< "big0,big1"
+    std::string nodes{};           ///< that it has, or had when it was last seen there
+    double priority = 0;           ///< 0: held
+    double submitted_seconds = 0, started_seconds = 0;
+    int restarts = 0;
+    std::vector<std::pair<std::string, std::string>>
+        held{};  ///< running: nodes, and of each "gpu:t4:2(IDX:0-1)"
+};
+
+/// The job that is meant.
+Job job_of(const JobWords& words);
+
+/// In the order of their numbers.
+void sort_jobs(std::vector<Job>& jobs);
 
 /// Makes the state of what `squeue --json`, `sinfo --json` and `squeue -h -t all -o "%A %T"` print, the last
 /// one asked for after the first: JSON calls a job pending that is still ending. Throws std::exception if

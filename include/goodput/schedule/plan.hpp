@@ -1,8 +1,8 @@
 #ifndef GOODPUT_SCHEDULE_PLAN_HPP
 #define GOODPUT_SCHEDULE_PLAN_HPP
 
-// One plan from scratch, declared: the definition is in scheduler.hpp. A header of its own, because it takes a
-// tenth of the time to compile: whoever links goodput::compiled needs no more than this (compiled.hpp).
+// One plan from scratch, declared: the definition is in scheduler.hpp. A header of its own, because it takes
+// a tenth of the time to compile: whoever links goodput::compiled needs no more than this (compiled.hpp).
 
 #include "goodput/allot/result.hpp"
 #include "goodput/policy/concepts.hpp"
@@ -11,8 +11,8 @@
 
 namespace goodput {
 
-/// The plan for one snapshot under a policy, from scratch; see Scheduler for round after round, and for what is
-/// refused. What is left out, or given as {}, is the default.
+/// The plan for one snapshot under a policy, from scratch; see Scheduler for round after round, and for what
+/// is refused. What is left out, or given as {}, is the default.
 template <Policy P = Sia>
 [[nodiscard]] Plan plan(const Snapshot& snapshot, P policy = {}, AllotOptions options = {});
 

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Builds sched_goodput.so for the Slurm of this Debian, with the internal headers of Debian's own source package.
+#
+#   build.sh [FOLDER]      default: build/slurm-plugin
+#
+# Needs g++, cmake, ninja-build, nlohmann-json3-dev and dpkg-dev; nothing outside FOLDER is touched. The plugin that comes
+# of it is a work based on Slurm, whose licence is the GPL, version 2 or later: see docs/slurm.md before you hand it on.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../../.." && pwd)
+folder=${1:-$root/build/slurm-plugin}
+source=$("$here/source.sh" "$folder")
+cmake -S "$root" -B "$folder/build" -G Ninja -D CMAKE_BUILD_TYPE=Release -D GOODPUT_BUILD_TESTS=OFF \
+    -D GOODPUT_BUILD_BENCHMARKS=OFF -D GOODPUT_BUILD_COMPILED=OFF -D GOODPUT_INSTALL=OFF -D "GOODPUT_SLURM_SOURCE=$source"
+cmake --build "$folder/build" --target sched_goodput
+echo "$folder/build/examples/slurm/plugin/sched_goodput.so"

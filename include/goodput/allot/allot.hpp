@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 #include "goodput/allot/detail/clock.hpp"
@@ -68,7 +69,7 @@ public:
         if (!possible_) result_.status = AllotStatus::infeasible;
         if (!possible_ || !find_incumbent(options, clock)) return result_;
         AllotOptions first = what_is_left_of(options);
-        first.most_states = std::min(first.most_states, std::size_t{1} << 15);
+        first.most_states = std::min(first.most_states, first_states);
         detail::SearchOutcome outcome = search(compact_, relaxation_, first, clock, false);
         if (outcome.stopped == StopReason::states || outcome.stopped == StopReason::memory) {
             const StopOrProve stopping{stopping_, false};
@@ -178,7 +179,17 @@ private:
         if (first_allotment_(compact_, relaxation_, incumbent_, clock)) return true;
         incumbent_ = relaxation_.rounded();
         if (exchange_.repair(compact_, relaxation_.prices(), incumbent_, std::size_t{1} << 22, clock)) return true;
-        if (find_near_relaxation(options, clock)) return true;
+        AllotOptions first = what_is_left_of(options);
+        first.most_states = std::min(first.most_states, first_states);
+        if (find_near_relaxation(first, clock)) return true;
+        if (relaxation_.feasible()) {
+            incumbent_.clear(compact_);
+            incumbent_.value = -std::numeric_limits<double>::infinity();
+            const bool found = job_price_search_.find(compact_, relaxation_, incumbent_, what_is_left_of(options), clock);
+            result_.nodes += job_price_search_.nodes();
+            if (found) return true;
+        }
+        if (find_near_relaxation(what_is_left_of(options), clock)) return true;
         // Which jobs fit together is a problem of the same kind: every option of a job that must run is
         // worth 1.
         const double wanted = ask_for_service();
@@ -293,6 +304,8 @@ private:
     }
 
     static constexpr std::size_t narrow = 4;
+    /// States of the core after which the other relaxation is tried.
+    static constexpr std::size_t first_states = std::size_t{1} << 15;
     Branching branching_{};
     Stopping stopping_{};
     detail::Compactor compactor_;

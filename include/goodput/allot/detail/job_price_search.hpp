@@ -37,44 +37,56 @@ namespace goodput::detail {
 template <StoppingRule Stopping>
 class JobPriceSearch {
 public:
-    /// Improves `incumbent`, an allotment or (value -infinity) none, until it is proven within the gap. `known`: a
-    /// bound. Nothing where the relaxation does not apply.
+    /// Looks for a strong allotment, better than `incumbent`, which may be none (value -infinity). Whether there is
+    /// one now. False also where the relaxation does not apply.
+    bool find(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
+              const AllotOptions& options, Clock& clock) {
+        if (!start(problem, relaxation, relaxation.bound(), incumbent, options, clock)) return false;
+        gap_ = problem.rounding();
+        begin(relaxation);
+        if (!stopped_ && bound_ > incumbent.value) dive();
+        return has_incumbent();
+    }
+    /// States that the last call looked at, or did as much work as.
+    [[nodiscard]] std::size_t nodes() const { return nodes_; }
+
+    /// Improves `incumbent`, an allotment, until it is proven within the gap. `known`: a bound. Nothing where the
+    /// relaxation does not apply.
     std::optional<SearchOutcome> run(const CompactProblem& problem, const Relaxation& relaxation, double known,
                                      Incumbent& incumbent, const AllotOptions& options, Clock& clock,
                                      const Stopping& stopping) {
-        if (!relaxation_.assign(problem, relaxation.prices(), most_work)) return std::nullopt;
-        problem_ = &problem;
-        incumbent_ = &incumbent;
-        clock_ = &clock;
-        nodes_ = 0;
-        most_nodes_ = options.most_states;
-        stopped_.reset();
-        bound_ = std::max(known, incumbent.value);
+        if (!start(problem, relaxation, known, incumbent, options, clock)) return std::nullopt;
         const auto raise_gap = [&] {
-            gap_ = problem.rounding();
-            if (has_incumbent())
-                gap_ = std::max({gap_, std::min(stopping(incumbent.value, bound_, options.gap),
-                                                stopping(incumbent.value, incumbent.value, options.gap))});
+            gap_ = std::max({problem.rounding(), std::min(stopping(incumbent.value, bound_, options.gap),
+                                                          stopping(incumbent.value, incumbent.value, options.gap))});
         };
         raise_gap();
         begin(relaxation);
-        for (double below = 0; !stopped_ && bound_ > incumbent.value;) {
-            raise_gap();
-            if (bound_ - incumbent.value <= gap_) break;
+        bool dived = false;
+        for (double below = 0; !stopped_ && bound_ - incumbent.value > gap_;) {
             below = next_distance(below);
             const double target = bound_ - below;
             set_threshold(target);
             found_ = false;
-            if (!search(root_prices_, std::numeric_limits<std::size_t>::max())) break;
-            bound_ = found_ || target <= incumbent.value ? reached() : target;
+            if (search(root_prices_, dived ? unlimited : most_entered_at_first)) {
+                const bool all = found_ || target <= incumbent.value;
+                bound_ = all ? std::min(bound_, reached()) : target;
+                if (all) break;
+            } else if (!dived) {
+                dive();
+                dived = true;
+                below = 0;
+            }
+            raise_gap();
         }
         return SearchOutcome{std::max(bound_, incumbent.value), stopped_.value_or(StopReason::proven), nodes_};
     }
 
 private:
-    static constexpr std::size_t most_work = std::size_t{1} << 26;
+    static constexpr std::size_t most_work = std::size_t{1} << 28;
+    static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
     static constexpr double infinity = std::numeric_limits<double>::infinity();
-    static constexpr double memory_of_direction = 0.4;
+    static constexpr double memory_of_direction = 0.4, least_progress = 0.01;
 
     /// How far and how long the prices are improved.
     struct Steps {
@@ -84,6 +96,7 @@ private:
         double least_length;  ///< where that ends
         int between_losses;   ///< steps from one look at what can be left out to the next
     };
+    static constexpr Steps at_first{40, 0.5, 6, 1e-3, 10};
     static constexpr Steps at_root{400, 1, 12, 1e-3, 20};
     static constexpr Steps at_top{60, 0.5, 8, 0.05, 5};
     static constexpr Steps at_node{16, 0.5, 8, 0.05, 5};
@@ -100,6 +113,18 @@ private:
         }
     };
 
+    bool start(const CompactProblem& problem, const Relaxation& relaxation, double known, Incumbent& incumbent,
+               const AllotOptions& options, Clock& clock) {
+        nodes_ = 0;
+        if (!relaxation_.assign(problem, relaxation.prices(), most_work)) return false;
+        problem_ = &problem;
+        incumbent_ = &incumbent;
+        clock_ = &clock;
+        most_nodes_ = options.most_states;
+        stopped_.reset();
+        bound_ = std::max(known, incumbent.value);
+        return true;
+    }
     [[nodiscard]] bool has_incumbent() const { return incumbent_->value > -infinity; }
     [[nodiscard]] bool granular() const { return problem_->granularity > 0; }
     /// What is proven once nothing better than the incumbent was found.
@@ -116,21 +141,27 @@ private:
         if (granule > 0)
             return last == 0 ? granule : std::max(last + granule, std::floor(1.25 * last / granule) * granule);
         const double difference = has_incumbent() ? bound_ - incumbent_->value : 1e-3 * problem_->magnitude;
-        return std::max({1.5 * last, difference / 32, gap_});
+        return std::max({2 * last, difference / 16, gap_});
     }
 
     /// The prices and the bound before anything is decided, and a first strong allotment.
     void begin(const Relaxation& relaxation) {
         relaxation_.start(root_prices_, relaxation.prices());
         set_threshold(-infinity);
-        const double root = reoptimise(root_prices_, at_root);
+        bound(root_prices_);
+        complete();
+        double root = reoptimise(root_prices_, at_first);
+        if (root > threshold_ && !stopped_) {
+            bound(root_prices_);
+            complete();
+            root = std::min(root, reoptimise(root_prices_, at_root));
+        }
         if (stopped_) return;
         if (root == -infinity) {
             bound_ = incumbent_->value;
             return;
         }
         bound_ = std::min(bound_, std::max(incumbent_->value, problem_->round_down(root)));
-        if (bound_ > incumbent_->value) dive();
     }
 
     bool stop() {
@@ -138,9 +169,9 @@ private:
         if (clock_->late(relaxation_.work())) stopped_ = StopReason::deadline;
         return stopped_.has_value();
     }
-    double bound(std::span<const double> prices, bool losses) {
+    double bound(std::span<const double> prices, double most_loss = JobPrices::no_losses) {
         nodes_ += 1 + relaxation_.work() / work_of_state;
-        return relaxation_.bound(prices, losses);
+        return relaxation_.bound(prices, most_loss);
     }
 
     /// Searches what is allowed now, from these prices, depth first, until all is done or so many nodes were
@@ -187,7 +218,7 @@ private:
             if (allowed > before - before / 10) break;
         }
         if (entered % nodes_between_completions == 1) complete();
-        const double here = bound(here_, true);
+        const double here = bound(here_, infinity);
         if (!leave_out(here)) return;
         std::copy(here_.begin(), here_.end(), row(depth));
         const std::size_t copy = next_copy(here - threshold_);
@@ -224,13 +255,12 @@ private:
         double best = infinity, length = steps.length;
         for (int step = 0, in_vain = 0; step < steps.count; ++step) {
             if (stop()) return best;
-            const bool losses =
-                step % steps.between_losses == steps.between_losses - 1 || step + 1 == steps.count;
-            const double here = bound(current_, losses);
+            const bool losses = step % steps.between_losses == 0 || step + 1 == steps.count;
+            const double here = bound(current_, losses ? best - threshold_ : JobPrices::no_losses);
             if (here == -infinity) return here;
             ++in_vain;
             if (here < best) {
-                if (here < best - 1e-6 * std::abs(best)) in_vain = 0;
+                if (here < best - progress(best)) in_vain = 0;
                 best = here;
                 prices = current_;
             }
@@ -251,6 +281,11 @@ private:
             }
         }
         return best;
+    }
+
+    /// By how much a bound has to fall for the steps not to be in vain.
+    [[nodiscard]] double progress(double best) const {
+        return threshold_ > -infinity ? least_progress * (best - threshold_) : 1e-6 * std::abs(best);
     }
 
     /// Moves current_ against the subgradient: a copy that is served by several resources becomes dearer, one that
@@ -313,8 +348,9 @@ private:
     }
 
     void dive() {
+        const std::size_t root = relaxation_.mark();
         here_ = root_prices_;
-        bound(here_, false);
+        bound(here_);
         complete();
         const std::size_t few = 16 + relaxation_.copies() / 50;
         while (!stopped_ && open_copies() > few) {
@@ -322,7 +358,7 @@ private:
         }
         if (!stopped_) complete();
         if (!stopped_) search(here_, most_entered_in_dive);
-        relaxation_.undo(0);
+        relaxation_.undo(root);
     }
     [[nodiscard]] std::size_t open_copies() const {
         std::size_t sum = 0;
@@ -336,12 +372,12 @@ private:
         direction_.assign(here_.size(), 0);
         for (int step = 0; step < 12; ++step) {
             if (stop()) return false;
-            const double here = bound(current_, false);
+            const double here = bound(current_);
             if (here == -infinity) return false;
             if (!step_to(here - std::max(gap_, 1e-3 * std::abs(here)), here, 0.3)) break;
         }
         here_ = current_;
-        return bound(here_, true) > -infinity;
+        return bound(here_, infinity) > -infinity;
     }
     /// Decides a sixth of the copies that are served once. False: there are none.
     bool decide_surest() {
@@ -365,7 +401,7 @@ private:
     }
 
     static constexpr std::size_t work_of_state = 256;  ///< numbers in tables that take as long as a state of the core
-    static constexpr std::size_t nodes_between_completions = 64, most_entered_in_dive = 400;
+    static constexpr std::size_t nodes_between_completions = 64, most_entered_at_first = 8, most_entered_in_dive = 400;
     static constexpr std::size_t most_exchange_work = std::size_t{1} << 24;
 
     const CompactProblem* problem_ = nullptr;

@@ -90,9 +90,12 @@ public:
         }
     }
 
-    /// The bound at these job prices for what is allowed; -infinity where the copies decided do not fit. `losses`:
-    /// fills loss() too.
-    double bound(std::span<const double> job_prices, bool losses) {
+    /// Which losses bound() is to find: none, or all up to this one (for larger ones, something between it and them).
+    static constexpr double no_losses = -std::numeric_limits<double>::infinity();
+
+    /// The bound at these job prices for what is allowed; -infinity where the copies decided do not fit.
+    double bound(std::span<const double> job_prices, double most_loss = no_losses) {
+        const bool losses = most_loss != no_losses;
         served_.assign(copies(), 0);
         std::fill(taken_.begin(), taken_.end(), std::uint8_t{0});
         if (losses) {
@@ -106,7 +109,7 @@ public:
         }
         for (std::size_t r = 0; r < resources(); ++r) {
             if (!whole_[r]) continue;
-            const double part = knapsack(r, job_prices, losses);
+            const double part = knapsack(r, job_prices, most_loss);
             if (part == -std::numeric_limits<double>::infinity()) return part;
             sum += part;
         }
@@ -266,14 +269,14 @@ private:
     }
 
     /// The most that a resource's jobs are worth beyond their prices; -infinity where those decided do not fit.
-    double knapsack(std::size_t r, std::span<const double> job_prices, bool losses) {
+    double knapsack(std::size_t r, std::span<const double> job_prices, double most_loss) {
         std::int64_t room = room_[r];
         double decided = 0;
         rows_.clear();
         for (const std::uint32_t s : segments_of_[r]) {
             const Segment& segment = segments_[s];
             const double price = job_prices[segment.copy];
-            if (losses) out_[s] = 0;
+            if (most_loss != no_losses) out_[s] = 0;
             if (allowed_of_[segment.copy] == 1) {
                 for (std::uint32_t k = segment.first; k < segment.end; ++k) {
                     if (!allowed_[k]) continue;
@@ -300,7 +303,7 @@ private:
         const double* full = table_.data() + rows_.size() * width;
         const double most = full[width - 1];
         trace(width, job_prices);
-        if (losses) find_losses(r, width, job_prices, most);
+        if (most_loss != no_losses) find_losses(r, width, job_prices, most, most_loss);
         return decided + most;
     }
 
@@ -311,8 +314,23 @@ private:
             const double worth = value_[k] - price;
             if (!allowed_[k] || worth <= 0) continue;
             const std::size_t units = units_[k];
-            for (std::size_t q = units; q < width; ++q) after[q] = std::max(after[q], before[q - units] + worth);
+            if (units < width) raise(after + units, before, worth, width - units);
         }
+    }
+
+    /// Raises numbers to those of a row plus `worth`. Four at a time, all read before one is written, so that the
+    /// compiler may do them at once whether the two overlap or not.
+    static void raise(double* numbers, const double* row, double worth, std::size_t count) {
+        std::size_t q = 0;
+        for (; q + 4 <= count; q += 4) {
+            const double a = row[q] + worth, b = row[q + 1] + worth, c = row[q + 2] + worth, d = row[q + 3] + worth;
+            const double e = numbers[q], f = numbers[q + 1], g = numbers[q + 2], h = numbers[q + 3];
+            numbers[q] = e < a ? a : e;
+            numbers[q + 1] = f < b ? b : f;
+            numbers[q + 2] = g < c ? c : g;
+            numbers[q + 3] = h < d ? d : h;
+        }
+        for (; q < count; ++q) numbers[q] = std::max(numbers[q], row[q] + worth);
     }
 
     void trace(std::size_t width, std::span<const double> job_prices) {
@@ -334,16 +352,13 @@ private:
     }
 
     /// Fills in_ and out_ of a resource, from its table and that of the rows after each.
-    void find_losses(std::size_t r, std::size_t width, std::span<const double> job_prices, double most) {
+    void find_losses(std::size_t r, std::size_t width, std::span<const double> job_prices, double most,
+                     double most_loss) {
         const double* full = table_.data() + rows_.size() * width;
-        std::size_t row = 0;
         for (const std::uint32_t s : segments_of_[r]) {
-            if (row < rows_.size() && rows_[row] == s) {
-                ++row;
-                continue;
-            }
             const Segment& segment = segments_[s];
             if (allowed_of_[segment.copy] == 1) continue;
+            // Beside what the copy itself may take: at most its loss, and exact where it takes nothing here.
             for (std::uint32_t k = segment.first; k < segment.end; ++k)
                 if (allowed_[k] && units_[k] < width)
                     in_[k] = most - (full[width - 1 - units_[k]] + value_[k] - job_prices[segment.copy]);
@@ -353,22 +368,41 @@ private:
             const Segment& segment = segments_[rows_[i]];
             const double price = job_prices[segment.copy];
             const double* before = table_.data() + i * width;
-            out_[rows_[i]] = most - best_sum(before, width);
+            out_[rows_[i]] = most - best_sum(before, width, width);
             out_of_copy_[segment.copy] += out_[rows_[i]];
             for (std::uint32_t k = segment.first; k < segment.end; ++k)
-                if (allowed_[k] && units_[k] < width)
-                    in_[k] = most - (best_sum(before, width - units_[k]) + value_[k] - price);
+                if (allowed_[k] && units_[k] < width && in_[k] < most_loss)
+                    in_[k] = most - (best_sum(before, width - units_[k], width) + value_[k] - price);
             if (i == 0) break;
             next_after_.resize(width);
-            add_row(segment, price, after_.data(), next_after_.data(), width);
+            add_row_after(segment, price, width);
             std::swap(after_, next_after_);
         }
     }
-    /// The most that a prefix and after_ are worth together in width - 1 units.
-    [[nodiscard]] double best_sum(const double* before, std::size_t width) const {
-        double best = 0;
-        for (std::size_t q = 0; q < width; ++q) best = std::max(best, before[q] + after_[width - 1 - q]);
-        return best;
+    /// The most that a prefix and the rows after it are worth together in room - 1 units. after_ is the other way
+    /// round, [width - 1 - q] for q units, so that both are read forwards; four maxima, so that no one waits for the
+    /// next.
+    [[nodiscard]] double best_sum(const double* before, std::size_t room, std::size_t width) const {
+        const double* after = after_.data() + (width - room);
+        double a = 0, b = 0, c = 0, d = 0;
+        std::size_t q = 0;
+        for (; q + 4 <= room; q += 4) {
+            a = std::max(a, before[q] + after[q]);
+            b = std::max(b, before[q + 1] + after[q + 1]);
+            c = std::max(c, before[q + 2] + after[q + 2]);
+            d = std::max(d, before[q + 3] + after[q + 3]);
+        }
+        for (; q < room; ++q) a = std::max(a, before[q] + after[q]);
+        return std::max(std::max(a, b), std::max(c, d));
+    }
+    void add_row_after(const Segment& segment, double price, std::size_t width) {
+        std::copy_n(after_.data(), width, next_after_.data());
+        for (std::uint32_t k = segment.first; k < segment.end; ++k) {
+            const double worth = value_[k] - price;
+            if (!allowed_[k] || worth <= 0) continue;
+            const std::size_t units = units_[k];
+            if (units < width) raise(next_after_.data(), after_.data() + units, worth, width - units);
+        }
     }
 
     // By resource.

@@ -27,6 +27,7 @@
 #include "goodput/allot/detail/exchange.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/job_prices.hpp"
+#include "goodput/allot/detail/neighbourhood.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/result.hpp"
@@ -62,19 +63,22 @@ public:
         };
         raise_gap();
         begin(relaxation);
-        bool dived = false;
+        std::size_t entries = most_entered_at_first;
         for (double below = 0; !stopped_ && bound_ - incumbent.value > gap_;) {
             below = next_distance(below);
             const double target = bound_ - below;
             set_threshold(target);
             found_ = false;
-            if (search(root_prices_, dived ? unlimited : most_entered_at_first)) {
+            const std::size_t before = nodes_;
+            if (search(root_prices_, entries)) {
                 const bool all = found_ || target <= incumbent.value;
                 bound_ = all ? std::min(bound_, reached()) : target;
                 if (all) break;
-            } else if (!dived) {
-                dive();
-                dived = true;
+            } else {
+                const std::size_t in_vain = nodes_ - before;
+                if (!stopped_ && entries == most_entered_at_first) dive();
+                if (!stopped_) improve(entries == most_entered_at_first ? 10 * in_vain : in_vain / 2);
+                entries *= growth_of_entries;
                 below = 0;
             }
             raise_gap();
@@ -122,6 +126,7 @@ private:
         clock_ = &clock;
         most_nodes_ = options.most_states;
         stopped_.reset();
+        searched_again_ = first_searched_again;
         bound_ = std::max(known, incumbent.value);
         return true;
     }
@@ -166,12 +171,13 @@ private:
 
     bool stop() {
         if (nodes_ >= most_nodes_) stopped_ = StopReason::states;
-        if (clock_->late(relaxation_.work())) stopped_ = StopReason::deadline;
+        if (clock_->late(relaxation_.most_work())) stopped_ = StopReason::deadline;
         return stopped_.has_value();
     }
     double bound(std::span<const double> prices, double most_loss = JobPrices::no_losses) {
+        const double here = relaxation_.bound(prices, most_loss);
         nodes_ += 1 + relaxation_.work() / work_of_state;
-        return relaxation_.bound(prices, most_loss);
+        return here;
     }
 
     /// Searches what is allowed now, from these prices, depth first, until all is done or so many nodes were
@@ -349,6 +355,7 @@ private:
 
     void dive() {
         const std::size_t root = relaxation_.mark();
+        set_threshold(-infinity);
         here_ = root_prices_;
         bound(here_);
         complete();
@@ -359,6 +366,49 @@ private:
         if (!stopped_) complete();
         if (!stopped_) search(here_, most_entered_in_dive);
         relaxation_.undo(root);
+    }
+    /// Searches parts of the incumbent again, one after the other, for as much work as `most` or until a round of
+    /// them is in vain.
+    void improve(std::size_t most) {
+        const std::size_t end = nodes_ + most;
+        for (bool better = true; better && !stopped_ && nodes_ < end && bound_ > incumbent_->value;) {
+            set_threshold(-infinity);
+            if (reoptimise(root_prices_, at_top) <= threshold_ && !stopped_) bound_ = std::min(bound_, reached());
+            if (stopped_ || bound_ <= incumbent_->value) return;
+            const double here = bound(root_prices_, infinity);
+            neighbourhood_.assign(relaxation_, incumbent_->choice, here - threshold_);
+#ifdef DBG
+            fprintf(stderr,"improve from %.3f bound %.3f size %zu options %zu nodes %zu end %zu cpu %.3f\n",incumbent_->value,bound_,searched_again_,relaxation_.allowed(),nodes_,end,double(::clock())/1e6);
+#endif
+            better = false;
+            std::size_t complete = 0, rounds = relaxation_.resources();
+            for (std::size_t i = 0; i < rounds && !stopped_ && nodes_ < end; ++i) {
+                const double value = incumbent_->value;
+                complete += search_again() ? 1 : 0;
+                better = better || incumbent_->value > value;
+            }
+            if (better || 2 * complete < rounds) continue;
+            // What was searched was too little of the problem to find anything.
+            searched_again_ += searched_again_ / 2;
+            better = searched_again_ < relaxation_.copies();
+        }
+    }
+    /// Whether all of a neighbourhood was searched.
+    bool search_again() {
+        const std::size_t root = relaxation_.mark();
+        neighbourhood_.next(searched_again_);
+        set_threshold(-infinity);
+        for (std::size_t copy = 0; copy < relaxation_.copies(); ++copy) {
+            if (neighbourhood_.free(copy) || relaxation_.allowed_of(copy) < 2) continue;
+            for (std::uint32_t k = relaxation_.first(copy); k < relaxation_.end(copy); ++k)
+                if (relaxation_.allowed(k) && relaxation_.original(k) == incumbent_->choice[copy]) {
+                    relaxation_.decide(k);
+                    break;
+                }
+        }
+        const bool complete = search(root_prices_, most_entered_again);
+        relaxation_.undo(root);
+        return complete;
     }
     [[nodiscard]] std::size_t open_copies() const {
         std::size_t sum = 0;
@@ -401,7 +451,8 @@ private:
     }
 
     static constexpr std::size_t work_of_state = 256;  ///< numbers in tables that take as long as a state of the core
-    static constexpr std::size_t nodes_between_completions = 64, most_entered_at_first = 8, most_entered_in_dive = 400;
+    static constexpr std::size_t nodes_between_completions = 64, most_entered_at_first = 8, growth_of_entries = 16, first_searched_again = 40,
+                                  most_entered_again = 60, most_entered_in_dive = 400;
     static constexpr std::size_t most_exchange_work = std::size_t{1} << 24;
 
     const CompactProblem* problem_ = nullptr;
@@ -409,11 +460,13 @@ private:
     Clock* clock_ = nullptr;
     JobPrices relaxation_;
     Exchange exchange_;
+    Neighbourhood neighbourhood_;
     Incumbent candidate_;
     std::vector<double> root_prices_, prices_, here_, current_, direction_;
     std::vector<Node> stack_;
     std::vector<Child> children_, sure_;
     std::size_t nodes_ = 0, most_nodes_ = 0;
+    std::size_t searched_again_ = 0;  ///< copies of a neighbourhood
     double bound_ = 0, threshold_ = 0, gap_ = 0;
     bool found_ = false;
     std::optional<StopReason> stopped_;

@@ -31,26 +31,29 @@ namespace goodput::detail {
 class JobPrices {
 public:
     /// Takes over a problem, all of whose options are allowed then. False: units are not whole, or so many that a pass
-    /// over the tables would read or write more than `most_work` numbers.
+    /// over the tables would read or write more than `most_work` numbers; or the resources that are whole are not worth
+    /// half of all at these prices, so that little would be gained.
     bool assign(const CompactProblem& problem, std::span<const double> prices, std::size_t most_work) {
-        choose_whole(problem, prices);
-        if (std::ranges::find(whole_, 1) == whole_.end()) return false;
+        if (!choose_whole(problem, prices)) return false;
         lay_out(problem, prices);
-        work_ = 0;
-        for (std::size_t r = 0; r < resources(); ++r) work_ += segments_of_[r].size() * (room_[r] + 1);
-        return work_ > 0 && work_ <= most_work;
+        most_work_ = 0;
+        for (std::size_t r = 0; r < resources(); ++r) most_work_ += segments_of_[r].size() * (room_[r] + 1);
+        return most_work_ > 0 && most_work_ <= most_work;
     }
 
     [[nodiscard]] std::size_t resources() const { return room_.size(); }
     [[nodiscard]] std::size_t copies() const { return allowed_of_.size(); }
     [[nodiscard]] std::size_t options() const { return allowed_.size(); }
-    /// Numbers that a pass over all tables reads or writes at most.
+    /// Numbers that a bound at which all is allowed reads or writes at most, and that the last one did.
+    [[nodiscard]] std::size_t most_work() const { return most_work_; }
     [[nodiscard]] std::size_t work() const { return work_; }
     /// Options of a copy, as a range of indices that the other functions take.
     [[nodiscard]] std::uint32_t first(std::size_t copy) const { return first_[copy]; }
     [[nodiscard]] std::uint32_t end(std::size_t copy) const { return first_[copy + 1]; }
     /// The option of the compact problem.
     [[nodiscard]] std::uint32_t original(std::uint32_t option) const { return original_[option]; }
+    /// The whole resource that an option uses, or none.
+    [[nodiscard]] std::uint32_t resource(std::uint32_t option) const { return segments_[segment_[option]].resource; }
     [[nodiscard]] bool allowed(std::uint32_t option) const { return allowed_[option] != 0; }
     /// How many options all copies are still allowed.
     [[nodiscard]] std::size_t allowed() const { return allowed_.size() - trail_.size(); }
@@ -103,6 +106,7 @@ public:
             std::fill(in_.begin(), in_.end(), std::numeric_limits<double>::infinity());
         }
         double sum = constant_;
+        work_ = options();
         for (std::size_t copy = 0; copy < copies(); ++copy) {
             if (allowed_of_[copy] == 0) return -std::numeric_limits<double>::infinity();
             sum += job_prices[copy] + idle(copy, job_prices[copy], losses);
@@ -134,7 +138,7 @@ private:
 
     static bool is_whole(double units) { return units < 1e15 && units == std::floor(units); }
 
-    void choose_whole(const CompactProblem& problem, std::span<const double> prices) {
+    bool choose_whole(const CompactProblem& problem, std::span<const double> prices) {
         const std::size_t count = problem.resources();
         granule_.assign(count, 0);
         whole_.assign(count, 1);
@@ -171,6 +175,12 @@ private:
             whole_[r] = with_whole ? 0 : 1;
             if (!with_whole) room_[r] = static_cast<std::uint32_t>(room);
         }
+        double worth = 0, worth_of_whole = 0;
+        for (std::size_t r = 0; r < count; ++r) {
+            worth += prices[r] * problem.capacity[r];
+            if (whole_[r]) worth_of_whole += prices[r] * problem.capacity[r];
+        }
+        return worth_of_whole > worth / 2;
     }
 
     void lay_out(const CompactProblem& problem, std::span<const double> prices) {
@@ -295,6 +305,7 @@ private:
         }
         if (room < 0) return -std::numeric_limits<double>::infinity();
         const auto width = static_cast<std::size_t>(room) + 1;
+        work_ += (rows_.size() + 1) * width;
         table_.resize(std::max(table_.size(), (rows_.size() + 1) * width));
         std::fill_n(table_.begin(), width, 0.0);
         for (std::size_t i = 0; i < rows_.size(); ++i)
@@ -424,7 +435,7 @@ private:
     std::vector<std::uint32_t> rows_;
     std::vector<double> table_, after_, next_after_;
     double constant_ = 0;
-    std::size_t work_ = 0;
+    std::size_t most_work_ = 0, work_ = 0;
 };
 
 }  // namespace goodput::detail

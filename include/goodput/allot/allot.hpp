@@ -178,14 +178,16 @@ private:
     bool find_incumbent(const AllotOptions& options, detail::Clock& clock) {
         if (first_allotment_(compact_, relaxation_, incumbent_, clock)) return true;
         incumbent_ = relaxation_.rounded();
-        if (exchange_.repair(compact_, relaxation_.prices(), incumbent_, std::size_t{1} << 22, clock)) return true;
+        if (exchange_.repair(compact_, relaxation_.prices(), incumbent_, std::size_t{1} << 22, clock))
+            return true;
         AllotOptions first = what_is_left_of(options);
         first.most_states = std::min(first.most_states, first_states);
         if (find_near_relaxation(first, clock)) return true;
         if (relaxation_.feasible()) {
             incumbent_.clear(compact_);
             incumbent_.value = -std::numeric_limits<double>::infinity();
-            const bool found = job_price_search_.find(compact_, relaxation_, incumbent_, what_is_left_of(options), clock);
+            const bool found =
+                job_price_search_.find(compact_, relaxation_, incumbent_, what_is_left_of(options), clock);
             result_.nodes += job_price_search_.nodes();
             if (found) return true;
         }

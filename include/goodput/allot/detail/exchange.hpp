@@ -1,8 +1,9 @@
 #ifndef GOODPUT_ALLOT_DETAIL_EXCHANGE_HPP
 #define GOODPUT_ALLOT_DETAIL_EXCHANGE_HPP
 
-// Local search on an allotment: a job takes another option, and where that does not fit, another job makes room for it
-// by taking another option itself, which may be what the first one gave up (a swap) or anything else (an ejection).
+// Local search on an allotment: a job takes another option, and where that does not fit, another job makes
+// room for it by taking another option itself, which may be what the first one gave up (a swap) or anything
+// else (an ejection).
 
 #include <algorithm>
 #include <cstddef>
@@ -20,9 +21,10 @@ namespace goodput::detail {
 
 class Exchange {
 public:
-    /// Improves an allotment until no exchange does, `most_work` options have been looked at, or it is late. Copies
-    /// without an option (none) get one first; false if that fails for one.
-    bool operator()(const CompactProblem& problem, Incumbent& incumbent, std::size_t most_work, Clock& clock) {
+    /// Improves an allotment until no exchange does, `most_work` options have been looked at, or it is late.
+    /// Copies without an option (none) get one first; false if that fails for one.
+    bool operator()(const CompactProblem& problem, Incumbent& incumbent, std::size_t most_work,
+                    Clock& clock) {
         work_ = 0;
         most_work_ = most_work;
         index(problem, incumbent);
@@ -42,15 +44,16 @@ public:
         return true;
     }
 
-    /// Makes an allotment of choices that exceed capacities: those that lose least at these prices by taking something
-    /// else are left without an option until all fits, and are then served like copies without one.
-    bool repair(const CompactProblem& problem, std::span<const double> prices, Incumbent& incumbent, std::size_t most_work,
-                Clock& clock) {
+    /// Makes an allotment of choices that exceed capacities: those that lose least at these prices by taking
+    /// something else are left without an option until all fits, and are then served like copies without one.
+    bool repair(const CompactProblem& problem, std::span<const double> prices, Incumbent& incumbent,
+                std::size_t most_work, Clock& clock) {
         index(problem, incumbent);
         for (std::size_t r = 0; r < problem.resources(); ++r) {
             if (incumbent.left[r] >= -problem.tolerance[r]) continue;
             cheapest_.clear();
-            for (const std::uint32_t copy : users_[r]) cheapest_.push_back({loss_of(problem, prices, incumbent, copy, r), copy});
+            for (const std::uint32_t copy : users_[r])
+                cheapest_.push_back({loss_of(problem, prices, incumbent, copy, r), copy});
             std::sort(cheapest_.begin(), cheapest_.end());
             for (const auto& [loss, copy] : cheapest_) {
                 if (incumbent.left[r] >= -problem.tolerance[r]) break;
@@ -73,13 +76,15 @@ private:
         for (std::uint32_t group = 0; group < problem.groups(); ++group) {
             for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
                 best_[group] = std::max(best_[group], problem.value[k]);
-            for (std::uint32_t copy = problem.first_copy[group]; copy < problem.first_copy[group + 1]; ++copy) {
+            for (std::uint32_t copy = problem.first_copy[group]; copy < problem.first_copy[group + 1];
+                 ++copy) {
                 group_[copy] = group;
                 if (incumbent.choice[copy] != none) enlist(problem, copy, incumbent.choice[copy]);
             }
         }
     }
-    /// What a copy loses, at these prices, for each unit of a resource that it gives back by taking an option without it.
+    /// What a copy loses, at these prices, for each unit of a resource that it gives back by taking an option
+    /// without it.
     double loss_of(const CompactProblem& problem, std::span<const double> prices, const Incumbent& incumbent,
                    std::uint32_t copy, std::size_t resource) const {
         const std::uint32_t now = incumbent.choice[copy];
@@ -130,25 +135,24 @@ private:
         std::uint32_t option, other, others_option;
     };
 
-    void carry_out(const CompactProblem& problem, Incumbent& incumbent, std::uint32_t copy, const Change& change) {
+    void carry_out(const CompactProblem& problem, Incumbent& incumbent, std::uint32_t copy,
+                   const Change& change) {
         if (change.other != none) set(problem, incumbent, change.other, none);
         set(problem, incumbent, copy, change.option);
         if (change.other != none) set(problem, incumbent, change.other, change.others_option);
     }
 
     /// The best change in which the copy takes `option`, which is worth `gain` more than what it has.
-    void look(const CompactProblem& problem, Incumbent& incumbent, std::uint32_t copy, std::uint32_t option, double gain,
-              Change& best, Clock& clock) {
+    void look(const CompactProblem& problem, Incumbent& incumbent, std::uint32_t copy, std::uint32_t option,
+              double gain, Change& best, Clock& clock) {
         ++work_;
         const std::uint32_t now = incumbent.choice[copy];
         std::size_t short_of = problem.resources();
-        double units_short = 0;
         const bool fits = problem.each_change(now, option, [&](std::size_t r, double units) {
             const double lacking = units - incumbent.left[r] - problem.tolerance[r];
             if (units <= 0 || lacking <= 0) return true;
             const bool first = short_of == problem.resources();
             short_of = r;
-            units_short = lacking;
             return first;
         });
         if (short_of == problem.resources()) {
@@ -170,7 +174,6 @@ private:
                 if (sum > best.gain && makes_room(problem, incumbent, its, k)) best = {sum, option, other, k};
             }
         }
-        (void)units_short;
         incumbent.set(problem, copy, now);
     }
     /// Whether every capacity holds once `now` is replaced by `option`.
@@ -181,9 +184,9 @@ private:
         });
     }
 
-    std::vector<std::uint32_t> group_;                // by copy
-    std::vector<double> best_;                        // by group: its largest value
-    std::vector<std::vector<std::uint32_t>> users_;   // by resource: copies that have some of it
+    std::vector<std::uint32_t> group_;                        // by copy
+    std::vector<double> best_;                                // by group: its largest value
+    std::vector<std::vector<std::uint32_t>> users_;           // by resource: copies that have some of it
     std::vector<std::pair<double, std::uint32_t>> cheapest_;  // by loss: copies
     std::size_t work_ = 0, most_work_ = 0;
 };

@@ -1,47 +1,79 @@
 #ifndef GOODPUT_ALLOT_DETAIL_JOB_PRICES_HPP
 #define GOODPUT_ALLOT_DETAIL_JOB_PRICES_HPP
 
-// The second relaxation: prices on jobs instead of on capacities. A job pays its price u_j and may then be served by
-// every resource, or by none; each resource takes the jobs that are worth most to it beyond their prices, and keeps its
-// capacity in whole units:
+// The second relaxation: prices on jobs instead of on capacities. A job pays its price u_j and may then be
+// served by every resource, or by none; each resource takes the jobs that are worth most to it beyond their
+// prices, and keeps its capacity in whole units:
 //
-//     bound(u) = sum u_j + sum over resources of max { sum (v_k - u_j) x_k : sum a_k x_k <= C_r, one option a job }
+//     bound(u) = sum u_j + sum over resources of max { sum (v_k - u_j) x_k : sum a_k x_k <= C_r, one option a
+//     job }
 //
-// (Lagrangian relaxation of "one option a job"; Fisher, Jaikumar and Van Wassenhove 1986 for generalised assignment.)
-// The knapsacks are solved exactly by dynamic programming, so that the bound knows what prices on capacities cannot: that
-// units which nothing fills are lost. Tables from both ends say how far the bound falls if an option is taken, or a job
-// is not served by a resource: what falls to the threshold is left out.
+// (Lagrangian relaxation of "one option a job"; Fisher, Jaikumar and Van Wassenhove 1986 for generalised
+// assignment.) The knapsacks are solved exactly by dynamic programming, so that the bound knows what prices
+// on capacities cannot: that units which nothing fills are lost. Tables from both ends say how far the bound
+// falls if an option is taken, or a job is not served by a resource: what falls to the threshold is left out.
 //
-// An option must lie in one knapsack. Where options use several resources, those that go together least are whole, and
-// the others keep their prices of the first relaxation.
+// An option must lie in one knapsack. Where options use several resources, those that go together least are
+// whole, and the others keep their prices of the first relaxation.
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <vector>
 
 #include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/detail/whole_resources.hpp"
 
 namespace goodput::detail {
 
+/// Raises numbers to those of a row plus `worth`. Four at a time, all read before one is written, so that the
+/// compiler may do them at once whether the two overlap or not.
+inline void raise_to(double* numbers, const double* row, double worth, std::size_t count) {
+    std::size_t q = 0;
+    for (; q + 4 <= count; q += 4) {
+        const double a = row[q] + worth, b = row[q + 1] + worth, c = row[q + 2] + worth,
+                     d = row[q + 3] + worth;
+        const double e = numbers[q], f = numbers[q + 1], g = numbers[q + 2], h = numbers[q + 3];
+        numbers[q] = e < a ? a : e;
+        numbers[q + 1] = f < b ? b : f;
+        numbers[q + 2] = g < c ? c : g;
+        numbers[q + 3] = h < d ? d : h;
+    }
+    for (; q < count; ++q) numbers[q] = std::max(numbers[q], row[q] + worth);
+}
+
+/// The largest sum of two numbers at the same place, or 0. Four maxima, so that no one waits for the next.
+inline double largest_sum(const double* left, const double* right, std::size_t count) {
+    double a = 0, b = 0, c = 0, d = 0;
+    std::size_t q = 0;
+    for (; q + 4 <= count; q += 4) {
+        a = std::max(a, left[q] + right[q]);
+        b = std::max(b, left[q + 1] + right[q + 1]);
+        c = std::max(c, left[q + 2] + right[q + 2]);
+        d = std::max(d, left[q + 3] + right[q + 3]);
+    }
+    for (; q < count; ++q) a = std::max(a, left[q] + right[q]);
+    return std::max(std::max(a, b), std::max(c, d));
+}
+
 class JobPrices {
 public:
-    /// Takes over a problem, all of whose options are allowed then. False: units are not whole, or so many that a pass
-    /// over the tables would read or write more than `most_work` numbers; or the resources that are whole are not worth
-    /// half of all at these prices, so that little would be gained.
+    /// Takes over a problem, all of whose options are allowed then. False: units are not whole, or so many
+    /// that a pass over the tables would read or write more than `most_work` numbers; or the resources that
+    /// are whole are not worth half of all at these prices, so that little would be gained.
     bool assign(const CompactProblem& problem, std::span<const double> prices, std::size_t most_work) {
-        if (!choose_whole(problem, prices)) return false;
+        if (!whole_.assign(problem, prices)) return false;
         lay_out(problem, prices);
         most_work_ = 0;
-        for (std::size_t r = 0; r < resources(); ++r) most_work_ += segments_of_[r].size() * (room_[r] + 1);
+        for (std::size_t r = 0; r < resources(); ++r)
+            most_work_ += segments_of_[r].size() * (whole_.room(r) + 1);
         return most_work_ > 0 && most_work_ <= most_work;
     }
 
-    [[nodiscard]] std::size_t resources() const { return room_.size(); }
+    [[nodiscard]] std::size_t resources() const { return whole_.count(); }
     [[nodiscard]] std::size_t copies() const { return allowed_of_.size(); }
     [[nodiscard]] std::size_t options() const { return allowed_.size(); }
     /// Numbers that a bound at which all is allowed reads or writes at most, and that the last one did.
@@ -53,7 +85,9 @@ public:
     /// The option of the compact problem.
     [[nodiscard]] std::uint32_t original(std::uint32_t option) const { return original_[option]; }
     /// The whole resource that an option uses, or none.
-    [[nodiscard]] std::uint32_t resource(std::uint32_t option) const { return segments_[segment_[option]].resource; }
+    [[nodiscard]] std::uint32_t resource(std::uint32_t option) const {
+        return segments_[segment_[option]].resource;
+    }
     [[nodiscard]] bool allowed(std::uint32_t option) const { return allowed_[option] != 0; }
     /// How many options all copies are still allowed.
     [[nodiscard]] std::size_t allowed() const { return allowed_.size() - trail_.size(); }
@@ -87,18 +121,20 @@ public:
             double best = -std::numeric_limits<double>::infinity();
             for (std::uint32_t k = first_[copy]; k < first_[copy + 1]; ++k) {
                 const std::uint32_t r = segments_[segment_[k]].resource;
-                best = std::max(best, value_[k] - (r == none ? 0 : prices[r] * granule_[r] * units_[k]));
+                best =
+                    std::max(best, value_[k] - (r == none ? 0 : prices[r] * whole_.granule(r) * units_[k]));
             }
             job_prices[copy] = best;
         }
     }
 
-    /// Which losses bound() is to find: none, or all up to this one (for larger ones, something between it and them).
-    static constexpr double no_losses = -std::numeric_limits<double>::infinity();
+    /// Which losses bound() is to find: none, or all up to this one (for larger ones, something between it
+    /// and them).
+    static constexpr double no_losses = -1;
 
     /// The bound at these job prices for what is allowed; -infinity where the copies decided do not fit.
     double bound(std::span<const double> job_prices, double most_loss = no_losses) {
-        const bool losses = most_loss != no_losses;
+        const bool losses = most_loss >= 0;
         served_.assign(copies(), 0);
         std::fill(taken_.begin(), taken_.end(), std::uint8_t{0});
         if (losses) {
@@ -112,7 +148,7 @@ public:
             sum += job_prices[copy] + idle(copy, job_prices[copy], losses);
         }
         for (std::size_t r = 0; r < resources(); ++r) {
-            if (!whole_[r]) continue;
+            if (!whole_.whole(r)) continue;
             const double part = knapsack(r, job_prices, most_loss);
             if (part == -std::numeric_limits<double>::infinity()) return part;
             sum += part;
@@ -123,65 +159,17 @@ public:
     /// How often the last bound() served a copy; and whether it took this option of it.
     [[nodiscard]] std::uint32_t served(std::size_t copy) const { return served_[copy]; }
     [[nodiscard]] bool taken(std::uint32_t option) const { return taken_[option] != 0; }
-    /// By how much the bound falls, at the same prices, if this allowed option is the copy's.
+    /// By how much the bound falls at least, at the same prices, if this allowed option is the copy's; of
+    /// copies with several of them.
     [[nodiscard]] double loss(std::uint32_t option) const {
         return in_[option] + out_of_copy_[copy_[option]] - out_[segment_[option]];
     }
 
 private:
-    static constexpr double most_units = 1 << 20;
-
     /// A copy's options on one resource (none: on no whole one).
     struct Segment {
         std::uint32_t copy, resource, first, end;
     };
-
-    static bool is_whole(double units) { return units < 1e15 && units == std::floor(units); }
-
-    bool choose_whole(const CompactProblem& problem, std::span<const double> prices) {
-        const std::size_t count = problem.resources();
-        granule_.assign(count, 0);
-        whole_.assign(count, 1);
-        together_.assign(count * count, 0);
-        for (std::uint32_t k = 0; k < problem.count; ++k) {
-            const std::span<const ResourceUse> uses = problem.uses_of(k);
-            for (const ResourceUse& use : uses) {
-                if (!is_whole(use.units))
-                    whole_[use.resource] = 0;
-                else
-                    granule_[use.resource] =
-                        static_cast<double>(std::gcd(static_cast<std::int64_t>(granule_[use.resource]),
-                                                     static_cast<std::int64_t>(use.units)));
-                for (const ResourceUse& other : uses) together_[use.resource * count + other.resource] = 1;
-            }
-        }
-        order_.resize(count);
-        std::iota(order_.begin(), order_.end(), std::uint32_t{0});
-        std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-            const double left = prices[a] * problem.capacity[a], right = prices[b] * problem.capacity[b];
-            return left != right ? left > right : a < b;
-        });
-        room_.assign(count, 0);
-        for (std::size_t i = 0; i < count; ++i) {
-            const std::uint32_t r = order_[i];
-            if (!whole_[r] || granule_[r] == 0) {
-                whole_[r] = 0;
-                continue;
-            }
-            const double room = std::floor((problem.capacity[r] + problem.tolerance[r]) / granule_[r]);
-            bool with_whole = !(room < most_units);
-            for (std::size_t j = 0; j < i; ++j)
-                with_whole = with_whole || (whole_[order_[j]] && together_[r * count + order_[j]]);
-            whole_[r] = with_whole ? 0 : 1;
-            if (!with_whole) room_[r] = static_cast<std::uint32_t>(room);
-        }
-        double worth = 0, worth_of_whole = 0;
-        for (std::size_t r = 0; r < count; ++r) {
-            worth += prices[r] * problem.capacity[r];
-            if (whole_[r]) worth_of_whole += prices[r] * problem.capacity[r];
-        }
-        return worth_of_whole > worth / 2;
-    }
 
     void lay_out(const CompactProblem& problem, std::span<const double> prices) {
         first_.clear();
@@ -195,19 +183,21 @@ private:
         for (auto& of_resource : segments_of_) of_resource.clear();
         constant_ = 0;
         for (std::size_t r = 0; r < problem.resources(); ++r)
-            if (!whole_[r]) constant_ += prices[r] * problem.capacity[r];
+            if (!whole_.whole(r)) constant_ += prices[r] * problem.capacity[r];
         for (std::size_t group = 0; group < problem.groups(); ++group) {
             sorted_.clear();
             for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
                 sorted_.push_back({whole_use(problem, k).resource, k});
             std::sort(sorted_.begin(), sorted_.end());
-            for (std::uint32_t copy = problem.first_copy[group]; copy < problem.first_copy[group + 1]; ++copy) {
+            for (std::uint32_t copy = problem.first_copy[group]; copy < problem.first_copy[group + 1];
+                 ++copy) {
                 first_.push_back(static_cast<std::uint32_t>(value_.size()));
                 for (std::size_t i = 0; i < sorted_.size(); ++i) {
                     const auto option = static_cast<std::uint32_t>(value_.size());
                     if (i == 0 || sorted_[i].first != sorted_[i - 1].first) {
                         if (sorted_[i].first != none)
-                            segments_of_[sorted_[i].first].push_back(static_cast<std::uint32_t>(segments_.size()));
+                            segments_of_[sorted_[i].first].push_back(
+                                static_cast<std::uint32_t>(segments_.size()));
                         segments_.push_back({copy, sorted_[i].first, option, option});
                     }
                     ++segments_.back().end;
@@ -231,9 +221,9 @@ private:
     };
     [[nodiscard]] WholeUse whole_use(const CompactProblem& problem, std::uint32_t option) const {
         for (const ResourceUse& use : problem.uses_of(option))
-            if (whole_[use.resource])
+            if (whole_.whole(use.resource))
                 return {static_cast<std::uint32_t>(use.resource),
-                        static_cast<std::uint32_t>(use.units / granule_[use.resource])};
+                        static_cast<std::uint32_t>(use.units / whole_.granule(use.resource))};
         return {none, 0};
     }
 
@@ -241,7 +231,7 @@ private:
                     std::uint32_t option) {
         double value = problem.value[option];
         for (const ResourceUse& use : problem.uses_of(option))
-            if (!whole_[use.resource]) value -= prices[use.resource] * use.units;
+            if (!whole_.whole(use.resource)) value -= prices[use.resource] * use.units;
         value_.push_back(value);
         units_.push_back(whole_use(problem, option).units);
         original_.push_back(option);
@@ -278,15 +268,16 @@ private:
         return worth;
     }
 
-    /// The most that a resource's jobs are worth beyond their prices; -infinity where those decided do not fit.
+    /// The most that a resource's jobs are worth beyond their prices; -infinity where those decided do not
+    /// fit.
     double knapsack(std::size_t r, std::span<const double> job_prices, double most_loss) {
-        std::int64_t room = room_[r];
+        std::int64_t room = whole_.room(r);
         double decided = 0;
         rows_.clear();
         for (const std::uint32_t s : segments_of_[r]) {
             const Segment& segment = segments_[s];
             const double price = job_prices[segment.copy];
-            if (most_loss != no_losses) out_[s] = 0;
+            if (most_loss >= 0) out_[s] = 0;
             if (allowed_of_[segment.copy] == 1) {
                 for (std::uint32_t k = segment.first; k < segment.end; ++k) {
                     if (!allowed_[k]) continue;
@@ -314,34 +305,20 @@ private:
         const double* full = table_.data() + rows_.size() * width;
         const double most = full[width - 1];
         trace(width, job_prices);
-        if (most_loss != no_losses) find_losses(r, width, job_prices, most, most_loss);
+        if (most_loss >= 0) find_losses(r, width, job_prices, most, most_loss);
         return decided + most;
     }
 
     /// The table after one more copy: best[q] with at most q units.
-    void add_row(const Segment& segment, double price, const double* before, double* after, std::size_t width) const {
+    void add_row(const Segment& segment, double price, const double* before, double* after,
+                 std::size_t width) const {
         std::copy_n(before, width, after);
         for (std::uint32_t k = segment.first; k < segment.end; ++k) {
             const double worth = value_[k] - price;
             if (!allowed_[k] || worth <= 0) continue;
             const std::size_t units = units_[k];
-            if (units < width) raise(after + units, before, worth, width - units);
+            if (units < width) raise_to(after + units, before, worth, width - units);
         }
-    }
-
-    /// Raises numbers to those of a row plus `worth`. Four at a time, all read before one is written, so that the
-    /// compiler may do them at once whether the two overlap or not.
-    static void raise(double* numbers, const double* row, double worth, std::size_t count) {
-        std::size_t q = 0;
-        for (; q + 4 <= count; q += 4) {
-            const double a = row[q] + worth, b = row[q + 1] + worth, c = row[q + 2] + worth, d = row[q + 3] + worth;
-            const double e = numbers[q], f = numbers[q + 1], g = numbers[q + 2], h = numbers[q + 3];
-            numbers[q] = e < a ? a : e;
-            numbers[q + 1] = f < b ? b : f;
-            numbers[q + 2] = g < c ? c : g;
-            numbers[q + 3] = h < d ? d : h;
-        }
-        for (; q < count; ++q) numbers[q] = std::max(numbers[q], row[q] + worth);
     }
 
     void trace(std::size_t width, std::span<const double> job_prices) {
@@ -352,7 +329,8 @@ private:
             const Segment& segment = segments_[rows_[i]];
             for (std::uint32_t k = segment.first; k < segment.end; ++k) {
                 const double worth = value_[k] - job_prices[segment.copy];
-                if (!allowed_[k] || worth <= 0 || units_[k] > left || before[left - units_[k]] + worth != after[left])
+                if (!allowed_[k] || worth <= 0 || units_[k] > left ||
+                    before[left - units_[k]] + worth != after[left])
                     continue;
                 taken_[k] = 1;
                 ++served_[segment.copy];
@@ -390,21 +368,10 @@ private:
             std::swap(after_, next_after_);
         }
     }
-    /// The most that a prefix and the rows after it are worth together in room - 1 units. after_ is the other way
-    /// round, [width - 1 - q] for q units, so that both are read forwards; four maxima, so that no one waits for the
-    /// next.
+    /// The most that a prefix and the rows after it are worth together in room - 1 units. after_ is the other
+    /// way round, [width - 1 - q] for q units, so that both are read forwards.
     [[nodiscard]] double best_sum(const double* before, std::size_t room, std::size_t width) const {
-        const double* after = after_.data() + (width - room);
-        double a = 0, b = 0, c = 0, d = 0;
-        std::size_t q = 0;
-        for (; q + 4 <= room; q += 4) {
-            a = std::max(a, before[q] + after[q]);
-            b = std::max(b, before[q + 1] + after[q + 1]);
-            c = std::max(c, before[q + 2] + after[q + 2]);
-            d = std::max(d, before[q + 3] + after[q + 3]);
-        }
-        for (; q < room; ++q) a = std::max(a, before[q] + after[q]);
-        return std::max(std::max(a, b), std::max(c, d));
+        return largest_sum(before, after_.data() + (width - room), room);
     }
     void add_row_after(const Segment& segment, double price, std::size_t width) {
         std::copy_n(after_.data(), width, next_after_.data());
@@ -412,14 +379,12 @@ private:
             const double worth = value_[k] - price;
             if (!allowed_[k] || worth <= 0) continue;
             const std::size_t units = units_[k];
-            if (units < width) raise(next_after_.data(), after_.data() + units, worth, width - units);
+            if (units < width) raise_to(next_after_.data(), after_.data() + units, worth, width - units);
         }
     }
 
     // By resource.
-    std::vector<double> granule_;
-    std::vector<std::uint8_t> whole_, together_;
-    std::vector<std::uint32_t> order_, room_;
+    WholeResources whole_;
     std::vector<std::vector<std::uint32_t>> segments_of_;
     std::vector<Segment> segments_;
     // By copy, and one more in first_.

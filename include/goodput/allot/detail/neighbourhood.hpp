@@ -1,10 +1,11 @@
 #ifndef GOODPUT_ALLOT_DETAIL_NEIGHBOURHOOD_HPP
 #define GOODPUT_ALLOT_DETAIL_NEIGHBOURHOOD_HPP
 
-// Which part of an allotment should be searched again, so that something better may be found? All jobs of a few
-// resources at once, the rest as it is (large neighbourhood search; Shaw 1998). Resources go together whose jobs could
-// change places at little loss: by how much the bound falls if a job of one takes an option of the other
-// (job_prices.hpp). Which resource comes first goes round; a generator of its own with a fixed seed varies the others.
+// Which part of an allotment should be searched again, so that something better may be found? All jobs of a
+// few resources at once, the rest as it is (large neighbourhood search; Shaw 1998). Resources go together
+// whose jobs could change places at little loss: by how much the bound falls if a job of one takes an option
+// of the other (job_prices.hpp). Which resource comes first goes round; a generator of its own with a fixed
+// seed varies the others.
 
 #include <algorithm>
 #include <cmath>
@@ -20,8 +21,13 @@ namespace goodput::detail {
 
 class Neighbourhood {
 public:
-    /// Looks at the losses that the last bound() found; `slack`: the largest that is of interest. `chosen`: each copy's
-    /// option of the compact problem.
+    /// Begins anew, whatever was chosen before.
+    void reset() {
+        first_ = 0;
+        state_ = 1;
+    }
+    /// Looks at the losses that the last bound() found; `slack`: the largest that is of interest. `chosen`:
+    /// each copy's option of the compact problem.
     void assign(const JobPrices& relaxation, std::span<const std::uint32_t> chosen, double slack) {
         count_ = relaxation.resources();
         affinity_.assign(count_ * count_, 0);
@@ -41,7 +47,8 @@ public:
         }
     }
 
-    /// Chooses resources that serve about so many copies together, two at least; free() tells whose are among them.
+    /// Chooses resources that serve about so many copies together, two at least; free() tells whose are among
+    /// them.
     void next(std::size_t copies) {
         chosen_.assign(count_, 0);
         served_.assign(count_, 0);
@@ -85,9 +92,9 @@ private:
 
     std::size_t count_ = 0, first_ = 0;
     std::uint64_t state_ = 1;
-    std::vector<double> affinity_;                    // by two resources
-    std::vector<std::uint32_t> resource_;             // by copy
-    std::vector<std::uint8_t> chosen_;                // by resource
+    std::vector<double> affinity_;         // by two resources
+    std::vector<std::uint32_t> resource_;  // by copy
+    std::vector<std::uint8_t> chosen_;     // by resource
     std::vector<std::size_t> served_;
 };
 

@@ -17,7 +17,7 @@ using support::Random;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double without_limit = std::numeric_limits<double>::infinity();
 
 /// What an allotter has done before its search.
 struct Prepared {
@@ -40,7 +40,7 @@ double best_of(const detail::CompactProblem& problem, detail::Incumbent& held, s
     if (copy == problem.job.size()) return 0;
     std::size_t group = 0;
     while (copy >= problem.first_copy[group + 1]) ++group;
-    double best = -infinity;
+    double best = -without_limit;
     for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k) {
         if (copy == forced_copy && k != forced) continue;
         if (!held.fits(problem, k)) continue;
@@ -58,7 +58,7 @@ double best_of(const detail::CompactProblem& problem, std::size_t forced_copy = 
 }
 
 /// A few jobs with options in whole units on one resource or several, some of which must run.
-AllotmentProblem small_problem(Random& random) {
+AllotmentProblem whole_problem(Random& random) {
     AllotmentProblem problem;
     const int resources = random.integer(1, 4), step = random.integer(1, 3);
     for (int r = 0; r < resources; ++r) problem.capacity.push_back(random.integer(2, 15));
@@ -121,7 +121,7 @@ struct ByJobPrices {
     bool operator()(Prepared& prepared, detail::Incumbent& incumbent, double& bound,
                     AllotOptions options = {.gap = 0}) {
         incumbent.clear(prepared.problem);
-        incumbent.value = -infinity;
+        incumbent.value = -without_limit;
         if (!search.find(prepared.problem, prepared.relaxation, incumbent, options, prepared.clock))
             return false;
         bound = search
@@ -139,18 +139,20 @@ TEST_CASE("the bound by job prices is never below the best choice, nor are losse
     int seen = 0;
     for (int round = 0; round < 600; ++round) {
         CAPTURE(round);
-        Prepared prepared(small_problem(random));
+        Prepared prepared(whole_problem(random));
         if (!prepared.possible) continue;
         detail::JobPrices prices;
-        if (!prices.assign(prepared.problem, prepared.relaxation.prices(), std::size_t{1} << 20)) continue;
+        if (!prices.assign(prepared.problem, prepared.relaxation.prices(), std::size_t{1} << 20,
+                           std::size_t{1} << 20))
+            continue;
         ++seen;
         const double best = best_of(prepared.problem), rounding = 1e-9;
         std::vector<double> at;
         prices.start(at, prepared.relaxation.prices());
         for (int step = 0; step < 4; ++step) {
             CAPTURE(step);
-            const double most_loss = random.chance(0.5) ? infinity : random.between(0, 5);
-            const double bound = prices.bound(at, most_loss);
+            const double most_loss = random.chance(0.5) ? without_limit : random.between(0, 5);
+            const double bound = prices.bound(at, prepared.clock, most_loss);
             REQUIRE(bound >= best - rounding);
             for (std::size_t copy = 0; copy < prices.copies(); ++copy)
                 for (std::uint32_t k = prices.first(copy);
@@ -167,22 +169,23 @@ TEST_CASE("what is decided is kept, and can be taken back") {
     Random random(2);
     for (int round = 0; round < 300; ++round) {
         CAPTURE(round);
-        Prepared prepared(small_problem(random));
+        Prepared prepared(whole_problem(random));
         detail::JobPrices prices;
-        if (!prepared.possible ||
-            !prices.assign(prepared.problem, prepared.relaxation.prices(), std::size_t{1} << 20))
+        if (!prepared.possible || !prices.assign(prepared.problem, prepared.relaxation.prices(),
+                                                 std::size_t{1} << 20, std::size_t{1} << 20))
             continue;
         std::vector<double> at;
         prices.start(at, prepared.relaxation.prices());
-        const double before = prices.bound(at);
+        const double before = prices.bound(at, prepared.clock);
         const auto copy = static_cast<std::size_t>(random.integer(0, static_cast<int>(prices.copies()) - 1));
         for (std::uint32_t k = prices.first(copy); k < prices.end(copy); ++k) {
             const std::size_t mark = prices.mark();
             prices.decide(k);
             REQUIRE(prices.allowed_of(copy) == 1);
-            REQUIRE(prices.bound(at) >= best_of(prepared.problem, copy, prices.original(k)) - 1e-9);
+            REQUIRE(prices.bound(at, prepared.clock) >=
+                    best_of(prepared.problem, copy, prices.original(k)) - 1e-9);
             prices.undo(mark);
-            REQUIRE(prices.bound(at) == before);
+            REQUIRE(prices.bound(at, prepared.clock) == before);
         }
     }
 }
@@ -193,7 +196,7 @@ TEST_CASE("searched by job prices, small problems end at the best choice") {
     ByJobPrices by_job_prices;
     for (int round = 0; round < 1500; ++round) {
         CAPTURE(round);
-        Prepared prepared(small_problem(random));
+        Prepared prepared(whole_problem(random));
         if (!prepared.possible) continue;
         const double best = best_of(prepared.problem);
         detail::Incumbent incumbent;

@@ -33,15 +33,15 @@ struct DescentSteps {
 class JobPriceDescent {
 public:
     /// Takes over a problem, with nothing left out; false as JobPrices::assign().
-    bool assign(const CompactProblem& problem, std::span<const double> prices, std::size_t most_nodes,
+    bool assign(const CompactProblem& problem, std::span<const double> prices, const AllotOptions& options,
                 Clock& clock) {
         nodes_ = 0;
-        most_nodes_ = most_nodes;
+        most_nodes_ = options.most_states;
         clock_ = &clock;
         stopped_.reset();
         last_ = infinity;
         rounding_ = problem.rounding();
-        return relaxation_.assign(problem, prices, most_work);
+        return relaxation_.assign(problem, prices, most_work, 8 * options.memory_states);
     }
 
     [[nodiscard]] JobPrices& relaxation() { return relaxation_; }
@@ -55,10 +55,11 @@ public:
     void set_threshold(double threshold) { threshold_ = threshold; }
     [[nodiscard]] double threshold() const { return threshold_; }
 
-    /// JobPrices::bound(), counted.
+    /// JobPrices::bound(), counted. Where it gets late on the way, stopped() says so.
     double bound(std::span<const double> prices, double most_loss = JobPrices::no_losses) {
-        last_ = relaxation_.bound(prices, most_loss);
+        last_ = relaxation_.bound(prices, *clock_, most_loss);
         nodes_ += 1 + relaxation_.work() / work_of_state;
+        if (clock_->late(1)) stopped_ = StopReason::deadline;
         return last_;
     }
 
@@ -72,6 +73,7 @@ public:
         for (int step = 0, in_vain = 0; step < steps.count && !stop(); ++step) {
             const bool losses = step % steps.between_losses == 0 || step + 1 == steps.count;
             const double here = bound(current_, losses ? most_loss() : JobPrices::no_losses);
+            if (stopped_) return best;
             if (here == -infinity) return here;
             ++in_vain;
             if (here < best) {
@@ -103,11 +105,11 @@ public:
         for (int step = 0; step < steps_to_follow; ++step) {
             if (stop()) return false;
             const double here = bound(current_);
-            if (here == -infinity) return false;
+            if (stopped_ || here == -infinity) return false;
             if (!step_to(here - std::max(rounding_, 1e-3 * std::abs(here)), here, 0.3)) break;
         }
         prices = current_;
-        return bound(prices, infinity) > -infinity;
+        return bound(prices, infinity) > -infinity && !stopped_;
     }
 
     /// Forbids what is part of no allotment above the threshold, by the losses of the last bound, which was

@@ -111,12 +111,13 @@ private:
 
     bool start(const CompactProblem& problem, const Relaxation& linear, double known, Incumbent& incumbent,
                const AllotOptions& options, Clock& clock) {
-        if (!descent_.assign(problem, linear.prices(), options.most_states, clock)) return false;
+        if (!descent_.assign(problem, linear.prices(), options, clock)) return false;
         problem_ = &problem;
         incumbent_ = &incumbent;
         clock_ = &clock;
         searched_again_ = first_searched_again;
         neighbourhood_.reset();
+        most_prices_ = 2 * options.memory_states;
         bound_ = std::max(known, incumbent.value);
         return true;
     }
@@ -171,6 +172,7 @@ private:
         children_.clear();
         prices_.assign(from.begin(), from.end());
         const std::size_t width = relaxation().copies();
+        most_rows_ = std::max(std::size_t{2}, most_prices_ / width);
         const std::size_t base = relaxation().mark();
         std::size_t entered = 0;
         enter(0, entered++);
@@ -184,17 +186,18 @@ private:
             }
             const std::uint32_t option = children_[node.child++].option;
             const std::size_t depth = stack_.size();
-            prices_.resize(std::max(prices_.size(), (depth + 1) * width));
-            std::copy_n(row(depth - 1), width, row(depth));
+            prices_.resize(std::max(prices_.size(), std::min(depth + 1, most_rows_) * width));
+            if (depth < most_rows_) std::copy_n(row(depth - 1), width, row(depth));
             relaxation().decide(option);
             enter(depth, entered++);
         }
         relaxation().undo(base);
         return stack_.empty() && !stopped();
     }
-    /// The job prices of a depth.
+    /// The job prices of a depth. The deepest share one row where there are too many: any prices do.
     [[nodiscard]] std::vector<double>::iterator row(std::size_t depth) {
-        return prices_.begin() + static_cast<std::ptrdiff_t>(depth * relaxation().copies());
+        return prices_.begin() +
+               static_cast<std::ptrdiff_t>(std::min(depth, most_rows_ - 1) * relaxation().copies());
     }
 
     /// Bounds what is allowed now; unless nothing comes of it, puts a node with its children on the stack.
@@ -211,7 +214,7 @@ private:
         }
         if (entered % nodes_between_completions == 1) complete();
         const double here = descent_.bound(here_, infinity);
-        if (!descent_.leave_out(here)) return;
+        if (stopped() || !descent_.leave_out(here)) return;
         std::copy(here_.begin(), here_.end(), row(depth));
         const std::size_t copy = next_copy(here - descent_.threshold());
         if (copy == relaxation().copies()) return adopt();
@@ -295,6 +298,7 @@ private:
                 bound_ = std::min(bound_, reached());
             if (stopped() || bound_ <= incumbent_->value) return;
             const double here = descent_.bound(root_prices_, infinity);
+            if (stopped()) return;
             neighbourhood_.assign(relaxation(), incumbent_->choice, here - descent_.threshold());
             better = false;
             std::size_t complete = 0, rounds = relaxation().resources();
@@ -370,6 +374,7 @@ private:
     std::vector<double> root_prices_, prices_, here_;
     std::vector<Node> stack_;
     std::vector<Child> children_, sure_;
+    std::size_t most_prices_ = 0, most_rows_ = 0;
     std::size_t searched_again_ = 0;  ///< copies of a neighbourhood
     double bound_ = 0, gap_ = 0;
     bool found_ = false;

@@ -24,6 +24,7 @@
 #include <span>
 #include <vector>
 
+#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/whole_resources.hpp"
 
@@ -61,16 +62,21 @@ inline double largest_sum(const double* left, const double* right, std::size_t c
 
 class JobPrices {
 public:
-    /// Takes over a problem, all of whose options are allowed then. False: units are not whole, or so many
-    /// that a pass over the tables would read or write more than `most_work` numbers; or the resources that
-    /// are whole are not worth half of all at these prices, so that little would be gained.
-    bool assign(const CompactProblem& problem, std::span<const double> prices, std::size_t most_work) {
+    /// Takes over a problem, all of whose options are allowed then. False: units are not whole; a bound would
+    /// read or write more than `most_work` numbers, or keep more than `most_kept`; or the resources that are
+    /// whole are not worth half of all at these prices, so that little would be gained.
+    bool assign(const CompactProblem& problem, std::span<const double> prices, std::size_t most_work,
+                std::size_t most_kept) {
         if (!whole_.assign(problem, prices)) return false;
         lay_out(problem, prices);
         most_work_ = 0;
-        for (std::size_t r = 0; r < resources(); ++r)
-            most_work_ += segments_of_[r].size() * (whole_.room(r) + 1);
-        return most_work_ > 0 && most_work_ <= most_work;
+        std::size_t kept = 0;
+        for (std::size_t r = 0; r < resources(); ++r) {
+            const std::size_t numbers = segments_of_[r].size() * (whole_.room(r) + std::size_t{1});
+            most_work_ += numbers;
+            kept = std::max(kept, numbers);
+        }
+        return most_work_ > 0 && most_work_ <= most_work && kept <= most_kept;
     }
 
     [[nodiscard]] std::size_t resources() const { return whole_.count(); }
@@ -133,7 +139,8 @@ public:
     static constexpr double no_losses = -1;
 
     /// The bound at these job prices for what is allowed; -infinity where the copies decided do not fit.
-    double bound(std::span<const double> job_prices, double most_loss = no_losses) {
+    /// Where it gets late on the way, nothing that is said of it means anything.
+    double bound(std::span<const double> job_prices, Clock& clock, double most_loss = no_losses) {
         const bool losses = most_loss >= 0;
         served_.assign(copies(), 0);
         std::fill(taken_.begin(), taken_.end(), std::uint8_t{0});
@@ -149,6 +156,8 @@ public:
         }
         for (std::size_t r = 0; r < resources(); ++r) {
             if (!whole_.whole(r)) continue;
+            if (clock.late(segments_of_[r].size() * whole_.room(r)))
+                return std::numeric_limits<double>::infinity();
             const double part = knapsack(r, job_prices, most_loss);
             if (part == -std::numeric_limits<double>::infinity()) return part;
             sum += part;

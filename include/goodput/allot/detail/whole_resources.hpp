@@ -23,6 +23,7 @@ public:
     /// their knapsacks would tell little.
     bool assign(const CompactProblem& problem, std::span<const double> prices) {
         const std::size_t count = problem.resources();
+        if (count > most_resources) return false;
         read(problem);
         const auto worth_of = [&](std::size_t r) { return prices[r] * problem.capacity[r]; };
         order_.resize(count);
@@ -56,6 +57,7 @@ public:
 
 private:
     static constexpr double most_units = 1 << 20;
+    static constexpr std::size_t most_resources = 1024;  ///< their pairs are kept
 
     static bool is_whole(double units) { return units < 1e15 && units == std::floor(units); }
 

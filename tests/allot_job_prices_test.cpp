@@ -126,7 +126,7 @@ struct ByJobPrices {
             return false;
         bound = search
                     .run(prepared.problem, prepared.relaxation, prepared.relaxation.bound(), incumbent,
-                         options, prepared.clock, RelativeGap{})
+                         options, options.most_states, prepared.clock, RelativeGap{})
                     ->bound;
         return true;
     }

@@ -68,19 +68,7 @@ public:
         begin(problem, options, clock, false);
         if (!possible_) result_.status = AllotStatus::infeasible;
         if (!possible_ || !find_incumbent(options, clock)) return result_;
-        AllotOptions first = what_is_left_of(options);
-        first.most_states = std::min(first.most_states, first_states);
-        detail::SearchOutcome outcome = search(compact_, relaxation_, first, clock, false);
-        if (outcome.stopped == StopReason::states || outcome.stopped == StopReason::memory) {
-            const StopOrProve stopping{stopping_, false};
-            const auto second = job_price_search_.run(compact_, relaxation_, outcome.bound, incumbent_,
-                                                      what_is_left_of(options), clock, stopping);
-            if (second) {
-                outcome = *second;
-                result_.nodes += outcome.nodes;
-            } else
-                outcome = search(compact_, relaxation_, what_is_left_of(options), clock, false);
-        }
+        const detail::SearchOutcome outcome = search_both(options, clock);
         result_.bound = outcome.bound;
         result_.stopped = outcome.stopped;
         return finish(options);
@@ -166,6 +154,38 @@ private:
         return problem.resources() > narrow ? run(wide_search_) : run(narrow_search_);
     }
 
+    /// The core first, which is enough for most problems; then prices on jobs, and the core with what is left
+    /// where these know only a part of the capacities.
+    detail::SearchOutcome search_both(const AllotOptions& options, detail::Clock& clock) {
+        const auto cut_off = [&](const detail::SearchOutcome& outcome, std::size_t states) {
+            return (outcome.stopped == StopReason::states && states < options.most_states) ||
+                   outcome.stopped == StopReason::memory;
+        };
+        detail::SearchOutcome outcome =
+            search(compact_, relaxation_, at_most(first_states, what_is_left_of(options)), clock, false);
+        if (!cut_off(outcome, first_states)) return outcome;
+        const StopOrProve stopping{stopping_, false};
+        for (const std::size_t if_partial : {second_states, options.most_states}) {
+            const auto by_job_prices =
+                job_price_search_.run(compact_, relaxation_, outcome.bound, incumbent_,
+                                      what_is_left_of(options), if_partial, clock, stopping);
+            if (by_job_prices) {
+                result_.nodes += by_job_prices->nodes;
+                outcome = *by_job_prices;
+                if (job_price_search_.knows_all() || !cut_off(outcome, if_partial)) return outcome;
+            }
+            const double bound = outcome.bound;
+            outcome = search(compact_, relaxation_, what_is_left_of(options), clock, false);
+            outcome.bound = std::min(outcome.bound, bound);
+            if (!by_job_prices || outcome.stopped != StopReason::memory) return outcome;
+        }
+        return outcome;
+    }
+    [[nodiscard]] static AllotOptions at_most(std::size_t states, AllotOptions options) {
+        options.most_states = std::min(options.most_states, states);
+        return options;
+    }
+
     /// The options with the states that have not been looked at yet.
     [[nodiscard]] AllotOptions what_is_left_of(const AllotOptions& options) const {
         AllotOptions rest = options;
@@ -180,9 +200,7 @@ private:
         incumbent_ = relaxation_.rounded();
         if (exchange_.repair(compact_, relaxation_.prices(), incumbent_, std::size_t{1} << 22, clock))
             return true;
-        AllotOptions first = what_is_left_of(options);
-        first.most_states = std::min(first.most_states, first_states);
-        if (find_near_relaxation(first, clock)) return true;
+        if (find_near_relaxation(at_most(first_states, what_is_left_of(options)), clock)) return true;
         if (relaxation_.feasible()) {
             incumbent_.clear(compact_);
             incumbent_.value = -std::numeric_limits<double>::infinity();
@@ -306,8 +324,9 @@ private:
     }
 
     static constexpr std::size_t narrow = 4;
-    /// States of the core after which the other relaxation is tried.
-    static constexpr std::size_t first_states = std::size_t{1} << 15;
+    /// States of the core after which the other relaxation is tried, and states of that after which the core
+    /// is again.
+    static constexpr std::size_t first_states = std::size_t{1} << 15, second_states = std::size_t{1} << 20;
     Branching branching_{};
     Stopping stopping_{};
     detail::Compactor compactor_;

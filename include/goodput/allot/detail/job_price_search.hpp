@@ -49,15 +49,18 @@ public:
         if (!stopped() && bound_ > incumbent.value) dive();
         return has_incumbent();
     }
+    /// Whether no capacity but those of whole resources had a price in the last problem.
+    [[nodiscard]] bool knows_all() const { return relaxation().knows_all(); }
     /// States that the last call looked at, or did as much work as.
     [[nodiscard]] std::size_t nodes() const { return descent_.nodes(); }
 
     /// Improves `incumbent`, an allotment, until it is proven within the gap. `known`: a bound. Nothing where
     /// the relaxation does not apply.
     std::optional<SearchOutcome> run(const CompactProblem& problem, const Relaxation& linear, double known,
-                                     Incumbent& incumbent, const AllotOptions& options, Clock& clock,
-                                     const Stopping& stopping) {
+                                     Incumbent& incumbent, const AllotOptions& options,
+                                     std::size_t most_if_partial, Clock& clock, const Stopping& stopping) {
         if (!start(problem, linear, known, incumbent, options, clock)) return std::nullopt;
+        if (!knows_all()) descent_.limit(most_if_partial);
         const auto raise_gap = [&] {
             gap_ = std::max(
                 {problem.rounding(), std::min(stopping(incumbent.value, bound_, options.gap),

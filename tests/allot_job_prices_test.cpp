@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
+#include "support/allot_random.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
@@ -75,41 +76,6 @@ AllotmentProblem whole_problem(Random& random) {
             problem.add_option(whole_values ? std::ceil(value) : value, uses);
         }
     }
-    return problem;
-}
-
-/// Generalised assignment: every job on one of the resources, which it uses unlike.
-AllotmentProblem assignment(Random& random, int resources, int jobs, double tightness) {
-    AllotmentProblem problem;
-    std::vector<double> sums(static_cast<std::size_t>(resources), 0.0);
-    for (int job = 0; job < jobs; ++job) {
-        problem.add_job(true);
-        for (std::uint32_t r = 0; r < static_cast<std::uint32_t>(resources); ++r) {
-            const double units = random.integer(5, 25);
-            sums[r] += units;
-            problem.add_option(std::max(1.0, 10 + units + random.integer(-5, 5)), {{r, units}});
-        }
-    }
-    for (const double sum : sums) problem.capacity.push_back(std::floor(tightness * sum / resources));
-    return problem;
-}
-
-/// Pools with an odd number of units, and jobs that take multiples of four, a few of them of six.
-AllotmentProblem odd_pools(Random& random, int pools, int jobs) {
-    AllotmentProblem problem;
-    for (int job = 0; job < jobs; ++job) {
-        problem.add_job(false);
-        const double worth = random.between(1, 10), power = random.between(0.5, 0.95);
-        const int step = random.chance(0.1) ? 6 : 4;
-        for (std::uint32_t pool = 0; pool < static_cast<std::uint32_t>(pools); ++pool) {
-            const double speed = random.between(0.5, 1.5);
-            for (int units = step; units <= 16 * step; units += step)
-                problem.add_option(worth * speed * std::pow(units, power),
-                                   {{pool, static_cast<double>(units)}});
-        }
-    }
-    for (int pool = 0; pool < pools; ++pool)
-        problem.capacity.push_back(4 * (2 * jobs / pools) + (random.chance(0.5) ? 1 : 3));
     return problem;
 }
 
@@ -215,8 +181,8 @@ TEST_CASE("searched by job prices and by the core, assignments end at the same o
     ByJobPrices by_job_prices;
     for (int round = 0; round < 15; ++round) {
         CAPTURE(round);
-        const AllotmentProblem problem =
-            assignment(random, random.integer(2, 5), random.integer(10, 22), random.between(0.75, 0.95));
+        const AllotmentProblem problem = support::assignment_problem(
+            random, random.integer(2, 5), random.integer(10, 22), random.between(0.75, 0.95));
         Prepared prepared(problem);
         REQUIRE(prepared.possible);
         detail::CoreSearch<detail::dynamic_width, FineGrainedFirst, RelativeGap> core;
@@ -241,7 +207,8 @@ TEST_CASE("pools of odd size in which everybody takes multiples of four are prov
     Random random(5);
     for (int round = 0; round < 12; ++round) {
         CAPTURE(round);
-        const AllotmentProblem problem = odd_pools(random, random.integer(3, 6), random.integer(40, 120));
+        const AllotmentProblem problem =
+            support::odd_pools_problem(random, random.integer(3, 6), random.integer(40, 120));
         const AllotResult result = allot(problem, {.gap = 0});
         CHECK(result.status == AllotStatus::optimal);
         std::vector<double> used(problem.capacity.size(), 0.0);
@@ -258,7 +225,7 @@ TEST_CASE("assignments of some hundred jobs are proven, and do not depend on wha
     Allotter<> kept;
     for (int round = 0; round < 3; ++round) {
         CAPTURE(round);
-        const AllotmentProblem problem = assignment(random, 8, 80, 0.8);
+        const AllotmentProblem problem = support::assignment_problem(random, 8, 80, 0.8);
         const AllotOptions options{.gap = 0, .most_states = std::size_t{1} << 26};
         const AllotResult& again = kept(problem, options);
         const AllotResult fresh = allot(problem, options);
@@ -275,7 +242,7 @@ TEST_CASE("jobs that hardly fit are served") {
     int served = 0;
     for (int round = 0; round < 6; ++round) {
         CAPTURE(round);
-        const AllotResult result = allot(assignment(random, 20, 200, 0.72), {.gap = 1e-2});
+        const AllotResult result = allot(support::assignment_problem(random, 20, 200, 0.72), {.gap = 1e-2});
         CHECK(result.status != AllotStatus::infeasible);
         if (found_allotment(result.status)) ++served;
     }

@@ -100,12 +100,12 @@ public:
         return best;
     }
 
-    /// Lets prices follow what was decided, with a few steps and nothing left out. False: nothing is possible
-    /// any more, or a limit was reached.
-    bool follow(std::vector<double>& prices) {
+    /// Lets prices follow what was decided, by so many steps, with nothing left out. False: nothing is
+    /// possible any more, or a limit was reached.
+    bool follow(std::vector<double>& prices, int steps) {
         current_ = prices;
         direction_.assign(prices.size(), 0);
-        for (int step = 0; step < steps_to_follow; ++step) {
+        for (int step = 0; step < steps; ++step) {
             if (stop()) return false;
             const double here = bound(current_);
             if (stopped_ || here == -infinity) return false;
@@ -142,7 +142,6 @@ private:
     static constexpr std::size_t work_of_state =
         256;  ///< numbers in tables that take as long as a state of the core
     static constexpr double memory_of_direction = 0.4, least_progress = 0.01;
-    static constexpr int steps_to_follow = 12;
 
     bool stop() {
         if (nodes_ >= most_nodes_) stopped_ = StopReason::states;

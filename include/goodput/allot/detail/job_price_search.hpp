@@ -151,13 +151,19 @@ private:
     void begin(const Relaxation& linear) {
         relaxation().start(root_prices_, linear.prices());
         set_threshold(-infinity);
+        leave_out_by_prices(linear);
         descent_.bound(root_prices_);
         complete();
-        double root = descent_.lower(root_prices_, at_first);
+        const auto affordable = [this](DescentSteps steps) {
+            const std::size_t most = 10 + most_root_work / relaxation().most_work();
+            steps.count = static_cast<int>(std::min(most, static_cast<std::size_t>(steps.count)));
+            return steps;
+        };
+        double root = descent_.lower(root_prices_, affordable(at_first));
         if (root > descent_.threshold() && !stopped()) {
             descent_.bound(root_prices_);
             complete();
-            root = std::min(root, descent_.lower(root_prices_, at_root));
+            root = std::min(root, descent_.lower(root_prices_, affordable(at_root)));
         }
         if (stopped()) return;
         if (descent_.served_once()) adopt();
@@ -166,6 +172,19 @@ private:
             return;
         }
         bound_ = std::min(bound_, std::max(incumbent_->value, problem_->round_down(root)));
+    }
+
+    /// Forbids what the first relaxation knows to be in no better allotment.
+    void leave_out_by_prices(const Relaxation& linear) {
+        const double most_regret = linear.bound() - descent_.threshold() + problem_->rounding();
+        for (std::size_t copy = 0; copy < relaxation().copies(); ++copy) {
+            double best = -infinity;
+            for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
+                best = std::max(best, problem_->reduced_value(relaxation().original(k), linear.prices()));
+            for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
+                if (best - problem_->reduced_value(relaxation().original(k), linear.prices()) > most_regret)
+                    relaxation().forbid(k);
+        }
     }
 
     /// Searches what is allowed now, from these prices, depth first, until all is done or so many nodes were
@@ -285,7 +304,7 @@ private:
         complete();
         const std::size_t few = 16 + relaxation().copies() / 50;
         while (!stopped() && open_copies() > few) {
-            if (!descent_.follow(here_) || !decide_surest()) break;
+            if (!descent_.follow(here_, large() ? 6 : 12) || !decide_surest()) break;
         }
         if (!stopped()) complete();
         if (!stopped()) search(here_, most_entered_in_dive);
@@ -339,7 +358,8 @@ private:
             sum += relaxation().allowed_of(copy) > 1 ? 1 : 0;
         return sum;
     }
-    /// Decides a sixth of the copies that are served once. False: there are none.
+    [[nodiscard]] bool large() const { return relaxation().most_work() > work_of_large; }
+    /// Decides a sixth of the copies that are served once, of large problems a third. False: there are none.
     bool decide_surest() {
         sure_.clear();
         for (std::size_t copy = 0; copy < relaxation().copies(); ++copy) {
@@ -355,7 +375,8 @@ private:
             sure_.push_back({-second, chosen});
         }
         std::sort(sure_.begin(), sure_.end());
-        sure_.resize((sure_.size() + 5) / 6);
+        const std::size_t part = large() ? 3 : 6;
+        sure_.resize((sure_.size() + part - 1) / part);
         for (const Child& child : sure_) relaxation().decide(child.option);
         return !sure_.empty();
     }
@@ -365,6 +386,9 @@ private:
     static constexpr std::size_t most_entered_at_first = 8, growth_of_entries = 16;
     static constexpr std::size_t most_entered_in_dive = 400, most_entered_again = 60;
     static constexpr std::size_t first_searched_again = 40;  ///< copies of a neighbourhood
+    static constexpr std::size_t most_root_work = std::size_t{1}
+                                                  << 31;  ///< numbers in tables, a second or two
+    static constexpr std::size_t work_of_large = std::size_t{1} << 24;
     static constexpr std::size_t most_exchange_work = std::size_t{1} << 24;
 
     const CompactProblem* problem_ = nullptr;

@@ -26,39 +26,10 @@
 
 #include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/detail/table_rows.hpp"
 #include "goodput/allot/detail/whole_resources.hpp"
 
 namespace goodput::detail {
-
-/// Raises numbers to those of a row plus `worth`. Four at a time, all read before one is written, so that the
-/// compiler may do them at once whether the two overlap or not.
-inline void raise_to(double* numbers, const double* row, double worth, std::size_t count) {
-    std::size_t q = 0;
-    for (; q + 4 <= count; q += 4) {
-        const double a = row[q] + worth, b = row[q + 1] + worth, c = row[q + 2] + worth,
-                     d = row[q + 3] + worth;
-        const double e = numbers[q], f = numbers[q + 1], g = numbers[q + 2], h = numbers[q + 3];
-        numbers[q] = e < a ? a : e;
-        numbers[q + 1] = f < b ? b : f;
-        numbers[q + 2] = g < c ? c : g;
-        numbers[q + 3] = h < d ? d : h;
-    }
-    for (; q < count; ++q) numbers[q] = std::max(numbers[q], row[q] + worth);
-}
-
-/// The largest sum of two numbers at the same place, or 0. Four maxima, so that no one waits for the next.
-inline double largest_sum(const double* left, const double* right, std::size_t count) {
-    double a = 0, b = 0, c = 0, d = 0;
-    std::size_t q = 0;
-    for (; q + 4 <= count; q += 4) {
-        a = std::max(a, left[q] + right[q]);
-        b = std::max(b, left[q + 1] + right[q + 1]);
-        c = std::max(c, left[q + 2] + right[q + 2]);
-        d = std::max(d, left[q + 3] + right[q + 3]);
-    }
-    for (; q < count; ++q) a = std::max(a, left[q] + right[q]);
-    return std::max(std::max(a, b), std::max(c, d));
-}
 
 class JobPrices {
 public:
@@ -323,13 +294,16 @@ private:
     /// The table after one more copy: best[q] with at most q units.
     void add_row(const Segment& segment, double price, const double* before, double* after,
                  std::size_t width) const {
-        std::copy_n(before, width, after);
+        const double* numbers = before;  // until the first option has written `after`
         for (std::uint32_t k = segment.first; k < segment.end; ++k) {
             const double worth = value_[k] - price;
-            if (!allowed_[k] || worth <= 0) continue;
             const std::size_t units = units_[k];
-            if (units < width) raise_to(after + units, before, worth, width - units);
+            if (!allowed_[k] || worth <= 0 || units >= width) continue;
+            if (numbers == before) std::copy_n(before, units, after);
+            larger_of(numbers + units, before, worth, after + units, width - units);
+            numbers = after;
         }
+        if (numbers == before) std::copy_n(before, width, after);
     }
 
     void trace(std::size_t width, std::span<const double> job_prices) {
@@ -384,14 +358,19 @@ private:
     [[nodiscard]] double best_sum(const double* before, std::size_t room, std::size_t width) const {
         return largest_sum(before, after_.data() + (width - room), room);
     }
+    /// The same for after_, the other way round, into next_after_.
     void add_row_after(const Segment& segment, double price, std::size_t width) {
-        std::copy_n(after_.data(), width, next_after_.data());
+        const double *before = after_.data(), *numbers = before;
+        double* after = next_after_.data();
         for (std::uint32_t k = segment.first; k < segment.end; ++k) {
             const double worth = value_[k] - price;
-            if (!allowed_[k] || worth <= 0) continue;
             const std::size_t units = units_[k];
-            if (units < width) raise_to(next_after_.data(), after_.data() + units, worth, width - units);
+            if (!allowed_[k] || worth <= 0 || units >= width) continue;
+            larger_of(numbers, before + units, worth, after, width - units);
+            if (numbers == before) std::copy_n(before + width - units, units, after + width - units);
+            numbers = after;
         }
+        if (numbers == before) std::copy_n(before, width, after);
     }
 
     // By resource.

@@ -33,6 +33,7 @@ public:
         });
         room_.assign(count, 0);
         double worth = 0, worth_of_whole = 0;
+        bool any = false;
         for (std::size_t i = 0; i < count; ++i) {
             const std::uint32_t r = order_[i];
             worth += worth_of(r);
@@ -45,8 +46,9 @@ public:
             if (!possible) continue;
             room_[r] = static_cast<std::uint32_t>(room);
             worth_of_whole += worth_of(r);
+            any = true;
         }
-        return worth_of_whole > worth / 2;
+        return any && worth_of_whole >= worth / 2;
     }
 
     [[nodiscard]] std::size_t count() const { return room_.size(); }

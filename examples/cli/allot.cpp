@@ -62,6 +62,9 @@ goodput::AllotOptions read(const Field& line, goodput::AllotmentProblem& problem
          {std::pair("most_states", &options.most_states), std::pair("memory_states", &options.memory_states)})
         if (const Field given = line[name]; given.given())
             *limit = static_cast<std::size_t>(given.integer(0, std::numeric_limits<std::int64_t>::max()));
+    // Who says how long it may take has said so, and need not think of states.
+    if (options.deadline && !line["most_states"].given())
+        options.most_states = std::numeric_limits<std::size_t>::max();
     return options;
 }
 

@@ -312,6 +312,42 @@ inline goodput::AllotmentProblem limits_problem(Random& random, int gpus) {
     return problem;
 }
 
+/// Generalised assignment: every job on one of the resources, which it uses unlike.
+inline goodput::AllotmentProblem assignment_problem(Random& random, int resources, int jobs,
+                                                    double tightness) {
+    goodput::AllotmentProblem problem;
+    std::vector<double> sums(static_cast<std::size_t>(resources), 0.0);
+    for (int job = 0; job < jobs; ++job) {
+        problem.add_job(true);
+        for (std::uint32_t r = 0; r < static_cast<std::uint32_t>(resources); ++r) {
+            const double units = random.integer(5, 25);
+            sums[r] += units;
+            problem.add_option(std::max(1.0, 10 + units + random.integer(-5, 5)), {{r, units}});
+        }
+    }
+    for (const double sum : sums) problem.capacity.push_back(std::floor(tightness * sum / resources));
+    return problem;
+}
+
+/// Pools with an odd number of units, and jobs that take multiples of four, a few of them of six.
+inline goodput::AllotmentProblem odd_pools_problem(Random& random, int pools, int jobs) {
+    goodput::AllotmentProblem problem;
+    for (int job = 0; job < jobs; ++job) {
+        problem.add_job(false);
+        const double worth = random.between(1, 10), power = random.between(0.5, 0.95);
+        const int step = random.chance(0.1) ? 6 : 4;
+        for (std::uint32_t pool = 0; pool < static_cast<std::uint32_t>(pools); ++pool) {
+            const double speed = random.between(0.5, 1.5);
+            for (int units = step; units <= 16 * step; units += step)
+                problem.add_option(worth * speed * std::pow(units, power),
+                                   {{pool, static_cast<double>(units)}});
+        }
+    }
+    for (int pool = 0; pool < pools; ++pool)
+        problem.capacity.push_back(4 * (2 * jobs / pools) + (random.chance(0.5) ? 1 : 3));
+    return problem;
+}
+
 }  // namespace support
 
 #endif

@@ -8,13 +8,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 #include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/compactor.hpp"
+#include "goodput/allot/detail/exchange.hpp"
 #include "goodput/allot/detail/first_allotment.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
+#include "goodput/allot/detail/job_price_search.hpp"
 #include "goodput/allot/detail/left_out.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/search.hpp"
@@ -65,8 +68,7 @@ public:
         begin(problem, options, clock, false);
         if (!possible_) result_.status = AllotStatus::infeasible;
         if (!possible_ || !find_incumbent(options, clock)) return result_;
-        const detail::SearchOutcome outcome =
-            search(compact_, relaxation_, what_is_left_of(options), clock, false);
+        const detail::SearchOutcome outcome = search_both(options, clock);
         result_.bound = outcome.bound;
         result_.stopped = outcome.stopped;
         return finish(options);
@@ -152,6 +154,38 @@ private:
         return problem.resources() > narrow ? run(wide_search_) : run(narrow_search_);
     }
 
+    /// The core first, which is enough for most problems; then prices on jobs, and the core with what is left
+    /// where these know only a part of the capacities.
+    detail::SearchOutcome search_both(const AllotOptions& options, detail::Clock& clock) {
+        const auto cut_off = [&](const detail::SearchOutcome& outcome, std::size_t states) {
+            return (outcome.stopped == StopReason::states && states < options.most_states) ||
+                   outcome.stopped == StopReason::memory;
+        };
+        detail::SearchOutcome outcome =
+            search(compact_, relaxation_, at_most(first_states, what_is_left_of(options)), clock, false);
+        if (!cut_off(outcome, first_states)) return outcome;
+        const StopOrProve stopping{stopping_, false};
+        for (const std::size_t if_partial : {second_states, options.most_states}) {
+            const auto by_job_prices =
+                job_price_search_.run(compact_, relaxation_, outcome.bound, incumbent_,
+                                      what_is_left_of(options), if_partial, clock, stopping);
+            if (by_job_prices) {
+                result_.nodes += by_job_prices->nodes;
+                outcome = *by_job_prices;
+                if (job_price_search_.knows_all() || !cut_off(outcome, if_partial)) return outcome;
+            }
+            const double bound = outcome.bound;
+            outcome = search(compact_, relaxation_, what_is_left_of(options), clock, false);
+            outcome.bound = std::min(outcome.bound, bound);
+            if (!by_job_prices || outcome.stopped != StopReason::memory) return outcome;
+        }
+        return outcome;
+    }
+    [[nodiscard]] static AllotOptions at_most(std::size_t states, AllotOptions options) {
+        options.most_states = std::min(options.most_states, states);
+        return options;
+    }
+
     /// The options with the states that have not been looked at yet.
     [[nodiscard]] AllotOptions what_is_left_of(const AllotOptions& options) const {
         AllotOptions rest = options;
@@ -162,9 +196,20 @@ private:
     /// A first allotment that serves every job that must run. If there is none, or none was found: false,
     /// and what is known is in result_.
     bool find_incumbent(const AllotOptions& options, detail::Clock& clock) {
-        if (first_allotment_(compact_, relaxation_, incumbent_, clock) ||
-            find_near_relaxation(options, clock))
+        if (first_allotment_(compact_, relaxation_, incumbent_, clock)) return true;
+        incumbent_ = relaxation_.rounded();
+        if (exchange_.repair(compact_, relaxation_.prices(), incumbent_, std::size_t{1} << 22, clock))
             return true;
+        if (find_near_relaxation(at_most(first_states, what_is_left_of(options)), clock)) return true;
+        if (relaxation_.feasible()) {
+            incumbent_.clear(compact_);
+            incumbent_.value = -std::numeric_limits<double>::infinity();
+            const bool found =
+                job_price_search_.find(compact_, relaxation_, incumbent_, what_is_left_of(options), clock);
+            result_.nodes += job_price_search_.nodes();
+            if (found) return true;
+        }
+        if (find_near_relaxation(what_is_left_of(options), clock)) return true;
         // Which jobs fit together is a problem of the same kind: every option of a job that must run is
         // worth 1.
         const double wanted = ask_for_service();
@@ -279,6 +324,9 @@ private:
     }
 
     static constexpr std::size_t narrow = 4;
+    /// States of the core after which the other relaxation is tried, and states of that after which the core
+    /// is again.
+    static constexpr std::size_t first_states = std::size_t{1} << 15, second_states = std::size_t{1} << 20;
     Branching branching_{};
     Stopping stopping_{};
     detail::Compactor compactor_;
@@ -286,6 +334,8 @@ private:
     detail::Relaxation relaxation_, service_relaxation_;
     detail::FirstAllotment first_allotment_;
     detail::Incumbent incumbent_, served_;
+    detail::Exchange exchange_;
+    detail::JobPriceSearch<StopOrProve> job_price_search_;
     detail::CoreSearch<narrow, Branching, StopOrProve> narrow_search_;
     detail::CoreSearch<detail::dynamic_width, Branching, StopOrProve> wide_search_;
     bool possible_ = true;

@@ -1,0 +1,412 @@
+#ifndef GOODPUT_ALLOT_DETAIL_JOB_PRICE_SEARCH_HPP
+#define GOODPUT_ALLOT_DETAIL_JOB_PRICE_SEARCH_HPP
+
+// The exact search by prices on jobs (job_prices.hpp), depth first: at every node the prices take a few
+// subgradient steps, and what cannot be part of an allotment above the threshold is left out (Posta, Ferland
+// and Michelon 2012, who did this for generalised assignment). The job whose options all cost much is decided
+// next: that with the least sum of exp(-8 loss / slack), an estimate of how much has to be searched below.
+//
+// The threshold begins just below the bound and falls. Near the bound little is left of the problem, and the
+// bound is near the optimum. Every search that ends without a find lowers the bound to its threshold; one
+// that finds an allotment has proven it.
+//
+// Before that a dive looks for a strong allotment: of the jobs that are served once, those of which anything
+// else costs most are decided, until few are left, which are searched.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "goodput/allot/detail/clock.hpp"
+#include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/detail/exchange.hpp"
+#include "goodput/allot/detail/incumbent.hpp"
+#include "goodput/allot/detail/job_price_descent.hpp"
+#include "goodput/allot/detail/job_prices.hpp"
+#include "goodput/allot/detail/neighbourhood.hpp"
+#include "goodput/allot/detail/relaxation.hpp"
+#include "goodput/allot/detail/search.hpp"
+#include "goodput/allot/result.hpp"
+#include "goodput/allot/rules.hpp"
+
+namespace goodput::detail {
+
+template <StoppingRule Stopping>
+class JobPriceSearch {
+public:
+    /// Looks for a strong allotment, better than `incumbent`, which may be none (value -infinity). Whether
+    /// there is one now. False also where the relaxation does not apply.
+    bool find(const CompactProblem& problem, const Relaxation& linear, Incumbent& incumbent,
+              const AllotOptions& options, Clock& clock) {
+        if (!start(problem, linear, linear.bound(), incumbent, options, clock)) return false;
+        gap_ = problem.rounding();
+        begin(linear);
+        if (!stopped() && bound_ > incumbent.value) dive();
+        return has_incumbent();
+    }
+    /// Whether no capacity but those of whole resources had a price in the last problem.
+    [[nodiscard]] bool knows_all() const { return relaxation().knows_all(); }
+    /// States that the last call looked at, or did as much work as.
+    [[nodiscard]] std::size_t nodes() const { return descent_.nodes(); }
+
+    /// Improves `incumbent`, an allotment, until it is proven within the gap. `known`: a bound. Nothing where
+    /// the relaxation does not apply.
+    std::optional<SearchOutcome> run(const CompactProblem& problem, const Relaxation& linear, double known,
+                                     Incumbent& incumbent, const AllotOptions& options,
+                                     std::size_t most_if_partial, Clock& clock, const Stopping& stopping) {
+        if (!start(problem, linear, known, incumbent, options, clock)) return std::nullopt;
+        if (!knows_all()) descent_.limit(most_if_partial);
+        const auto raise_gap = [&] {
+            gap_ = std::max(
+                {problem.rounding(), std::min(stopping(incumbent.value, bound_, options.gap),
+                                              stopping(incumbent.value, incumbent.value, options.gap))});
+        };
+        raise_gap();
+        begin(linear);
+        std::size_t entries = most_entered_at_first;
+        for (double below = 0; !stopped() && bound_ - incumbent.value > gap_;) {
+            below = next_distance(below);
+            const double target = bound_ - below;
+            set_threshold(target);
+            found_ = false;
+            const std::size_t before = nodes();
+            if (search(root_prices_, entries)) {
+                const bool all = found_ || target <= incumbent.value;
+                bound_ = all ? std::min(bound_, reached()) : target;
+                if (all) break;
+            } else {
+                const std::size_t in_vain = nodes() - before;
+                if (!stopped() && entries == most_entered_at_first) dive();
+                if (!stopped()) improve(entries == most_entered_at_first ? 10 * in_vain : in_vain / 2);
+                entries *= growth_of_entries;
+                below = 0;
+            }
+            raise_gap();
+        }
+        return SearchOutcome{std::max(bound_, incumbent.value),
+                             descent_.stopped().value_or(StopReason::proven), nodes()};
+    }
+
+private:
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+    static constexpr DescentSteps at_first{40, 0.5, 6, 1e-3, 10};
+    static constexpr DescentSteps at_root{400, 1, 12, 1e-3, 20};
+    static constexpr DescentSteps at_top{60, 0.5, 8, 0.05, 5};
+    static constexpr DescentSteps at_node{16, 0.5, 8, 0.05, 5};
+
+    struct Node {
+        std::size_t mark;
+        std::size_t first, child, end;  // in children_
+    };
+    struct Child {
+        double loss;
+        std::uint32_t option;
+        bool operator<(const Child& other) const {
+            return loss != other.loss ? loss < other.loss : option < other.option;
+        }
+    };
+
+    bool start(const CompactProblem& problem, const Relaxation& linear, double known, Incumbent& incumbent,
+               const AllotOptions& options, Clock& clock) {
+        if (!descent_.assign(problem, linear.prices(), options, clock)) return false;
+        problem_ = &problem;
+        incumbent_ = &incumbent;
+        clock_ = &clock;
+        searched_again_ = first_searched_again;
+        neighbourhood_.reset();
+        most_prices_ = 2 * options.memory_states;
+        bound_ = std::max(known, incumbent.value);
+        return true;
+    }
+    [[nodiscard]] JobPrices& relaxation() { return descent_.relaxation(); }
+    [[nodiscard]] const JobPrices& relaxation() const { return descent_.relaxation(); }
+    [[nodiscard]] bool stopped() const { return descent_.stopped().has_value(); }
+    [[nodiscard]] bool has_incumbent() const { return incumbent_->value > -infinity; }
+    [[nodiscard]] bool granular() const { return problem_->granularity > 0; }
+    /// What is proven once nothing better than the incumbent was found.
+    [[nodiscard]] double reached() const { return incumbent_->value + (granular() ? 0 : gap_); }
+
+    /// Only allotments above both `target` and the incumbent are of interest.
+    void set_threshold(double target) {
+        descent_.set_threshold(problem_->least_bound_above(std::max(target, reached())));
+    }
+
+    /// How far below the bound the next threshold lies.
+    [[nodiscard]] double next_distance(double last) const {
+        const double granule = problem_->granularity;
+        if (granule > 0)
+            return last == 0 ? granule
+                             : std::max(last + granule, std::floor(1.25 * last / granule) * granule);
+        const double difference = has_incumbent() ? bound_ - incumbent_->value : 1e-3 * problem_->magnitude;
+        return std::max({2 * last, difference / 16, gap_});
+    }
+
+    /// The prices and the bound before anything is decided, and a first strong allotment.
+    void begin(const Relaxation& linear) {
+        relaxation().start(root_prices_, linear.prices());
+        set_threshold(-infinity);
+        leave_out_by_prices(linear);
+        descent_.bound(root_prices_);
+        complete();
+        const auto affordable = [this](DescentSteps steps) {
+            const std::size_t most = 10 + most_root_work / relaxation().most_work();
+            steps.count = static_cast<int>(std::min(most, static_cast<std::size_t>(steps.count)));
+            return steps;
+        };
+        double root = descent_.lower(root_prices_, affordable(at_first));
+        if (root > descent_.threshold() && !stopped()) {
+            descent_.bound(root_prices_);
+            complete();
+            root = std::min(root, descent_.lower(root_prices_, affordable(at_root)));
+        }
+        if (stopped()) return;
+        if (descent_.served_once()) adopt();
+        if (root == -infinity) {
+            bound_ = incumbent_->value;
+            return;
+        }
+        bound_ = std::min(bound_, std::max(incumbent_->value, problem_->round_down(root)));
+    }
+
+    /// Forbids what the first relaxation knows to be in no better allotment.
+    void leave_out_by_prices(const Relaxation& linear) {
+        const double most_regret = linear.bound() - descent_.threshold() + problem_->rounding();
+        for (std::size_t copy = 0; copy < relaxation().copies(); ++copy) {
+            double best = -infinity;
+            for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
+                best = std::max(best, problem_->reduced_value(relaxation().original(k), linear.prices()));
+            for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
+                if (best - problem_->reduced_value(relaxation().original(k), linear.prices()) > most_regret)
+                    relaxation().forbid(k);
+        }
+    }
+
+    /// Searches what is allowed now, from these prices, depth first, until all is done or so many nodes were
+    /// entered. Whether all is done.
+    bool search(const std::vector<double>& from, std::size_t most_entered) {
+        stack_.clear();
+        children_.clear();
+        prices_.assign(from.begin(), from.end());
+        const std::size_t width = relaxation().copies();
+        most_rows_ = std::max(std::size_t{2}, most_prices_ / width);
+        const std::size_t base = relaxation().mark();
+        std::size_t entered = 0;
+        enter(0, entered++);
+        while (!stack_.empty() && !stopped() && entered < most_entered) {
+            Node& node = stack_.back();
+            relaxation().undo(node.mark);
+            if (node.child == node.end) {
+                children_.resize(node.first);
+                stack_.pop_back();
+                continue;
+            }
+            const std::uint32_t option = children_[node.child++].option;
+            const std::size_t depth = stack_.size();
+            prices_.resize(std::max(prices_.size(), std::min(depth + 1, most_rows_) * width));
+            if (depth < most_rows_) std::copy_n(row(depth - 1), width, row(depth));
+            relaxation().decide(option);
+            enter(depth, entered++);
+        }
+        relaxation().undo(base);
+        return stack_.empty() && !stopped();
+    }
+    /// The job prices of a depth. The deepest share one row where there are too many: any prices do.
+    [[nodiscard]] std::vector<double>::iterator row(std::size_t depth) {
+        return prices_.begin() +
+               static_cast<std::ptrdiff_t>(std::min(depth, most_rows_ - 1) * relaxation().copies());
+    }
+
+    /// Bounds what is allowed now; unless nothing comes of it, puts a node with its children on the stack.
+    void enter(std::size_t depth, std::size_t entered) {
+        here_.assign(row(depth), row(depth) + static_cast<std::ptrdiff_t>(relaxation().copies()));
+        // As long as much can be left out, it is worth to look again.
+        for (std::size_t allowed = relaxation().allowed(), before = 0, round = 0; round < 4; ++round) {
+            before = allowed;
+            if (descent_.lower(here_, depth == 0 ? at_top : at_node) <= descent_.threshold() || stopped())
+                return;
+            if (descent_.served_once()) adopt();
+            allowed = relaxation().allowed();
+            if (allowed > before - before / 10) break;
+        }
+        if (entered % nodes_between_completions == 1) complete();
+        const double here = descent_.bound(here_, infinity);
+        if (stopped() || !descent_.leave_out(here)) return;
+        std::copy(here_.begin(), here_.end(), row(depth));
+        const std::size_t copy = next_copy(here - descent_.threshold());
+        if (copy == relaxation().copies()) return adopt();
+        const std::size_t first = children_.size();
+        for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
+            if (relaxation().allowed(k)) children_.push_back({relaxation().loss(k), k});
+        std::sort(children_.begin() + static_cast<std::ptrdiff_t>(first), children_.end());
+        stack_.push_back({relaxation().mark(), first, first, children_.size()});
+    }
+
+    /// The copy to be decided next; copies() where all are.
+    [[nodiscard]] std::size_t next_copy(double slack) const {
+        double least = infinity;
+        std::size_t chosen = relaxation().copies();
+        for (std::size_t copy = 0; copy < relaxation().copies(); ++copy) {
+            if (relaxation().allowed_of(copy) < 2) continue;
+            double below = 0;
+            for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
+                if (relaxation().allowed(k)) below += std::exp(-8 * relaxation().loss(k) / slack);
+            if (below < least) {
+                least = below;
+                chosen = copy;
+            }
+        }
+        return chosen;
+    }
+
+    /// Takes the last bound()'s choice as an allotment, if it is one and better.
+    void adopt() {
+        candidate_.clear(*problem_);
+        for (std::size_t copy = 0; copy < relaxation().copies(); ++copy)
+            for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
+                if (relaxation().taken(k)) candidate_.set(*problem_, copy, relaxation().original(k));
+        if (candidate_.feasible(*problem_)) keep_candidate();
+    }
+    /// Makes an allotment of the last bound()'s choice: who is served twice keeps the more valuable.
+    void complete() {
+        candidate_.clear(*problem_);
+        for (std::size_t copy = 0; copy < relaxation().copies(); ++copy) {
+            std::uint32_t chosen = none;
+            for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
+                if (relaxation().taken(k) && (chosen == none || value(k) > value(chosen))) chosen = k;
+            if (chosen != none && candidate_.fits(*problem_, relaxation().original(chosen)))
+                candidate_.set(*problem_, copy, relaxation().original(chosen));
+        }
+        if (exchange_(*problem_, candidate_, most_exchange_work, *clock_)) keep_candidate();
+    }
+    [[nodiscard]] double value(std::uint32_t option) const {
+        return problem_->value[relaxation().original(option)];
+    }
+    void keep_candidate() {
+        if (std::ranges::find(candidate_.choice, none) != candidate_.choice.end()) return;
+        candidate_.recount(*problem_);
+        if (candidate_.value <= incumbent_->value + problem_->rounding()) return;
+        found_ = found_ || candidate_.value > descent_.threshold();
+        *incumbent_ = candidate_;
+        set_threshold(descent_.threshold());
+    }
+
+    void dive() {
+        const std::size_t root = relaxation().mark();
+        set_threshold(-infinity);
+        here_ = root_prices_;
+        descent_.bound(here_);
+        complete();
+        const std::size_t few = 16 + relaxation().copies() / 50;
+        while (!stopped() && open_copies() > few) {
+            if (!descent_.follow(here_, large() ? 6 : 12) || !decide_surest()) break;
+        }
+        if (!stopped()) complete();
+        if (!stopped()) search(here_, most_entered_in_dive);
+        relaxation().undo(root);
+    }
+    /// Searches parts of the incumbent again, one after the other, for as much work as `most` or until a
+    /// round of them is in vain.
+    void improve(std::size_t most) {
+        const std::size_t end = nodes() + most;
+        for (bool better = true; better && !stopped() && nodes() < end && bound_ > incumbent_->value;) {
+            set_threshold(-infinity);
+            if (descent_.lower(root_prices_, at_top) <= descent_.threshold() && !stopped())
+                bound_ = std::min(bound_, reached());
+            if (stopped() || bound_ <= incumbent_->value) return;
+            const double here = descent_.bound(root_prices_, infinity);
+            if (stopped()) return;
+            neighbourhood_.assign(relaxation(), incumbent_->choice, here - descent_.threshold());
+            better = false;
+            std::size_t complete = 0, rounds = relaxation().resources();
+            for (std::size_t i = 0; i < rounds && !stopped() && nodes() < end; ++i) {
+                const double value = incumbent_->value;
+                complete += search_again() ? 1 : 0;
+                better = better || incumbent_->value > value;
+            }
+            if (better || 2 * complete < rounds) continue;
+            // What was searched was too little of the problem to find anything.
+            searched_again_ += searched_again_ / 2;
+            better = searched_again_ < relaxation().copies();
+        }
+    }
+    /// Whether all of a neighbourhood was searched.
+    bool search_again() {
+        const std::size_t root = relaxation().mark();
+        neighbourhood_.next(searched_again_);
+        set_threshold(-infinity);
+        for (std::size_t copy = 0; copy < relaxation().copies(); ++copy) {
+            if (neighbourhood_.free(copy) || relaxation().allowed_of(copy) < 2) continue;
+            for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
+                if (relaxation().allowed(k) && relaxation().original(k) == incumbent_->choice[copy]) {
+                    relaxation().decide(k);
+                    break;
+                }
+        }
+        const bool complete = search(root_prices_, most_entered_again);
+        relaxation().undo(root);
+        return complete;
+    }
+    [[nodiscard]] std::size_t open_copies() const {
+        std::size_t sum = 0;
+        for (std::size_t copy = 0; copy < relaxation().copies(); ++copy)
+            sum += relaxation().allowed_of(copy) > 1 ? 1 : 0;
+        return sum;
+    }
+    [[nodiscard]] bool large() const { return relaxation().most_work() > work_of_large; }
+    /// Decides a sixth of the copies that are served once, of large problems a third. False: there are none.
+    bool decide_surest() {
+        sure_.clear();
+        for (std::size_t copy = 0; copy < relaxation().copies(); ++copy) {
+            if (relaxation().allowed_of(copy) < 2 || relaxation().served(copy) != 1) continue;
+            double second = infinity;
+            std::uint32_t chosen = none;
+            for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k) {
+                if (relaxation().taken(k))
+                    chosen = k;
+                else if (relaxation().allowed(k))
+                    second = std::min(second, relaxation().loss(k));
+            }
+            sure_.push_back({-second, chosen});
+        }
+        std::sort(sure_.begin(), sure_.end());
+        const std::size_t part = large() ? 3 : 6;
+        sure_.resize((sure_.size() + part - 1) / part);
+        for (const Child& child : sure_) relaxation().decide(child.option);
+        return !sure_.empty();
+    }
+
+    static constexpr std::size_t nodes_between_completions = 64;
+    /// Nodes of the first search towards a target, and of the next one in terms of the one before.
+    static constexpr std::size_t most_entered_at_first = 8, growth_of_entries = 16;
+    static constexpr std::size_t most_entered_in_dive = 400, most_entered_again = 60;
+    static constexpr std::size_t first_searched_again = 40;  ///< copies of a neighbourhood
+    static constexpr std::size_t most_root_work = std::size_t{1}
+                                                  << 31;  ///< numbers in tables, a second or two
+    static constexpr std::size_t work_of_large = std::size_t{1} << 24;
+    static constexpr std::size_t most_exchange_work = std::size_t{1} << 24;
+
+    const CompactProblem* problem_ = nullptr;
+    Incumbent* incumbent_ = nullptr;
+    Clock* clock_ = nullptr;
+    JobPriceDescent descent_;
+    Exchange exchange_;
+    Neighbourhood neighbourhood_;
+    Incumbent candidate_;
+    std::vector<double> root_prices_, prices_, here_;
+    std::vector<Node> stack_;
+    std::vector<Child> children_, sure_;
+    std::size_t most_prices_ = 0, most_rows_ = 0;
+    std::size_t searched_again_ = 0;  ///< copies of a neighbourhood
+    double bound_ = 0, gap_ = 0;
+    bool found_ = false;
+};
+
+}  // namespace goodput::detail
+
+#endif

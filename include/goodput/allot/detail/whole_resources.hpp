@@ -1,0 +1,95 @@
+#ifndef GOODPUT_ALLOT_DETAIL_WHOLE_RESOURCES_HPP
+#define GOODPUT_ALLOT_DETAIL_WHOLE_RESOURCES_HPP
+
+// Which resources can be knapsacks of their own, solved exactly over whole units (job_prices.hpp)? Those of
+// which every option takes a multiple of some number, not too fine; and no option takes two of them. The most
+// valuable ones come first.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "goodput/allot/detail/compact.hpp"
+
+namespace goodput::detail {
+
+class WholeResources {
+public:
+    /// Chooses, at these prices. False: all that are whole are not worth half of the capacities, so that
+    /// their knapsacks would tell little.
+    bool assign(const CompactProblem& problem, std::span<const double> prices) {
+        const std::size_t count = problem.resources();
+        if (count > most_resources) return false;
+        read(problem);
+        const auto worth_of = [&](std::size_t r) { return prices[r] * problem.capacity[r]; };
+        order_.resize(count);
+        std::iota(order_.begin(), order_.end(), std::uint32_t{0});
+        std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+            return worth_of(a) != worth_of(b) ? worth_of(a) > worth_of(b) : a < b;
+        });
+        room_.assign(count, 0);
+        double worth = 0, worth_of_whole = 0;
+        bool any = false;
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::uint32_t r = order_[i];
+            worth += worth_of(r);
+            if (!whole_[r]) continue;
+            const double room = std::floor((problem.capacity[r] + problem.tolerance[r]) / granule_[r]);
+            bool possible = room < most_units;
+            for (std::size_t j = 0; j < i; ++j)
+                possible = possible && !(whole_[order_[j]] && together_[r * count + order_[j]]);
+            whole_[r] = possible ? 1 : 0;
+            if (!possible) continue;
+            room_[r] = static_cast<std::uint32_t>(room);
+            worth_of_whole += worth_of(r);
+            any = true;
+        }
+        return any && worth_of_whole >= worth / 2;
+    }
+
+    [[nodiscard]] std::size_t count() const { return room_.size(); }
+    [[nodiscard]] bool whole(std::size_t resource) const { return whole_[resource] != 0; }
+    /// What every option takes a multiple of, and how many of that there are.
+    [[nodiscard]] double granule(std::size_t resource) const { return granule_[resource]; }
+    [[nodiscard]] std::uint32_t room(std::size_t resource) const { return room_[resource]; }
+
+private:
+    static constexpr double most_units = 1 << 20;
+    static constexpr std::size_t most_resources = 1024;  ///< their pairs are kept
+
+    static bool is_whole(double units) { return units < 1e15 && units == std::floor(units); }
+
+    void read(const CompactProblem& problem) {
+        const std::size_t count = problem.resources();
+        granule_.assign(count, 0);
+        whole_.assign(count, 1);
+        together_.assign(count * count, 0);
+        for (std::uint32_t k = 0; k < problem.count; ++k) {
+            const std::span<const ResourceUse> uses = problem.uses_of(k);
+            for (const ResourceUse& use : uses) {
+                if (!is_whole(use.units))
+                    whole_[use.resource] = 0;
+                else
+                    granule_[use.resource] =
+                        static_cast<double>(std::gcd(static_cast<std::int64_t>(granule_[use.resource]),
+                                                     static_cast<std::int64_t>(use.units)));
+                for (const ResourceUse& other : uses) together_[use.resource * count + other.resource] = 1;
+            }
+        }
+        for (std::size_t r = 0; r < count; ++r)
+            if (granule_[r] == 0) whole_[r] = 0;
+    }
+
+    // By resource; together_ by two: some option takes both.
+    std::vector<double> granule_;
+    std::vector<std::uint8_t> whole_, together_;
+    std::vector<std::uint32_t> order_, room_;
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -41,7 +41,7 @@ public:
         stopped_.reset();
         last_ = infinity;
         rounding_ = problem.rounding();
-        return relaxation_.assign(problem, prices, most_work, 8 * options.memory_states);
+        return relaxation_.assign(problem, prices, most_work, 2 * options.memory_states);
     }
 
     /// Stops after so many states, if that comes earlier.

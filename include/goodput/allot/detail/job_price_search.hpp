@@ -120,7 +120,7 @@ private:
         clock_ = &clock;
         searched_again_ = first_searched_again;
         neighbourhood_.reset();
-        most_prices_ = 2 * options.memory_states;
+        most_prices_ = options.memory_states;
         bound_ = std::max(known, incumbent.value);
         return true;
     }

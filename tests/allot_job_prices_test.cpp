@@ -92,7 +92,7 @@ struct ByJobPrices {
             return false;
         bound = search
                     .run(prepared.problem, prepared.relaxation, prepared.relaxation.bound(), incumbent,
-                         options, options.most_states, prepared.clock, RelativeGap{})
+                         options, prepared.clock, RelativeGap{})
                     ->bound;
         return true;
     }
@@ -174,6 +174,42 @@ TEST_CASE("searched by job prices, small problems end at the best choice") {
         REQUIRE(bound == doctest::Approx(best).epsilon(1e-9));
     }
     CHECK(found > 300);
+}
+
+TEST_CASE("a bound within the gap is a bound") {
+    Random random(8);
+    ByJobPrices by_job_prices;
+    for (int round = 0; round < 600; ++round) {
+        CAPTURE(round);
+        Prepared prepared(whole_problem(random));
+        if (!prepared.possible) continue;
+        const double best = best_of(prepared.problem), gap = random.between(0, 0.3);
+        detail::Incumbent incumbent;
+        double bound = 0;
+        if (!by_job_prices(prepared, incumbent, bound, {.gap = gap})) continue;
+        REQUIRE(bound >= best - 1e-9);
+        REQUIRE(incumbent.value <= best + 1e-9);
+        REQUIRE(bound - incumbent.value <= gap * std::max(1.0, bound) + 1e-9);
+    }
+    int apart = 0;
+    for (int round = 0; round < 12; ++round) {
+        CAPTURE(round);
+        const AllotmentProblem problem = support::odd_pools_problem(random, 3, random.integer(20, 60));
+        Prepared prepared(problem);
+        REQUIRE(prepared.possible);
+        const double best = allot(problem, {.gap = 0}).objective;
+        for (const double gap : {1e-2, 3e-3, 1e-3, 1e-4}) {
+            CAPTURE(gap);
+            detail::Incumbent incumbent;
+            double bound = 0;
+            if (!by_job_prices(prepared, incumbent, bound, {.gap = gap})) continue;
+            REQUIRE(bound >= best - 1e-9 * best);
+            REQUIRE(incumbent.value <= best + 1e-9 * best);
+            REQUIRE(bound - incumbent.value <= gap * bound + 1e-9 * best);
+            apart += incumbent.value < best - 1e-9 * best ? 1 : 0;
+        }
+    }
+    CHECK(apart > 3);
 }
 
 TEST_CASE("searched by job prices and by the core, assignments end at the same objective") {

@@ -154,31 +154,38 @@ private:
         return problem.resources() > narrow ? run(wide_search_) : run(narrow_search_);
     }
 
-    /// The core first, which is enough for most problems; then prices on jobs, and the core with what is left
-    /// where these know only a part of the capacities.
+    /// The core first, which is enough for most problems. Then prices on jobs, which know all of a problem
+    /// whose options take one resource each; of others the core is asked for longer before, and once more
+    /// after.
     detail::SearchOutcome search_both(const AllotOptions& options, detail::Clock& clock) {
-        const auto cut_off = [&](const detail::SearchOutcome& outcome, std::size_t states) {
-            return (outcome.stopped == StopReason::states && states < options.most_states) ||
-                   outcome.stopped == StopReason::memory;
+        const auto cut_off = [&](const detail::SearchOutcome& outcome) {
+            return outcome.stopped == StopReason::memory ||
+                   (outcome.stopped == StopReason::states && result_.nodes < options.most_states);
         };
-        detail::SearchOutcome outcome =
-            search(compact_, relaxation_, at_most(first_states, what_is_left_of(options)), clock, false);
-        if (!cut_off(outcome, first_states)) return outcome;
-        const StopOrProve stopping{stopping_, false};
-        for (const std::size_t if_partial : {second_states, options.most_states}) {
-            const auto by_job_prices =
-                job_price_search_.run(compact_, relaxation_, outcome.bound, incumbent_,
-                                      what_is_left_of(options), if_partial, clock, stopping);
-            if (by_job_prices) {
-                result_.nodes += by_job_prices->nodes;
-                outcome = *by_job_prices;
-                if (job_price_search_.knows_all() || !cut_off(outcome, if_partial)) return outcome;
-            }
-            const double bound = outcome.bound;
-            outcome = search(compact_, relaxation_, what_is_left_of(options), clock, false);
-            outcome.bound = std::min(outcome.bound, bound);
-            if (!by_job_prices || outcome.stopped != StopReason::memory) return outcome;
+        const auto in_core = [&](std::size_t states) {
+            return search(compact_, relaxation_, at_most(states, what_is_left_of(options)), clock, false);
+        };
+        detail::SearchOutcome outcome = in_core(first_states);
+        if (!cut_off(outcome)) return outcome;
+        bool one_each = true;
+        for (std::uint32_t k = 0; k < compact_.count; ++k)
+            one_each = one_each && compact_.uses_of(k).size() < 2;
+        if (!one_each) {
+            outcome = in_core(states_of_stage);
+            if (!cut_off(outcome)) return outcome;
         }
+        const std::size_t states = one_each ? options.most_states : states_of_stage;
+        const auto by_job_prices = job_price_search_.run(compact_, relaxation_, outcome.bound, incumbent_,
+                                                         at_most(states, what_is_left_of(options)), clock,
+                                                         StopOrProve{stopping_, false});
+        if (by_job_prices) {
+            result_.nodes += by_job_prices->nodes;
+            outcome = *by_job_prices;
+            if (one_each || !cut_off(outcome)) return outcome;
+        }
+        const double bound = outcome.bound;
+        outcome = in_core(options.most_states);
+        outcome.bound = std::min(outcome.bound, bound);
         return outcome;
     }
     [[nodiscard]] static AllotOptions at_most(std::size_t states, AllotOptions options) {
@@ -324,9 +331,9 @@ private:
     }
 
     static constexpr std::size_t narrow = 4;
-    /// States of the core after which the other relaxation is tried, and states of that after which the core
-    /// is again.
-    static constexpr std::size_t first_states = std::size_t{1} << 15, second_states = std::size_t{1} << 20;
+    /// States of the core after which something else is tried, and of each stage where options take several
+    /// resources.
+    static constexpr std::size_t first_states = std::size_t{1} << 15, states_of_stage = std::size_t{1} << 21;
     Branching branching_{};
     Stopping stopping_{};
     detail::Compactor compactor_;

@@ -44,9 +44,6 @@ public:
         return relaxation_.assign(problem, prices, most_work, 2 * options.memory_states);
     }
 
-    /// Stops after so many states, if that comes earlier.
-    void limit(std::size_t most_nodes) { most_nodes_ = std::min(most_nodes_, most_nodes); }
-
     [[nodiscard]] JobPrices& relaxation() { return relaxation_; }
     [[nodiscard]] const JobPrices& relaxation() const { return relaxation_; }
     /// States that were looked at, or what did as much work.

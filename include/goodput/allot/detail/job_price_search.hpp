@@ -49,18 +49,15 @@ public:
         if (!stopped() && bound_ > incumbent.value) dive();
         return has_incumbent();
     }
-    /// Whether no capacity but those of whole resources had a price in the last problem.
-    [[nodiscard]] bool knows_all() const { return relaxation().knows_all(); }
     /// States that the last call looked at, or did as much work as.
     [[nodiscard]] std::size_t nodes() const { return descent_.nodes(); }
 
     /// Improves `incumbent`, an allotment, until it is proven within the gap. `known`: a bound. Nothing where
     /// the relaxation does not apply.
     std::optional<SearchOutcome> run(const CompactProblem& problem, const Relaxation& linear, double known,
-                                     Incumbent& incumbent, const AllotOptions& options,
-                                     std::size_t most_if_partial, Clock& clock, const Stopping& stopping) {
+                                     Incumbent& incumbent, const AllotOptions& options, Clock& clock,
+                                     const Stopping& stopping) {
         if (!start(problem, linear, known, incumbent, options, clock)) return std::nullopt;
-        if (!knows_all()) descent_.limit(most_if_partial);
         const auto raise_gap = [&] {
             gap_ = std::max(
                 {problem.rounding(), std::min(stopping(incumbent.value, bound_, options.gap),
@@ -73,12 +70,11 @@ public:
             below = next_distance(below);
             const double target = bound_ - below;
             set_threshold(target);
-            found_ = false;
             const std::size_t before = nodes();
             if (search(root_prices_, entries)) {
-                const bool all = found_ || target <= incumbent.value;
-                bound_ = all ? std::min(bound_, reached()) : target;
-                if (all) break;
+                // Nothing above the threshold, which was the higher of the two.
+                bound_ = std::min(bound_, std::max(target, reached()));
+                if (target <= reached()) break;
             } else {
                 const std::size_t in_vain = nodes() - before;
                 if (!stopped() && entries == most_entered_at_first) dive();
@@ -291,7 +287,6 @@ private:
         if (std::ranges::find(candidate_.choice, none) != candidate_.choice.end()) return;
         candidate_.recount(*problem_);
         if (candidate_.value <= incumbent_->value + problem_->rounding()) return;
-        found_ = found_ || candidate_.value > descent_.threshold();
         *incumbent_ = candidate_;
         set_threshold(descent_.threshold());
     }
@@ -404,7 +399,6 @@ private:
     std::size_t most_prices_ = 0, most_rows_ = 0;
     std::size_t searched_again_ = 0;  ///< copies of a neighbourhood
     double bound_ = 0, gap_ = 0;
-    bool found_ = false;
 };
 
 }  // namespace goodput::detail

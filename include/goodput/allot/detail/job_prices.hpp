@@ -53,8 +53,6 @@ public:
     [[nodiscard]] std::size_t resources() const { return whole_.count(); }
     [[nodiscard]] std::size_t copies() const { return allowed_of_.size(); }
     [[nodiscard]] std::size_t options() const { return allowed_.size(); }
-    /// Whether no capacity but those of whole resources has a price.
-    [[nodiscard]] bool knows_all() const { return constant_ == 0; }
     /// Numbers that a bound at which all is allowed reads or writes at most, and that the last one did.
     [[nodiscard]] std::size_t most_work() const { return most_work_; }
     [[nodiscard]] std::size_t work() const { return work_; }

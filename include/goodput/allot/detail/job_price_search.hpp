@@ -163,11 +163,8 @@ private:
         }
         if (stopped()) return;
         if (descent_.served_once()) adopt();
-        if (root == -infinity) {
-            bound_ = incumbent_->value;
-            return;
-        }
-        bound_ = std::min(bound_, std::max(incumbent_->value, problem_->round_down(root)));
+        // What was left out is worth no more than the threshold.
+        bound_ = std::min(bound_, std::max(reached(), problem_->round_down(root)));
     }
 
     /// Forbids what the first relaxation knows to be in no better allotment.

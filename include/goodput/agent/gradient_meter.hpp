@@ -46,6 +46,7 @@ struct MeteredStep {
     double scale_of_one = 1;        ///< examples of one gradient, over the initial batch size
     bool single = false;            ///< the step has one gradient in all, on all replicas together
     bool after_the_last = true;     ///< directly after the last step that was metered
+    bool before_the_next = true;    ///< the next step may be paired with this one, if both are single
     double gradient_scale = 1;      ///< what gradients are multiplied by (loss scaling); above 0
     std::int64_t adam_updates = 0;  ///< with Adam: updates that the second moments have seen
 };
@@ -127,6 +128,9 @@ private:
     template <class Real, class Moment, class Use>
     void for_each_block(std::span<const Real> piece, std::span<const Moment> moments, std::size_t first,
                         double scale, const Use& use);
+    /// Its own metric is not needed of a gradient that is only paired with the one before.
+    [[nodiscard]] bool weighted() const { return preconditioned_ && keeps(); }
+    [[nodiscard]] bool keeps() const { return !step_.single || step_.before_the_next; }
     [[nodiscard]] Metric metric() const {
         return {preconditioned_, preconditioned_ ? step_.scale_of_one * totals_.back() : 0};
     }
@@ -208,7 +212,7 @@ inline void GradientMeter::allocate() {
 template <class Real, class Moment, class Use>
 void GradientMeter::for_each_block(std::span<const Real> piece, std::span<const Moment> moments,
                                    std::size_t first, double scale, const Use& use) {
-    const double over = 1 / scale, correction = preconditioned_ ? adam_.correction() : 1;
+    const double over = 1 / scale, correction = weighted() ? adam_.correction() : 1;
     const double epsilon = adam_.epsilon;
     std::size_t group = 0;
     while (ends_[group] <= first && group + 1 < ends_.size()) ++group;
@@ -219,14 +223,14 @@ void GradientMeter::for_each_block(std::span<const Real> piece, std::span<const 
         const std::size_t size = std::min({block_size, piece.size() - done, ends_[group] - at});
         const Real* const from = piece.data() + done;
         for (std::size_t i = 0; i < size; ++i) values[i] = static_cast<double>(from[i]) * over;
-        if (preconditioned_) {
+        if (weighted()) {
             const Moment* const v = moments.data() + done;
             for (std::size_t i = 0; i < size; ++i) {
                 const double root = std::sqrt(static_cast<double>(v[i]) * correction) + epsilon;
                 weights[i] = 1 / (root * root);
             }
         }
-        use(values.data(), preconditioned_ ? weights.data() : nullptr, at, size, group);
+        use(values.data(), weighted() ? weights.data() : nullptr, at, size, group);
         done += size;
     }
 }
@@ -263,6 +267,7 @@ void GradientMeter::add(std::span<const Real> piece, std::span<const Moment> sec
                            pair_squares_[group] += detail::sum_of_squares(size, metric, value);
                            both_squares_[group] += detail::sum_of_squares(size, metric, sum);
                        }
+                       if (!keeps()) return;
                        if (step_.single || first) {
                            for (std::size_t i = 0; i < size; ++i) kept[i] = static_cast<float>(values[i]);
                            if (weights)
@@ -335,7 +340,7 @@ inline StepNorms GradientMeter::end_single(std::span<GradientNorms> norms) {
     std::copy_n(totals_.begin(), previous_squares_.size(), previous_squares_.begin());
     previous_scale_ = step_.scale_of_one;
     previous_metric_ = metric();
-    has_previous_ = true;
+    has_previous_ = keeps();
     return pairs_ ? StepNorms::known : StepNorms::waiting;
 }
 

@@ -48,7 +48,8 @@ struct TrainingSettings {
     /// agent keeps no sum of its own.
     bool mean_gradient_given = false;
     /// Gradients are looked at in one step of so many (the single-gradient form needs two successive ones).
-    /// 0: in every step up to a million parameters, whose gradient fits into a cache; else in one of 64.
+    /// 0: in every step up to a million parameters, whose gradient fits into a cache; else in one of 16, with
+    /// Adam, whose metric takes a root and a division a parameter, in one of 64.
     int measure_every = 0;
     double smoothing = 0.999;  ///< what a step at the initial batch leaves of the noise scale's averages
 
@@ -70,7 +71,8 @@ struct TrainingSettings {
     /// measure_every, or what its 0 stands for.
     [[nodiscard]] int steps_a_measurement() const {
         if (measure_every > 0) return measure_every;
-        return parameters <= 1'000'000 ? 1 : 64;
+        if (parameters <= 1'000'000) return 1;
+        return optimizer == Optimizer::adam ? 64 : 16;
     }
 };
 

@@ -95,6 +95,7 @@ inline void TrainingAgent::begin_step(double now_seconds, const StepGradients& g
         meter_.begin({.scale_of_one = static_cast<double>(plan_.atomic_batch) / settings_.initial_batch,
                       .single = single,
                       .after_the_last = every == 1 || phase == 1,
+                      .before_the_next = every == 1 || phase == 0,
                       .gradient_scale = gradients.scale,
                       .adam_updates = gradients.adam_updates});
     begun_ = true;

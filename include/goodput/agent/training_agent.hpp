@@ -143,9 +143,9 @@ public:
     /// The step that was begun does not count.
     void drop_step() { begun_ = false; }
 
-    /// A plan that is so much better that changing pays (retune_gain, retune_seconds); it is adopted when it
-    /// is returned. Nothing while too little is known. Refuses to be asked within a step
-    /// (std::invalid_argument).
+    /// A plan that is so much better that changing pays (retune_gain, retune_seconds), or one of twice the
+    /// atomic batch that is worth a trial (tries_larger_batches); it is adopted when it is returned. Nothing
+    /// while too little is known. Refuses to be asked within a step (std::invalid_argument).
     std::optional<BatchPlan> retune();
     /// Trains with this plan from now on, because somebody else has decided; false: it is the present one.
     /// Refuses what does not fit the GPU or exceeds the largest batch, and to be told within a step
@@ -196,6 +196,8 @@ private:
         return model() && measured_steps_ >= settings_.least_measured_steps;
     }
     [[nodiscard]] BestPlan best_plan() const;
+    [[nodiscard]] bool pays(double goodput, double present, int changes) const;
+    [[nodiscard]] BatchPlan plan_to_try() const;
     void change(BatchPlan plan);
     void require_outside_step() const {
         if (begun_) bad_input("agent", "step", "not ended", "ended before the plan is changed");

@@ -60,7 +60,10 @@ struct TrainingSettings {
     double retune_gain = 1.05;  ///< a plan is worth adopting above so many times the present goodput (Pollux)
     double retune_seconds = 0;  ///< what changing the plan costs: new buffers, another compilation
     double retune_horizon_seconds = 600;  ///< within which that must be won back
-    double largest_growth = 4;            ///< a plan's total batch, over the largest that was timed so far
+    /// Twice the atomic batch is tried for some steps where no larger one was timed on what is held, and it
+    /// would pay if steps took no longer. Each is tried once.
+    bool tries_larger_batches = true;
+    double largest_growth = 4;  ///< a plan's total batch, over the largest that was timed so far
 
     /// Number of parameter groups.
     [[nodiscard]] std::size_t groups() const { return group_sizes.empty() ? 1 : group_sizes.size(); }

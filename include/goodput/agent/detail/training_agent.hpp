@@ -178,17 +178,45 @@ inline void TrainingAgent::add_time(double now_seconds, std::optional<double> sy
     if (sample.step_seconds > least && sample.step_seconds <= most_step_seconds) times_.add(type_, sample);
 }
 
+inline bool TrainingAgent::pays(double goodput, double present, int changes) const {
+    const double horizon = settings_.retune_horizon_seconds;
+    return goodput > settings_.retune_gain * present &&
+           goodput * (horizon - changes * settings_.retune_seconds) > present * horizon;
+}
+
+inline BatchPlan TrainingAgent::plan_to_try() const {
+    if (!settings_.tries_larger_batches) return {};
+    const Shape shape = holding_.shape();
+    const double most = std::min<double>(
+        limits().max_atomic_batch, settings_.max_batch / (shape.gpus * (plan_.accumulation_steps + 1.0)));
+    const int atomic = static_cast<int>(std::min(2.0 * plan_.atomic_batch, most));
+    const double enough = 1.5 * plan_.atomic_batch;
+    if (atomic < enough) return {};
+    for (const TimedPlan& timed : times_.plans())
+        if (timed.gpu_type == type_ && timed.shape == shape && timed.plan.atomic_batch >= enough &&
+            timed.steps >= settings_.least_steps)
+            return {};
+    return {atomic, plan_.accumulation_steps};
+}
+
 inline std::optional<BatchPlan> TrainingAgent::retune() {
     require_outside_step();
     if (!knows_enough() || !times_.measured(type_, holding_.shape(), plan_)) return std::nullopt;
     const BestPlan best = best_plan();
-    if (!(best.goodput > 0) || best.plan == plan_) return std::nullopt;
     const double present = detail::goodput_of(*model(), efficiency_model(), holding_.shape(), plan_);
-    const double horizon = settings_.retune_horizon_seconds;
-    if (!(best.goodput > settings_.retune_gain * present) ||
-        !(best.goodput * (horizon - settings_.retune_seconds) > present * horizon))
-        return std::nullopt;
-    change(best.plan);
+    if (best.plan != plan_ && pays(best.goodput, present, 1)) {
+        change(best.plan);
+        return plan_;
+    }
+    // What the model believes of larger batches may be no more than its prior. A step takes no less time for
+    // more examples: where even that would not pay, there is nothing to be learnt.
+    const BatchPlan larger = plan_to_try();
+    if (larger.atomic_batch == 0) return std::nullopt;
+    const double examples = static_cast<double>(larger.total(holding_.gpus)) / total_batch();
+    const double usefulness = efficiency_model().efficiency(examples * total_batch()) /
+                              efficiency_model().efficiency(total_batch());
+    if (!pays(present * examples * usefulness, present, 2)) return std::nullopt;
+    change(larger);
     return plan_;
 }
 

@@ -16,10 +16,8 @@ inline BatchPlan initial_plan(Shape shape, const BatchLimits& limits) {
     const int load = divide_up(limits.initial_batch, shape.gpus);
     const int microbatches = divide_up(load, limits.max_atomic_batch);
     const int atomic = std::max(divide_up(load, microbatches), limits.min_atomic_batch);
-    // Rounding up may exceed the largest batch by less than an example a microbatch.
-    const double total = 1.0 * shape.gpus * atomic * microbatches;
-    if (atomic == limits.min_atomic_batch && 1.0 * atomic * microbatches > load && total > limits.max_batch)
-        return {};
+    // Rounding up may exceed the largest batch by less than an example a microbatch, more examples may not.
+    if (1.0 * shape.gpus * limits.min_atomic_batch * microbatches > limits.max_batch) return {};
     return {atomic, microbatches - 1};
 }
 

@@ -89,6 +89,7 @@ public:
         gpu_types_.push_back(gpu_type);
         samples_.emplace_back().reserve(most_plans);
         models_.emplace_back();
+        if (fitted_) fit();  // what the other types let expect of it
         return gpu_types_.size() - 1;
     }
 

@@ -54,7 +54,7 @@ struct RandomTraining {
 }  // namespace
 
 TEST_CASE("Agents: plans keep within the limits, whatever was measured") {
-    for_all("agent's limits", 20, [](Case& c) {
+    for_all(25, [](Case& c) {
         const TrainingSettings settings = random_settings(c.random);
         TrainingAgent agent(settings);
         RandomTraining training{Random(c.seed)};
@@ -77,7 +77,7 @@ TEST_CASE("Agents: plans keep within the limits, whatever was measured") {
 }
 
 TEST_CASE("Agents: the unit of gradients says nothing") {
-    for_all("agent's gradient unit", 20, [](Case& c) {
+    for_all(25, [](Case& c) {
         const TrainingSettings settings = random_settings(c.random);
         TrainingAgent one(settings), other(settings);
         for (auto [agent, unit] : {std::pair{&one, 1.0}, std::pair{&other, 64.0}}) {
@@ -92,7 +92,7 @@ TEST_CASE("Agents: the unit of gradients says nothing") {
 }
 
 TEST_CASE("Agents: whoever restores goes on like the one that saved") {
-    for_all("agent restored", 20, [](Case& c) {
+    for_all(25, [](Case& c) {
         TrainingSettings settings = random_settings(c.random);
         settings.measure_every = 1;
         TrainingAgent agent(settings), restored(settings);

@@ -148,8 +148,8 @@ public:
     /// while too little is known. Refuses to be asked within a step (std::invalid_argument).
     std::optional<BatchPlan> retune();
     /// Trains with this plan from now on, because somebody else has decided; false: it is the present one.
-    /// Refuses what does not fit the GPU or exceeds the largest batch, and to be told within a step
-    /// (std::invalid_argument).
+    /// Refuses what does not fit the GPU, total batches below the initial or above the largest one, and to be
+    /// told within a step (std::invalid_argument).
     bool adopt(BatchPlan plan);
 
     /// Gradient statistics at the initial batch, all groups together; zero before the first.

@@ -228,7 +228,9 @@ inline bool TrainingAgent::adopt(BatchPlan plan) {
     const BatchPlan initial = detail::initial_plan(holding_.shape(), limits());
     const double most =
         std::max<double>(settings_.max_batch, static_cast<double>(initial.total(holding_.gpus)));
-    if (total > most) bad_input("plan", "total batch", total, "at most " + text_of(most));
+    if (!(total >= settings_.initial_batch && total <= most))
+        bad_input("plan", "total batch", total,
+                  "between the initial batch " + text_of(settings_.initial_batch) + " and " + text_of(most));
     change(plan);
     return true;
 }
@@ -291,6 +293,9 @@ inline void TrainingAgent::restore(std::string_view text) {
     const auto type = std::find(state.gpu_types.begin(), state.gpu_types.end(), state.holding.gpu_type);
     if (state.holding.gpus > 0 && type == state.gpu_types.end())
         bad_input("saved agent", "gpu_type", state.holding.gpu_type, "among gpu_types");
+    if (state.holding.gpus > 0 && state.plan.total(state.holding.gpus) < state.initial_batch)
+        bad_input("saved agent", "total batch", state.plan.total(state.holding.gpus),
+                  "at least the initial one");
     StepTimes times(settings_.least_steps);
     times.restore(state.gpu_types, state.timed, state.fitted);
     GroupedNoiseScale noise = noise_;

@@ -1,0 +1,225 @@
+#ifndef GOODPUT_AGENT_DETAIL_GRADIENT_METER_HPP
+#define GOODPUT_AGENT_DETAIL_GRADIENT_METER_HPP
+
+// The passes over gradients that GradientMeter makes, a block at a time.
+
+#include "goodput/agent/gradient_meter.hpp"
+
+namespace goodput {
+
+namespace detail {
+
+/// Sum of weight value(i)^2, weights 1 where null. Eight partial sums: a processor then adds several at once.
+template <class Value>
+double sum_of_squares(std::size_t size, const double* weights, const Value& value) {
+    std::array<double, 8> sums{};
+    std::size_t i = 0;
+    if (weights) {
+        for (; i + 8 <= size; i += 8)
+            for (std::size_t lane = 0; lane < 8; ++lane) {
+                const double v = value(i + lane);
+                sums[lane] += weights[i + lane] * (v * v);
+            }
+    } else {
+        for (; i + 8 <= size; i += 8)
+            for (std::size_t lane = 0; lane < 8; ++lane) {
+                const double v = value(i + lane);
+                sums[lane] += v * v;
+            }
+    }
+    for (; i < size; ++i) {
+        const double v = value(i);
+        sums[0] += (weights ? weights[i] : 1) * (v * v);
+    }
+    return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+}
+
+}  // namespace detail
+
+inline void GradientMeter::begin(const MeteredStep& step) {
+    require_positive("gradients", "scale", step.scale_of_one);
+    require_positive("gradients", "gradient scale", step.gradient_scale);
+    require_at_least("gradients", "Adam's updates", static_cast<double>(step.adam_updates), 0);
+    pairs_ = has_previous_ && step.after_the_last && step.single;
+    has_previous_ = false;  // until this step, which takes its place, has ended
+    step_ = step;
+    adam_.step = step.adam_updates;
+    preconditioned_ = adam_used_ && adam_.ready();
+    std::fill(totals_.begin(), totals_.end(), 0);
+    std::fill(mean_squares_.begin(), mean_squares_.end(), 0);
+    std::fill(pair_squares_.begin(), pair_squares_.end(), 0);
+    std::fill(both_squares_.begin(), both_squares_.end(), 0);
+    position_ = mean_position_ = 0;
+    begun_ = true;
+}
+
+inline void GradientMeter::allocate() {
+    if (!mean_given_ || step_.single) {
+        kept_.resize(parameters_);
+        if (preconditioned_) weights_.resize(parameters_);
+    }
+}
+
+template <class Real, class Moment, class Use>
+void GradientMeter::for_each_block(std::span<const Real> piece, std::span<const Moment> moments,
+                                   std::size_t first, double scale, const Use& use) {
+    const double over = 1 / scale, correction = weighted() ? adam_.correction() : 1;
+    const double epsilon = adam_.epsilon;
+    std::size_t group = 0;
+    while (ends_[group] <= first && group + 1 < ends_.size()) ++group;
+    Block values, weights;
+    for (std::size_t done = 0; done < piece.size();) {
+        const std::size_t at = first + done;
+        while (ends_[group] <= at) ++group;
+        const std::size_t size = std::min({block_size, piece.size() - done, ends_[group] - at});
+        const Real* const from = piece.data() + done;
+        for (std::size_t i = 0; i < size; ++i) values[i] = static_cast<double>(from[i]) * over;
+        if (weighted()) {
+            const Moment* const v = moments.data() + done;
+            for (std::size_t i = 0; i < size; ++i) {
+                const double root = std::sqrt(static_cast<double>(v[i]) * correction) + epsilon;
+                weights[i] = 1 / (root * root);
+            }
+        }
+        use(values.data(), weighted() ? weights.data() : nullptr, at, size, group);
+        done += size;
+    }
+}
+
+template <std::floating_point Real, std::floating_point Moment>
+void GradientMeter::add(std::span<const Real> piece, std::span<const Moment> second_moments) {
+    if (!begun_) bad_input("gradients", "step", "not begun", "begun before a gradient is added");
+    if (piece.size() > parameters_ - position_)
+        bad_input("gradients", "size of a piece", piece.size(),
+                  "at most what is left of the gradient, " + text_of(parameters_ - position_));
+    if (preconditioned_ && second_moments.size() != piece.size())
+        bad_input("gradients", "number of second moments", second_moments.size(), text_of(piece.size()));
+    if (step_.single && count() > 0)
+        bad_input("gradients", "gradients of the step", 2, "1, as the plan says");
+    allocate();
+    const bool first = count() == 0;
+    for_each_block(piece, second_moments, position_, step_.gradient_scale,
+                   [&](const double* values, const double* weights, std::size_t at, std::size_t size,
+                       std::size_t group) {
+                       const auto value = [values](std::size_t i) { return values[i]; };
+                       totals_[group] += detail::sum_of_squares(size, weights, value);
+                       if (mean_given_ && !step_.single) return;
+                       float* const kept = kept_.data() + at;
+                       if (pairs_) {
+                           Block before;
+                           const bool weighted = previous_metric_.preconditioned;
+                           if (weighted)
+                               for (std::size_t i = 0; i < size; ++i)
+                                   before[i] = static_cast<double>(weights_[at + i]);
+                           const double* const metric = weighted ? before.data() : nullptr;
+                           const auto sum = [values, kept](std::size_t i) {
+                               return values[i] + static_cast<double>(kept[i]);
+                           };
+                           pair_squares_[group] += detail::sum_of_squares(size, metric, value);
+                           both_squares_[group] += detail::sum_of_squares(size, metric, sum);
+                       }
+                       if (!keeps()) return;
+                       if (step_.single || first) {
+                           for (std::size_t i = 0; i < size; ++i) kept[i] = static_cast<float>(values[i]);
+                           if (weights)
+                               for (std::size_t i = 0; i < size; ++i)
+                                   weights_[at + i] = static_cast<float>(weights[i]);
+                       } else {
+                           for (std::size_t i = 0; i < size; ++i) kept[i] += static_cast<float>(values[i]);
+                       }
+                   });
+    position_ += piece.size();
+    if (position_ < parameters_) return;
+    position_ = 0;
+    totals_.back() += 1;
+}
+
+template <std::floating_point Real, std::floating_point Moment>
+void GradientMeter::add_mean(std::span<const Real> piece, std::span<const Moment> second_moments,
+                             double scale) {
+    require_positive("gradients", "scale of the mean", scale);
+    if (!begun_) bad_input("gradients", "step", "not begun", "begun before its mean is given");
+    if (!mean_given_) bad_input("gradients", "mean_gradient_given", false, "set in the settings");
+    if (piece.size() > parameters_ - mean_position_)
+        bad_input("gradients", "size of a piece of the mean", piece.size(),
+                  "at most what is left of it, " + text_of(parameters_ - mean_position_));
+    if (preconditioned_ && second_moments.size() != piece.size())
+        bad_input("gradients", "number of second moments", second_moments.size(), text_of(piece.size()));
+    if (!step_.single)
+        for_each_block(piece, second_moments, mean_position_, scale,
+                       [&](const double* values, const double* weights, std::size_t, std::size_t size,
+                           std::size_t group) {
+                           mean_squares_[group] += detail::sum_of_squares(
+                               size, weights, [values](std::size_t i) { return values[i]; });
+                       });
+    mean_position_ += piece.size();
+}
+
+inline void GradientMeter::set_square_of_mean(std::size_t group, double square) {
+    if (!begun_) bad_input("gradients", "step", "not begun", "begun before its mean is given");
+    if (!mean_given_) bad_input("gradients", "mean_gradient_given", false, "set in the settings");
+    if (group >= ends_.size()) bad_input("gradients", "group", group, "below " + text_of(ends_.size()));
+    mean_squares_[group] = square;
+    mean_position_ = parameters_;
+}
+
+inline StepNorms GradientMeter::end(std::span<GradientNorms> norms) {
+    if (!begun_ || position_ != 0 || !(totals_.back() >= 1 && totals_.back() <= 1 << 30))
+        bad_input("gradients", "step",
+                  !begun_          ? "not begun"
+                  : position_ != 0 ? "ended within a gradient"
+                                   : "without gradients",
+                  "given whole gradients, at least one");
+    begun_ = false;
+    for (std::size_t g = 0; g + 1 < totals_.size(); ++g)
+        if (!std::isfinite(totals_[g])) return StepNorms::not_finite;
+    const Metric measured = step_.single ? previous_metric_ : metric();
+    const StepNorms result = step_.single ? end_single(norms) : end_several(norms);
+    if (result != StepNorms::known) return result;
+    for (const GradientNorms& each : norms)
+        if (!NoiseScaleEstimator::usable(each)) return StepNorms::lost;
+    for (GradientNorms& each : norms) each.restart = reported && *reported != measured;
+    reported = measured;
+    return result;
+}
+
+inline StepNorms GradientMeter::end_single(std::span<GradientNorms> norms) {
+    if (pairs_)
+        for (std::size_t g = 0; g < norms.size(); ++g)
+            norms[g] = differenced_norms(previous_squares_[g], pair_squares_[g], both_squares_[g],
+                                         previous_scale_, step_.scale_of_one);
+    std::copy_n(totals_.begin(), previous_squares_.size(), previous_squares_.begin());
+    previous_scale_ = step_.scale_of_one;
+    previous_metric_ = metric();
+    has_previous_ = keeps();
+    return pairs_ ? StepNorms::known : StepNorms::waiting;
+}
+
+inline StepNorms GradientMeter::end_several(std::span<GradientNorms> norms) {
+    const int gradients = count();
+    if (gradients < 2) return StepNorms::waiting;
+    if (mean_given_ && mean_position_ != parameters_)
+        bad_input("gradients", "size of the mean gradient", mean_position_, text_of(parameters_));
+    for (std::size_t g = 0, first = 0; g < norms.size(); first = ends_[g], ++g) {
+        if (!mean_given_) {
+            double square = 0;
+            Block weights;
+            for (std::size_t at = first; at < ends_[g]; at += block_size) {
+                const std::size_t size = std::min(block_size, ends_[g] - at);
+                if (preconditioned_)
+                    for (std::size_t i = 0; i < size; ++i) weights[i] = static_cast<double>(weights_[at + i]);
+                const float* const sum = kept_.data() + at;
+                square +=
+                    detail::sum_of_squares(size, preconditioned_ ? weights.data() : nullptr,
+                                           [sum](std::size_t i) { return static_cast<double>(sum[i]); });
+            }
+            mean_squares_[g] = square / gradients / gradients;
+        }
+        norms[g] = {totals_[g] / gradients, mean_squares_[g], gradients, step_.scale_of_one * gradients};
+    }
+    return StepNorms::known;
+}
+
+}  // namespace goodput
+
+#endif

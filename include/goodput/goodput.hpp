@@ -3,6 +3,7 @@
 
 // Everything, in the order in which data flows.
 
+#include "goodput/agent/training_agent.hpp"
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/conflict.hpp"
 #include "goodput/allot/explain.hpp"

@@ -50,6 +50,11 @@ public:
         return groups_[group].statistics();
     }
 
+    /// What the estimator of a group remembers; `group` below size().
+    [[nodiscard]] NoiseScaleState state(std::size_t group) const { return groups_[group].state(); }
+    /// Goes on from there; `group` below size(). Refuses what NoiseScaleEstimator::restore() refuses.
+    void restore(std::size_t group, const NoiseScaleState& state) { groups_[group].restore(state); }
+
     /// Their sum: what efficiency models and the scheduler take. Zero before the first step.
     [[nodiscard]] GradientStatistics statistics() const {
         GradientStatistics sum;

@@ -56,6 +56,14 @@ struct GradientNorms {
     return {(previous_square + square) / 2, square_of_sum / 4, 2, 4 / (1 / previous_scale + 1 / scale), true};
 }
 
+/// All that a NoiseScaleEstimator remembers: kept with a job's checkpoint, it goes on as if nothing had been.
+struct NoiseScaleState {
+    double squared_norm = 0;  ///< average, not yet corrected for its start; may be negative
+    double variance = 0;      ///< likewise
+    double weight = 0;  ///< what an average of ones would have become, in [0, 1]; 0: nothing was taken in
+    bool differenced = false;  ///< from differences of successive steps
+};
+
 /// Moving averages of a gradient's squared norm and variance, step by step.
 class NoiseScaleEstimator {
 public:
@@ -104,6 +112,24 @@ public:
     void reset() {
         squared_norm_ = variance_ = weight_ = 0;
         differenced_ = false;
+    }
+
+    /// What it remembers.
+    [[nodiscard]] NoiseScaleState state() const { return {squared_norm_, variance_, weight_, differenced_}; }
+
+    /// Goes on from there. Refuses averages that are not finite and a weight outside [0, 1]
+    /// (std::invalid_argument), and is unchanged then.
+    void restore(const NoiseScaleState& state) {
+        if (!(std::abs(state.squared_norm) <= 1e300))
+            bad_input("noise scale estimator", "squared norm", state.squared_norm, "within 1e300 of 0");
+        if (!(std::abs(state.variance) <= 1e300))
+            bad_input("noise scale estimator", "variance", state.variance, "within 1e300 of 0");
+        if (!(state.weight >= 0 && state.weight <= 1))
+            bad_input("noise scale estimator", "weight", state.weight, "between 0 and 1");
+        squared_norm_ = state.squared_norm;
+        variance_ = state.variance;
+        weight_ = state.weight;
+        differenced_ = state.differenced;
     }
 
     /// Nothing has been taken in yet.

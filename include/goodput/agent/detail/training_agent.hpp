@@ -1,0 +1,317 @@
+#ifndef GOODPUT_AGENT_DETAIL_TRAINING_AGENT_HPP
+#define GOODPUT_AGENT_DETAIL_TRAINING_AGENT_HPP
+
+// What TrainingAgent does.
+
+#include "goodput/agent/training_agent.hpp"
+
+namespace goodput {
+
+namespace detail {
+
+/// The initial batch split over the replicas, with as few accumulation steps as fit; larger where the least
+/// atomic batch asks for it. Empty where that exceeds the largest batch.
+inline BatchPlan initial_plan(Shape shape, const BatchLimits& limits) {
+    if (limits.max_atomic_batch < limits.min_atomic_batch) return {};
+    const int load = divide_up(limits.initial_batch, shape.gpus);
+    const int microbatches = divide_up(load, limits.max_atomic_batch);
+    const int atomic = std::max(divide_up(load, microbatches), limits.min_atomic_batch);
+    // Rounding up may exceed the largest batch by less than an example a microbatch, more examples may not.
+    if (1.0 * shape.gpus * limits.min_atomic_batch * microbatches > limits.max_batch) return {};
+    return {atomic, microbatches - 1};
+}
+
+}  // namespace detail
+
+inline BatchLimits TrainingAgent::limits() const {
+    return {settings_.initial_batch, settings_.max_batch, settings_.min_atomic_batch,
+            holding_.max_atomic_batch > 0 ? holding_.max_atomic_batch : settings_.max_atomic_batch};
+}
+
+inline void TrainingAgent::hold(const Holding& holding) {
+    validate(holding);
+    BatchLimits allowed{settings_.initial_batch, settings_.max_batch, settings_.min_atomic_batch,
+                        holding.max_atomic_batch > 0 ? holding.max_atomic_batch : settings_.max_atomic_batch};
+    BatchPlan plan = detail::initial_plan(holding.shape(), allowed);
+    if (plan.atomic_batch == 0)
+        bad_input("holding", "gpus", holding.gpus,
+                  "few enough, and large enough, for a total batch of at most " +
+                      text_of(settings_.max_batch) + " with at least " + text_of(settings_.min_atomic_batch) +
+                      " examples each");
+    type_ = times_.type_index(holding.gpu_type);
+    holding_ = holding;
+    meter_.forget();
+    begun_ = false;
+    if (knows_enough())
+        if (const BestPlan best = best_plan(); best.goodput > 0) plan = best.plan;
+    change(plan);
+}
+
+inline void TrainingAgent::change(BatchPlan plan) {
+    plan_ = plan;
+    warmup_left_ = settings_.warmup_steps;
+}
+
+inline BestPlan TrainingAgent::best_plan() const {
+    BatchLimits allowed = limits();
+    const double tried = std::max(times_.largest_total_batch(), 1.0 * settings_.initial_batch);
+    allowed.max_batch = static_cast<int>(std::min(1.0 * allowed.max_batch, settings_.largest_growth * tried));
+    return best_batch_plan(*model(), efficiency_model(), holding_.shape(), allowed);
+}
+
+inline double TrainingAgent::learning_rate_factor(std::size_t group) const {
+    if (group >= settings_.groups())
+        bad_input("agent", "parameter group", group, "below " + text_of(settings_.groups()));
+    if (holding_.gpus == 0) return 1;
+    const LearningRateState state{total_batch() / settings_.initial_batch, statistics(group)};
+    switch (settings_.scaling) {
+        case LearningRateScaling::linear:
+            return LinearScaling{}.factor(state);
+        case LearningRateScaling::square_root:
+            return SquareRootScaling{}.factor(state);
+        case LearningRateScaling::ada_scale:
+            return AdaScale{}.factor(state);
+        case LearningRateScaling::by_optimizer:
+            break;
+    }
+    return settings_.optimizer == Optimizer::adam ? AdamScale{}.factor(state) : AdaScale{}.factor(state);
+}
+
+inline void TrainingAgent::require_time(double now_seconds, double since) const {
+    if (!std::isfinite(now_seconds)) bad_input("agent", "seconds", now_seconds, "a finite number");
+    if (now_seconds < since)
+        bad_input("agent", "seconds", now_seconds, "no less than before, " + text_of(since));
+}
+
+inline void TrainingAgent::begin_step(double now_seconds, const StepGradients& gradients) {
+    if (holding_.gpus == 0) bad_input("agent", "holding", "unknown", "told by hold() before the first step");
+    require_time(now_seconds, now_seconds);
+    const bool single = holding_.gpus == 1 && plan_.accumulation_steps == 0;
+    const std::int64_t every = settings_.steps_a_measurement(), phase = steps_ % every;
+    wanted_ = phase == 0 || (single && phase == 1);
+    if (wanted_)
+        meter_.begin({.scale_of_one = static_cast<double>(plan_.atomic_batch) / settings_.initial_batch,
+                      .single = single,
+                      .after_the_last = every == 1 || phase == 1,
+                      .before_the_next = every == 1 || phase == 0,
+                      .gradient_scale = gradients.scale,
+                      .adam_updates = gradients.adam_updates});
+    begun_ = true;
+    began_ = last_mark_ = now_seconds;
+    marks_ = 0;
+    ++steps_;
+}
+
+inline void TrainingAgent::end_microbatch(double now_seconds) {
+    if (!begun_) bad_input("agent", "step", "not begun", "begun before a microbatch ends");
+    require_time(now_seconds, last_mark_);
+    last_mark_ = now_seconds;
+    ++marks_;
+}
+
+inline bool TrainingAgent::end_step(double now_seconds, std::optional<double> synchronisation_seconds) {
+    if (!begun_) bad_input("agent", "step", "not begun", "begun before it ends");
+    require_time(now_seconds, last_mark_);
+    if (!wanted_) return finish(now_seconds, synchronisation_seconds, StepNorms::waiting);
+    const std::int64_t expected = std::int64_t{holding_.gpus} * (plan_.accumulation_steps + 1);
+    if (meter_.count() < std::min<std::int64_t>(expected, 2) ||
+        (settings_.mean_gradient_given && meter_.count() != expected))
+        bad_input("agent", "gradients of the step, of all replicas", meter_.count(), text_of(expected));
+    return finish(now_seconds, synchronisation_seconds, meter_.end(norms_));
+}
+
+inline bool TrainingAgent::end_step(double now_seconds, std::optional<double> synchronisation_seconds,
+                                    std::span<const GradientNorms> norms) {
+    if (!begun_) bad_input("agent", "step", "not begun", "begun before it ends");
+    require_time(now_seconds, last_mark_);
+    if (norms.size() != norms_.size())
+        bad_input("agent", "parameter groups of the norms", norms.size(), text_of(norms_.size()));
+    StepNorms said = StepNorms::known;
+    for (const GradientNorms& each : norms) {
+        if (!NoiseScaleEstimator::usable(each) && said == StepNorms::known) said = StepNorms::lost;
+        if (!std::isfinite(each.mean_of_squares) || !std::isfinite(each.square_of_mean))
+            said = StepNorms::not_finite;
+    }
+    std::copy(norms.begin(), norms.end(), norms_.begin());
+    return finish(now_seconds, synchronisation_seconds, said);
+}
+
+inline bool TrainingAgent::finish(double now_seconds, std::optional<double> synchronisation_seconds,
+                                  StepNorms said) {
+    if (synchronisation_seconds)
+        require_at_least("agent", "synchronisation seconds", *synchronisation_seconds, 0);
+    begun_ = false;
+    if (said == StepNorms::not_finite) return false;
+    if (said == StepNorms::known) {
+        const bool restarts =
+            std::any_of(norms_.begin(), norms_.end(), [](const GradientNorms& each) { return each.restart; });
+        // The first step with several gradients after single ones starts the averages afresh as well.
+        const bool biased =
+            noise_.state(0).weight > 0 && noise_.state(0).differenced && !norms_[0].differenced;
+        if (restarts || biased) measured_steps_ = 0;
+        if (noise_.observe(norms_)) ++measured_steps_;
+    }
+    progress_.advance(statistics(), total_batch() / settings_.initial_batch);
+    if (warmup_left_ > 0)
+        --warmup_left_;
+    else
+        add_time(now_seconds, synchronisation_seconds);
+    return true;
+}
+
+inline void TrainingAgent::add_time(double now_seconds, std::optional<double> synchronisation_seconds) {
+    ThroughputSample sample{.shape = holding_.shape(), .plan = plan_};
+    sample.sync_known = synchronisation_seconds.has_value() || holding_.gpus == 1;
+    if (holding_.gpus > 1) sample.sync_seconds = synchronisation_seconds.value_or(0);
+    const double all = now_seconds - began_;
+    if (plan_.accumulation_steps == 0)
+        sample.step_seconds = all;
+    else if (marks_ == plan_.accumulation_steps)
+        sample.step_seconds = now_seconds - last_mark_;
+    else
+        sample.step_seconds =
+            (all - sample.sync_seconds) / (plan_.accumulation_steps + 1) + sample.sync_seconds;
+    // A clock too coarse for the step says nothing.
+    const double least = std::max(least_step_seconds, sample.sync_seconds);
+    if (sample.step_seconds > least && sample.step_seconds <= most_step_seconds) times_.add(type_, sample);
+}
+
+inline bool TrainingAgent::pays(double goodput, double present, int changes) const {
+    const double horizon = settings_.retune_horizon_seconds;
+    return goodput > settings_.retune_gain * present &&
+           goodput * (horizon - changes * settings_.retune_seconds) > present * horizon;
+}
+
+inline BatchPlan TrainingAgent::plan_to_try() const {
+    if (!settings_.tries_larger_batches) return {};
+    const Shape shape = holding_.shape();
+    const double most = std::min<double>(
+        limits().max_atomic_batch, settings_.max_batch / (shape.gpus * (plan_.accumulation_steps + 1.0)));
+    const int atomic = static_cast<int>(std::min(2.0 * plan_.atomic_batch, most));
+    const double enough = 1.5 * plan_.atomic_batch;
+    if (atomic < enough) return {};
+    for (const TimedPlan& timed : times_.plans())
+        if (timed.gpu_type == type_ && timed.shape == shape && timed.plan.atomic_batch >= enough &&
+            timed.steps >= settings_.least_steps)
+            return {};
+    return {atomic, plan_.accumulation_steps};
+}
+
+inline std::optional<BatchPlan> TrainingAgent::retune() {
+    require_outside_step();
+    if (!knows_enough() || !times_.measured(type_, holding_.shape(), plan_)) return std::nullopt;
+    const BestPlan best = best_plan();
+    const double present = detail::goodput_of(*model(), efficiency_model(), holding_.shape(), plan_);
+    if (best.plan != plan_ && pays(best.goodput, present, 1)) {
+        change(best.plan);
+        return plan_;
+    }
+    // What the model believes of larger batches may be no more than its prior. A step takes no less time for
+    // more examples: where even that would not pay, there is nothing to be learnt.
+    const BatchPlan larger = plan_to_try();
+    if (larger.atomic_batch == 0) return std::nullopt;
+    const double examples = static_cast<double>(larger.total(holding_.gpus)) / total_batch();
+    const double usefulness = efficiency_model().efficiency(examples * total_batch()) /
+                              efficiency_model().efficiency(total_batch());
+    if (!pays(present * examples * usefulness, present, 2)) return std::nullopt;
+    change(larger);
+    return plan_;
+}
+
+inline bool TrainingAgent::adopt(BatchPlan plan) {
+    require_outside_step();
+    if (holding_.gpus == 0) bad_input("agent", "holding", "unknown", "told by hold() before a plan");
+    if (plan == plan_) return false;
+    require_between("plan", "atomic batch", plan.atomic_batch, 1, limits().max_atomic_batch);
+    require_between("plan", "accumulation steps", plan.accumulation_steps, 0, 1 << 20);
+    const double total = 1.0 * holding_.gpus * plan.atomic_batch * (plan.accumulation_steps + 1.0);
+    const BatchPlan initial = detail::initial_plan(holding_.shape(), limits());
+    const double most =
+        std::max<double>(settings_.max_batch, static_cast<double>(initial.total(holding_.gpus)));
+    if (total > most) bad_input("plan", "total batch", total, "at most " + text_of(most));
+    change(plan);
+    return true;
+}
+
+inline double TrainingAgent::goodput() const {
+    if (holding_.gpus == 0) return 0;
+    const RefinedThroughput* const fitted = model();
+    double seconds = fitted ? fitted->iteration_seconds(holding_.shape(), plan_) : 0;
+    if (const auto sample = times_.measured(type_, holding_.shape(), plan_)) {
+        const double computing =
+            fitted ? fitted->compute_seconds(plan_.atomic_batch) * fitted->compute_factor(holding_.shape())
+                   : sample->step_seconds;
+        seconds =
+            sample->step_seconds + plan_.accumulation_steps * sample->compute_seconds().value_or(computing);
+    }
+    return seconds > 0 ? total_batch() / seconds * efficiency() : 0;
+}
+
+inline std::optional<std::string> TrainingAgent::report() const {
+    if (holding_.gpus == 0) return std::nullopt;
+    const auto sample = times_.measured(type_, holding_.shape(), plan_);
+    if (!sample) return std::nullopt;
+    return report_line(holding_.gpu_type, *sample, statistics());
+}
+
+inline std::string TrainingAgent::save() const {
+    AgentState state{.parameters = settings_.parameters,
+                     .group_sizes = settings_.group_sizes,
+                     .initial_batch = settings_.initial_batch,
+                     .holding = holding_,
+                     .plan = plan_,
+                     .steps = steps_,
+                     .measured_steps = measured_steps_,
+                     .warmup_left = warmup_left_,
+                     .progress = progress_.iterations,
+                     .metric_known = meter_.reported.has_value()};
+    if (meter_.reported) {
+        state.metric_preconditioned = meter_.reported->preconditioned;
+        state.metric_scale = meter_.reported->scale;
+    }
+    for (std::size_t g = 0; g < noise_.size(); ++g) state.noise.push_back(noise_.state(g));
+    state.gpu_types.assign(times_.gpu_types().begin(), times_.gpu_types().end());
+    state.timed.assign(times_.plans().begin(), times_.plans().end());
+    for (std::size_t t = 0; t < state.gpu_types.size(); ++t)
+        state.fitted.emplace_back(times_.fitted_samples(t).begin(), times_.fitted_samples(t).end());
+    return text_of_state(std::move(state));
+}
+
+inline void TrainingAgent::restore(std::string_view text) {
+    AgentState state = state_from_text(text);
+    const auto require_same = [](std::string_view field, std::size_t saved, std::size_t own) {
+        if (saved != own) bad_input("saved agent", field, saved, "that of the settings, " + text_of(own));
+    };
+    require_same("parameters", state.parameters, settings_.parameters);
+    require_same("number of groups", state.noise.size(), settings_.groups());
+    if (state.group_sizes != settings_.group_sizes)
+        bad_input("saved agent", "group_sizes", "different", "those of the settings");
+    require_same("initial_batch", static_cast<std::size_t>(state.initial_batch),
+                 static_cast<std::size_t>(settings_.initial_batch));
+    const auto type = std::find(state.gpu_types.begin(), state.gpu_types.end(), state.holding.gpu_type);
+    if (state.holding.gpus > 0 && type == state.gpu_types.end())
+        bad_input("saved agent", "gpu_type", state.holding.gpu_type, "among gpu_types");
+    StepTimes times(settings_.least_steps);
+    times.restore(state.gpu_types, state.timed, state.fitted);
+    GroupedNoiseScale noise = noise_;
+    for (std::size_t g = 0; g < noise.size(); ++g) noise.restore(g, state.noise[g]);
+
+    times_ = std::move(times);
+    noise_ = std::move(noise);
+    meter_.forget();
+    meter_.reported.reset();
+    if (state.metric_known)
+        meter_.reported = GradientMeter::Metric{state.metric_preconditioned, state.metric_scale};
+    holding_ = std::move(state.holding);
+    type_ = holding_.gpus > 0 ? static_cast<std::size_t>(type - state.gpu_types.begin()) : 0;
+    plan_ = state.plan;
+    steps_ = state.steps;
+    measured_steps_ = state.measured_steps;
+    warmup_left_ = state.warmup_left;
+    progress_.iterations = state.progress;
+    begun_ = false;
+}
+
+}  // namespace goodput
+
+#endif

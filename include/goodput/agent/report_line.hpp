@@ -1,0 +1,186 @@
+#ifndef GOODPUT_AGENT_REPORT_LINE_HPP
+#define GOODPUT_AGENT_REPORT_LINE_HPP
+
+// The two texts by which a training and a scheduler talk, lines of JSON: what the training reports, and the
+// batch plan that it is told.
+//
+//     {"gpu_type": "t4", "nodes": 1, "gpus": 4, "local_batch": 64, "accumulation": 0, "step_s": 0.21,
+//      "sync_s": 0.05, "gradient": {"sqr": 1.2, "var": 40.1}}
+//     {"local_batch": 128, "accumulation": 1}
+
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "goodput/core/batch.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/core/sample.hpp"
+
+namespace goodput {
+
+/// The report of one measurement, without a line's end; sync_s only where it is known, the gradient only
+/// where there is one.
+[[nodiscard]] std::string report_line(std::string_view gpu_type, const ThroughputSample& sample,
+                                      const GradientStatistics& gradient);
+
+/// Reads a plan file; fields that it does not know are skipped. Nothing where the text is empty but for
+/// spaces: nobody has planned yet. Refuses what is not an object of JSON, one without local_batch, and
+/// numbers out of range (std::invalid_argument). Without "accumulation" there is none.
+[[nodiscard]] std::optional<BatchPlan> read_plan(std::string_view text);
+
+namespace detail {
+
+inline std::string json_text(std::string_view text) {
+    std::string json = "\"";
+    for (const char c : text) {
+        constexpr std::string_view digits = "0123456789abcdef";
+        const auto byte = static_cast<unsigned char>(c);
+        if (c == '"' || c == '\\')
+            json.append(1, '\\').append(1, c);
+        else if (byte < 0x20)
+            json.append("\\u00").append(1, digits[byte >> 4]).append(1, digits[byte & 15]);
+        else
+            json.append(1, c);
+    }
+    return json.append(1, '"');
+}
+
+/// As much of a JSON reader as a plan file needs.
+class PlanReader {
+public:
+    explicit PlanReader(std::string_view text) : text_(text) { skip_spaces(); }
+
+    [[nodiscard]] bool at_end() const { return at_ == text_.size(); }
+    bool take(char wanted) {
+        if (at_end() || text_[at_] != wanted) return false;
+        ++at_;
+        skip_spaces();
+        return true;
+    }
+    void expect(char wanted) {
+        if (!take(wanted)) fail(std::string(1, wanted));
+    }
+    /// A string with its escapes left as they are: none of the names that count has any.
+    std::string_view string() {
+        const std::size_t begin = at_ + 1;
+        if (at_end() || text_[at_] != '"') fail("a string");
+        for (std::size_t end = begin; end < text_.size(); ++end) {
+            if (text_[end] == '\\') {
+                ++end;
+            } else if (text_[end] == '"') {
+                at_ = end + 1;
+                skip_spaces();
+                return text_.substr(begin, end - begin);
+            }
+        }
+        fail("a string that ends");
+    }
+    double number() {
+        double value = 0;
+        const char* const from = text_.data() + at_;
+        const auto [end, error] = std::from_chars(from, text_.data() + text_.size(), value);
+        if (error != std::errc{} || !std::isfinite(value)) fail("a number");
+        at_ += static_cast<std::size_t>(end - from);
+        skip_spaces();
+        return value;
+    }
+    /// A value of any kind, not kept.
+    void skip(int depth = 0) {
+        if (depth > 64) fail("less deeply nested");
+        if (take('{')) {
+            if (take('}')) return;
+            do {
+                string();
+                expect(':');
+                skip(depth + 1);
+            } while (take(','));
+            expect('}');
+        } else if (take('[')) {
+            if (take(']')) return;
+            do skip(depth + 1);
+            while (take(','));
+            expect(']');
+        } else if (!at_end() && text_[at_] == '"') {
+            string();
+        } else if (!word("true") && !word("false") && !word("null")) {
+            number();
+        }
+    }
+    [[noreturn]] void fail(std::string_view expected) const {
+        bad_input("plan file", "text at character " + text_of(at_ + 1),
+                  at_end() ? std::string_view("the end") : text_.substr(at_, 20), expected);
+    }
+
+private:
+    bool word(std::string_view wanted) {
+        if (!text_.substr(at_).starts_with(wanted)) return false;
+        at_ += wanted.size();
+        skip_spaces();
+        return true;
+    }
+    void skip_spaces() {
+        while (!at_end() &&
+               (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r'))
+            ++at_;
+    }
+
+    std::string_view text_;
+    std::size_t at_ = 0;
+};
+
+}  // namespace detail
+
+inline std::string report_line(std::string_view gpu_type, const ThroughputSample& sample,
+                               const GradientStatistics& gradient) {
+    std::string line = "{\"gpu_type\": " + detail::json_text(gpu_type);
+    const auto add = [&line](std::string_view field, const std::string& value) {
+        line.append(", \"").append(field).append("\": ").append(value);
+    };
+    add("nodes", text_of(sample.shape.nodes));
+    add("gpus", text_of(sample.shape.gpus));
+    add("local_batch", text_of(sample.plan.atomic_batch));
+    add("accumulation", text_of(sample.plan.accumulation_steps));
+    add("step_s", text_of(sample.step_seconds));
+    if (sample.sync_known) add("sync_s", text_of(sample.sync_seconds));
+    if (gradient.squared_norm + gradient.variance > 0)
+        add("gradient",
+            "{\"sqr\": " + text_of(gradient.squared_norm) + ", \"var\": " + text_of(gradient.variance) + "}");
+    return line + "}";
+}
+
+inline std::optional<BatchPlan> read_plan(std::string_view text) {
+    detail::PlanReader reader(text);
+    if (reader.at_end()) return std::nullopt;
+    BatchPlan plan;
+    const auto integer = [&reader](std::string_view field, int least, int most) {
+        const double value = reader.number();
+        if (!(value >= least && value <= most) || value != std::floor(value))
+            bad_input("plan file", field, value,
+                      "an integer between " + text_of(least) + " and " + text_of(most));
+        return static_cast<int>(value);
+    };
+    reader.expect('{');
+    if (!reader.take('}')) {
+        do {
+            const std::string_view field = reader.string();
+            reader.expect(':');
+            if (field == "local_batch")
+                plan.atomic_batch = integer(field, 1, 1 << 30);
+            else if (field == "accumulation")
+                plan.accumulation_steps = integer(field, 0, 1 << 20);
+            else
+                reader.skip();
+        } while (reader.take(','));
+        reader.expect('}');
+    }
+    if (!reader.at_end()) reader.fail("nothing more");
+    if (plan.atomic_batch == 0) bad_input("plan file", "local_batch", "missing", "given");
+    return plan;
+}
+
+}  // namespace goodput
+
+#endif

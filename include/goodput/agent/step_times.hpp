@@ -1,0 +1,212 @@
+#ifndef GOODPUT_AGENT_STEP_TIMES_HPP
+#define GOODPUT_AGENT_STEP_TIMES_HPP
+
+// How long steps took, by what was held and which batch plan ran, and the model that explains it.
+//
+// Of each (GPU type, shape, plan) the latest 32 steps are kept, and their medians are one measurement: a few
+// steps in which something else was going on do not change it. At most 64 such are kept; the one that ran
+// longest ago makes room.
+//
+// A fit (fit/job_fit.hpp) is due when a plan has run long enough to be believed, and again when it has run
+// twice as many steps as at the last fit, but at the latest after a thousand: some ten fits in the life of a
+// plan, of 0.1 to 1 ms. Every fit starts afresh from the measurements, so that who keeps these with a
+// checkpoint gets the same model again.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/core/sample.hpp"
+#include "goodput/fit/job_fit.hpp"
+
+namespace goodput {
+
+/// The latest step times of one GPU type, shape and plan.
+struct TimedPlan {
+    static constexpr std::size_t kept = 32;  ///< steps
+
+    std::size_t gpu_type = 0;                 ///< index into StepTimes::gpu_types()
+    Shape shape{};                            ///< nodes and replicas
+    BatchPlan plan{};                         ///< batch plan
+    bool sync_known = false;                  ///< the synchronising part was timed in all of them
+    std::int64_t steps = 0;                   ///< timed in all
+    std::int64_t fitted_steps = 0;            ///< timed when it was last fitted; 0: never
+    std::int64_t last_used = 0;               ///< when it ran, in steps timed of all plans
+    std::array<double, kept> step_seconds{};  ///< of the last microbatch, a ring
+    std::array<double, kept> sync_seconds{};  ///< the part of it, where known
+
+    /// The medians of what is kept.
+    [[nodiscard]] ThroughputSample sample() const {
+        ThroughputSample sample{.shape = shape, .plan = plan, .sync_known = sync_known};
+        sample.step_seconds = median(step_seconds);
+        if (sync_known) {
+            std::array<double, kept> computing{};
+            for (std::size_t i = 0; i < kept; ++i) computing[i] = step_seconds[i] - sync_seconds[i];
+            // Medians of two parts need not add up; the step's and the computing part's are what fits use.
+            sample.sync_seconds =
+                std::clamp(sample.step_seconds - median(computing), 0.0, 0.999999 * sample.step_seconds);
+        }
+        return sample;
+    }
+
+private:
+    [[nodiscard]] double median(std::array<double, kept> values) const {
+        const auto size = static_cast<std::ptrdiff_t>(std::min<std::int64_t>(steps, kept));
+        if (size == 0) return 0;
+        const auto middle = values.begin() + size / 2;
+        std::nth_element(values.begin(), middle, values.begin() + size);
+        if (size % 2 == 1) return *middle;
+        return (*middle + *std::max_element(values.begin(), middle)) / 2;
+    }
+};
+
+/// Step times of one job on all that it has held, and its fitted models.
+class StepTimes {
+public:
+    static constexpr std::size_t most_plans = 64;      ///< kept at once
+    static constexpr std::size_t most_gpu_types = 16;  ///< that a job may have held
+
+    /// A plan's times count from `least_steps` steps on.
+    explicit StepTimes(int least_steps) : least_steps_(least_steps) {
+        plans_.reserve(most_plans);
+        gpu_types_.reserve(most_gpu_types);
+    }
+
+    /// Index of a GPU type, which is added if it is new. Refuses the seventeenth (std::invalid_argument).
+    std::size_t type_index(const std::string& gpu_type) {
+        const auto found = std::find(gpu_types_.begin(), gpu_types_.end(), gpu_type);
+        if (found != gpu_types_.end()) return static_cast<std::size_t>(found - gpu_types_.begin());
+        if (gpu_types_.size() == most_gpu_types)
+            bad_input("step times", "number of GPU types", gpu_types_.size() + 1,
+                      "at most " + text_of(most_gpu_types));
+        gpu_types_.push_back(gpu_type);
+        samples_.emplace_back().reserve(most_plans);
+        models_.emplace_back();
+        if (fitted_) fit();  // what the other types let expect of it
+        return gpu_types_.size() - 1;
+    }
+
+    /// Takes in one step; `type` is of type_index(). Fits again where that is due: true.
+    bool add(std::size_t type, const ThroughputSample& step) {
+        TimedPlan& timed = find(type, step);
+        const auto at = static_cast<std::size_t>(timed.steps % static_cast<std::int64_t>(TimedPlan::kept));
+        timed.step_seconds[at] = step.step_seconds;
+        timed.sync_seconds[at] = step.sync_seconds;
+        ++timed.steps;
+        timed.last_used = ++steps_;
+        if (timed.steps < least_steps_) return false;
+        const std::int64_t due = std::min(2 * timed.fitted_steps, timed.fitted_steps + 1000);
+        if (timed.fitted_steps > 0 && timed.steps < due) return false;
+        collect();
+        fit();
+        return true;
+    }
+
+    /// Names of the GPU types.
+    [[nodiscard]] std::span<const std::string> gpu_types() const { return gpu_types_; }
+    /// What is kept.
+    [[nodiscard]] std::span<const TimedPlan> plans() const { return plans_; }
+    /// The measurements of a type that the last fit explains.
+    [[nodiscard]] std::span<const ThroughputSample> fitted_samples(std::size_t type) const {
+        return samples_[type];
+    }
+    /// The model of a type, measured or from what others say; null before the first fit.
+    [[nodiscard]] const RefinedThroughput* model(std::size_t type) const {
+        return fitted_ ? &models_[type].fit.model : nullptr;
+    }
+    /// The fit behind it.
+    [[nodiscard]] const RefinedFit& fit_of(std::size_t type) const { return models_[type].fit; }
+
+    /// The step's median where the plan has run long enough on this, else nothing.
+    [[nodiscard]] std::optional<ThroughputSample> measured(std::size_t type, Shape shape,
+                                                           BatchPlan plan) const {
+        for (const TimedPlan& timed : plans_)
+            if (timed.gpu_type == type && timed.shape == shape && timed.plan == plan &&
+                timed.steps >= least_steps_)
+                return timed.sample();
+        return std::nullopt;
+    }
+    /// The largest total batch that has run long enough; 0: none.
+    [[nodiscard]] double largest_total_batch() const {
+        double largest = 0;
+        for (const TimedPlan& timed : plans_)
+            if (timed.steps >= least_steps_)
+                largest = std::max(largest, static_cast<double>(timed.plan.total(timed.shape.gpus)));
+        return largest;
+    }
+
+    /// Puts back what was kept; fits what the last fit explained. `samples[t]` is of type t. Refuses more
+    /// than fits and samples that are none (std::invalid_argument).
+    void restore(std::span<const std::string> gpu_types, std::span<const TimedPlan> plans,
+                 std::span<const std::vector<ThroughputSample>> samples) {
+        if (plans.size() > most_plans || samples.size() != gpu_types.size())
+            bad_input("step times", "number of plans", plans.size(), "at most " + text_of(most_plans));
+        for (const std::string& name : gpu_types) type_index(name);
+        plans_.assign(plans.begin(), plans.end());
+        for (const TimedPlan& timed : plans_) steps_ = std::max(steps_, timed.last_used);
+        bool any = false;
+        for (std::size_t t = 0; t < samples.size(); ++t) {
+            if (samples[t].size() > most_plans)
+                bad_input("step times", "number of samples", samples[t].size(),
+                          "at most " + text_of(most_plans));
+            samples_[t].assign(samples[t].begin(), samples[t].end());
+            any = any || !samples[t].empty();
+        }
+        if (any) fit();
+    }
+
+private:
+    TimedPlan& find(std::size_t type, const ThroughputSample& step) {
+        for (TimedPlan& timed : plans_) {
+            if (timed.gpu_type != type || timed.shape != step.shape || timed.plan != step.plan) continue;
+            if (timed.sync_known != step.sync_known) {  // two kinds of times do not make one median
+                timed.steps = timed.fitted_steps = 0;
+                timed.sync_known = step.sync_known;
+            }
+            return timed;
+        }
+        if (plans_.size() == most_plans)
+            plans_.erase(std::min_element(
+                plans_.begin(), plans_.end(),
+                [](const TimedPlan& a, const TimedPlan& b) { return a.last_used < b.last_used; }));
+        plans_.push_back(
+            {.gpu_type = type, .shape = step.shape, .plan = step.plan, .sync_known = step.sync_known});
+        return plans_.back();
+    }
+
+    void collect() {
+        for (auto& of_type : samples_) of_type.clear();
+        for (TimedPlan& timed : plans_) {
+            if (timed.steps < least_steps_) continue;
+            samples_[timed.gpu_type].push_back(timed.sample());
+            timed.fitted_steps = timed.steps;
+        }
+    }
+
+    void fit() {
+        for (TypeFit& type : models_) type.fit.samples = 0;  // not from where the last fit ended
+        fitter_([this](std::size_t t) -> std::span<const ThroughputSample> { return samples_[t]; },
+                std::span(models_), "step times", [](std::size_t) { return true; });
+        fitted_ = true;
+    }
+
+    int least_steps_;
+    std::vector<std::string> gpu_types_{};
+    std::vector<TimedPlan> plans_{};
+    std::vector<std::vector<ThroughputSample>> samples_{};
+    std::vector<TypeFit> models_{};
+    JobFitter<> fitter_{};
+    std::int64_t steps_ = 0;
+    bool fitted_ = false;
+};
+
+}  // namespace goodput
+
+#endif

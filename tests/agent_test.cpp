@@ -1,0 +1,336 @@
+#include "goodput/agent/training_agent.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/fit/gradient_stream.hpp"
+#include "goodput/fit/noise_scale.hpp"
+#include "goodput/model/batch_plan.hpp"
+#include "goodput/model/pollux.hpp"
+#include "support/noisy_quadratic.hpp"
+#include "support/random.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+using namespace goodput;
+using support::Noise;
+using support::NoisyQuadratic;
+
+namespace {
+
+double relative_error(double estimate, double truth) { return std::abs(estimate / truth - 1); }
+
+TrainingSettings settings_for(std::size_t parameters) {
+    return {.parameters = parameters, .initial_batch = 32, .max_batch = 4096, .max_atomic_batch = 256};
+}
+
+std::vector<float> in_single_precision(const std::vector<double>& gradient, double scale = 1) {
+    std::vector<float> narrow(gradient.size());
+    for (std::size_t i = 0; i < gradient.size(); ++i) narrow[i] = static_cast<float>(scale * gradient[i]);
+    return narrow;
+}
+
+/// Trains `steps` steps of the problem on what the agent holds; seconds by `seconds_of(shape, plan)`.
+template <class SecondsOf>
+void train(TrainingAgent& agent, const NoisyQuadratic& problem, Noise& noise, int steps, double& now,
+           const SecondsOf& seconds_of, bool retunes = true) {
+    std::vector<double> one(problem.size());
+    for (int t = 0; t < steps; ++t) {
+        const BatchPlan plan = agent.plan();
+        agent.begin_step(now);
+        const int gradients = agent.holding().gpus * (plan.accumulation_steps + 1);
+        for (int q = 0; q < gradients; ++q) {
+            problem.sample(1.0 * plan.atomic_batch / agent.settings().initial_batch, noise, one);
+            agent.add_gradient(std::span<const double>(one));
+        }
+        now += seconds_of(agent.holding().shape(), plan);
+        agent.end_step(now);
+        if (retunes) agent.retune();
+    }
+}
+
+/// A world in which steps take what Pollux's model says, give or take `scatter`, and one in fifty three times
+/// as long.
+struct World {
+    PolluxThroughput truth{};
+    double scatter = 0.05;
+    support::Random* random = nullptr;
+
+    double operator()(Shape shape, BatchPlan plan) const {
+        const double slow = random->chance(0.02) ? 3 : 1;
+        return truth.iteration_seconds(shape, plan) * slow * std::exp(random->between(-scatter, scatter));
+    }
+};
+
+}  // namespace
+
+TEST_CASE("The agent measures the noise scale of accumulated, replicated and single gradients") {
+    const NoisyQuadratic problem(1000, 1, 4, 5);
+    Noise noise(6);
+    const auto second = [](Shape, BatchPlan) { return 1.0; };
+    for (const int gpus : {1, 2, 8})
+        for (const int most : {32, 8}) {
+            CAPTURE(gpus);
+            CAPTURE(most);
+            TrainingSettings settings = settings_for(problem.size());
+            settings.max_atomic_batch = most;
+            TrainingAgent agent(settings);
+            agent.hold({.gpus = gpus});
+            double now = 0;
+            train(agent, problem, noise, 1000, now, second, false);
+            CHECK(relative_error(agent.statistics().squared_norm, 1) < 0.05);
+            CHECK(relative_error(agent.statistics().variance, 4) < 0.05);
+            CHECK(relative_error(agent.noise_scale(), 4 * 32) < 0.07);
+        }
+}
+
+TEST_CASE("Norms are those of GradientStream, with and without Adam, alone and with several gradients") {
+    constexpr std::size_t n = 1500;
+    const NoisyQuadratic problem(n, 1, 4, 15);
+    for (const int gradients : {1, 3})
+        for (const bool adam : {false, true})
+            for (const bool mean_given : {false, true}) {
+                CAPTURE(gradients);
+                CAPTURE(adam);
+                CAPTURE(mean_given);
+                Noise noise(16);
+                TrainingSettings settings = settings_for(n);
+                settings.optimizer = adam ? Optimizer::adam : Optimizer::sgd;
+                settings.mean_gradient_given = mean_given;
+                GradientMeter meter(settings);
+                GradientStream stream(n);
+                std::vector<double> moments(n), one(n), mean(n);
+                for (int t = 0; t < 20; ++t) {
+                    const double scale = t < 12 ? 1 : 2;
+                    const AdamPreconditioner<double> metric{moments, adam ? t : 0, 0.999, 1e-8};
+                    stream.begin_step(scale, metric);
+                    meter.begin({.scale_of_one = scale / gradients,
+                                 .single = gradients == 1,
+                                 .gradient_scale = 1024,
+                                 .adam_updates = adam ? t : 0});
+                    std::fill(mean.begin(), mean.end(), 0);
+                    for (int q = 0; q < gradients; ++q) {
+                        problem.sample(scale / gradients, noise, one);
+                        stream.add(one);
+                        const std::vector<float> scaled = in_single_precision(one, 1024);
+                        // In pieces, as frameworks hold tensors.
+                        for (const auto& [from, to] : {std::pair{0u, 700u}, {700u, 701u}, {701u, 1500u}})
+                            meter.add(std::span<const float>(scaled).subspan(from, to - from),
+                                      std::span<const double>(moments).subspan(from, to - from));
+                        for (std::size_t i = 0; i < n; ++i) mean[i] += one[i] / gradients;
+                    }
+                    if (mean_given)
+                        meter.add_mean(std::span<const double>(mean), std::span<const double>(moments), 1);
+                    const auto expected = stream.end_step();
+                    GradientNorms found;
+                    const StepNorms said = meter.end(std::span(&found, 1));
+                    REQUIRE((said == StepNorms::known) == expected.has_value());
+                    if (expected) {
+                        CHECK(found.mean_of_squares ==
+                              doctest::Approx(expected->mean_of_squares).epsilon(1e-5));
+                        CHECK(found.square_of_mean ==
+                              doctest::Approx(expected->square_of_mean).epsilon(1e-5));
+                        CHECK(found.scale == doctest::Approx(expected->scale));
+                        CHECK(found.count == expected->count);
+                        CHECK(found.differenced == expected->differenced);
+                        CHECK(found.restart == expected->restart);
+                    }
+                    for (std::size_t i = 0; i < n; ++i)
+                        moments[i] = 0.999 * moments[i] + 0.001 * mean[i] * mean[i];
+                }
+            }
+}
+
+TEST_CASE("Looked at in one step of eight, single gradients say the same") {
+    const NoisyQuadratic problem(2000, 1, 4, 25);
+    Noise noise(26);
+    TrainingSettings settings = settings_for(problem.size());
+    settings.measure_every = 8;
+    TrainingAgent agent(settings);
+    agent.hold({});
+    std::vector<double> one(problem.size());
+    int wanted = 0;
+    for (int t = 0; t < 4000; ++t) {
+        agent.begin_step(t);
+        wanted += agent.gradients_wanted() ? 1 : 0;
+        problem.sample(1, noise, one);
+        agent.add_gradient(std::span<const double>(one));
+        agent.end_step(t + 0.5);
+    }
+    CHECK(wanted == 1000);  // pairs
+    CHECK(relative_error(agent.statistics().variance, 4) < 0.05);
+    CHECK(relative_error(agent.statistics().squared_norm, 1) < 0.1);
+}
+
+TEST_CASE("Replicas that sum totals and gradients know what one with all microbatches knows") {
+    constexpr std::size_t n = 300;
+    const NoisyQuadratic problem(n, 1, 4, 35);
+    for (const bool mean_given : {false, true}) {
+        CAPTURE(mean_given);
+        Noise noise(36);
+        TrainingSettings settings = settings_for(n);
+        settings.group_sizes = {100, 200};
+        settings.max_atomic_batch = 8;
+        TrainingAgent whole(settings);
+        settings.mean_gradient_given = mean_given;
+        std::vector<TrainingAgent> replicas(2, TrainingAgent(settings));
+        whole.hold({.gpus = 2});
+        for (TrainingAgent& replica : replicas) replica.hold({.gpus = 2});
+        for (int t = 0; t < 50; ++t) {
+            whole.begin_step(t);
+            std::vector<double> mean(n);
+            for (TrainingAgent& replica : replicas) {
+                replica.begin_step(t);
+                for (int q = 0; q <= replica.plan().accumulation_steps; ++q) {
+                    const std::vector<double> one = problem.sample(0.25, noise);
+                    whole.add_gradient(std::span<const double>(one));
+                    replica.add_gradient(std::span<const double>(one));
+                    for (std::size_t i = 0; i < n; ++i) mean[i] += one[i] / 4;
+                }
+            }
+            // The all-reduce.
+            for (std::size_t i = 0; i < replicas[0].totals().size(); ++i)
+                replicas[0].totals()[i] = replicas[1].totals()[i] += replicas[0].totals()[i];
+            for (std::size_t i = 0; i < replicas[0].running_sum().size(); ++i)
+                replicas[0].running_sum()[i] = replicas[1].running_sum()[i] += replicas[0].running_sum()[i];
+            CHECK(replicas[0].running_sum().empty() == mean_given);
+            whole.end_step(t + 0.5);
+            for (TrainingAgent& replica : replicas) {
+                if (mean_given) replica.add_mean_gradient(std::span<const double>(mean));
+                CHECK(replica.end_step(t + 0.5));
+            }
+        }
+        for (std::size_t g = 0; g < 2; ++g) {
+            CHECK(replicas[0].statistics(g).variance == replicas[1].statistics(g).variance);
+            CHECK(replicas[0].statistics(g).variance ==
+                  doctest::Approx(whole.statistics(g).variance).epsilon(1e-4));
+            CHECK(replicas[0].statistics(g).squared_norm ==
+                  doctest::Approx(whole.statistics(g).squared_norm).epsilon(1e-3));
+        }
+        CHECK(replicas[0].learning_rate_factor(1) == replicas[1].learning_rate_factor(1));
+    }
+}
+
+TEST_CASE("A step whose gradient overflowed is neither counted nor remembered") {
+    const NoisyQuadratic problem(64, 1, 4, 45);
+    for (const int most : {32, 16}) {
+        Noise noise(46);
+        TrainingSettings settings = settings_for(problem.size());
+        settings.max_atomic_batch = most;
+        TrainingAgent agent(settings);
+        agent.hold({});
+        double now = 0;
+        train(
+            agent, problem, noise, 30, now, [](Shape, BatchPlan) { return 1.0; }, false);
+        const GradientStatistics before = agent.statistics();
+        const double progress = agent.progress_steps();
+        std::vector<float> bad(problem.size(), 1);
+        bad[7] = std::numeric_limits<float>::infinity();
+        agent.begin_step(now, {.scale = 65536});
+        for (int q = 0; q < 32 / most; ++q) agent.add_gradient(std::span<const float>(bad));
+        CHECK_FALSE(agent.end_step(now + 1));
+        CHECK(agent.statistics().variance == before.variance);
+        CHECK(agent.progress_steps() == progress);
+        train(
+            agent, problem, noise, 30, now, [](Shape, BatchPlan) { return 1.0; }, false);
+        CHECK(std::isfinite(agent.statistics().variance));
+    }
+}
+
+TEST_CASE("Without knowing speed or noise the agent ends within 10 % of the best plan") {
+    support::Random random(51);
+    for (int world = 0; world < 12; ++world) {
+        CAPTURE(world);
+        const double noise_over_signal = std::exp(random.between(0, 4));
+        const NoisyQuadratic problem(200, 1, noise_over_signal, 52 + static_cast<unsigned>(world));
+        Noise noise(53);
+        const World clock{{random.between(0.005, 0.1), random.between(1e-4, 2e-3), random.between(0.02, 0.3),
+                           0.005, random.between(0.005, 0.1), 0.002, 2},
+                          0.05,
+                          &random};
+        for (const Holding& holding :
+             {Holding{.gpus = 1}, Holding{.gpus = 4}, Holding{.nodes = 2, .gpus = 4}}) {
+            TrainingAgent agent(settings_for(problem.size()));
+            agent.hold(holding);
+            double now = 0;
+            train(agent, problem, noise, 1500, now, clock);
+            const NoiseScaleEfficiency truth{32, {1, noise_over_signal}};
+            const BestPlan best = best_batch_plan(clock.truth, truth, holding.shape(), {32, 4096, 1, 256});
+            const double reached = detail::goodput_of(clock.truth, truth, holding.shape(), agent.plan());
+            CHECK(reached > 0.9 * best.goodput);
+            CHECK(relative_error(agent.goodput(), reached) < 0.15);
+        }
+    }
+}
+
+TEST_CASE("After a restart on other GPUs the agent goes on with what it knows") {
+    support::Random random(61);
+    const NoisyQuadratic problem(200, 1, 20, 62);
+    Noise noise(63);
+    const World clock{{0.02, 5e-4, 0.1, 0.005, 0.03, 0.002, 2}, 0.05, &random};
+    TrainingAgent first(settings_for(problem.size()));
+    first.hold({.gpu_type = "t4", .gpus = 2});
+    double now = 0;
+    train(first, problem, noise, 800, now, clock);
+
+    TrainingAgent second(settings_for(problem.size()));
+    second.restore(first.save());
+    CHECK(second.useful_examples() == first.useful_examples());
+    second.hold({.gpu_type = "t4", .gpus = 4});
+    // At once a plan by what two GPUs have shown, not the initial batch.
+    CHECK(second.total_batch() > 64);
+    now = 0;  // another machine's clock
+    train(second, problem, noise, 400, now, clock);
+    const NoiseScaleEfficiency truth{32, {1, 20}};
+    const BestPlan best = best_batch_plan(clock.truth, truth, {1, 4}, {32, 4096, 1, 256});
+    CHECK(detail::goodput_of(clock.truth, truth, {1, 4}, second.plan()) > 0.9 * best.goodput);
+    CHECK(second.useful_examples() > first.useful_examples());
+}
+
+TEST_CASE("An agent that was saved and restored answers the same, bit by bit") {
+    support::Random random(71);
+    const NoisyQuadratic problem(100, 1, 20, 72);
+    Noise noise(73);
+    const World clock{{0.02, 5e-4, 0.1, 0.005, 0.03, 0.002, 2}, 0.05, &random};
+    TrainingSettings settings = settings_for(problem.size());
+    settings.group_sizes = {40, 60};
+    TrainingAgent agent(settings);
+    double now = 0;
+    for (const Holding& holding : {Holding{.gpu_type = "t4 of \"ours\"\n", .gpus = 2},
+                                   Holding{.gpu_type = "a100", .gpus = 4, .max_atomic_batch = 512}}) {
+        agent.hold(holding);
+        train(agent, problem, noise, 300, now, clock);
+    }
+    TrainingAgent restored(settings);
+    restored.restore(agent.save());
+    CHECK(restored.save() == agent.save());
+    CHECK(restored.plan() == agent.plan());
+    CHECK(restored.goodput() == agent.goodput());
+    CHECK(restored.efficiency() == agent.efficiency());
+    CHECK(restored.progress_steps() == agent.progress_steps());
+    CHECK(restored.report() == agent.report());
+    for (std::size_t g = 0; g < 2; ++g)
+        CHECK(restored.learning_rate_factor(g) == agent.learning_rate_factor(g));
+    // Several gradients a step need no memory of the last step: the two stay the same.
+    for (int t = 0; t < 200; ++t) {
+        const int gradients = 4 * (agent.plan().accumulation_steps + 1);
+        const double seconds = clock(agent.holding().shape(), agent.plan());
+        for (TrainingAgent* each : {&agent, &restored}) each->begin_step(now);
+        for (int q = 0; q < gradients; ++q) {
+            const std::vector<double> one = problem.sample(agent.plan().atomic_batch / 32.0, noise);
+            for (TrainingAgent* each : {&agent, &restored}) each->add_gradient(std::span<const double>(one));
+        }
+        now += seconds;
+        for (TrainingAgent* each : {&agent, &restored}) each->end_step(now);
+        CHECK(agent.retune() == restored.retune());
+    }
+    CHECK(restored.save() == agent.save());
+}

@@ -1,0 +1,169 @@
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "goodput/agent/training_agent.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+using namespace goodput;
+
+namespace {
+
+TrainingSettings small_settings() {
+    return {.parameters = 3, .initial_batch = 32, .max_batch = 1024, .max_atomic_batch = 64};
+}
+
+/// An agent that has trained twenty steps of 0.25 s on two GPUs.
+TrainingAgent trained_agent(bool sync_known) {
+    TrainingAgent agent(small_settings());
+    agent.hold({.gpu_type = "A100 \"big\"\t", .gpus = 2});
+    for (int t = 0; t < 20; ++t) {
+        agent.begin_step(t);
+        for (int q = 0; q < 2; ++q) {
+            const std::vector<float> gradient{1.0f, 0.5f * static_cast<float>((t + q) % 3), 2.0f};
+            agent.add_gradient(std::span<const float>(gradient));
+        }
+        agent.end_step(t + 0.25, sync_known ? std::optional(0.0625) : std::nullopt);
+    }
+    return agent;
+}
+
+}  // namespace
+
+TEST_CASE("A report is a line of JSON with the fields that schedulers read") {
+    for (const bool sync_known : {true, false}) {
+        const TrainingAgent agent = trained_agent(sync_known);
+        const auto report = nlohmann::json::parse(agent.report().value());
+        CHECK(report.at("gpu_type") == "A100 \"big\"\t");
+        CHECK(report.at("nodes") == 1);
+        CHECK(report.at("gpus") == 2);
+        CHECK(report.at("local_batch") == 16);
+        CHECK(report.at("accumulation") == 0);
+        CHECK(report.at("step_s") == 0.25);
+        CHECK(report.contains("sync_s") == sync_known);
+        if (sync_known) CHECK(report.at("sync_s") == 0.0625);
+        CHECK(report.at("gradient").at("sqr") == agent.statistics().squared_norm);
+        CHECK(report.at("gradient").at("var") == agent.statistics().variance);
+        CHECK(agent.report()->find('\n') == std::string::npos);
+    }
+}
+
+TEST_CASE("Before its plan has been timed an agent reports nothing") {
+    TrainingAgent agent(small_settings());
+    CHECK_FALSE(agent.report());
+    agent.hold({});
+    CHECK_FALSE(agent.report());
+    CHECK(agent.goodput() == 0);
+    CHECK(agent.learning_rate_factor() == 1);
+}
+
+TEST_CASE("Plan files are read, whatever else they hold") {
+    CHECK(read_plan("{\"local_batch\": 128, \"accumulation\": 1}\n") == BatchPlan{128, 1});
+    CHECK(read_plan("{\"local_batch\":7}") == BatchPlan{7, 0});
+    CHECK(read_plan("  \n") == std::nullopt);
+    CHECK(read_plan("{\"why\": \"a \\\" b\", \"x\": [1, {\"local_batch\": 3}, null], \"accumulation\": 2,"
+                    " \"local_batch\": 9}") == BatchPlan{9, 2});
+    for (const std::string_view bad :
+         {"{", "[]", "{}", "128", "{\"local_batch\": 0}", "{\"local_batch\": 1.5}", "{\"local_batch\": 128",
+          "{\"local_batch\": 128} x", "{\"local_batch\": 128, \"accumulation\": -1}",
+          "{\"local_batch\": 1e30}", "{\"local_batch\": nan}", "{\"local_batch\": \"128\"}",
+          "{\"accumulation\": 1}", "{\"local_batch\": 128,}"}) {
+        CAPTURE(bad);
+        CHECK_THROWS_AS((void)read_plan(bad), std::invalid_argument);
+    }
+    CHECK_THROWS_AS((void)read_plan("{\"x\": " + std::string(100000, '[')), std::invalid_argument);
+}
+
+TEST_CASE("What is no saved agent is refused, and the agent is as it was") {
+    const std::string good = trained_agent(true).save();
+    TrainingAgent agent = trained_agent(false);
+    const std::string before = agent.save();
+    const auto refused = [&](const std::string& text) {
+        CHECK_THROWS_AS(agent.restore(text), std::invalid_argument);
+        CHECK(agent.save() == before);
+    };
+    refused("");
+    refused("goodput-agent 2\n" + good.substr(16));
+    refused(good + "x");
+    for (std::size_t length = 0; length < good.size(); length += 7) refused(good.substr(0, length));
+    const auto with = [&](std::string_view from, std::string_view to) {
+        std::string text = good;
+        const std::size_t at = text.find(from);
+        REQUIRE(at != std::string::npos);
+        return text.replace(at, from.size(), to);
+    };
+    refused(with("parameters 3", "parameters 4"));
+    refused(with("initial_batch 32", "initial_batch 64"));
+    refused(with("weight 0", "weight -0"));
+    refused(with("step_s 0.25", "step_s -1"));
+    refused(with("sync_s 0.0625", "sync_s 7"));
+    refused(with("type 0", "type 1"));
+    refused(with("progress ", "progress nan"));
+    refused(with("local_batch 16", "local_batch 0"));
+    refused(with("timed 1", "timed 60"));
+    agent.restore(good);
+    CHECK(agent.save() == good);
+}
+
+TEST_CASE("Settings, holdings and calls that make no sense are refused") {
+    const auto settings_refused = [](auto change) {
+        TrainingSettings settings = small_settings();
+        change(settings);
+        CHECK_THROWS_AS(TrainingAgent{settings}, std::invalid_argument);
+    };
+    settings_refused([](TrainingSettings& s) { s.parameters = 0; });
+    settings_refused([](TrainingSettings& s) { s.group_sizes = {1, 1}; });
+    settings_refused([](TrainingSettings& s) { s.group_sizes = {2, 2}; });
+    settings_refused([](TrainingSettings& s) { s.initial_batch = 0; });
+    settings_refused([](TrainingSettings& s) { s.max_batch = 31; });
+    settings_refused([](TrainingSettings& s) { s.max_atomic_batch = 0; });
+    settings_refused([](TrainingSettings& s) { s.smoothing = 1; });
+    settings_refused([](TrainingSettings& s) { s.retune_gain = 0.5; });
+
+    TrainingAgent agent(small_settings());
+    CHECK_THROWS_AS(agent.begin_step(0), std::invalid_argument);  // holds nothing yet
+    CHECK_THROWS_AS(agent.hold({.gpus = 0}), std::invalid_argument);
+    CHECK_THROWS_AS(agent.hold({.nodes = 3, .gpus = 2}), std::invalid_argument);
+    CHECK_THROWS_AS(agent.hold({.gpus = 2000}), std::invalid_argument);  // not an example each
+    agent.hold({});
+    CHECK_THROWS_AS((void)agent.end_step(0), std::invalid_argument);
+    agent.begin_step(5);
+    CHECK_THROWS_AS((void)agent.retune(), std::invalid_argument);
+    CHECK_THROWS_AS((void)agent.adopt({8, 0}), std::invalid_argument);
+    CHECK_THROWS_AS((void)agent.end_step(6), std::invalid_argument);  // without gradients
+    const std::vector<float> gradient{1, 2, 3, 4};
+    CHECK_THROWS_AS(agent.add_gradient(std::span<const float>(gradient)), std::invalid_argument);
+    agent.add_gradient(std::span<const float>(gradient).first(2));
+    CHECK_THROWS_AS((void)agent.end_step(6), std::invalid_argument);  // not whole
+    agent.add_gradient(std::span<const float>(gradient).first(1));
+    CHECK_THROWS_AS((void)agent.end_step(4), std::invalid_argument);
+    CHECK(agent.end_step(6));
+    CHECK_THROWS_AS((void)agent.adopt({65, 0}), std::invalid_argument);
+    CHECK_THROWS_AS((void)agent.adopt({64, 16}), std::invalid_argument);
+    CHECK_THROWS_AS((void)agent.learning_rate_factor(1), std::invalid_argument);
+    CHECK(agent.adopt({64, 1}));
+    CHECK_FALSE(agent.adopt({64, 1}));
+    CHECK(agent.plan() == BatchPlan{64, 1});
+}
+
+TEST_CASE("The initial batch is split over the replicas, accumulated where it does not fit") {
+    TrainingSettings settings = small_settings();
+    settings.max_atomic_batch = 8;
+    const auto plan_on = [&](int gpus) {
+        TrainingAgent agent(settings);
+        agent.hold({.gpus = gpus});
+        return agent.plan();
+    };
+    CHECK(plan_on(1) == BatchPlan{8, 3});
+    CHECK(plan_on(2) == BatchPlan{8, 1});
+    CHECK(plan_on(3) == BatchPlan{6, 1});
+    CHECK(plan_on(4) == BatchPlan{8, 0});
+    CHECK(plan_on(16) == BatchPlan{2, 0});
+    settings.min_atomic_batch = 4;
+    CHECK(plan_on(16) == BatchPlan{4, 0});  // a larger batch, rather than smaller pieces
+}

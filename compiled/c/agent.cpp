@@ -180,13 +180,13 @@ goodput_status goodput_agent_begin_step(goodput_agent* agent, double now_s, doub
     });
 }
 
-goodput_status goodput_agent_add_f32(goodput_agent* agent, const float* piece, const float* second_moments,
-                                     size_t count) {
+goodput_status goodput_agent_add_floats(goodput_agent* agent, const float* piece, const float* second_moments,
+                                        size_t count) {
     return add(agent, piece, second_moments, count);
 }
 
-goodput_status goodput_agent_add_f64(goodput_agent* agent, const double* piece, const double* second_moments,
-                                     size_t count) {
+goodput_status goodput_agent_add_doubles(goodput_agent* agent, const double* piece,
+                                         const double* second_moments, size_t count) {
     return add(agent, piece, second_moments, count);
 }
 
@@ -194,13 +194,13 @@ goodput_status goodput_agent_end_microbatch(goodput_agent* agent, double now_s) 
     return with_agent(agent, [&](goodput::TrainingAgent& it) { it.end_microbatch(now_s); });
 }
 
-goodput_status goodput_agent_add_mean_f32(goodput_agent* agent, const float* piece,
-                                          const float* second_moments, size_t count, double scale) {
+goodput_status goodput_agent_add_mean_floats(goodput_agent* agent, const float* piece,
+                                             const float* second_moments, size_t count, double scale) {
     return add_mean(agent, piece, second_moments, count, scale);
 }
 
-goodput_status goodput_agent_add_mean_f64(goodput_agent* agent, const double* piece,
-                                          const double* second_moments, size_t count, double scale) {
+goodput_status goodput_agent_add_mean_doubles(goodput_agent* agent, const double* piece,
+                                              const double* second_moments, size_t count, double scale) {
     return add_mean(agent, piece, second_moments, count, scale);
 }
 

@@ -41,8 +41,8 @@ static void train(goodput_agent* agent, int steps) {
         CHECK(wanted == 1);
         float piece[SIZE];
         for (int i = 0; i < SIZE; ++i) piece[i] = step % 2 == 0 ? 1.5f : 0.5f;
-        CHECK(goodput_agent_add_f32(agent, piece, NULL, 1) == GOODPUT_OK);  // a tensor after the other
-        CHECK(goodput_agent_add_f32(agent, piece + 1, NULL, SIZE - 1) == GOODPUT_OK);
+        CHECK(goodput_agent_add_floats(agent, piece, NULL, 1) == GOODPUT_OK);  // a tensor after the other
+        CHECK(goodput_agent_add_floats(agent, piece + 1, NULL, SIZE - 1) == GOODPUT_OK);
         CHECK(goodput_agent_end_step(agent, now += 0.25, -1, &counted) == GOODPUT_OK);
         CHECK(counted == 1);
     }
@@ -95,7 +95,7 @@ static void knows_the_same_on_all_replicas(void) {
             float own_sum[SIZE];
             size_t count = 0;
             CHECK(goodput_agent_begin_step(agents[r], now, 1, 0, NULL) == GOODPUT_OK);
-            CHECK(goodput_agent_add_f64(agents[r], piece, NULL, SIZE) == GOODPUT_OK);
+            CHECK(goodput_agent_add_doubles(agents[r], piece, NULL, SIZE) == GOODPUT_OK);
             CHECK(goodput_agent_totals(agents[r], own, 1, &count) == GOODPUT_TOO_SMALL && count == 2);
             CHECK(goodput_agent_totals(agents[r], own, 2, &count) == GOODPUT_OK);
             for (int i = 0; i < 2; ++i) totals[i] += own[i];
@@ -152,7 +152,7 @@ static void refuses_bad_calls(void) {
     CHECK(goodput_agent_end_step(agent, 1, -1, NULL) == GOODPUT_BAD_INPUT);
     CHECK(goodput_agent_begin_step(agent, NAN, 1, 0, NULL) == GOODPUT_BAD_INPUT);
     CHECK(goodput_agent_begin_step(agent, 0, 1, 0, NULL) == GOODPUT_OK);
-    CHECK(goodput_agent_add_f32(agent, NULL, NULL, SIZE) == GOODPUT_BAD_INPUT);
+    CHECK(goodput_agent_add_floats(agent, NULL, NULL, SIZE) == GOODPUT_BAD_INPUT);
     CHECK(goodput_agent_set_square_of_mean(agent, 7, 1) == GOODPUT_BAD_INPUT);
     CHECK(goodput_agent_read(NULL, NULL) == GOODPUT_BAD_INPUT);
     goodput_agent_destroy(agent);

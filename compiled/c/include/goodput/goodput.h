@@ -146,15 +146,15 @@ GOODPUT_API goodput_status goodput_allot(goodput_allotter* allotter, const goodp
 
 /// How long a step took.
 typedef struct goodput_sample {
-    size_t job;            ///< index of the job (goodput_round); not looked at by goodput_fitter_fit()
-    size_t gpu_type;       ///< index of the GPU type
-    int32_t nodes;         ///< nodes that it ran on, from 1
-    int32_t gpus;          ///< GPUs in all, at least as many
-    int32_t local_batch;   ///< examples a GPU and step, from 1
-    int32_t accumulation;  ///< steps before the one that synchronises, from 0
-    double step_s;         ///< seconds of the step that synchronises, 1e-12 to 1e12
-    double sync_s;         ///< the part of them spent in synchronising: less than step_s; below 0: unknown
-    double cores_per_gpu;  ///< CPU cores that went with each GPU; 0: not counted
+    size_t job;                 ///< index of the job (goodput_round); not looked at by goodput_fitter_fit()
+    size_t gpu_type;            ///< index of the GPU type
+    int32_t nodes;              ///< nodes that it ran on, from 1
+    int32_t gpus;               ///< GPUs in all, at least as many
+    int32_t local_batch;        ///< examples a GPU and step, from 1
+    int32_t accumulation;       ///< steps before the one that synchronises, from 0
+    double step_s;              ///< seconds of the step that synchronises, 1e-12 to 1e12
+    double sync_s;              ///< the part of them spent in synchronising: less than step_s; below 0: unknown
+    double cores_per_gpu;       ///< CPU cores that went with each GPU; 0: not counted
     double memory_gib_per_gpu;  ///< host memory that went with each GPU; 0: not counted
 } goodput_sample;
 
@@ -581,7 +581,7 @@ enum {
 /// goodput_agent_settings::flags.
 enum {
     GOODPUT_AGENT_MEAN_GIVEN =
-        1,  ///< the averaged gradient comes by goodput_agent_add_mean_f32() and the like
+        1,  ///< the averaged gradient comes by goodput_agent_add_mean_floats() and the like
     GOODPUT_AGENT_NO_TRIALS = 2,  ///< larger batches whose times nobody knows are not tried
     GOODPUT_AGENT_NO_WARMUP = 4   ///< the first steps of a plan are timed like all others
 };
@@ -667,20 +667,20 @@ GOODPUT_API goodput_status goodput_agent_begin_step(goodput_agent* agent, double
                                                     uint64_t adam_updates, int32_t* wanted);
 /// The next piece of a microbatch's mean gradient, before clipping: all of it, or a tensor after the other.
 /// `second_moments`: with Adam, as many of them; else null.
-GOODPUT_API goodput_status goodput_agent_add_f32(goodput_agent* agent, const float* piece,
+GOODPUT_API goodput_status goodput_agent_add_floats(goodput_agent* agent, const float* piece,
                                                  const float* second_moments, size_t count);
 /// The same in double precision.
-GOODPUT_API goodput_status goodput_agent_add_f64(goodput_agent* agent, const double* piece,
+GOODPUT_API goodput_status goodput_agent_add_doubles(goodput_agent* agent, const double* piece,
                                                  const double* second_moments, size_t count);
 /// A microbatch is done, of which more follow.
 GOODPUT_API goodput_status goodput_agent_end_microbatch(goodput_agent* agent, double now_s);
 /// The next piece of the mean of all gradients of all replicas, multiplied by `scale`, with
 /// GOODPUT_AGENT_MEAN_GIVEN.
-GOODPUT_API goodput_status goodput_agent_add_mean_f32(goodput_agent* agent, const float* piece,
+GOODPUT_API goodput_status goodput_agent_add_mean_floats(goodput_agent* agent, const float* piece,
                                                       const float* second_moments, size_t count,
                                                       double scale);
 /// The same in double precision.
-GOODPUT_API goodput_status goodput_agent_add_mean_f64(goodput_agent* agent, const double* piece,
+GOODPUT_API goodput_status goodput_agent_add_mean_doubles(goodput_agent* agent, const double* piece,
                                                       const double* second_moments, size_t count,
                                                       double scale);
 /// Instead: the squared norm of a group's part of that mean.

@@ -668,21 +668,21 @@ GOODPUT_API goodput_status goodput_agent_begin_step(goodput_agent* agent, double
 /// The next piece of a microbatch's mean gradient, before clipping: all of it, or a tensor after the other.
 /// `second_moments`: with Adam, as many of them; else null.
 GOODPUT_API goodput_status goodput_agent_add_floats(goodput_agent* agent, const float* piece,
-                                                 const float* second_moments, size_t count);
+                                                    const float* second_moments, size_t count);
 /// The same in double precision.
 GOODPUT_API goodput_status goodput_agent_add_doubles(goodput_agent* agent, const double* piece,
-                                                 const double* second_moments, size_t count);
+                                                     const double* second_moments, size_t count);
 /// A microbatch is done, of which more follow.
 GOODPUT_API goodput_status goodput_agent_end_microbatch(goodput_agent* agent, double now_s);
 /// The next piece of the mean of all gradients of all replicas, multiplied by `scale`, with
 /// GOODPUT_AGENT_MEAN_GIVEN.
 GOODPUT_API goodput_status goodput_agent_add_mean_floats(goodput_agent* agent, const float* piece,
-                                                      const float* second_moments, size_t count,
-                                                      double scale);
+                                                         const float* second_moments, size_t count,
+                                                         double scale);
 /// The same in double precision.
 GOODPUT_API goodput_status goodput_agent_add_mean_doubles(goodput_agent* agent, const double* piece,
-                                                      const double* second_moments, size_t count,
-                                                      double scale);
+                                                          const double* second_moments, size_t count,
+                                                          double scale);
 /// Instead: the squared norm of a group's part of that mean.
 GOODPUT_API goodput_status goodput_agent_set_square_of_mean(goodput_agent* agent, size_t group,
                                                             double square);

@@ -10,8 +10,8 @@ import ctypes
 import re
 import types
 
-NUMBERS = {"size_t": ctypes.c_size_t, "double": ctypes.c_double, "int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32,
-           "uint64_t": ctypes.c_uint64, "uint8_t": ctypes.c_uint8, "goodput_status": ctypes.c_int32}
+NUMBERS = {"size_t": ctypes.c_size_t, "double": ctypes.c_double, "float": ctypes.c_float, "int32_t": ctypes.c_int32,
+           "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "uint8_t": ctypes.c_uint8, "goodput_status": ctypes.c_int32}
 
 
 def declarations(header):

@@ -555,6 +555,184 @@ GOODPUT_API goodput_status goodput_scheduler_explain(goodput_scheduler* schedule
                                                      size_t index, char* text, size_t capacity,
                                                      size_t* length);
 
+// ---- Agents: the training's half
+// --------------------------------------------------------------------------------
+
+/// Measures one training from within, and chooses its batch plan and learning rate. In the training's loop:
+/// goodput_agent_begin_step(), a gradient of each microbatch, goodput_agent_end_step() before the optimiser's
+/// update; from time to time goodput_agent_retune().
+typedef struct goodput_agent goodput_agent;
+
+/// Which optimiser updates the parameters. New values may be added at the end.
+enum {
+    GOODPUT_OPTIMIZER_SGD = 0,       ///< gradients as they are
+    GOODPUT_OPTIMIZER_MOMENTUM = 1,  ///< the same
+    GOODPUT_OPTIMIZER_ADAM = 2       ///< Adam and AdamW
+};
+
+/// How the learning rate follows the batch. New values may be added at the end.
+enum {
+    GOODPUT_SCALING_BY_OPTIMIZER = 0,  ///< AdaScale; for Adam its square root
+    GOODPUT_SCALING_ADA_SCALE = 1,     ///< from the gradient's noise, whatever the optimiser
+    GOODPUT_SCALING_SQUARE_ROOT = 2,   ///< square root of the total batch over the initial one
+    GOODPUT_SCALING_LINEAR = 3         ///< the total batch over the initial one
+};
+
+/// goodput_agent_settings::flags.
+enum {
+    GOODPUT_AGENT_MEAN_GIVEN =
+        1,  ///< the averaged gradient comes by goodput_agent_add_mean_floats() and the like
+    GOODPUT_AGENT_NO_TRIALS = 2,  ///< larger batches whose times nobody knows are not tried
+    GOODPUT_AGENT_NO_WARMUP = 4   ///< the first steps of a plan are timed like all others
+};
+
+/// What a training is and may do.
+typedef struct goodput_agent_settings {
+    size_t struct_size;            ///< sizeof(goodput_agent_settings)
+    size_t parameters;             ///< numbers of one gradient, all groups together, at least 1
+    const size_t* group_size;      ///< by group with a learning rate of its own: its numbers; null: one group
+    size_t group_count;            ///< number of groups
+    int32_t optimizer;             ///< GOODPUT_OPTIMIZER_SGD and the like
+    int32_t scaling;               ///< GOODPUT_SCALING_BY_OPTIMIZER and the like
+    double adam_beta2;             ///< of Adam, below 1; 0: 0.999
+    double adam_epsilon;           ///< of Adam; 0: 1e-8
+    int32_t initial_batch;         ///< total batch that script and learning rate were written for: the least
+    int32_t max_batch;             ///< largest total batch to train with
+    int32_t min_atomic_batch;      ///< least examples a GPU and microbatch; 0: 1
+    int32_t max_atomic_batch;      ///< most of them
+    uint32_t flags;                ///< GOODPUT_AGENT_MEAN_GIVEN and the like, added up
+    int32_t measure_every;         ///< gradients are looked at in one step of so many; 0: by their size
+    double smoothing;              ///< what a step leaves of the noise's averages, below 1; 0: 0.999
+    int32_t warmup_steps;          ///< steps of a plan that are not timed; 0: 3
+    int32_t least_steps;           ///< steps timed before a plan's time is believed; 0: 5
+    int32_t least_measured_steps;  ///< steps with gradients before a plan is chosen; 0: 10
+    int32_t spare;                 ///< zero
+    double retune_gain;            ///< a plan pays above so many times the present goodput; 0: 1.05
+    double retune_seconds;         ///< what changing the plan costs
+    double retune_horizon_s;       ///< within which that must be won back; 0: 600
+    double largest_growth;         ///< a plan's total batch over the largest timed so far; 0: 4
+} goodput_agent_settings;
+
+/// What a training holds now: GPUs of one type.
+typedef struct goodput_holding {
+    size_t struct_size;        ///< sizeof(goodput_holding)
+    const char* gpu_type;      ///< as the scheduler names it
+    int32_t nodes;             ///< from 1
+    int32_t gpus;              ///< replicas in all, at least as many
+    int32_t max_atomic_batch;  ///< most examples that fit one of these GPUs; 0: as the settings say
+    int32_t spare;             ///< zero
+} goodput_holding;
+
+/// Norms of the gradients of one parameter group in one step, for who computes them.
+typedef struct goodput_gradient_norms {
+    double mean_of_squares;  ///< mean of the squared norms of the single gradients of all replicas
+    double square_of_mean;   ///< squared norm of their mean
+    double count;            ///< number of gradients, from 2
+    double scale;            ///< examples of the step over the initial batch; 0: by the present plan
+} goodput_gradient_norms;
+
+/// What an agent knows.
+typedef struct goodput_agent_state {
+    size_t struct_size;           ///< sizeof(goodput_agent_state)
+    int32_t local_batch;          ///< written: examples a GPU and microbatch to train with
+    int32_t accumulation;         ///< written: microbatches before the one that synchronises
+    double total_batch;           ///< written: examples of a step on all replicas
+    double learning_rate_factor;  ///< written: on the base rate, of the first group
+    double gradient_sqr;     ///< written: squared norm of the gradient at the initial batch; 0: not known
+    double gradient_var;     ///< written: its variance, in the same unit
+    double noise_scale;      ///< written: in examples; infinite while nothing is known
+    double efficiency;       ///< written: what an example is worth of one at the initial batch
+    double goodput;          ///< written: useful examples a second; 0: not known
+    double progress_steps;   ///< written: steps at the initial batch that the training is worth
+    double useful_examples;  ///< written: useful examples so far
+} goodput_agent_state;
+
+/// An agent that knows nothing; null where there is no memory.
+GOODPUT_API goodput_agent* goodput_agent_create(void);
+/// Ends an agent; null does nothing.
+GOODPUT_API void goodput_agent_destroy(goodput_agent* agent);
+/// The sentence about the last call's failure, "" where there was none. Lives until the handle's next call.
+GOODPUT_API const char* goodput_agent_error(const goodput_agent* agent);
+/// Tells an agent about its training, and has it forget what it knew. Refused settings change nothing. All
+/// calls below get GOODPUT_NOT_YET before.
+GOODPUT_API goodput_status goodput_agent_configure(goodput_agent* agent,
+                                                   const goodput_agent_settings* settings);
+/// At the start and after each restart: what is held now. Chooses the plan for it.
+GOODPUT_API goodput_status goodput_agent_hold(goodput_agent* agent, const goodput_holding* holding);
+/// Begins a step at a time of the caller's clock, in seconds. Gradients come multiplied by
+/// `gradient_scale` (1: as they are); `adam_updates` are those that Adam's second moments have seen.
+/// `wanted`, where not null, gets 1 where this step's gradients are looked at; in others the calls that give
+/// them do nothing.
+GOODPUT_API goodput_status goodput_agent_begin_step(goodput_agent* agent, double now_s, double gradient_scale,
+                                                    uint64_t adam_updates, int32_t* wanted);
+/// The next piece of a microbatch's mean gradient, before clipping: all of it, or a tensor after the other.
+/// `second_moments`: with Adam, as many of them; else null.
+GOODPUT_API goodput_status goodput_agent_add_floats(goodput_agent* agent, const float* piece,
+                                                    const float* second_moments, size_t count);
+/// The same in double precision.
+GOODPUT_API goodput_status goodput_agent_add_doubles(goodput_agent* agent, const double* piece,
+                                                     const double* second_moments, size_t count);
+/// A microbatch is done, of which more follow.
+GOODPUT_API goodput_status goodput_agent_end_microbatch(goodput_agent* agent, double now_s);
+/// The next piece of the mean of all gradients of all replicas, multiplied by `scale`, with
+/// GOODPUT_AGENT_MEAN_GIVEN.
+GOODPUT_API goodput_status goodput_agent_add_mean_floats(goodput_agent* agent, const float* piece,
+                                                         const float* second_moments, size_t count,
+                                                         double scale);
+/// The same in double precision.
+GOODPUT_API goodput_status goodput_agent_add_mean_doubles(goodput_agent* agent, const double* piece,
+                                                          const double* second_moments, size_t count,
+                                                          double scale);
+/// Instead: the squared norm of a group's part of that mean.
+GOODPUT_API goodput_status goodput_agent_set_square_of_mean(goodput_agent* agent, size_t group,
+                                                            double square);
+/// This replica's sums of squares by group and its number of gradients, to be summed over the replicas
+/// between the last gradient and the end of a step. Writes them where `totals` has room, and how many there
+/// are, 0 in steps whose gradients are not wanted, to `count`.
+GOODPUT_API goodput_status goodput_agent_totals(goodput_agent* agent, double* totals, size_t capacity,
+                                                size_t* count);
+/// Their sums over all replicas: as many as goodput_agent_totals() counted.
+GOODPUT_API goodput_status goodput_agent_set_totals(goodput_agent* agent, const double* totals, size_t count);
+/// The sum of this replica's gradients, to be summed likewise; none where the mean is given.
+GOODPUT_API goodput_status goodput_agent_running_sum(goodput_agent* agent, float* sum, size_t capacity,
+                                                     size_t* count);
+/// Its sum over all replicas.
+GOODPUT_API goodput_status goodput_agent_set_running_sum(goodput_agent* agent, const float* sum,
+                                                         size_t count);
+/// Ends a step. `sync_s`: seconds of its last microbatch in which nothing was computed; below 0: unknown.
+/// `counted`, where not null, gets 0 where gradients are not finite: leave out the update.
+GOODPUT_API goodput_status goodput_agent_end_step(goodput_agent* agent, double now_s, double sync_s,
+                                                  int32_t* counted);
+/// The same for who has the norms, one struct a parameter group.
+GOODPUT_API goodput_status goodput_agent_end_step_norms(goodput_agent* agent, double now_s, double sync_s,
+                                                        const goodput_gradient_norms* norms, size_t count,
+                                                        size_t norms_size, int32_t* counted);
+/// The step that was begun does not count.
+GOODPUT_API goodput_status goodput_agent_drop_step(goodput_agent* agent);
+/// Adopts a plan that is so much better that changing pays, if there is one: `changed` gets 1 then.
+GOODPUT_API goodput_status goodput_agent_retune(goodput_agent* agent, int32_t* changed);
+/// Trains with this plan from now on, because somebody else has decided; `changed`, where not null, gets 0
+/// where it is the present one.
+GOODPUT_API goodput_status goodput_agent_adopt(goodput_agent* agent, int32_t local_batch,
+                                               int32_t accumulation, int32_t* changed);
+/// The same by the text of a plan file, {"local_batch": 128, "accumulation": 1}; a blank one changes nothing.
+GOODPUT_API goodput_status goodput_agent_adopt_text(goodput_agent* agent, const char* text, int32_t* changed);
+/// What the agent knows.
+GOODPUT_API goodput_status goodput_agent_read(goodput_agent* agent, goodput_agent_state* state);
+/// By what to multiply the base learning rate of a group now.
+GOODPUT_API goodput_status goodput_agent_learning_rate_factor(goodput_agent* agent, size_t group,
+                                                              double* factor);
+/// The line for the scheduler, without its end, written as by goodput_scheduler_explain(). GOODPUT_NOT_YET
+/// until the present plan has been timed.
+GOODPUT_API goodput_status goodput_agent_report(goodput_agent* agent, char* text, size_t capacity,
+                                                size_t* length);
+/// All that it remembers, to be kept with the checkpoint; written likewise.
+GOODPUT_API goodput_status goodput_agent_save(goodput_agent* agent, char* text, size_t capacity,
+                                              size_t* length);
+/// Goes on from there, after goodput_agent_configure() and before goodput_agent_hold(). A refused text
+/// changes nothing.
+GOODPUT_API goodput_status goodput_agent_restore(goodput_agent* agent, const char* text, size_t length);
+
 #ifdef __cplusplus
 }
 #endif

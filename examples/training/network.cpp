@@ -126,6 +126,11 @@ struct Network::Parts {
     std::unique_ptr<Model> model;
     torch::Tensor values, gradients;
 
+    [[nodiscard]] Examples chosen(const std::vector<std::uint64_t>& which) const {
+        const torch::Tensor index = torch::tensor(std::vector<std::int64_t>(which.begin(), which.end()));
+        return {data.inputs.index_select(0, index), data.answers.index_select(0, index)};
+    }
+
     std::span<const float> backward(const Examples& batch, double& loss) {
         gradients.zero_();
         const torch::Tensor mean =
@@ -182,18 +187,17 @@ std::span<const float> Network::gradient(std::uint64_t first, int count, double&
     for (int i = 0; i < count; ++i) seeds.push_back(mixed(parts_->seed + first + static_cast<std::uint64_t>(i)));
     if (parts_->generated) return parts_->backward(sequences(seeds), loss);
     // Drawn with replacement: the covariance of a batch then is that of an example over its size, at any size.
-    std::vector<std::int64_t> which;
-    for (const std::uint64_t seed : seeds) which.push_back(static_cast<std::int64_t>(seed % training_examples()));
-    const torch::Tensor index = torch::tensor(which);
-    return parts_->backward({parts_->data.inputs.index_select(0, index), parts_->data.answers.index_select(0, index)},
-                            loss);
+    for (std::uint64_t& seed : seeds) seed %= training_examples();
+    return parts_->backward(parts_->chosen(seeds), loss);
 }
 
-std::span<const float> Network::gradient_of(std::uint64_t index) {
+std::span<const float> Network::gradient_of(std::uint64_t first, std::uint64_t stride, int count) {
+    std::vector<std::uint64_t> which;
+    for (int i = 0; i < count; ++i) which.push_back(first + stride * static_cast<std::uint64_t>(i));
     double loss = 0;
-    if (parts_->generated) return parts_->backward(sequences({mixed(mixed(index))}), loss);
-    const auto at = static_cast<std::int64_t>(index);
-    return parts_->backward({parts_->data.inputs.narrow(0, at, 1), parts_->data.answers.narrow(0, at, 1)}, loss);
+    if (!parts_->generated) return parts_->backward(parts_->chosen(which), loss);
+    for (std::uint64_t& seed : which) seed = mixed(mixed(seed));
+    return parts_->backward(sequences(which), loss);
 }
 
 Evaluation Network::evaluate() {

@@ -42,9 +42,9 @@ public:
     /// Mean gradient of the loss over the examples at the places first ... first + count - 1 of the training;
     /// valid until the next call. Adds their mean loss to `loss`.
     std::span<const float> gradient(std::uint64_t first, int count, double& loss);
-    /// Gradient of one example of the training set by itself (0 <= index < training_examples(), or any where
-    /// they are generated); valid until the next call.
-    std::span<const float> gradient_of(std::uint64_t index);
+    /// Mean gradient of the examples first, first + stride, ... (`count` of them) of the training set, or of
+    /// generated ones that the training does not meet; valid until the next call.
+    std::span<const float> gradient_of(std::uint64_t first, std::uint64_t stride, int count);
 
     /// On all examples that are kept for it.
     [[nodiscard]] Evaluation evaluate();

@@ -37,11 +37,11 @@ struct Options {
     std::uint64_t seed = 1;
     int initial_batch = 8, max_batch = 512, fixed_batch = 0, gradients = 2;
     double learning_rate = 0, smoothing = 0.99, gain = 1.05, target = 0;
-    int fit_every = 25, evaluate_every = 0, reference_every = 0;
+    int fit_every = 25, evaluate_every = 0, reference_every = 0, average_every = 0;
     long long stop_after = -1, most_steps = 1'000'000;
     double most_examples = 1e12;
     std::string checkpoint, log, reports;
-    bool processor_time = false, measure_nothing = false, timing = false;
+    bool processor_time = false, timing = false;
 };
 
 Options read_options(int count, char** words) {
@@ -63,6 +63,8 @@ Options read_options(int count, char** words) {
     app.add_option("--fit-every", options.fit_every, "steps between looking for a better plan");
     app.add_option("--evaluate-every", options.evaluate_every, "examples between evaluations; 0: the network's");
     app.add_option("--reference-every", options.reference_every, "evaluations between exact noise scales; 0: none");
+    app.add_option("--average-every", options.average_every,
+                   "steps between references that are averaged as the measured noise scale is; 0: none");
     app.add_option("--target-accuracy", options.target, "stop there");
     app.add_option("--stop-after", options.stop_after, "write the checkpoint and exit after so many steps in all");
     app.add_option("--most-steps", options.most_steps, "give up after so many steps");
@@ -71,7 +73,6 @@ Options read_options(int count, char** words) {
     app.add_option("--log", options.log, "CSV, a line an evaluation");
     app.add_option("--reports", options.reports, "report lines for goodput plan, a line an evaluation");
     app.add_flag("--processor-time", options.processor_time, "the clock is the first process' processor time");
-    app.add_flag("--measure-nothing", options.measure_nothing, "no statistics at all, with --fixed-batch");
     app.add_flag("--timing", options.timing, "print the median seconds of each plan at the end");
     try {
         app.parse(count, words);
@@ -93,7 +94,8 @@ public:
           optimiser_{options.network == Kind::transformer, options.learning_rate},
           stream_(network_.parameters().size()),
           adviser_({options.initial_batch, options.max_batch, 1, options.max_batch}, options.smoothing,
-                   options.gain) {
+                   options.gain),
+          averaged_(options.smoothing) {
         MPI_Comm_rank(MPI_COMM_WORLD, &process_);
         MPI_Comm_size(MPI_COMM_WORLD, &processes_);
         shape_ = {1, processes_};
@@ -121,7 +123,7 @@ private:
     }
     void step();
     void evaluate();
-    [[nodiscard]] goodput::GradientStatistics reference();
+    [[nodiscard]] goodput::GradientStatistics reference(std::size_t group);
     void save() const;
     void load();
 
@@ -136,7 +138,11 @@ private:
     std::uint64_t examples_ = 0;
     long long steps_ = 0;
     double seconds_ = 0, factor_ = 1, loss_ = 0;
+    double useful_ = 0;         ///< examples, each counted with the efficiency of its step
+    double agent_seconds_ = 0;  ///< spent on measuring and deciding
     int evaluations_ = 0;
+    goodput::NoiseScaleEstimator averaged_;
+    goodput::GradientStatistics exact_{};
     bool done_ = false;
     std::ofstream log_, reports_;
 };
@@ -146,11 +152,17 @@ void Training::step() {
     const int microbatches = plan_.accumulation_steps + 1, count = microbatches * processes_;
     const double total = static_cast<double>(plan_.total(processes_));
     const double scale = total / options_.initial_batch;
-    stream_.begin_step(scale, preconditioner());
+    const auto measure = [this](auto&& work) {
+        const double start = now();
+        work();
+        agent_seconds_ += now() - start;
+    };
+    measure([&] { stream_.begin_step(scale, preconditioner()); });
     double loss = 0;
     for (int i = 0; i < microbatches; ++i) {
         const auto place = static_cast<std::uint64_t>((i * processes_ + process_) * plan_.atomic_batch);
-        stream_.add(network_.gradient(examples_ + place, plan_.atomic_batch, loss));
+        const auto gradient = network_.gradient(examples_ + place, plan_.atomic_batch, loss);
+        measure([&] { stream_.add(gradient); });
     }
     const double reducing = now();
     const auto sum = stream_.running_sum();
@@ -163,18 +175,22 @@ void Training::step() {
     const double reduced = now();
     loss_ = totals[1] / count;
     optimiser_.step(network_.parameters(), sum, count, factor_);
-    const auto norms = options_.measure_nothing ? std::nullopt : stream_.end_step();
+    std::optional<goodput::GradientNorms> norms;
+    measure([&] { norms = stream_.end_step(); });
+    useful_ += total * adviser_.efficiency().efficiency(total);
     examples_ += static_cast<std::uint64_t>(total);
     ++steps_;
     // Every process has the same norms; seconds are the first one's, and so are decisions.
     std::array<double, 3> next{};
     if (process_ == 0) {
+        const double deciding = now();
         adviser_.observe(shape_, plan_, now() - begun, reduced - reducing, norms);
         if (options_.fixed_batch == 0 && steps_ % options_.fit_every == 0)
             plan_ = with_enough_gradients(adviser_.choose(shape_, plan_));
         const double next_scale = static_cast<double>(plan_.total(processes_)) / options_.initial_batch;
         const goodput::LearningRateState state{next_scale, adviser_.statistics(), 0};
         factor_ = optimiser_.adam ? goodput::AdamScale{}.factor(state) : goodput::AdaScale{}.factor(state);
+        agent_seconds_ += now() - deciding;
         seconds_ += now() - begun;
         next = {static_cast<double>(plan_.atomic_batch), static_cast<double>(plan_.accumulation_steps), factor_};
     }
@@ -185,24 +201,30 @@ void Training::step() {
 }
 
 // Squared norm of the true gradient and trace of the covariance at the initial batch size, in the optimiser's
-// metric, from every example by itself: of the whole training set, or of 2,000 generated examples.
-goodput::GradientStatistics Training::reference() {
+// metric, from all of the training set, or from 2,000 generated examples: from every example's gradient by itself
+// (`group` 1), or, for less, from those of groups of examples.
+goodput::GradientStatistics Training::reference(std::size_t group) {
     const auto metric = preconditioner();
-    const std::size_t size = stream_.parameters(), set = network_.training_examples(), count = set ? set : 2000;
-    std::vector<double> mean(size);
+    const std::size_t size = stream_.parameters(), set = network_.training_examples();
+    const std::size_t groups = (set ? set : 2000) / group;
+    std::vector<double> mean(size), inverse(size, 1);
+    if (metric.ready())
+        for (std::size_t i = 0; i < size; ++i) inverse[i] = metric.inverse(i);
     double squares = 0, square = 0;
-    for (std::size_t q = 0; q < count; ++q) {
-        const auto gradient = network_.gradient_of(q);
+    for (std::size_t q = 0; q < groups; ++q) {
+        const auto gradient = network_.gradient_of(q, groups, static_cast<int>(group));
         for (std::size_t i = 0; i < size; ++i) {
-            const double value = gradient[i] * (metric.ready() ? metric.inverse(i) : 1);
+            const double value = gradient[i] * inverse[i];
             squares += value * value;
             mean[i] += value;
         }
     }
-    const auto examples = static_cast<double>(count);
-    for (const double value : mean) square += value * value / examples / examples;
-    const double covariance = (squares / examples - square) * (set ? 1 : examples / (examples - 1));
-    return {set ? square : square - covariance / examples, covariance / options_.initial_batch};
+    const auto count = static_cast<double>(groups);
+    for (const double value : mean) square += value * value / count / count;
+    const bool all = set > 0 && group == 1;  // else both are estimates from a sample
+    const double covariance = (squares / count - square) * (all ? 1 : count / (count - 1));
+    return {set ? square : std::max(square - covariance / count, 0.0),
+            covariance * static_cast<double>(group) / options_.initial_batch};
 }
 
 void Training::evaluate() {
@@ -226,11 +248,11 @@ void Training::evaluate() {
                       loss_, now.loss, now.accuracy);
         log_ << line;
         if (options_.reference_every > 0 && evaluations_ % options_.reference_every == 0) {
-            const auto exact = reference(), measured = adviser_.statistics();
+            const auto exact = reference(1), measured = adviser_.statistics(), average = averaged_.statistics();
             log_ << exact.squared_norm << ',' << exact.variance << ',' << measured.squared_norm << ','
-                 << measured.variance;
+                 << measured.variance << ',' << average.squared_norm << ',' << average.variance;
         } else {
-            log_ << ",,,";
+            log_ << ",,,,,";
         }
         log_ << std::endl;
     }
@@ -260,6 +282,7 @@ void Training::save() const {
                                                  static_cast<std::uint64_t>(optimiser_.updates), examples_};
         write(sizes.data(), sizes.size());
         write(&seconds_, 1);
+        write(&useful_, 1);
         const auto parameters = const_cast<Training*>(this)->network_.parameters();
         write(parameters.data(), parameters.size());
         write(optimiser_.first.data(), optimiser_.first.size());
@@ -280,6 +303,7 @@ void Training::load() {
     if (!file || sizes[0] != stream_.parameters())
         throw std::runtime_error(options_.checkpoint + " is not a checkpoint of this network");
     read(&seconds_, 1);
+    read(&useful_, 1);
     const auto parameters = network_.parameters();
     read(parameters.data(), parameters.size());
     optimiser_.first.resize(sizes[1]);
@@ -303,7 +327,7 @@ void Training::run() {
         open(reports_, options_.reports);
         if (log_ && steps_ == 0)
             log_ << "step,seconds,epoch,examples,batch,accumulation,learning_rate,noise_scale,efficiency,goodput,"
-                    "batch_loss,loss,accuracy,exact_sqr,exact_var,sqr,var\n";
+                    "batch_loss,loss,accuracy,exact_sqr,exact_var,sqr,var,average_sqr,average_var\n";
     }
     const auto every = static_cast<std::uint64_t>(options_.evaluate_every);
     std::uint64_t evaluated = examples_ / every;
@@ -312,6 +336,12 @@ void Training::run() {
         int stop = told_to_stop || steps_ == options_.stop_after ? 1 : 0;
         if (processes_ > 1) MPI_Allreduce(MPI_IN_PLACE, &stop, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
         if (stop) break;
+        if (options_.average_every > 0 && process_ == 0) {
+            if (steps_ % options_.average_every == 0) exact_ = reference(16);
+            const double scale = static_cast<double>(plan_.total(processes_)) / options_.initial_batch;
+            const double noise = exact_.variance / scale;
+            averaged_.observe({exact_.squared_norm + 2 * noise, exact_.squared_norm + noise, 2, scale});
+        }
         step();
         if (examples_ / every == evaluated) continue;
         evaluated = examples_ / every;
@@ -324,6 +354,7 @@ void Training::run() {
                 done_ ? "reached the target" : "stopped", steps_, static_cast<unsigned long long>(examples_), seconds_,
                 last.loss, last.accuracy);
     if (!options_.timing) return;
+    std::printf("useful examples %.1f, measuring and deciding %.6f s\n", useful_, agent_seconds_);
     for (const auto& sample : adviser_.samples())
         std::printf("%d %d %d %.9f %.9f\n", sample.shape.gpus, sample.plan.atomic_batch,
                     sample.plan.accumulation_steps, sample.step_seconds, sample.sync_seconds);

@@ -36,8 +36,8 @@ struct Options {
     std::string digits = "/usr/lib/python3/dist-packages/sklearn/datasets/data/digits.csv.gz";
     std::uint64_t seed = 1;
     int initial_batch = 8, max_batch = 512, fixed_batch = 0, gradients = 2;
-    double learning_rate = 0, smoothing = 0.99, gain = 1.05, target = 0;
-    int fit_every = 25, evaluate_every = 0, reference_every = 0, average_every = 0;
+    double learning_rate = 0, smoothing = 0.999, gain = 1.05, target = 0;
+    int fit_every = 10, evaluate_every = 0, reference_every = 0, average_every = 0;
     long long stop_after = -1, most_steps = 1'000'000;
     double most_examples = 1e12;
     std::string checkpoint, log, reports;
@@ -124,7 +124,7 @@ private:
     void step();
     void evaluate();
     [[nodiscard]] goodput::GradientStatistics reference(std::size_t group);
-    void save() const;
+    void save();
     void load();
 
     Options options_;
@@ -269,7 +269,7 @@ void Training::evaluate() {
     ++evaluations_;
 }
 
-void Training::save() const {
+void Training::save() {
     if (process_ != 0 || options_.checkpoint.empty()) return;
     const std::string part = options_.checkpoint + ".part";
     {
@@ -283,7 +283,11 @@ void Training::save() const {
         write(sizes.data(), sizes.size());
         write(&seconds_, 1);
         write(&useful_, 1);
-        const auto parameters = const_cast<Training*>(this)->network_.parameters();
+        write(&adviser_.noise(), 1);
+        write(&plan_, 1);
+        write(&factor_, 1);
+        write(&processes_, 1);
+        const auto parameters = network_.parameters();
         write(parameters.data(), parameters.size());
         write(optimiser_.first.data(), optimiser_.first.size());
         write(optimiser_.second.data(), optimiser_.second.size());
@@ -304,6 +308,15 @@ void Training::load() {
         throw std::runtime_error(options_.checkpoint + " is not a checkpoint of this network");
     read(&seconds_, 1);
     read(&useful_, 1);
+    read(&adviser_.noise(), 1);
+    goodput::BatchPlan before{};
+    read(&before, 1);
+    read(&factor_, 1);
+    // Any other number of processes goes on with the total batch size, and looks for a better one later.
+    int processes = 0;
+    read(&processes, 1);
+    const auto total = static_cast<int>(before.total(processes));
+    if (options_.fixed_batch == 0) plan_ = with_enough_gradients({(total + processes_ - 1) / processes_, 0});
     const auto parameters = network_.parameters();
     read(parameters.data(), parameters.size());
     optimiser_.first.resize(sizes[1]);

@@ -30,7 +30,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         log, reports, checkpoint = (os.path.join(folder, name) for name in ("log.csv", "reports", "checkpoint"))
         common = [program, "--network", "cnn", "--checkpoint", checkpoint, "--log", log, "--reports", reports]
-        environment = dict(os.environ, OMP_NUM_THREADS="1")
+        environment = dict(os.environ, OMP_NUM_THREADS="1")  # several processes share few cores
         two = subprocess.Popen(["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "2"] + common, env=environment)
         deadline = time.monotonic() + 30
         while len(rows_of(log)) < 12 and time.monotonic() < deadline and two.poll() is None:

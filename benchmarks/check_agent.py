@@ -184,7 +184,8 @@ def steps(program, arguments):
             rest = [sample for i, sample in enumerate(measured) if (i + i // 6) % 2 != half]
             asked = [{key: value for key, value in sample.items() if not key.endswith("_s")} for sample in rest]
             question = json.dumps({"samples": known, "predict": asked})
-            answer = subprocess.run([arguments.goodput, "fit"], input=question, capture_output=True, text=True, check=True)
+            answer = subprocess.run([arguments.goodput, "fit"], input=question, capture_output=True, text=True,
+                                    check=True)
             predicted = json.loads(answer.stdout)["predictions"]
             errors += [abs(guess["iteration_s"] / sample["step_s"] - 1) for guess, sample in zip(predicted, rest)]
         print(f"{name}: step times of pairs that were not measured: median error {statistics.median(errors):.1%}, "

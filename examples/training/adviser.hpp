@@ -1,8 +1,8 @@
 #ifndef GOODPUT_EXAMPLES_TRAINING_ADVISER_HPP
 #define GOODPUT_EXAMPLES_TRAINING_ADVISER_HPP
 
-// What the first process does with a step's norms and seconds: noise scale, step times by plan, and from both the
-// plan with the best goodput on the processes there are.
+// What the first process does with a step's norms and seconds: noise scale, step times by plan, and from both
+// the plan with the best goodput on the processes there are.
 
 #include <algorithm>
 #include <array>
@@ -35,7 +35,8 @@ public:
     };
     [[nodiscard]] Noise& noise() { return noise_; }
 
-    /// Takes in a step on `shape` with `plan`. A plan's first two steps are warm-up, and their times left out.
+    /// Takes in a step on `shape` with `plan`. A plan's first two steps are warm-up, and their times left
+    /// out.
     void observe(goodput::Shape shape, goodput::BatchPlan plan, double seconds, double sync_seconds,
                  const std::optional<goodput::GradientNorms>& norms) {
         if (norms) noise_.steps += noise_.average.observe(*norms) ? 1 : 0;
@@ -57,13 +58,15 @@ public:
         for (const auto& [key, times] : times_) {
             if (times.seconds.size() < 3) continue;
             const double step = median(times.seconds);
-            all.push_back({{key[0], key[1]}, {key[2], key[3]}, step, std::min(median(times.sync), 0.99 * step)});
+            all.push_back(
+                {{key[0], key[1]}, {key[2], key[3]}, step, std::min(median(times.sync), 0.99 * step)});
         }
         return all;
     }
 
-    /// The plan to use from now on: another than `now` only where it pays, and at most twice as large a batch. Leaps
-    /// on the noise scale of a few dozen steps made some trainings diverge, and a doubling is measured before the next.
+    /// The plan to use from now on: another than `now` only where it pays, and at most twice as large a
+    /// batch. Leaps on the noise scale of a few dozen steps made some trainings diverge, and a doubling is
+    /// measured before the next.
     [[nodiscard]] goodput::BatchPlan choose(goodput::Shape shape, goodput::BatchPlan now) {
         const std::vector<std::vector<goodput::ThroughputSample>> measured{samples()};
         if (measured[0].empty() || noise_.steps < least_steps) return now;
@@ -71,13 +74,12 @@ public:
         goodput::BatchLimits limits = limits_;
         limits.max_batch = std::min(limits.max_batch, static_cast<int>(2 * now.total(shape.gpus)));
         const auto best = goodput::best_batch_plan(types_[0].fit.model, efficiency(), shape, limits);
-        const double present =
-            goodput::detail::goodput_of(types_[0].fit.model, efficiency(), shape, now);
+        const double present = goodput::detail::goodput_of(types_[0].fit.model, efficiency(), shape, now);
         return best.goodput > gain_ * present ? best.plan : now;
     }
 
-    /// Statistics of the gradient at the initial batch size; none in the first steps, which say too little: the noise
-    /// scale of a few steps is often infinite, and the learning rate by it as large as it can be.
+    /// Statistics of the gradient at the initial batch size; none in the first steps, which say too little:
+    /// the noise scale of a few steps is often infinite, and the learning rate by it as large as it can be.
     [[nodiscard]] goodput::GradientStatistics statistics() const {
         return noise_.steps < least_steps ? goodput::GradientStatistics{} : noise_.average.statistics();
     }

@@ -54,7 +54,8 @@ Examples sequences(const std::vector<std::uint64_t>& seeds) {
     auto* values = inputs.data_ptr<std::int64_t>();
     for (std::size_t i = 0; i < seeds.size(); ++i)
         for (std::int64_t j = 0; j < sequence; ++j)
-            *values++ = static_cast<std::int64_t>(mixed(seeds[i] * 64 + static_cast<std::uint64_t>(j)) % symbols);
+            *values++ =
+                static_cast<std::int64_t>(mixed(seeds[i] * 64 + static_cast<std::uint64_t>(j)) % symbols);
     return {inputs, std::get<0>(inputs.sort(1))};
 }
 
@@ -63,7 +64,8 @@ struct Model : torch::nn::Module {
 };
 
 struct Convolutions : Model {
-    torch::nn::Conv2d first = register_module("first", torch::nn::Conv2d(torch::nn::Conv2dOptions(1, 8, 3).padding(1)));
+    torch::nn::Conv2d first =
+        register_module("first", torch::nn::Conv2d(torch::nn::Conv2dOptions(1, 8, 3).padding(1)));
     torch::nn::Conv2d second =
         register_module("second", torch::nn::Conv2d(torch::nn::Conv2dOptions(8, 16, 3).padding(1)));
     torch::nn::Linear last = register_module("last", torch::nn::Linear(64, 10));
@@ -83,17 +85,21 @@ struct Wide : Model {
 };
 
 struct AttentionLayer : torch::nn::Module {
-    torch::nn::LayerNorm before = register_module("before", torch::nn::LayerNorm(std::vector<std::int64_t>{width}));
+    torch::nn::LayerNorm before =
+        register_module("before", torch::nn::LayerNorm(std::vector<std::int64_t>{width}));
     torch::nn::Linear three = register_module("three", torch::nn::Linear(width, 3 * width));
     torch::nn::Linear mix = register_module("mix", torch::nn::Linear(width, width));
-    torch::nn::LayerNorm between = register_module("between", torch::nn::LayerNorm(std::vector<std::int64_t>{width}));
+    torch::nn::LayerNorm between =
+        register_module("between", torch::nn::LayerNorm(std::vector<std::int64_t>{width}));
     torch::nn::Linear wide = register_module("wide", torch::nn::Linear(width, 2 * width));
     torch::nn::Linear narrow = register_module("narrow", torch::nn::Linear(2 * width, width));
     torch::Tensor forward(const torch::Tensor& inputs) {
         const std::int64_t count = inputs.size(0);
-        const auto parts = three(before(inputs)).view({count, sequence, 3, heads, width / heads}).permute({2, 0, 3, 1, 4});
-        const auto weights = torch::softmax(
-            torch::matmul(parts[0], parts[1].transpose(-2, -1)) / std::sqrt(static_cast<double>(width / heads)), -1);
+        const auto parts =
+            three(before(inputs)).view({count, sequence, 3, heads, width / heads}).permute({2, 0, 3, 1, 4});
+        const auto weights = torch::softmax(torch::matmul(parts[0], parts[1].transpose(-2, -1)) /
+                                                std::sqrt(static_cast<double>(width / heads)),
+                                            -1);
         const auto seen = torch::matmul(weights, parts[2]).transpose(1, 2).reshape({count, sequence, width});
         const auto mixed_in = inputs + mix(seen);
         return mixed_in + narrow(torch::relu(wide(between(mixed_in))));
@@ -141,7 +147,8 @@ struct Network::Parts {
     }
 };
 
-Network::Network(Kind kind, std::uint64_t seed, const std::string& digits) : parts_(std::make_unique<Parts>()) {
+Network::Network(Kind kind, std::uint64_t seed, const std::string& digits)
+    : parts_(std::make_unique<Parts>()) {
     torch::set_num_threads(1);
     torch::manual_seed(seed);
     Parts& parts = *parts_;
@@ -184,9 +191,11 @@ std::size_t Network::training_examples() const {
 
 std::span<const float> Network::gradient(std::uint64_t first, int count, double& loss) {
     std::vector<std::uint64_t> seeds;
-    for (int i = 0; i < count; ++i) seeds.push_back(mixed(parts_->seed + first + static_cast<std::uint64_t>(i)));
+    for (int i = 0; i < count; ++i)
+        seeds.push_back(mixed(parts_->seed + first + static_cast<std::uint64_t>(i)));
     if (parts_->generated) return parts_->backward(sequences(seeds), loss);
-    // Drawn with replacement: the covariance of a batch then is that of an example over its size, at any size.
+    // Drawn with replacement: the covariance of a batch then is that of an example over its size, at any
+    // size.
     for (std::uint64_t& seed : seeds) seed %= training_examples();
     return parts_->backward(parts_->chosen(seeds), loss);
 }
@@ -202,7 +211,8 @@ std::span<const float> Network::gradient_of(std::uint64_t first, std::uint64_t s
 
 Evaluation Network::evaluate() {
     const torch::NoGradGuard no_gradient;
-    const torch::Tensor scores = parts_->model->forward(parts_->kept.inputs), answers = parts_->kept.answers.flatten();
+    const torch::Tensor scores = parts_->model->forward(parts_->kept.inputs),
+                        answers = parts_->kept.answers.flatten();
     return {torch::nn::functional::cross_entropy(scores, answers).item<double>(),
             scores.argmax(1).eq(answers).to(torch::kFloat64).mean().item<double>()};
 }

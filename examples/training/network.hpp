@@ -1,8 +1,8 @@
 #ifndef GOODPUT_EXAMPLES_TRAINING_NETWORK_HPP
 #define GOODPUT_EXAMPLES_TRAINING_NETWORK_HPP
 
-// The networks that goodput-training trains, with all parameters and gradients in one piece of memory each. Only
-// network.cpp includes libtorch, which takes long to compile.
+// The networks that goodput-training trains, with all parameters and gradients in one piece of memory each.
+// Only network.cpp includes libtorch, which takes long to compile.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,8 +26,8 @@ struct Evaluation {
     double accuracy = 0;  ///< of digits, or of numbers in a sequence
 };
 
-/// A network and its data. Examples have numbers: which one comes at place n of the training depends on the seed
-/// and on n only, not on how many processes share the work.
+/// A network and its data. Examples have numbers: which one comes at place n of the training depends on the
+/// seed and on n only, not on how many processes share the work.
 class Network {
 public:
     /// The same parameters for the same seed. `digits`: scikit-learn's digits.csv, gzipped or not.

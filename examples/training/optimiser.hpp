@@ -13,10 +13,10 @@ namespace training {
 
 /// An optimiser and its moments.
 struct Optimiser {
-    bool adam = false;          ///< AdamW; else SGD with momentum 0.9
-    double learning_rate = 0;   ///< at the initial batch size
+    bool adam = false;                     ///< AdamW; else SGD with momentum 0.9
+    double learning_rate = 0;              ///< at the initial batch size
     std::vector<float> first{}, second{};  ///< moments; `second` with AdamW only
-    std::int64_t updates = 0;   ///< that the moments have seen
+    std::int64_t updates = 0;              ///< that the moments have seen
 
     /// One step with `learning_rate` times `factor`.
     void step(std::span<float> parameters, std::span<const double> sum, double count, double factor) {

@@ -1,12 +1,12 @@
-// goodput-training: a real, elastic, data-parallel training that measures its gradients and steps, and chooses its
-// batch size and learning rate by them.
+// goodput-training: a real, elastic, data-parallel training that measures its gradients and steps, and
+// chooses its batch size and learning rate by them.
 //
 //     mpirun -n 2 goodput-training --network cnn --target-accuracy 0.97 --log cnn.csv
 
 #include <mpi.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -49,30 +49,37 @@ Options read_options(int count, char** words) {
     CLI::App app("A real training that chooses its own batch size");
     const std::map<std::string, Kind> kinds{
         {"cnn", Kind::cnn}, {"transformer", Kind::transformer}, {"wide", Kind::wide}};
-    app.add_option("--network", options.network, "cnn, transformer, wide")->transform(CLI::CheckedTransformer(kinds));
+    app.add_option("--network", options.network, "cnn, transformer, wide")
+        ->transform(CLI::CheckedTransformer(kinds));
     app.add_option("--digits", options.digits, "scikit-learn's digits.csv, gzipped or not");
     app.add_option("--seed", options.seed, "of parameters and data");
     app.add_option("--initial-batch", options.initial_batch, "what the learning rate was chosen for");
     app.add_option("--max-batch", options.max_batch, "largest total batch size");
     app.add_option("--fixed-batch", options.fixed_batch, "always this total batch size; 0: by goodput");
-    app.add_option("--gradients", options.gradients,
-                   "least gradients a step of all processes together; 1: differences of successive steps will do");
-    app.add_option("--learning-rate", options.learning_rate, "at the initial batch size; 0: the network's usual one");
+    app.add_option(
+        "--gradients", options.gradients,
+        "least gradients a step of all processes together; 1: differences of successive steps will do");
+    app.add_option("--learning-rate", options.learning_rate,
+                   "at the initial batch size; 0: the network's usual one");
     app.add_option("--smoothing", options.smoothing, "of the noise scale, a step at the initial batch size");
     app.add_option("--gain", options.gain, "change the plan for so many times its goodput");
     app.add_option("--fit-every", options.fit_every, "steps between looking for a better plan");
-    app.add_option("--evaluate-every", options.evaluate_every, "examples between evaluations; 0: the network's");
-    app.add_option("--reference-every", options.reference_every, "evaluations between exact noise scales; 0: none");
+    app.add_option("--evaluate-every", options.evaluate_every,
+                   "examples between evaluations; 0: the network's");
+    app.add_option("--reference-every", options.reference_every,
+                   "evaluations between exact noise scales; 0: none");
     app.add_option("--average-every", options.average_every,
                    "steps between references that are averaged as the measured noise scale is; 0: none");
     app.add_option("--target-accuracy", options.target, "stop there");
-    app.add_option("--stop-after", options.stop_after, "write the checkpoint and exit after so many steps in all");
+    app.add_option("--stop-after", options.stop_after,
+                   "write the checkpoint and exit after so many steps in all");
     app.add_option("--most-steps", options.most_steps, "give up after so many steps");
     app.add_option("--most-examples", options.most_examples, "give up after so many examples");
     app.add_option("--checkpoint", options.checkpoint, "file to go on from and to write on SIGTERM");
     app.add_option("--log", options.log, "CSV, a line an evaluation");
     app.add_option("--reports", options.reports, "report lines for goodput plan, a line an evaluation");
-    app.add_flag("--processor-time", options.processor_time, "the clock is the first process' processor time");
+    app.add_flag("--processor-time", options.processor_time,
+                 "the clock is the first process' processor time");
     app.add_flag("--timing", options.timing, "print the median seconds of each plan at the end");
     try {
         app.parse(count, words);
@@ -168,7 +175,8 @@ void Training::step() {
     const auto sum = stream_.running_sum();
     std::array<double, 2> totals{stream_.sum_of_squares(), loss};
     if (processes_ > 1) {
-        MPI_Allreduce(MPI_IN_PLACE, sum.data(), static_cast<int>(sum.size()), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Allreduce(MPI_IN_PLACE, sum.data(), static_cast<int>(sum.size()), MPI_DOUBLE, MPI_SUM,
+                      MPI_COMM_WORLD);
         MPI_Allreduce(MPI_IN_PLACE, totals.data(), 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
         stream_.set_totals(totals[0], count);
     }
@@ -192,7 +200,8 @@ void Training::step() {
         factor_ = optimiser_.adam ? goodput::AdamScale{}.factor(state) : goodput::AdaScale{}.factor(state);
         agent_seconds_ += now() - deciding;
         seconds_ += now() - begun;
-        next = {static_cast<double>(plan_.atomic_batch), static_cast<double>(plan_.accumulation_steps), factor_};
+        next = {static_cast<double>(plan_.atomic_batch), static_cast<double>(plan_.accumulation_steps),
+                factor_};
     }
     if (processes_ > 1) MPI_Bcast(next.data(), 3, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     if (process_ == 0) return;
@@ -201,7 +210,8 @@ void Training::step() {
 }
 
 // Squared norm of the true gradient and trace of the covariance at the initial batch size, in the optimiser's
-// metric, from all of the training set, or from 2,000 generated examples: from every example's gradient by itself
+// metric, from all of the training set, or from 2,000 generated examples: from every example's gradient by
+// itself
 // (`group` 1), or, for less, from those of groups of examples.
 goodput::GradientStatistics Training::reference(std::size_t group) {
     const auto metric = preconditioner();
@@ -241,14 +251,15 @@ void Training::evaluate() {
     const double efficient = efficiency.efficiency(total);
     if (log_) {
         char line[400];
-        std::snprintf(line, sizeof line, "%lld,%.6f,%.4f,%llu,%.0f,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.4f,", steps_,
-                      seconds_, static_cast<double>(examples_) / 1437, static_cast<unsigned long long>(examples_),
-                      total, plan_.accumulation_steps, options_.learning_rate * factor_,
-                      steps_ > 0 ? efficiency.noise_scale() : 0, efficient, step > 0 ? total / step * efficient : 0,
-                      loss_, now.loss, now.accuracy);
+        std::snprintf(line, sizeof line, "%lld,%.6f,%.4f,%llu,%.0f,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.4f,",
+                      steps_, seconds_, static_cast<double>(examples_) / 1437,
+                      static_cast<unsigned long long>(examples_), total, plan_.accumulation_steps,
+                      options_.learning_rate * factor_, steps_ > 0 ? efficiency.noise_scale() : 0, efficient,
+                      step > 0 ? total / step * efficient : 0, loss_, now.loss, now.accuracy);
         log_ << line;
         if (options_.reference_every > 0 && evaluations_ % options_.reference_every == 0) {
-            const auto exact = reference(1), measured = adviser_.statistics(), average = averaged_.statistics();
+            const auto exact = reference(1), measured = adviser_.statistics(),
+                       average = averaged_.statistics();
             log_ << exact.squared_norm << ',' << exact.variance << ',' << measured.squared_norm << ','
                  << measured.variance << ',' << average.squared_norm << ',' << average.variance;
         } else {
@@ -275,11 +286,15 @@ void Training::save() {
     {
         std::ofstream file(part, std::ios::binary);
         const auto write = [&file](const auto* data, std::size_t count) {
-            file.write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(count * sizeof *data));
+            file.write(reinterpret_cast<const char*>(data),
+                       static_cast<std::streamsize>(count * sizeof *data));
         };
-        const std::array<std::uint64_t, 6> sizes{stream_.parameters(),       optimiser_.first.size(),
-                                                 optimiser_.second.size(),   static_cast<std::uint64_t>(steps_),
-                                                 static_cast<std::uint64_t>(optimiser_.updates), examples_};
+        const std::array<std::uint64_t, 6> sizes{stream_.parameters(),
+                                                 optimiser_.first.size(),
+                                                 optimiser_.second.size(),
+                                                 static_cast<std::uint64_t>(steps_),
+                                                 static_cast<std::uint64_t>(optimiser_.updates),
+                                                 examples_};
         write(sizes.data(), sizes.size());
         write(&seconds_, 1);
         write(&useful_, 1);
@@ -333,19 +348,23 @@ void Training::run() {
     load();
     if (process_ == 0) {
         const auto open = [this](std::ofstream& file, const std::string& path) {
-            if (!path.empty()) file.open(path, steps_ > 0 ? std::ios::app : std::ios::trunc);
-            else file.setstate(std::ios::failbit);
+            if (!path.empty())
+                file.open(path, steps_ > 0 ? std::ios::app : std::ios::trunc);
+            else
+                file.setstate(std::ios::failbit);
         };
         open(log_, options_.log);
         open(reports_, options_.reports);
         if (log_ && steps_ == 0)
-            log_ << "step,seconds,epoch,examples,batch,accumulation,learning_rate,noise_scale,efficiency,goodput,"
+            log_ << "step,seconds,epoch,examples,batch,accumulation,learning_rate,noise_scale,efficiency,"
+                    "goodput,"
                     "batch_loss,loss,accuracy,exact_sqr,exact_var,sqr,var,average_sqr,average_var\n";
     }
     const auto every = static_cast<std::uint64_t>(options_.evaluate_every);
     std::uint64_t evaluated = examples_ / every;
     if (steps_ == 0) evaluate();
-    while (!done_ && steps_ < options_.most_steps && static_cast<double>(examples_) < options_.most_examples) {
+    while (!done_ && steps_ < options_.most_steps &&
+           static_cast<double>(examples_) < options_.most_examples) {
         int stop = told_to_stop || steps_ == options_.stop_after ? 1 : 0;
         if (processes_ > 1) MPI_Allreduce(MPI_IN_PLACE, &stop, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
         if (stop) break;
@@ -364,8 +383,8 @@ void Training::run() {
     if (process_ != 0) return;
     const auto last = network_.evaluate();
     std::printf("%s after %lld steps, %llu examples, %.3f s: loss %.5f, accuracy %.4f\n",
-                done_ ? "reached the target" : "stopped", steps_, static_cast<unsigned long long>(examples_), seconds_,
-                last.loss, last.accuracy);
+                done_ ? "reached the target" : "stopped", steps_, static_cast<unsigned long long>(examples_),
+                seconds_, last.loss, last.accuracy);
     if (!options_.timing) return;
     std::printf("useful examples %.1f, measuring and deciding %.6f s\n", useful_, agent_seconds_);
     for (const auto& sample : adviser_.samples())

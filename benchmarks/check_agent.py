@@ -103,8 +103,9 @@ def time_to_target(program, arguments):
                   f"({statistics.median(values):7.3f})")
         for which in (statistics.mean, statistics.median):
             best = min(which(values) for (batch, _), values in seconds.items() if batch != "by goodput")
-            print(f"  by goodput over the best fixed batch, {which.__name__}: "
-                  f"{which(seconds['by goodput', 2]) / best:.2f}", flush=True)
+            for gradients in (1, 2):
+                print(f"  by goodput with {gradients} gradients a step over the best fixed batch, {which.__name__}: "
+                      f"{which(seconds['by goodput', gradients]) / best:.2f}", flush=True)
 
 
 def resume(program, arguments):

@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""Is what the agent of a real training measures, decides and keeps right? The measures of docs/agent_training.md.
+
+usage: check_agent.py [--program build/release/examples/training/goodput-training] MEASURE...
+
+Measures: noise, time, resume, efficiency, steps, overhead. Each runs goodput-training many times and prints its
+figures; a few minutes each on two cores. Needs nothing but Python.
+"""
+import argparse
+import csv
+import json
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+CNN = ["--network", "cnn", "--initial-batch", 8]
+TRANSFORMER = ["--network", "transformer", "--initial-batch", 16]
+
+
+def run(program, *words, processes=1):
+    """What the program printed last, by name; its whole output as well."""
+    command = [program] + [str(word) for word in words]
+    if processes > 1:
+        command = ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", str(processes)] + command
+    environment = dict(os.environ, OMP_NUM_THREADS="1")
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}: {done.stderr}")
+    found = re.search(r"(reached|stopped).* after (\d+) steps, (\d+) examples, ([\d.]+) s: loss (\S+), accuracy (\S+)",
+                      done.stdout)
+    return {"reached": found[1] == "reached", "steps": int(found[2]), "examples": int(found[3]),
+            "seconds": float(found[4]), "loss": float(found[5]), "accuracy": float(found[6]), "output": done.stdout}
+
+
+def logged(program, *words, processes=1):
+    """The run's log: a dict of numbers a line, None where a field is empty."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "log.csv")
+        run(program, *words, "--log", path, processes=processes)
+        with open(path, encoding="utf-8") as file:
+            return [{key: float(value) if value else None for key, value in row.items()}
+                    for row in csv.DictReader(file)]
+
+
+def apart(first, second):
+    """Relative distance, the same for too large and too small."""
+    return math.exp(abs(math.log(first / second))) - 1 if first > 0 and second > 0 else math.inf
+
+
+def chosen(cases, arguments):
+    """The cases of the network asked for."""
+    return [case for case in cases if arguments.network is None or case[0].startswith(arguments.network)]
+
+
+def noise(program, arguments):
+    """Noise scale at 20 checkpoints: measured against exact, at that moment and averaged as the measured one is."""
+    few = ((0.999, 2),)
+    cases = [("cnn, by goodput", CNN + ["--most-examples", 24000, "--evaluate-every", 1200],
+              ((0.999, 2), (0.99, 2), (0.999, 8), (0.999, 1))),
+             ("cnn, batch 8", CNN + ["--fixed-batch", 8, "--most-examples", 20000, "--evaluate-every", 1000], few),
+             ("cnn, batch 64", CNN + ["--fixed-batch", 64, "--most-examples", 40000, "--evaluate-every", 2000], few),
+             ("transformer, batch 64", TRANSFORMER + ["--fixed-batch", 64, "--most-examples", 30000,
+                                                      "--evaluate-every", 1500], few)]
+    print("relative error of the noise scale at 20 checkpoints, median (share within 20 %)")
+    for name, words, settings in chosen(cases, arguments):
+        for smoothing, gradients in settings:
+            rows = logged(program, *words, "--smoothing", smoothing, "--gradients", gradients,
+                          "--reference-every", 1, "--average-every", 8 if name[0] == "t" else 4)
+            rows = [row for row in rows if row["exact_sqr"] and row["step"] > 0][:20]
+            measured = [row["var"] / row["sqr"] if row["sqr"] else math.inf for row in rows]
+            parts = []
+            for reference in ("exact", "average"):
+                errors = [apart(m, row[reference + "_var"] / row[reference + "_sqr"]) if math.isfinite(m) else math.inf
+                          for m, row in zip(measured, rows)]
+                trace = [apart(row["var"], row[reference + "_var"]) for row in rows]
+                within = sum(error <= 0.2 for error in errors)
+                parts.append(f"{reference}: {statistics.median(errors):7.1%} ({within:2}/{len(rows)}), "
+                             f"variance alone {statistics.median(trace):6.1%}")
+            print(f"{name:24} smoothing {smoothing}, {gradients} gradients: {'; '.join(parts)}", flush=True)
+
+
+def time_to_target(program, arguments):
+    """Processor time to a target accuracy: by goodput, and with each fixed batch size (same learning-rate rule)."""
+    cases = [("cnn to 97 %", CNN + ["--target-accuracy", 0.97], [8 << i for i in range(7)]),
+             ("transformer to 95 %", TRANSFORMER + ["--target-accuracy", 0.95], [16 << i for i in range(6)])]
+    seeds = arguments.seeds
+    for name, words, batches in chosen(cases, arguments):
+        choices = [("by goodput", 2), ("by goodput", 1)] + [(batch, n) for batch in batches for n in (2, 1)]
+        seconds = {choice: [] for choice in choices}
+        for seed in range(1, seeds + 1):  # one after the other, so that what else runs here hits all of them alike
+            for batch, gradients in choices:
+                fixed = [] if batch == "by goodput" else ["--fixed-batch", batch]
+                result = run(program, *words, "--processor-time", "--seed", seed, "--gradients", gradients,
+                             "--most-examples", 400000, *fixed)
+                seconds[batch, gradients].append(result["seconds"] if result["reached"] else math.inf)
+        print(f"{name}: processor seconds, mean of {seeds} seeds (and median)")
+        for (batch, gradients), values in seconds.items():
+            print(f"  {batch!s:>10}, {gradients} gradients a step: {statistics.mean(values):7.3f} "
+                  f"({statistics.median(values):7.3f})")
+        for which in (statistics.mean, statistics.median):
+            best = min(which(values) for (batch, _), values in seconds.items() if batch != "by goodput")
+            for gradients in (1, 2):
+                print(f"  by goodput with {gradients} gradients a step over the best fixed batch, {which.__name__}: "
+                      f"{which(seconds['by goodput', gradients]) / best:.2f}", flush=True)
+
+
+def resume(program, arguments):
+    """Loss after a stop halfway and a start on another number of processes, against five uninterrupted runs."""
+    cases = [("cnn, batch 32", CNN + ["--fixed-batch", 32], 12800), ("cnn, by goodput", CNN, 12800),
+             ("transformer, batch 32", TRANSFORMER + ["--fixed-batch", 32], 32000),
+             ("transformer, by goodput", TRANSFORMER, 32000)]
+    for name, words, examples in chosen(cases, arguments):
+        whole = [run(program, *words, "--seed", seed, "--most-examples", examples)["loss"] for seed in range(1, 6)]
+        print(f"{name}: loss of five runs {', '.join(f'{loss:.4f}' for loss in whole)}")
+        for first, then in ((1, 2), (2, 1)):
+            stopped = []
+            for seed in range(1, 4):
+                with tempfile.TemporaryDirectory() as folder:
+                    checkpoint = ["--seed", seed, "--checkpoint", os.path.join(folder, "checkpoint")]
+                    run(program, *words, *checkpoint, "--most-examples", examples // 2, processes=first)
+                    goes_on = run(program, *words, *checkpoint, "--most-examples", examples, processes=then)
+                    stopped.append(goes_on["loss"])
+            inside = sum(min(whole) <= loss <= max(whole) for loss in stopped)
+            away = [abs(loss - statistics.mean(whole)) / statistics.stdev(whole) for loss in stopped]
+            print(f"  {first} then {then} processes, seeds 1 to 3: {', '.join(f'{loss:.4f}' for loss in stopped)}; "
+                  f"{inside} of 3 within their range, at most {max(away):.1f} standard deviations from their mean",
+                  flush=True)
+
+
+def efficiency(program, arguments):
+    """Epochs to a target accuracy by batch size, against what the noise scale predicts."""
+    cases = [("cnn", CNN, 0.97, 8), ("transformer", TRANSFORMER, 0.95, 16)]
+    for name, words, target, initial in chosen(cases, arguments):
+        seeds, table, errors = arguments.seeds, {}, {"along": [], "before": []}
+        for scale in (1, 2, 4, 8, 16, 32):
+            results = []
+            for seed in range(1, seeds + 1):
+                result = run(program, *words, "--seed", seed, "--fixed-batch", initial * scale,
+                             "--target-accuracy", target, "--evaluate-every", 256, "--most-examples", 600000,
+                             "--timing")
+                result["useful"] = float(re.search(r"useful examples ([\d.]+)", result["output"])[1])
+                results.append(result)
+            table[scale] = results
+        base = statistics.mean(r["examples"] for r in table[1])
+        with_noise = [row["noise_scale"] for seed in range(1, seeds + 1)
+                      for row in logged(program, *words, "--seed", seed, "--fixed-batch", initial,
+                                        "--target-accuracy", target)
+                      if row["step"] > 20]
+        typical = statistics.median(with_noise)
+        print(f"{name}: examples to {target:.0%} accuracy, mean of {seeds} seeds; median noise scale at the initial "
+              f"batch size {typical:.0f} examples")
+        for scale, results in table.items():
+            examples = statistics.mean(r["examples"] for r in results)
+            along = base * examples / statistics.mean(r["useful"] for r in results)
+            before = base * (typical + initial * scale) / (typical + initial)
+            scatter = statistics.stdev(r["examples"] for r in results) / math.sqrt(seeds) / examples
+            if scale > 1:
+                errors["along"].append(abs(along / examples - 1))
+                errors["before"].append(abs(before / examples - 1))
+            print(f"  {scale:2} times: {examples:8.0f} (+- {scatter:.0%}), predicted by the noise scale along that run "
+                  f"{along:8.0f} ({along / examples - 1:+.0%}), by that of the initial batch {before:8.0f} "
+                  f"({before / examples - 1:+.0%})")
+        print(f"  median error: {statistics.median(errors['along']):.0%} along the run, "
+              f"{statistics.median(errors['before']):.0%} beforehand", flush=True)
+
+
+def steps(program, arguments):
+    """Step times: fitted to half of (processes, batch) pairs, asked for the rest."""
+    for name, words in chosen([("cnn", CNN), ("transformer", TRANSFORMER)], arguments):
+        measured = []
+        for processes in (1, 2):
+            for atomic in (4, 8, 16, 32, 64, 128):
+                result = run(program, *words, "--fixed-batch", atomic * processes, "--gradients", 1,
+                             "--evaluate-every", 10**9, "--most-steps", 60, "--timing", processes=processes)
+                gpus, batch, accumulation, step, sync = result["output"].splitlines()[-1].split()
+                measured.append({"gpu_type": "cpu", "nodes": 1, "gpus": int(gpus), "local_batch": int(batch),
+                                 "accumulation": int(accumulation), "step_s": float(step), "sync_s": float(sync)})
+        errors = []
+        for half in (0, 1):
+            known = [sample for i, sample in enumerate(measured) if (i + i // 6) % 2 == half]
+            rest = [sample for i, sample in enumerate(measured) if (i + i // 6) % 2 != half]
+            asked = [{key: value for key, value in sample.items() if not key.endswith("_s")} for sample in rest]
+            question = json.dumps({"samples": known, "predict": asked})
+            answer = subprocess.run([arguments.goodput, "fit"], input=question, capture_output=True, text=True,
+                                    check=True)
+            predicted = json.loads(answer.stdout)["predictions"]
+            errors += [abs(guess["iteration_s"] / sample["step_s"] - 1) for guess, sample in zip(predicted, rest)]
+        print(f"{name}: step times of pairs that were not measured: median error {statistics.median(errors):.1%}, "
+              f"largest {max(errors):.1%}", flush=True)
+
+
+def overhead(program, _):
+    """Seconds of measuring and deciding over those of the rest of the step, with 10 million parameters."""
+    for gradients in (1, 2):
+        shares = []
+        for _ in range(3):
+            result = run(program, "--network", "wide", "--initial-batch", 32, "--fixed-batch", 32, "--most-steps", 30,
+                         "--gradients", gradients, "--processor-time", "--evaluate-every", 10**9, "--timing")
+            measuring = float(re.search(r"deciding ([\d.]+) s", result["output"])[1])
+            shares.append((measuring / (result["seconds"] - measuring), result["seconds"] / result["steps"]))
+        share, step = sorted(shares)[1]
+        print(f"{gradients} gradients a step of 32 examples: {share:.1%} of the step without it "
+              f"({1e3 * step:.0f} ms with it)", flush=True)
+
+
+MEASURES = {"noise": noise, "time": time_to_target, "resume": resume, "efficiency": efficiency, "steps": steps,
+            "overhead": overhead}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default="build/release/examples/training/goodput-training")
+    parser.add_argument("--goodput", default="build/release/examples/goodput")
+    parser.add_argument("--network", choices=("cnn", "transformer"), help="only this one")
+    parser.add_argument("--seeds", type=int, default=5, help="of time and efficiency")
+    parser.add_argument("measures", nargs="+", choices=MEASURES, metavar="MEASURE")
+    arguments = parser.parse_args()
+    for measure in arguments.measures:
+        MEASURES[measure](arguments.program, arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "goodput/allot/detail/clock.hpp"
@@ -154,39 +155,42 @@ private:
         return problem.resources() > narrow ? run(wide_search_) : run(narrow_search_);
     }
 
-    /// The core first, which is enough for most problems. Then prices on jobs, which know all of a problem
-    /// whose options take one resource each; of others the core is asked for longer before, and once more
-    /// after.
+    /// The core first, which is enough for most problems; then prices on jobs and the core in turn, each for
+    /// several times as long as before. One of them often proves in milliseconds what takes the other hours,
+    /// and nothing tells beforehand which: prices on jobs see little where many jobs are alike, the core
+    /// where sizes hardly fit the capacities.
     detail::SearchOutcome search_both(const AllotOptions& options, detail::Clock& clock) {
-        const auto cut_off = [&](const detail::SearchOutcome& outcome) {
-            return outcome.stopped == StopReason::memory ||
-                   (outcome.stopped == StopReason::states && result_.nodes < options.most_states);
-        };
-        const auto in_core = [&](std::size_t states) {
-            return search(compact_, relaxation_, at_most(states, what_is_left_of(options)), clock, false);
-        };
-        detail::SearchOutcome outcome = in_core(first_states);
-        if (!cut_off(outcome)) return outcome;
-        bool one_each = true;
-        for (std::uint32_t k = 0; k < compact_.count; ++k)
-            one_each = one_each && compact_.uses_of(k).size() < 2;
-        if (!one_each) {
-            outcome = in_core(states_of_stage);
-            if (!cut_off(outcome)) return outcome;
+        std::size_t left = what_is_left_of(options).most_states;
+        detail::SearchOutcome best{relaxation_.bound(), StopReason::states, 0};
+        bool core_fits = true, prices_apply = true;
+        for (std::size_t states = first_states; left > 0; states *= growth_of_states) {
+            // Who is alone has all that is left. Whether that was the end of the search.
+            const auto turn = [&](bool alone, auto&& run) {
+                AllotOptions part = options;
+                part.most_states = alone ? left : std::min(states, left);
+                const std::optional<detail::SearchOutcome> outcome = run(part);
+                if (!outcome) return false;
+                best = {std::min(best.bound, outcome->bound), outcome->stopped, 0};
+                const bool used_up = outcome->stopped == StopReason::states;
+                left -= used_up ? part.most_states : std::min(left, outcome->nodes);
+                return !used_up && outcome->stopped != StopReason::memory;
+            };
+            if (core_fits && turn(!prices_apply, [&](const AllotOptions& part) {
+                    return std::optional(search(compact_, relaxation_, part, clock, false));
+                }))
+                return best;
+            core_fits = core_fits && best.stopped != StopReason::memory;
+            if (left > 0 && prices_apply && turn(!core_fits, [&](const AllotOptions& part) {
+                    auto outcome = job_price_search_.run(compact_, relaxation_, best.bound, incumbent_, part,
+                                                         clock, StopOrProve{stopping_, false});
+                    prices_apply = outcome.has_value();
+                    if (outcome) result_.nodes += outcome->nodes;
+                    return outcome;
+                }))
+                return best;
+            if (!core_fits && !prices_apply) break;
         }
-        const std::size_t states = one_each ? options.most_states : states_of_stage;
-        const auto by_job_prices = job_price_search_.run(compact_, relaxation_, outcome.bound, incumbent_,
-                                                         at_most(states, what_is_left_of(options)), clock,
-                                                         StopOrProve{stopping_, false});
-        if (by_job_prices) {
-            result_.nodes += by_job_prices->nodes;
-            outcome = *by_job_prices;
-            if (one_each || !cut_off(outcome)) return outcome;
-        }
-        const double bound = outcome.bound;
-        outcome = in_core(options.most_states);
-        outcome.bound = std::min(outcome.bound, bound);
-        return outcome;
+        return best;
     }
     [[nodiscard]] static AllotOptions at_most(std::size_t states, AllotOptions options) {
         options.most_states = std::min(options.most_states, states);
@@ -331,9 +335,8 @@ private:
     }
 
     static constexpr std::size_t narrow = 4;
-    /// States of the core after which something else is tried, and of each stage where options take several
-    /// resources.
-    static constexpr std::size_t first_states = std::size_t{1} << 15, states_of_stage = std::size_t{1} << 21;
+    /// States of each search before the other has its first turn, and by how much a turn grows.
+    static constexpr std::size_t first_states = std::size_t{1} << 15, growth_of_states = 8;
     Branching branching_{};
     Stopping stopping_{};
     detail::Compactor compactor_;

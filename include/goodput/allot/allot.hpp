@@ -163,6 +163,7 @@ private:
         std::size_t left = what_is_left_of(options).most_states;
         detail::SearchOutcome best{relaxation_.bound(), StopReason::states, 0};
         bool core_fits = true, prices_apply = true;
+        const bool several = takes_several();
         for (std::size_t states = first_states; left > 0; states *= growth_of_states) {
             // Who is alone has all that is left. Whether that was the end of the search.
             const auto turn = [&](bool alone, auto&& run) {
@@ -175,11 +176,11 @@ private:
                 left -= used_up ? part.most_states : std::min(left, outcome->nodes);
                 return !used_up && outcome->stopped != StopReason::memory;
             };
-            if (core_fits && turn(!prices_apply, [&](const AllotOptions& part) {
+            if (core_fits && turn(several || !prices_apply, [&](const AllotOptions& part) {
                     return std::optional(search(compact_, relaxation_, part, clock, false));
                 }))
                 return best;
-            core_fits = core_fits && best.stopped != StopReason::memory;
+            core_fits = core_fits && !several && best.stopped != StopReason::memory;
             if (left > 0 && prices_apply && turn(!core_fits, [&](const AllotOptions& part) {
                     auto outcome = job_price_search_.run(compact_, relaxation_, best.bound, incumbent_, part,
                                                          clock, StopOrProve{stopping_, false});
@@ -191,6 +192,12 @@ private:
             if (!core_fits && !prices_apply) break;
         }
         return best;
+    }
+    /// Whether an option takes of several resources. Prices on jobs then know little of the problem.
+    [[nodiscard]] bool takes_several() const {
+        for (std::uint32_t k = 0; k < compact_.count; ++k)
+            if (compact_.uses_of(k).size() > 1) return true;
+        return false;
     }
     [[nodiscard]] static AllotOptions at_most(std::size_t states, AllotOptions options) {
         options.most_states = std::min(options.most_states, states);

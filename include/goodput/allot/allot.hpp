@@ -216,6 +216,7 @@ private:
     bool find_incumbent(const AllotOptions& options, detail::Clock& clock) {
         if (first_allotment_(compact_, relaxation_, incumbent_, clock)) return true;
         incumbent_ = relaxation_.rounded();
+        exchange_.reset();
         if (exchange_.repair(compact_, relaxation_.prices(), incumbent_, std::size_t{1} << 22, clock))
             return true;
         if (find_near_relaxation(at_most(first_states, what_is_left_of(options)), clock)) return true;

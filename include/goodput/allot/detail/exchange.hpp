@@ -22,7 +22,8 @@ namespace goodput::detail {
 class Exchange {
 public:
     /// Improves an allotment until no exchange does, `most_work` options have been looked at, or it is late.
-    /// Copies without an option (none) get one first; false if that fails for one.
+    /// Copies without an option (none) get one first; false if that fails for one. Begins with the copy at
+    /// which the last call ended.
     bool operator()(const CompactProblem& problem, Incumbent& incumbent, std::size_t most_work,
                     Clock& clock) {
         work_ = 0;
@@ -30,19 +31,17 @@ public:
         index(problem, incumbent);
         for (std::uint32_t copy = 0; copy < incumbent.choice.size(); ++copy)
             if (incumbent.choice[copy] == none && !serve(problem, incumbent, copy, clock)) return false;
-        for (bool better = true; better;) {
-            better = false;
-            for (std::uint32_t copy = 0; copy < incumbent.choice.size(); ++copy) {
-                while (step(problem, incumbent, copy, clock)) better = true;
-                if (over(clock)) {
-                    incumbent.recount(problem);
-                    return true;
-                }
-            }
+        for (std::size_t in_vain = 0; in_vain < incumbent.choice.size() && !over(clock); ++in_vain, ++next_) {
+            if (next_ >= incumbent.choice.size()) next_ = 0;
+            while (step(problem, incumbent, next_, clock)) in_vain = 0;
         }
         incumbent.recount(problem);
         return true;
     }
+    /// Begins with the first copy next time, whatever came before.
+    void reset() { next_ = 0; }
+    /// Options that the last call looked at.
+    [[nodiscard]] std::size_t work() const { return work_; }
 
     /// Makes an allotment of choices that exceed capacities: those that lose least at these prices by taking
     /// something else are left without an option until all fits, and are then served like copies without one.
@@ -188,6 +187,7 @@ private:
     std::vector<double> best_;                                // by group: its largest value
     std::vector<std::vector<std::uint32_t>> users_;           // by resource: copies that have some of it
     std::vector<std::pair<double, std::uint32_t>> cheapest_;  // by loss: copies
+    std::uint32_t next_ = 0;                                  ///< copy
     std::size_t work_ = 0, most_work_ = 0;
 };
 

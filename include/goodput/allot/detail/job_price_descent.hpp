@@ -35,7 +35,7 @@ public:
     /// Takes over a problem, with nothing left out; false as JobPrices::assign().
     bool assign(const CompactProblem& problem, std::span<const double> prices, const AllotOptions& options,
                 Clock& clock) {
-        nodes_ = 0;
+        nodes_ = work_ = 0;
         most_nodes_ = options.most_states;
         clock_ = &clock;
         stopped_.reset();
@@ -48,6 +48,13 @@ public:
     [[nodiscard]] const JobPrices& relaxation() const { return relaxation_; }
     /// States that were looked at, or what did as much work.
     [[nodiscard]] std::size_t nodes() const { return nodes_; }
+    /// Work so far, in numbers of tables that were read or written, or what takes as long.
+    [[nodiscard]] std::size_t work() const { return work_; }
+    /// Counts work that was done elsewhere.
+    void count(std::size_t work) {
+        work_ += work;
+        nodes_ += work / work_of_state;
+    }
     /// Why the caller's limits ended it, if they did.
     [[nodiscard]] std::optional<StopReason> stopped() const { return stopped_; }
 
@@ -58,7 +65,8 @@ public:
     /// JobPrices::bound(), counted. Where it gets late on the way, stopped() says so.
     double bound(std::span<const double> prices, double most_loss = JobPrices::no_losses) {
         last_ = relaxation_.bound(prices, *clock_, most_loss);
-        nodes_ += 1 + relaxation_.work() / work_of_state;
+        ++nodes_;
+        count(relaxation_.work());
         if (clock_->late(1)) stopped_ = StopReason::deadline;
         return last_;
     }
@@ -176,7 +184,7 @@ private:
     Clock* clock_ = nullptr;
     std::vector<double> current_, direction_;  // by copy
     double threshold_ = 0, last_ = 0, rounding_ = 0;
-    std::size_t nodes_ = 0, most_nodes_ = 0;
+    std::size_t nodes_ = 0, most_nodes_ = 0, work_ = 0;
     std::optional<StopReason> stopped_;
 };
 

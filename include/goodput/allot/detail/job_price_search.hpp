@@ -116,6 +116,8 @@ private:
         clock_ = &clock;
         searched_again_ = first_searched_again;
         neighbourhood_.reset();
+        exchange_.reset();
+        exchanged_ = 0;
         most_prices_ = options.memory_states;
         bound_ = std::max(known, incumbent.value);
         return true;
@@ -275,7 +277,12 @@ private:
             if (chosen != none && candidate_.fits(*problem_, relaxation().original(chosen)))
                 candidate_.set(*problem_, copy, relaxation().original(chosen));
         }
-        if (exchange_(*problem_, candidate_, most_exchange_work, *clock_)) keep_candidate();
+        // Exchanges have a part of the time: where many jobs share a resource, they would take nearly all.
+        const std::size_t due = first_exchange_work + descent_.work() / part_of_exchanges;
+        const std::size_t most = (due - std::min(due, exchanged_)) / work_of_exchange;
+        if (exchange_(*problem_, candidate_, most, *clock_)) keep_candidate();
+        exchanged_ += work_of_exchange * exchange_.work();
+        descent_.count(work_of_exchange * exchange_.work());
     }
     [[nodiscard]] double value(std::uint32_t option) const {
         return problem_->value[relaxation().original(option)];
@@ -381,7 +388,8 @@ private:
     static constexpr std::size_t most_root_work = std::size_t{1}
                                                   << 31;  ///< numbers in tables, a second or two
     static constexpr std::size_t work_of_large = std::size_t{1} << 24;
-    static constexpr std::size_t most_exchange_work = std::size_t{1} << 24;
+    static constexpr std::size_t first_exchange_work = std::size_t{1} << 20, part_of_exchanges = 4;
+    static constexpr std::size_t work_of_exchange = 4;  ///< of an option looked at, in numbers of tables
 
     const CompactProblem* problem_ = nullptr;
     Incumbent* incumbent_ = nullptr;
@@ -394,6 +402,7 @@ private:
     std::vector<Node> stack_;
     std::vector<Child> children_, sure_;
     std::size_t most_prices_ = 0, most_rows_ = 0;
+    std::size_t exchanged_ = 0;       ///< work of exchanges so far
     std::size_t searched_again_ = 0;  ///< copies of a neighbourhood
     double bound_ = 0, gap_ = 0;
 };

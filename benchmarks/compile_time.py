@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ["core", "model", "parallel", "fit", "allot", "share", "place", "policy", "schedule", "sim"]
+FOLDERS = ["core", "model", "parallel", "fit", "agent", "allot", "share", "place", "policy", "schedule", "sim"]
 LIGHT = {"core", "model", "allot", "policy"}
 LIGHT_SECONDS, CORE_CONSUMER_SECONDS = 0.6, 1.5
 TARGETS = {"goodput/goodput.hpp": 5.0, "goodput/schedule/scheduler.hpp": 2.5, "examples/quickstart.cpp": 6.0,

@@ -194,6 +194,10 @@ const char* slurm_side_requeue_held(uint32_t job) {
     return finish(job_requeue(slurm_conf.slurm_user_id, job, NULL, false, JOB_RUNNING | JOB_REQUEUE_HOLD));
 }
 
+void slurm_side_save(void) {
+    if (dump_all_job_state() != SLURM_SUCCESS) error("sched/goodput: the state of the jobs could not be saved");
+}
+
 char* slurm_side_text(const char* name) {
     const slurmctld_lock_t read = {READ_LOCK, NO_LOCK, NO_LOCK, NO_LOCK, NO_LOCK};
     char* found = NULL;

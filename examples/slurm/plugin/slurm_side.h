@@ -51,6 +51,9 @@ const char* slurm_side_start_now(uint32_t job);
 const char* slurm_side_note(uint32_t job, const char* admin_comment);
 const char* slurm_side_ask(uint32_t job, const char* nodes, uint32_t count, const char* tres_per_node);
 
+/* Writes the state of all jobs to disk before it returns. */
+void slurm_side_save(void);
+
 /* The number after NAME= in SchedulerParameters, or `usual`; and the text, or NULL, to be given to free(). */
 double slurm_side_number(const char* name, double usual);
 char* slurm_side_text(const char* name);

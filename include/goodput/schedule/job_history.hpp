@@ -138,19 +138,7 @@ public:
 
     /// Fits refined models of all types if any measurement changed.
     template <class Backend>
-    void refit(JobFitter<Backend>& fitter, std::string_view subject) {
-        tell_model();
-        if (!has_changed()) return;
-        fits_.resize(types_.size());
-        fitter([&](std::size_t t) -> std::span<const ThroughputSample> { return types_[t].samples; },
-               std::span<TypeFit>(fits_), subject, [&](std::size_t t) { return types_[t].changed; },
-               reference_batch_);
-        for (std::size_t t = 0; t < types_.size(); ++t) {
-            model_.types[t].throughput = fits_[t].fit.model;
-            model_.types[t].fitted = true;
-            types_[t].changed = false;
-        }
-    }
+    void refit(JobFitter<Backend>& fitter, std::string_view subject);
 
     /// The last refined fits, by GPU type: for forecasts and profile runs. Empty before the first.
     [[nodiscard]] std::span<const TypeFit> fits() const { return fits_; }
@@ -242,6 +230,23 @@ private:
     JobModel model_;
 };
 
+// Not in the class, where it would be inline: compilers make inline functions anew also where a library has
+// them (compiled.hpp).
+template <class Backend>
+void JobHistory::refit(JobFitter<Backend>& fitter, std::string_view subject) {
+    tell_model();
+    if (!has_changed()) return;
+    fits_.resize(types_.size());
+    fitter([&](std::size_t t) -> std::span<const ThroughputSample> { return types_[t].samples; },
+           std::span<TypeFit>(fits_), subject, [&](std::size_t t) { return types_[t].changed; },
+           reference_batch_);
+    for (std::size_t t = 0; t < types_.size(); ++t) {
+        model_.types[t].throughput = fits_[t].fit.model;
+        model_.types[t].fitted = true;
+        types_[t].changed = false;
+    }
+}
+
 /// The histories of all jobs, by name. `Fitter`: JobFitter<>, or a SeparateFitter.
 template <class Fitter = JobFitter<>>
 class BasicJobHistories {
@@ -249,11 +254,7 @@ public:
     /// The history of a job, new if the name is.
     JobHistory& of(const std::string& name) { return histories_[name]; }
     /// Adds a measurement of a job on a GPU type: JobHistory::add() with the job's name for the messages.
-    void add(const std::string& name, std::size_t gpu_type, const ThroughputSample& sample) {
-        const std::string subject = "job '" + name + "'";
-        validate(sample, subject);  // before of(), which would remember the name
-        of(name).add(gpu_type, sample, subject);
-    }
+    void add(const std::string& name, std::size_t gpu_type, const ThroughputSample& sample);
     /// Fits what changed in a job's history.
     void refit(const std::string& name) { histories_[name].refit(fitter_, "job '" + name + "'"); }
     /// Forgets all jobs but those for which keep(name) holds.
@@ -266,6 +267,14 @@ private:
     std::map<std::string, JobHistory> histories_;
     Fitter fitter_;
 };
+
+template <class Fitter>
+void BasicJobHistories<Fitter>::add(const std::string& name, std::size_t gpu_type,
+                                    const ThroughputSample& sample) {
+    const std::string subject = "job '" + name + "'";
+    validate(sample, subject);  // before of(), which would remember the name
+    of(name).add(gpu_type, sample, subject);
+}
 
 /// Histories with models of all GPU types of a job together.
 using JobHistories = BasicJobHistories<>;

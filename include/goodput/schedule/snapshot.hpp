@@ -104,12 +104,17 @@ struct Plan {
             running += decision.placement.empty() ? 0 : 1;
             starting += decision.starts ? 1 : 0;
         }
-        return text_of(running) + " of " + text_of(decisions.size()) + " jobs run, " + text_of(starting) +
-               " of them (re)start; value " + rounded_text_of(objective) + ", at most " +
-               rounded_text_of(bound) + " possible" +
-               (conflicts.empty() ? ""
-                                  : "; " + text_of(conflicts.size()) + " limits exceeded by what is kept") +
-               (faults.empty() ? "" : "; " + text_of(faults.size()) + " faults of the policy");
+        std::string text = text_of(running);
+        text.append(" of ").append(text_of(decisions.size())).append(" jobs run, ");
+        text.append(text_of(starting)).append(" of them (re)start; value ");
+        text.append(rounded_text_of(objective)).append(", at most ");
+        text.append(rounded_text_of(bound)).append(" possible");
+        const auto append_count = [&](std::size_t count, const char* of_what) {
+            if (count > 0) text.append("; ").append(text_of(count)).append(of_what);
+        };
+        append_count(conflicts.size(), " limits exceeded by what is kept");
+        append_count(faults.size(), " faults of the policy");
+        return text;
     }
 };
 

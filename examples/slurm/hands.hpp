@@ -90,14 +90,14 @@ class Hands {
 public:
     Hands(CarryOut carry_out, Log& log) : carry_out_(std::move(carry_out)), log_(log) {}
 
-    /// Returns how many jobs were told to end here and to start again elsewhere.
+    /// Returns how many changes Slurm has made.
     int take_next_steps(const State& state, const Round& round) {
-        requeued_ = 0;
+        changes_ = 0;
         for (const Job& job : state.jobs) {
             const auto goal = round.goals.find(job.id);
             if (goal != round.goals.end()) take_next_step(job, goal->second);
         }
-        return requeued_;
+        return changes_;
     }
 
 private:
@@ -105,9 +105,8 @@ private:
         if (job.state == JobState::ending) return;
         if (!job.admin_comment.starts_with("goodput ")) change(Change::note, job, goal);
         if (job.state == JobState::running && job.holds == goal.share) tell_batch(job, goal);
-        if (job.state == JobState::running && job.holds != goal.share &&
-            change(Change::requeue_held, job, goal))
-            ++requeued_;
+        if (job.state == JobState::running && job.holds != goal.share)
+            change(Change::requeue_held, job, goal);
         if (job.state == JobState::pending && job.asks != goal.share)
             change(Change::hold, job, goal);
         else if (job.state == JobState::pending && job.delayed)
@@ -132,12 +131,13 @@ private:
         const std::string error = carry_out_(what, job, goal);
         if (!error.empty()) entry["error"] = error;
         log_(std::move(entry));
+        changes_ += error.empty();
         return error.empty();
     }
 
     CarryOut carry_out_;
     Log& log_;
-    int requeued_ = 0;
+    int changes_ = 0;
 };
 
 /// "big0,big1"

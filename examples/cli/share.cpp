@@ -93,7 +93,8 @@ constexpr std::array<Objective, 12> objectives{{
 void warn_of_unknown_types(const Field& by_type, const std::vector<std::string>& types) {
     for (const auto& [name, value] : by_type.fields())
         if (std::find(types.begin(), types.end(), name) == types.end())
-            by_type.warn(name, "GPU type \"" + name + "\" is not among gpus" + did_you_mean(name, types));
+            by_type.warn_of_type(name,
+                                 "GPU type \"" + name + "\" is not among gpus" + did_you_mean(name, types));
 }
 
 goodput::ShareJob read_job(const Field& field, std::size_t index, const Question& question) {

@@ -104,6 +104,11 @@ TEST_CASE("no plan takes a job that tunes its batch beyond the largest, whatever
             const int replicas = option.configuration.gpus() / job.types[0].gpus_per_replica;
             CHECK(option.plan.total(replicas) <= job.max_batch);
             CHECK((option.goodput > 0) == (option.plan.atomic_batch > 0));
+            if (job.types[0].gpus_per_replica > 1) continue;
+            // Whether there is a plan does not depend on what is known of the gradient.
+            const BestPlan tuned = best_batch_plan(some_refined(), NoiseScaleEfficiency{32, {1, 30}},
+                                                   option.configuration.first().shape, batch_limits(job, 0));
+            CHECK((option.goodput > 0) == (tuned.goodput > 0));
             ++(option.goodput > 0 ? some : none);
         }
     }

@@ -420,6 +420,33 @@ TEST_CASE("where some nodes of a pool count and others do not, those that do giv
     CHECK(kept > 100);
 }
 
+TEST_CASE("nobody changes places between spot nodes and others for the sake of cores") {
+    Random random(7);
+    auto scheduler = Scheduler<GoodputPolicy>().limited_by(HostCapacity()).offering(HostShares<>());
+    int on_spot = 0;
+    for (int trial = 0; trial < 200; ++trial) {
+        CAPTURE(trial);
+        Snapshot snapshot = support::hosted_round(random, false);
+        for (Node& node : snapshot.cluster.nodes) node.spot = random.chance(0.5);
+        for (Job& job : snapshot.jobs) {
+            job.placement.clear();
+            job.preemptible = true;
+            job.restarting = false;
+            job.spot_allowed = random.chance(0.5);
+        }
+        const Plan& plan = scheduler.plan(snapshot);
+        support::check_plan(snapshot, plan);
+        support::check_hosts(snapshot, plan);
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+            for (const NodeShare& held : plan.decisions[j].placement) {
+                const bool spot = snapshot.cluster.nodes[held.node].spot;
+                CHECK((snapshot.jobs[j].spot_allowed || !spot));
+                on_spot += spot ? 1 : 0;
+            }
+    }
+    CHECK(on_spot > 100);
+}
+
 TEST_CASE("what nodes have left is not given beyond a limit of one's own") {
     Snapshot snapshot;
     snapshot.cluster = {{"A100"}, {{"node", 0, 8, false, 20, 0}}};

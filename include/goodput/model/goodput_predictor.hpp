@@ -198,16 +198,18 @@ private:
                                      : std::max(job.initial_batch, static_cast<int>(least));
     }
 
-    /// The plan with that total. None where the share of a replica, rounded up, would take a job that tunes
-    /// its batch beyond the largest: where its batch is tuned, there is no such plan either.
+    /// The plan with that total. Where the share of a replica, rounded up, would take a job that tunes its
+    /// batch beyond the largest, what tuning finds within the limits; a pipeline then has no plan.
     template <class Throughput, class Efficiency>
     static BestPlan kept_batch_plan(const Job& job, const Throughput& throughput,
                                     const Efficiency& efficiency, Shape shape, const BatchLimits& limits) {
         const BestPlan best =
             fixed_batch_plan(throughput, efficiency, shape, limits, fixed_total(job, shape, limits));
-        const bool beyond =
-            job.adaptivity == Adaptivity::batch && best.plan.total(shape.gpus) > limits.max_batch;
-        return beyond ? BestPlan{} : best;
+        if (job.adaptivity != Adaptivity::batch || best.plan.total(shape.gpus) <= limits.max_batch)
+            return best;
+        if constexpr (detail::has_fast_search<Throughput, Efficiency>)
+            return best_batch_plan(throughput, efficiency, shape, limits);
+        return {};
     }
 
     /// A pipeline's batch is not tuned: as many microbatches a replica as it runs now, or as its total batch

@@ -152,6 +152,7 @@ TEST_CASE("fields and GPU types that nobody knows are named once each, with what
     Json line = with_job("sample", Json::array());
     line["jobs"][0]["batch"]["locall"] = 1;
     line["jobs"][0]["batch"]["rate"] = {{"L40", 100}, {"dxg", 10}};
+    line["jobs"][0]["gpus_per_replica"] = {{"L40", 2}};  // named already
     line["nodes"][0]["racks"] = "r1";
     line["nodes"][1]["racks"] = "r2";
     line["bugdet_h"] = 4;

@@ -414,6 +414,28 @@ TEST_CASE("profiles that are missing or make no sense end the program with the f
     CHECK(parallel(profiles).finish().status == 0);
 }
 
+TEST_CASE("a GPU type that only the profiles know has nodes of 4, and the memory that its name says") {
+    const Folder folder;
+    const std::string profiles = write_profiles(folder);
+    for (const char* file : {"profiles/profiles_tmp.json", "profiles/multizone_bandwidths_het.json"}) {
+        std::string text = folder.read(file);
+        for (std::size_t at = 0; (at = text.find("V100-16", at)) != std::string::npos;)
+            text.replace(at, 7, "NEW-7");
+        folder.write(file, text);
+    }
+    Program program = parallel(profiles);
+    Json asked = question("throughput");
+    asked["gpus"] = {{"east", {{"NEW-7", 8}}}};
+    const Json best = ask(program, asked);
+    CHECK(best["status"] == "optimal");
+    CHECK(best["fits"] == true);
+    for (const Json& gib : best["memory_gib"]) CHECK(gib.get<double>() <= 7);
+    CHECK(best["usd"] == 0);  // no price is known
+    const Json large = ask(program, two_stages(group("NEW-7", 8, "east", 1), group("NEW-7", 8, "east", 1)));
+    CHECK(large["why"].dump().find("nodes have 4 GPUs") != std::string::npos);
+    CHECK(program.finish().status == 0);
+}
+
 TEST_CASE("nodes are those of the cluster's file beside the profiles; memory stays that of the type") {
     const Folder folder;
     const std::string profiles = write_profiles(folder);

@@ -680,6 +680,12 @@ TEST_CASE("the answer says who starts, restarts, moves, stays, stops and waits, 
     Json before = fixed("a", 4, nullptr);
     before["attained_gpu_s"] = 60;
     CHECK(starts(Json::array({before}), nodes) == "start! ");
+    // Spot nodes are other nodes with the same GPUs.
+    Json spot = nodes;
+    spot[0]["spot"] = true;
+    Json off_spot = fixed("a", 4, a);
+    off_spot["spot_allowed"] = false;
+    CHECK(starts(Json::array({off_spot}), spot) == "move! ");
 }
 
 TEST_CASE("a job's own largest batch is a limit, its owner's wish one until the job is seen beyond it") {
@@ -750,6 +756,24 @@ TEST_CASE("most nodes, accumulation on one GPU and one rack are kept to") {
     CHECK(got(fits)["accumulation"] == 0);
     fits["single_gpu_accumulates"] = true;
     CHECK(got(fits)["accumulation"] >= 1);
+}
+
+TEST_CASE("a node that does not count cores gives none, and its job is not limited there") {
+    Json nodes = Json::array({node("aws", 0, 4), node("aws", 1, 4)});
+    nodes[0]["cores"] = 32;
+    Json one = job("a");
+    one["gpus"] = {8, 8};
+    one["batch"]["local"] = {{"aws", {8, 1024}}};
+    one["host"] = {{"cores_per_gpu", {2, 3}}};
+    Program program = plan({"--policy", "fifo"});
+    const Json answer = ask(program, round_of(60, nodes, Json::array({one})));
+    const Json got = entry(answer, "a");
+    for (std::size_t i = 0; i < 2; ++i) {
+        const double cores = got["cores"][i].get<double>();
+        CHECK(cores <= (got["nodes"][i][0] == "aws-0" ? 4 * 3 : 0));
+        CHECK(cores >= (got["nodes"][i][0] == "aws-0" ? 4 * 2 : 0));
+    }
+    CHECK(!answer.contains("limits"));
 }
 
 TEST_CASE("a plan keeps to its deadline") {

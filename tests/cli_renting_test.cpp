@@ -42,6 +42,14 @@ TEST_CASE("a fixed cluster costs its price, and who rents what is worth it pays 
     CHECK(dear["average_jct_h"] < cheap["average_jct_h"]);
 }
 
+TEST_CASE("who may rent nothing pays nothing, and nobody is done") {
+    const Json nothing = replayed({"--offers", "T4:0x4@4"});
+    CHECK(nothing["dollars"] == 0);
+    CHECK(nothing["dollars_per_job"] == 0);
+    CHECK(nothing["node_hours"] == 0);
+    CHECK(nothing["completed"] == 0);
+}
+
 TEST_CASE("failing nodes cost time, seeds say which, and none changes nothing") {
     const Json calm = replayed({});
     const Json failing = replayed({"--node-mtbf-h", "2"});

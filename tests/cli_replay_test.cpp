@@ -314,6 +314,21 @@ TEST_CASE("rows of equal time may stand in any order") {
     CHECK(replay_rows() == usual);
 }
 
+TEST_CASE("nodes that no application was measured on are told of, and stay idle") {
+    const Files files;
+    const auto run = [&](const std::string& cluster) {
+        return replay({"--workload", files.workload, "--profiles", files.profiles, "--policy", "fifo",
+                       "--json", "--cluster", cluster});
+    };
+    const Program::End idle = run("gpu:1x4,pgu:1x4");
+    CHECK(idle.status == 0);
+    CHECK(idle.errors.find("no application of the workload was measured on GPU type 'pgu'") !=
+          std::string::npos);
+    const Program::End without = run("gpu:1x4");
+    CHECK(without.errors == "");
+    CHECK(Json::parse(idle.output)["average_jct_h"] == Json::parse(without.output)["average_jct_h"]);
+}
+
 TEST_CASE("files that make no sense are named with line, column and value, and the status is 1") {
     struct Case {
         std::string file, text;

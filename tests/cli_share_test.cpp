@@ -11,6 +11,7 @@
 
 #include "goodput/share/objectives.hpp"
 #include "support/program.hpp"
+#include "support/random.hpp"
 #include "support/share_oracle.hpp"
 
 #include <doctest/doctest.h>
@@ -222,6 +223,44 @@ TEST_CASE("every objective answers, water filling with levels, and deadlines tha
     CHECK(program.finish().status == 0);
 }
 
+TEST_CASE(
+    "who is blind to rates shares time: the least is that of GPUs over weights, the rates are the true "
+    "ones") {
+    Program program = share();
+    support::Random random(11);
+    for (int round = 0; round < 60; ++round) {
+        CAPTURE(round);
+        Json question{{"objective", "max_min_blind"}, {"gpus", {{"a", random.integer(1, 4)}, {"b", 3}}}};
+        double weights = 0, most = support::infinite;
+        bool everywhere = true;
+        for (int j = random.integer(1, 9); j > 0; --j) {
+            const bool only_b = random.chance(0.2);
+            everywhere &= !only_b;
+            const double weight = random.integer(1, 3);
+            const int gpus = random.integer(1, 4);
+            question["jobs"].push_back({{"gpus", gpus},
+                                        {"weight", weight},
+                                        {"rate", {{"a", only_b ? 0 : random.between(1, 9)}, {"b", 2}}}});
+            weights += weight;
+            most = std::min(most, gpus / weight);
+        }
+        const Json answer = ask(program, question);
+        const double gpus = question["gpus"]["a"].get<double>() + 3;
+        const double published = std::min(most, gpus / weights);  // every job runs everywhere
+        CHECK(answer["objective"].get<double>() <= published * (1 + 1e-6));
+        if (everywhere) CHECK(answer["objective"].get<double>() == doctest::Approx(published).epsilon(1e-6));
+        for (std::size_t j = 0; j < question["jobs"].size(); ++j) {
+            const Json& rate = question["jobs"][j]["rate"];
+            const Json& shares = answer["shares"][j];
+            if (rate["a"] == 0) CHECK(!shares.contains("a"));
+            CHECK(answer["rates"][j].get<double>() ==
+                  doctest::Approx(rate["a"].get<double>() * shares.value("a", 0.0) +
+                                  rate["b"].get<double>() * shares.value("b", 0.0)));
+        }
+    }
+    CHECK(program.finish().status == 0);
+}
+
 TEST_CASE("within entities water rises as the entity says") {
     Program program = share();
     Json question = Json::parse(
@@ -248,6 +287,9 @@ TEST_CASE("a gap may be asked for, and no jobs or types is no error") {
     CHECK(answer["bound"].get<double>() <= answer["objective"].get<double>() * 1.011);
     question["jobs"] = Json::array();
     CHECK(ask(program, question)["objective"] == 0);
+    question["objective"] = "allox";
+    question["jobs"] = {{{"rate", Json::object()}, {"left", 9}}};
+    CHECK(ask(program, question)["shares"][0] == Json::object());  // it can run nowhere
     question["gpus"] = Json::object();
     CHECK(ask(program, question)["prices"] == Json::object());
     CHECK(program.finish().status == 0);

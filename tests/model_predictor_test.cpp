@@ -85,6 +85,37 @@ TEST_CASE("a pipeline keeps the plan that it runs; where that is too large a bat
     CHECK(options.back().goodput == 0);
 }
 
+TEST_CASE("no plan takes a job that tunes its batch beyond the largest, whatever is known of it") {
+    support::Random random(17);
+    int none = 0, some = 0;
+    for (int round = 0; round < 400; ++round) {
+        CAPTURE(round);
+        Job job = elastic_job();
+        job.initial_batch = random.integer(1, 300);
+        job.max_batch = job.initial_batch + (random.chance(0.5) ? 0 : random.integer(0, 20));
+        job.types[0].gpus_per_replica = random.chance(0.2) ? 2 : 1;
+        if (random.chance(0.5)) job.gradient.reset();
+        std::vector<Option> options = options_of({{1, 2}, {1, 6}, {1, 8}, {2, 10}, {2, 14}});
+        JobModel model;
+        if (random.chance(0.6))
+            model.types = {{some_refined(), random.integer(1, 4), random.chance(0.5), {}}};
+        GoodputPredictor()(job, model, options);
+        for (const Option& option : options) {
+            const int replicas = option.configuration.gpus() / job.types[0].gpus_per_replica;
+            CHECK(option.plan.total(replicas) <= job.max_batch);
+            CHECK((option.goodput > 0) == (option.plan.atomic_batch > 0));
+            if (job.types[0].gpus_per_replica > 1) continue;
+            // Whether there is a plan does not depend on what is known of the gradient.
+            const BestPlan tuned = best_batch_plan(some_refined(), NoiseScaleEfficiency{32, {1, 30}},
+                                                   option.configuration.first().shape, batch_limits(job, 0));
+            CHECK((option.goodput > 0) == (tuned.goodput > 0));
+            ++(option.goodput > 0 ? some : none);
+        }
+    }
+    CHECK(none > 100);
+    CHECK(some > 100);
+}
+
 TEST_CASE("with many break points the best plan is still the best of all plans") {
     support::Random random(61);
     for (int round = 0; round < 40; ++round) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -382,6 +383,68 @@ TEST_CASE("what a node does not count slows nobody down") {
     CHECK(plan.decisions[0].option.goodput == 4);
     CHECK(snapshot.jobs[0].host->factor({6, 0}) == 1);
     CHECK(at_factor_one({{1, 1}, {1, 0}, 2, 1, {1, 0}}, snapshot.jobs[0].host).step_seconds == 1);
+}
+
+TEST_CASE("where some nodes of a pool count and others do not, those that do give no more than they have") {
+    Random random(5);
+    int kept = 0;
+    auto scheduler = Scheduler<GoodputPolicy>().limited_by(HostCapacity()).offering(HostShares<>());
+    for (int trial = 0; trial < 200; ++trial) {
+        CAPTURE(trial);
+        Snapshot snapshot = support::hosted_round(random, false);
+        for (Node& node : snapshot.cluster.nodes) {
+            if (random.chance(0.4)) node.cores = 0;
+            if (random.chance(0.4)) node.memory_gib = 0;
+        }
+        const Plan& plan = scheduler.plan(snapshot);
+        const support::HostUse use = support::host_use(snapshot, plan);
+        for (std::size_t n = 0; n < snapshot.cluster.nodes.size(); ++n) {
+            const Node& node = snapshot.cluster.nodes[n];
+            if (node.cores > 0) CHECK(use.cores[n] <= node.cores * (1 + 1e-6));
+            if (node.memory_gib > 0) CHECK(use.memory_gib[n] <= node.memory_gib * (1 + 1e-6));
+        }
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            const std::optional<HostNeeds>& needs = snapshot.jobs[j].host;
+            if (!needs) continue;
+            const HostShare share = plan.decisions[j].option.configuration.host();
+            if (share.empty()) continue;  // its share of each node
+            for (const NodeShare& held : plan.decisions[j].placement) {
+                const Node& node = snapshot.cluster.nodes[held.node];
+                if (node.cores > 0) CHECK(share.cores_per_gpu >= needs->least.cores_per_gpu);
+                if (node.memory_gib > 0) CHECK(share.memory_gib_per_gpu >= needs->least.memory_gib_per_gpu);
+                kept += node.cores > 0 && node.memory_gib > 0;
+            }
+        }
+        for (const LimitUse& limit : plan.limits) CHECK(limit.used <= limit.capacity * (1 + 1e-9));
+    }
+    CHECK(kept > 100);
+}
+
+TEST_CASE("nobody changes places between spot nodes and others for the sake of cores") {
+    Random random(7);
+    auto scheduler = Scheduler<GoodputPolicy>().limited_by(HostCapacity()).offering(HostShares<>());
+    int on_spot = 0;
+    for (int trial = 0; trial < 200; ++trial) {
+        CAPTURE(trial);
+        Snapshot snapshot = support::hosted_round(random, false);
+        for (Node& node : snapshot.cluster.nodes) node.spot = random.chance(0.5);
+        for (Job& job : snapshot.jobs) {
+            job.placement.clear();
+            job.preemptible = true;
+            job.restarting = false;
+            job.spot_allowed = random.chance(0.5);
+        }
+        const Plan& plan = scheduler.plan(snapshot);
+        support::check_plan(snapshot, plan);
+        support::check_hosts(snapshot, plan);
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+            for (const NodeShare& held : plan.decisions[j].placement) {
+                const bool spot = snapshot.cluster.nodes[held.node].spot;
+                CHECK((snapshot.jobs[j].spot_allowed || !spot));
+                on_spot += spot ? 1 : 0;
+            }
+    }
+    CHECK(on_spot > 100);
 }
 
 TEST_CASE("what nodes have left is not given beyond a limit of one's own") {

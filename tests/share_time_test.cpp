@@ -103,7 +103,7 @@ TEST_CASE("shares by level keep every constraint, and the prices prove them with
         check_levels(problem, Makespan());
         check_levels(problem, FinishTimeFairness());
         check_levels(problem, LeastOfSteps());
-        check_levels(blind(problem), MaxMin());
+        check_levels(blind(problem), MaxMinTime());
     });
 }
 

@@ -177,7 +177,8 @@ void warn_of_mistyped(const std::vector<Question>& questions, const Job& job) {
         const std::string& name = job.names[question.type];
         if (std::find(measured.begin(), measured.end(), name) != measured.end()) continue;
         if (const std::string meant = did_you_mean(name, measured); !meant.empty())
-            question.field["gpu_type"].warn(name, "no sample is of GPU type \"" + name + "\"" + meant);
+            question.field["gpu_type"].warn_of_type(name,
+                                                    "no sample is of GPU type \"" + name + "\"" + meant);
     }
 }
 

@@ -61,6 +61,11 @@ void Field::warn(std::string_view name, const std::string& sentence) const {
     warnings_->say(key.append(name), std::string(subject_) + ": " + sentence);
 }
 
+void Field::warn_of_type(std::string_view type, const std::string& sentence) const {
+    if (!warnings_) return;
+    warnings_->say("GPU type " + std::string(type), std::string(subject_) + ": " + sentence);
+}
+
 Field Field::at(const Json* value, Step step) const {
     Field field = *this;
     field.value_ = value;

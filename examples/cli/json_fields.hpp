@@ -59,6 +59,9 @@ public:
     /// Warns of this name of a field, or of its text, in the words of `sentence`.
     void warn(std::string_view name, const std::string& sentence) const;
 
+    /// The same of a GPU type that there is none of: said once a type, wherever else it is named.
+    void warn_of_type(std::string_view type, const std::string& sentence) const;
+
     /// The element of an array; refuses what is no array of more than `index` elements.
     [[nodiscard]] Field operator[](std::size_t index) const;
 

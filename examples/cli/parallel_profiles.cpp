@@ -26,6 +26,16 @@ std::vector<goodput::GpuType> published_types() {
             {"Titan-RTX", 8, 24, 0}};
 }
 
+/// A type that only the profiles know: its memory is the number that its name ends in, in GiB.
+void add_named_type(const std::string& name, std::vector<goodput::GpuType>& types) {
+    const std::size_t digits = name.find_last_not_of("0123456789") + 1;
+    const bool known = std::any_of(types.begin(), types.end(),
+                                   [&](const goodput::GpuType& type) { return type.name == name; });
+    if (known || digits == 0 || name[digits - 1] != '-' || name.size() - digits > 4 || digits == name.size())
+        return;
+    types.push_back({name, 4, std::stod(name.substr(digits)), 0});
+}
+
 /// A field's name as a number: of a layer, a micro-batch, a tensor-parallel degree.
 int number_of(const std::string& name, const Field& field, int least) {
     int number = 0;
@@ -167,6 +177,12 @@ ParallelProfiles read_parallel_profiles(const std::string& folder) {
         std::filesystem::weakly_canonical(path / "..", error) / "configs" / "basic_cluster_config.json";
     if (std::filesystem::exists(nodes, error))
         read_file(nodes, [&](const Field& document) { read_nodes(document, cluster.types); });
+    const std::string times = (path / "profiles_tmp.json").string();
+    const Json measured = read_json_file(times);
+    read_checked([&] {
+        for (const auto& [model, by_type] : Field(measured, times).fields())
+            for (const auto& [type, unused] : by_type.fields()) add_named_type(type, cluster.types);
+    });
     std::vector<std::string> types;
     for (const goodput::GpuType& type : cluster.types) types.push_back(type.name);
 
@@ -175,8 +191,7 @@ ParallelProfiles read_parallel_profiles(const std::string& folder) {
     read_file(path / "multizone_bandwidths_het.json",
               [&](const Field& document) { read_links(document, types, cluster); });
     read_file(path / "llm_info.json", [&](const Field& document) { read_sizes(document, profiles.models); });
-    read_file(path / "profiles_tmp.json",
-              [&](const Field& document) { read_times(document, types, profiles.models); });
+    read_checked([&] { read_times(Field(measured, times), types, profiles.models); });
 
     cluster.gpus.assign(cluster.zones.size(), std::vector<int>(types.size(), 0));
     read_checked([&] {

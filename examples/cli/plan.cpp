@@ -144,15 +144,23 @@ const char* text_of_knowledge(goodput::Knowledge knowledge) {
     return "unknown";
 }
 
-/// What becomes of a job: "start", "restart" (with another configuration than it holds), "move" (to other
-/// nodes with the same one), "stays", "stops" or "waits".
+/// Whether the GPUs are of the same types in the same shapes, on nodes of whatever size, spot or not.
+bool same_shape(const goodput::Configuration& a, const goodput::Configuration& b) {
+    return std::ranges::equal(a.parts(), b.parts(),
+                              [](const goodput::PoolShare& one, const goodput::PoolShare& other) {
+                                  return one.gpu_type == other.gpu_type && one.shape == other.shape;
+                              });
+}
+
+/// What becomes of a job: "start", "restart" (with other GPUs than it holds, or over another number of
+/// nodes), "move" (to other nodes with the same), "stays", "stops" or "waits".
 const char* change_of(const goodput::Job& job, const goodput::Decision& decision,
                       const goodput::Cluster& cluster) {
     if (job.placement.empty()) return decision.placement.empty() ? "waits" : "start";
     if (decision.placement.empty()) return "stops";
     if (!decision.starts) return "stays";
     const auto held = goodput::configuration_of(job.placement, cluster);
-    return decision.option.configuration.same_gpus(held) ? "move" : "restart";
+    return same_shape(decision.option.configuration, held) ? "move" : "restart";
 }
 
 /// Whether a decision costs the job its restart_cost_s: it has run before, and runs anew.
@@ -169,8 +177,11 @@ void add_host(Json& answer, const goodput::Decision& decision, const goodput::Cl
         bool counted = false;
         for (const goodput::NodeShare& part : decision.placement) {
             const goodput::Node& node = cluster.nodes[part.node];
-            counted |= node.*amount > 0;
-            list.push_back(part.gpus * (share.empty() ? node.*amount / node.gpus : per_gpu));
+            const bool counts = node.*amount > 0;
+            counted |= counts;
+            list.push_back(!counts         ? 0
+                           : share.empty() ? part.gpus * (node.*amount / node.gpus)
+                                           : part.gpus * per_gpu);
         }
         if (counted) answer[name] = std::move(list);
     };

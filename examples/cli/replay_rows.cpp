@@ -64,8 +64,8 @@ Json completions_of(const PolicyReplay& replay, std::span<const std::string> nam
     return jobs;
 }
 
-/// One replay as a line of --json.
-Json json_of(const PolicyReplay& replay) {
+/// One replay as a line of --json; with dollars where nodes are rented.
+Json json_of(const PolicyReplay& replay, bool rents) {
     const goodput::ReplayMetrics& metrics = replay.metrics;
     Json json;
     json["policy"] = replay.policy;
@@ -93,7 +93,7 @@ Json json_of(const PolicyReplay& replay) {
     json["unfair"] = metrics.unfair;
     json["faults"] = replay.result.faults;
     json["availability"] = metrics.availability;
-    if (!replay.result.rented.empty()) {
+    if (rents) {
         json["dollars"] = metrics.dollars;
         json["dollars_per_job"] = metrics.dollars_per_job;
         json["node_hours"] = metrics.node_hours;
@@ -106,7 +106,7 @@ Json json_of(const PolicyReplay& replay) {
 void ReplayRows::add(PolicyReplay replay) {
     replays_.push_back(std::move(replay));
     if (!command_->json) return;
-    Json json = json_of(replays_.back());
+    Json json = json_of(replays_.back(), !command_->offers.empty());
     if (command_->jobs) json["completions"] = completions_of(replays_.back(), names_);
     write_line(*out_, json);
 }

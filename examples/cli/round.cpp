@@ -106,8 +106,8 @@ private:
     /// The same for a type by which something is said, and which no node has.
     std::size_t type_of(const std::string& name, const Field& field) {
         if (std::find(there_are_.begin(), there_are_.end(), name) == there_are_.end())
-            field.warn(name, "no node is of GPU type \"" + name + "\", in this line or before" +
-                                 did_you_mean(name, there_are_));
+            field.warn_of_type(name, "no node is of GPU type \"" + name + "\", in this line or before" +
+                                         did_you_mean(name, there_are_));
         return type_of(name);
     }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iostream>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -99,12 +100,18 @@ Scene make_scene(const ReplayCommand& command) {
     scene.applications = command.profiles.empty()
                              ? embedded_models(scene.names, scene.cluster)
                              : read_applications(command.profiles, scene.names, scene.cluster.gpu_types);
-    for (std::size_t type = types; type < scene.cluster.gpu_types.size(); ++type)
-        if (std::all_of(scene.applications.begin(), scene.applications.end(), [&](const auto& application) {
-                return application.types[type].max_atomic_batch == 0;
+    for (std::size_t type = 0; type < scene.cluster.gpu_types.size() && !scene.applications.empty(); ++type) {
+        if (std::any_of(scene.applications.begin(), scene.applications.end(), [&](const auto& application) {
+                return application.types[type].max_atomic_batch > 0;
             }))
-            throw std::runtime_error(command.events + ": gpu_type is '" + scene.cluster.gpu_types[type] +
+            continue;
+        const std::string& name = scene.cluster.gpu_types[type];
+        if (type >= types)
+            throw std::runtime_error(command.events + ": gpu_type is '" + name +
                                      "', but must be one that an application was measured on");
+        std::cerr << "goodput: --cluster: no application of the workload was measured on GPU type '" << name
+                  << "': such nodes stay idle\n";
+    }
     if (command.rates == "none")
         for (goodput::Application& application : scene.applications)
             for (goodput::ApplicationOnType& type : application.types) type.reference_rate = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,7 +54,9 @@ goodput::ShareResult share_by_allox(const goodput::ShareProblem& problem) {
     std::vector<double> left = problem.gpus;
     for (std::size_t j = 0; j < jobs.size(); ++j) {
         const goodput::AlloxPlace& place = order.places[j];
-        if (!place.considered || place.before > 0 || left[place.type] < problem.jobs[j].workers) continue;
+        if (!place.considered || place.before > 0 || problem.jobs[j].rates[place.type] <= 0 ||
+            left[place.type] < problem.jobs[j].workers)
+            continue;
         left[place.type] -= problem.jobs[j].workers;
         result.shares[j * problem.types() + place.type] = 1;
         result.rates[j] = problem.jobs[j].rates[place.type];
@@ -63,14 +66,22 @@ goodput::ShareResult share_by_allox(const goodput::ShareProblem& problem) {
     return result;
 }
 
+/// Largest minimum of time, with the rates that come of it.
+goodput::ShareResult share_blindly(const Question& q) {
+    goodput::ShareResult result = share_time(blind(q.problem), goodput::MaxMinTime(), q.options);
+    for (std::size_t j = 0; j < q.problem.jobs.size(); ++j)
+        result.rates[j] = std::inner_product(q.problem.jobs[j].rates.begin(), q.problem.jobs[j].rates.end(),
+                                             result.of(j).begin(), 0.0);
+    return result;
+}
+
 struct Objective {
     std::string_view name;
     goodput::ShareResult (*answer)(const Question&);
 };
 constexpr std::array<Objective, 12> objectives{{
     {"max_min", [](const Question& q) { return share_time(q.problem, goodput::MaxMin(), q.options); }},
-    {"max_min_blind",
-     [](const Question& q) { return share_time(blind(q.problem), goodput::MaxMin(), q.options); }},
+    {"max_min_blind", share_blindly},
     {"water_filling", [](const Question& q) { return fill_water(q.problem, q.hierarchy, q.options); }},
     {"finish_time_fairness",
      [](const Question& q) { return share_time(q.problem, goodput::FinishTimeFairness(), q.options); }},
@@ -93,7 +104,8 @@ constexpr std::array<Objective, 12> objectives{{
 void warn_of_unknown_types(const Field& by_type, const std::vector<std::string>& types) {
     for (const auto& [name, value] : by_type.fields())
         if (std::find(types.begin(), types.end(), name) == types.end())
-            by_type.warn(name, "GPU type \"" + name + "\" is not among gpus" + did_you_mean(name, types));
+            by_type.warn_of_type(name,
+                                 "GPU type \"" + name + "\" is not among gpus" + did_you_mean(name, types));
 }
 
 goodput::ShareJob read_job(const Field& field, std::size_t index, const Question& question) {

@@ -32,7 +32,7 @@ auto best_shares(O objective) {
 }
 /// Largest minimum, blind to what jobs do on which type.
 inline Shares blind_max_min_shares(const ShareQuestion& question) {
-    return shares_of(share_time(blind(problem_of(question)), MaxMin(), published_accuracy));
+    return shares_of(share_time(blind(problem_of(question)), MaxMinTime(), published_accuracy));
 }
 inline Shares water_filling_shares(const ShareQuestion& question) {
     return shares_of(fill_water(problem_of(question), {}, published_accuracy));

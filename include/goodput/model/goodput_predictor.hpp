@@ -171,8 +171,7 @@ private:
                     best_batch_plans(throughput, efficiency, shapes_, limits, std::span<BestPlan>(plans_));
                 } else {
                     for (std::size_t i = 0; i < options.size(); ++i)
-                        plans_[i] = fixed_batch_plan(throughput, efficiency, shapes_[i], limits,
-                                                     fixed_total(job, shapes_[i], limits));
+                        plans_[i] = kept_batch_plan(job, throughput, efficiency, shapes_[i], limits);
                 }
             },
             model.throughput);
@@ -199,6 +198,20 @@ private:
                                      : std::max(job.initial_batch, static_cast<int>(least));
     }
 
+    /// The plan with that total. Where the share of a replica, rounded up, would take a job that tunes its
+    /// batch beyond the largest, what tuning finds within the limits; a pipeline then has no plan.
+    template <class Throughput, class Efficiency>
+    static BestPlan kept_batch_plan(const Job& job, const Throughput& throughput,
+                                    const Efficiency& efficiency, Shape shape, const BatchLimits& limits) {
+        const BestPlan best =
+            fixed_batch_plan(throughput, efficiency, shape, limits, fixed_total(job, shape, limits));
+        if (job.adaptivity != Adaptivity::batch || best.plan.total(shape.gpus) <= limits.max_batch)
+            return best;
+        if constexpr (detail::has_fast_search<Throughput, Efficiency>)
+            return best_batch_plan(throughput, efficiency, shape, limits);
+        return {};
+    }
+
     /// A pipeline's batch is not tuned: as many microbatches a replica as it runs now, or as its total batch
     /// size asks for.
     template <class Stage>
@@ -206,7 +219,7 @@ private:
                                   const NoiseScaleEfficiency& efficiency, Shape shape,
                                   const BatchLimits& limits, BatchPlan running) {
         if (job.adaptivity != Adaptivity::batch || running.atomic_batch == 0)
-            return fixed_batch_plan(pipeline, efficiency, shape, limits, fixed_total(job, shape, limits));
+            return kept_batch_plan(job, pipeline, efficiency, shape, limits);
         // As a real number: a plan that was measured on a few replicas may be any number of times too large.
         const double examples = 1.0 * shape.gpus * running.atomic_batch * (running.accumulation_steps + 1.0);
         const double seconds = pipeline.iteration_seconds(shape, running);
@@ -220,8 +233,7 @@ private:
         for (Option& option : options) {
             const BatchLimits limits = batch_limits(job, option.configuration.first().gpu_type);
             const Shape shape = replica_shape(job, option);
-            const BestPlan plan =
-                fixed_batch_plan(any, FullEfficiency{}, shape, limits, fixed_total(job, shape, limits));
+            const BestPlan plan = kept_batch_plan(job, any, FullEfficiency{}, shape, limits);
             option.plan = plan.plan;
             option.goodput = plan.goodput > 0 ? shape.gpus : 0;
             option.knowledge = Knowledge::unknown;

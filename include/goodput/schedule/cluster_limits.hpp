@@ -143,13 +143,13 @@ private:
     std::vector<std::string> kinds_;
 };
 
-/// CPU cores and host memory of every pool that counts them, as sums over its nodes. A configuration that
-/// does not say what goes with its GPUs takes their share of the node that it holds, or of the node of the
-/// pool with the smallest share. Sums do not say that each node has enough; with everybody at that share they
-/// do.
+/// CPU cores and host memory of every pool whose nodes all count them, as sums over its nodes. A
+/// configuration that does not say what goes with its GPUs takes their share of the node that it holds, or of
+/// the node of the pool with the smallest share. Sums do not say that each node has enough; with everybody at
+/// that share they do.
 class HostCapacity {
 public:
-    /// One row for the cores and one for the memory of each pool whose nodes have them.
+    /// One row for the cores and one for the memory of each pool whose nodes all have them.
     void rows(const Round& round, LimitRows& rows) {
         of_pool_.assign(round.pools.size(), {});
         std::size_t count = 0;
@@ -169,12 +169,12 @@ public:
             const std::string where = (of.spot ? "spot " : "") + round.cluster.gpu_types[of.gpu_type] +
                                       " nodes of " + text_of(of.gpus_per_node) +
                                       (of.gpus_per_node == 1 ? " GPU" : " GPUs");
-            if (sum.cores_per_gpu > 0) {
+            if (least.cores_per_gpu > 0) {
                 mine.cores_row = count++;
                 mine.usual.cores_per_gpu = least.cores_per_gpu;
                 rows.add("the CPU cores of " + where, sum.cores_per_gpu, "cores");
             }
-            if (sum.memory_gib_per_gpu > 0) {
+            if (least.memory_gib_per_gpu > 0) {
                 mine.memory_row = count++;
                 mine.usual.memory_gib_per_gpu = least.memory_gib_per_gpu;
                 rows.add("the memory of " + where, sum.memory_gib_per_gpu, "GiB");

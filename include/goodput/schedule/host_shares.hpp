@@ -20,7 +20,8 @@ namespace goodput {
 /// measured point that lies within the job's limits and that the node can give. Of these only variants that
 /// are faster than every one that takes no more, and none that is slower than with the job's share of the
 /// node, brought within its limits; at most 16 of them. GPUs whose nodes cannot give the least that the job
-/// needs are not offered. Configurations of several parts, and GPUs whose nodes count no cores and no memory,
+/// needs are not offered. A node that does not count cores, or memory, has enough of them. Configurations of
+/// several parts, and GPUs whose nodes count no cores and no memory,
 /// are offered as they are.
 template <OptionMaker Inner = ListedShapes>
 class HostShares {
@@ -87,14 +88,14 @@ private:
         variants_.clear();
         node_ = {};
         if (pool.nodes.empty()) return;
-        // What every node of the pool has.
-        node_ = {round.cluster.nodes[pool.nodes.front()].cores,
-                 round.cluster.nodes[pool.nodes.front()].memory_gib};
-        for (const std::size_t index : pool.nodes) {
-            node_.cores_per_gpu = std::min(node_.cores_per_gpu, round.cluster.nodes[index].cores);
-            node_.memory_gib_per_gpu =
-                std::min(node_.memory_gib_per_gpu, round.cluster.nodes[index].memory_gib);
-        }
+        const auto least_counted = [&](double Node::*amount) {
+            double least = 0;
+            for (const std::size_t index : pool.nodes)
+                if (const double its = round.cluster.nodes[index].*amount; its > 0)
+                    least = least > 0 ? std::min(least, its) : its;
+            return least;
+        };
+        node_ = {least_counted(&Node::cores), least_counted(&Node::memory_gib)};
         if (node_.empty()) return;
         const auto offer = [&](HostShare share) {
             share.cores_per_gpu =
@@ -150,7 +151,7 @@ private:
 
     Inner inner_;
     std::vector<Option> plain_;
-    HostShare node_{};  // what every node of a pool has, all of it
+    HostShare node_{};  // what every node of a pool has that counts it, all of it
     std::vector<Variant> variants_;
 };
 

@@ -31,6 +31,20 @@ private:
     }
 };
 
+/// Largest minimum for one who does not know how fast jobs are on which type, to be asked of blind(problem):
+/// the least of workers * part of the time / weight, whatever type a job runs on (Gavel's program with every
+/// rate 1; a job gets no time where it cannot run).
+struct MaxMinTime {
+    /// Part of the time of a job at a level.
+    [[nodiscard]] double rate_for(const ShareProblem& problem, std::size_t job, double level) const {
+        return level * problem.jobs[job].weight / problem.jobs[job].workers;
+    }
+    /// Level of a job that runs for that part of the time.
+    [[nodiscard]] double level_at(const ShareProblem& problem, std::size_t job, double part) const {
+        return part * problem.jobs[job].workers / problem.jobs[job].weight;
+    }
+};
+
 /// Least total time: all jobs end within T seconds; told by T (Gavel, section 4.2).
 struct Makespan {
     /// Steps/s of a job that has to end in 1 / level seconds.
@@ -111,7 +125,8 @@ struct NashWelfare {
     [[nodiscard]] double elasticity(const ShareProblem&, std::size_t, double) const { return 1; }
 };
 
-static_assert(LevelObjective<MaxMin> && NumberedObjective<Makespan> && NumberedObjective<FinishTimeFairness>);
+static_assert(LevelObjective<MaxMin> && LevelObjective<MaxMinTime>);
+static_assert(NumberedObjective<Makespan> && NumberedObjective<FinishTimeFairness>);
 static_assert(LinearObjective<SumOfRates> && LinearObjective<SumPerDollar> && UtilityObjective<NashWelfare>);
 
 /// The problem as one who does not know how fast jobs are on which type sees it: every job does one step a

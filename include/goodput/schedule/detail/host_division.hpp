@@ -258,7 +258,9 @@ private:
             for (std::size_t k = order_.size(); k > 0; k -= std::min(k, stride)) {
                 const std::size_t b = order_[k - 1];
                 const Node &here = cluster_->nodes[a], &there = cluster_->nodes[b];
-                if (b != a && there.gpu_type == here.gpu_type && there.gpus == here.gpus) find_swaps(a, b);
+                if (b != a && there.gpu_type == here.gpu_type && there.gpus == here.gpus &&
+                    there.spot == here.spot)
+                    find_swaps(a, b);
             }
             std::stable_sort(swaps_.begin(), swaps_.end(),
                              [](const Swap& x, const Swap& y) { return x.most_gain > y.most_gain; });

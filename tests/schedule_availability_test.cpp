@@ -419,6 +419,10 @@ TEST_CASE("an explanation says what is expected to be lost, and how best to save
     scheduler.plan(now);
     text = explain_plan(scheduler, now).front().report(now.cluster);
     CHECK(text.ends_with("checkpoints every 30 min, full"));
+    now.jobs[0].checkpoints = {{.name = "none", .restore_seconds = 60, .saves = false}};
+    scheduler.plan(now);
+    text = explain_plan(scheduler, now).front().report(now.cluster);
+    CHECK(text.ends_with("best without checkpoints, none"));
 }
 
 TEST_CASE("impossible ways to save are refused by name") {

@@ -6,8 +6,16 @@ usage: check_interruptions.py PROGRAM DATA/sia [--policy goodput] [--hours 12,24
 
 Replays traces while each node fails once in so many hours on average. Prints the average completion time
 over its value with checkpoints every 30 minutes and a policy that knows nothing, as geometric means over the seeds with
-their standard error, and the useful part of the GPU time; without failures, too: no policy gains more. Exits with 1 if chosen checkpoints with availability in the
-values are slower than that by more than two standard errors.
+their standard error; the same over its value with the same checkpoints and such a policy (unaware); and the useful
+part of the GPU time. Three more rows tell what to expect:
+
+    placebo   as chosen and ignored, but the policy's power p is another by up to 0.02, which changes values of one size
+              against the next by as little as availability does: how a trace reacts to any change
+    free      checkpoints that cost nothing, every ten seconds: no choice of checkpoints and sizes gains more
+    none      no failures at all
+
+Exits with 1 if chosen checkpoints with availability in the values are slower than fixed ones and a policy that knows
+nothing by more than two standard errors.
 """
 import argparse
 import json
@@ -16,7 +24,9 @@ import statistics
 import subprocess
 import sys
 
-WAYS = (("fixed", "ignored"), ("fixed", "values"), ("chosen", "ignored"), ("chosen", "values"), ("none", "no failures"))
+WAYS = (("fixed", "ignored"), ("fixed", "values"), ("chosen", "ignored"), ("chosen", "values"), ("chosen", "placebo"),
+        ("free", "ignored"), ("none", "no failures"))
+PLACEBOS = (-0.02, 0.005, -0.005, 0.01, -0.01, 0.015, -0.015, 0.02)  # added to the policy's p
 
 
 def replay(arguments, workload, hours, seed, checkpoints, availability):
@@ -24,8 +34,18 @@ def replay(arguments, workload, hours, seed, checkpoints, availability):
                f"{arguments.data}/profiles", "--policy", arguments.policy, "--load", str(arguments.load), "--json"]
     if checkpoints != "none":
         command += ["--node-mtbf-h", str(hours), "--interruptions-seed", str(seed), "--checkpoints", checkpoints,
-                    "--availability", availability]
+                    "--availability", "ignored" if availability == "placebo" else availability]
+    if checkpoints == "free":
+        command += ["--checkpoint", "10"]
+    if availability == "placebo":
+        command += ["--policy-option", f"p={0.7 + PLACEBOS[seed % len(PLACEBOS)]}"]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def ratio_of(results, base):
+    """Geometric mean of the average completion times over those of `base`, and its standard error, as logarithms."""
+    logs = [math.log(one["average_jct_h"] / other["average_jct_h"]) for one, other in zip(results, base)]
+    return statistics.mean(logs), statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else 0
 
 
 def main():
@@ -39,20 +59,23 @@ def main():
     parser.add_argument("--workloads", default="saturn/workload-1,philly/workload-1")
     arguments = parser.parse_args()
     slower = False
-    print("workload           h  checkpoints  availability  average h  ratio  error  useful")
+    print("workload           h  checkpoints  availability  average h  ratio  error  unaware  error  useful")
     for workload in arguments.workloads.split(","):
         for hours in arguments.hours.split(","):
             base = None
             for way in WAYS:
+                if way[1] == "placebo" and arguments.policy != "goodput":
+                    continue
                 results = [replay(arguments, workload, hours, seed, *way) for seed in range(1, arguments.seeds + 1)]
                 base = base or results
-                logs = [math.log(one["average_jct_h"] / other["average_jct_h"]) for one, other in zip(results, base)]
-                mean = statistics.mean(logs)
-                error = statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else 0
+                if way[1] == "ignored":
+                    unaware = results
+                mean, error = ratio_of(results, base)
+                of_unaware, error_of_unaware = ratio_of(results, unaware)
                 average = statistics.mean(one["average_jct_h"] for one in results)
                 useful = statistics.mean(one["availability"] for one in results)
                 print(f"{workload:17} {hours:>3}  {way[0]:11}  {way[1]:12}  {average:9.3f}  {math.exp(mean):5.3f}  "
-                      f"{error:5.3f}  {useful:6.3f}", flush=True)
+                      f"{error:5.3f}  {math.exp(of_unaware):7.3f}  {error_of_unaware:5.3f}  {useful:6.3f}", flush=True)
                 slower |= way == ("chosen", "values") and mean > 2 * error
     return 1 if slower else 0
 

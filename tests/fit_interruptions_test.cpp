@@ -124,6 +124,19 @@ TEST_CASE("at random, rate and interval are those of the gamma distribution") {
     }
 }
 
+TEST_CASE("work that could begin again at once is a time off of 0") {
+    const InterruptionPrior prior{.off_seconds = 60, .spread = 0};
+    const InterruptionFit fit = fit_interruptions({.off_seconds = {0, 0, 30}}, prior);
+    // The rate has a gamma distribution of shape 2 + 3, whose median is 4.6709.
+    CHECK(fit.interruptions.off_seconds ==
+          doctest::Approx((1.6783469900166605 * 60 + 30) / 4.670908882).epsilon(1e-6));
+    CHECK(fit.off_seconds.low < fit.interruptions.off_seconds);
+    CHECK(fit.off_seconds.high > fit.interruptions.off_seconds);
+    // A little more than nothing says nearly the same.
+    const InterruptionFit little = fit_interruptions({.off_seconds = {1e-9, 1e-9, 30}}, prior);
+    CHECK(little.interruptions.off_seconds == doctest::Approx(fit.interruptions.off_seconds));
+}
+
 TEST_CASE("the order of periods and the unit of time say nothing") {
     const Interruptions node{.per_hour = 0.4, .shape = 0.5, .off_seconds = 90};
     ObservedPeriods seen = observe(node, 10, 3600 * 50, 9);

@@ -92,6 +92,12 @@ TEST_CASE("with little to see the belief counts: as long again, or what earlier 
     const CurveForecast forecast = forecast_curve({}, {1}, 50, known);
     CHECK(forecast.remaining == doctest::Approx(150).epsilon(0.1));
     CHECK(forecast.interval.high < 400);
+    // However little jobs of the kind differ.
+    for (const double spread : {1e-2, 1e-3, 1e-9})
+        for (double total = 150; total < 250; total += 1.7)
+            CHECK(
+                forecast_curve({}, {1}, 50, {.earlier_totals = {10, total, total}, .earlier_spread = spread})
+                    .remaining == doctest::Approx(total - 50).epsilon(0.05));
     // All of them were over by now.
     CHECK(forecast_curve({}, {1}, 5000, known).remaining == doctest::Approx(5000).epsilon(0.05));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -66,6 +67,11 @@ std::vector<CheckpointMechanism> random_mechanisms(support::Random& random) {
         one.write_slowdown = random.between(0, 0.3);
         one.restore_seconds = random.between(0, 200);
         one.caught = random.chance(0.3) ? random.unit() : 0;
+        one.saves = random.chance(0.8);
+        if (random.chance(0.3)) {
+            one.kept = random.unit();
+            one.stored_every = random.integer(1, 8);
+        }
     }
     return mechanisms;
 }
@@ -144,7 +150,7 @@ TEST_CASE("spot nodes are planned like nodes of a GPU type of their own of which
 
 TEST_CASE("where nodes are interrupted, goodput is that of the useful part of the time") {
     support::Random random(12);
-    int counted = 0, chosen = 0, ending = 0;
+    int counted = 0, chosen = 0, ending = 0, unsaved = 0;
     for (int i = 0; i < 60; ++i) {
         support::RandomRound round(random);
         Snapshot now = round.snapshot;
@@ -176,7 +182,9 @@ TEST_CASE("where nodes are interrupted, goodput is that of the useful part of th
                 const Checkpointing& how = option.checkpointing;
                 const CheckpointMechanism chosen = checkpoint_of(job, option);
                 const double forever = useful_share(all, chosen, how.interval_seconds);
-                if (job.checkpoint_seconds) REQUIRE(how.interval_seconds == *job.checkpoint_seconds);
+                if (job.checkpoint_seconds && chosen.saves)
+                    REQUIRE(how.interval_seconds == *job.checkpoint_seconds);
+                unsaved += !chosen.saves;
                 if (job.remaining_examples && base[k].knowledge != Knowledge::unknown &&
                     base[k].goodput > 0) {
                     // Interval by interval until its end, at which it needs no checkpoint.
@@ -195,6 +203,7 @@ TEST_CASE("where nodes are interrupted, goodput is that of the useful part of th
                     // No interval is better; the one that is said does it.
                     double best = 0;
                     for (const CheckpointMechanism& way : ways) {
+                        if (!way.saves) continue;  // of a month's work nothing would be left
                         if (job.checkpoint_seconds)
                             best = std::max(best, useful_share(all, way, *job.checkpoint_seconds));
                         for (double t = 1; !job.checkpoint_seconds && t <= 30 * 86400.0; t *= 1.1)
@@ -214,6 +223,56 @@ TEST_CASE("where nodes are interrupted, goodput is that of the useful part of th
     CHECK(counted > 2000);
     CHECK(chosen > 50);
     CHECK(ending > 500);
+    CHECK(unsaved > 100);
+}
+
+TEST_CASE("a job's interval is its own, whatever others cost that seem alike") {
+    const double per_hour = 1;
+    Snapshot now = one_job_and_two_markets(per_hour);
+    std::erase_if(now.cluster.nodes, [](const Node& node) { return !node.spot; });
+    now.jobs[0].max_gpus = 4;
+    const CheckpointMechanism lasting{.name = "full", .pause_seconds = 5, .restore_seconds = 60};
+    std::vector<CheckpointMechanism> ways(4, lasting);
+    ways[1].kept = 0.5, ways[1].stored_every = 8;
+    ways[2].kept = 0.5, ways[2].stored_every = 2;
+    ways[3].kept = 0.9, ways[3].stored_every = 8;
+    for (std::size_t j = 0; j < ways.size(); ++j) {
+        if (j > 0) now.jobs.push_back(now.jobs[0]), now.models.push_back(now.models[0]);
+        now.jobs[j].name = "job " + std::to_string(j);
+        now.jobs[j].checkpoints = {ways[j]};
+    }
+    Scheduler<Sia> scheduler;
+    scheduler.plan(now);
+    for (std::size_t j = 0; j < ways.size(); ++j)
+        for (const Option& option : scheduler.options_of(j)) {
+            const Checkpointing best = best_checkpointing({.per_hour = per_hour}, ways[j], 30 * 86400);
+            CHECK(option.checkpointing.interval_seconds == best.interval_seconds);
+            CHECK(option.checkpointing.availability == doctest::Approx(best.availability));
+        }
+}
+
+TEST_CASE("a way that saves nothing is no way to save every few minutes") {
+    Snapshot now = one_job_and_two_markets(1);
+    std::erase_if(now.cluster.nodes, [](const Node& node) { return !node.spot; });
+    now.jobs[0].max_gpus = 4;
+    const CheckpointMechanism none{.name = "none", .restore_seconds = 60, .saves = false};
+    const CheckpointMechanism jit{.name = "just in time", .restore_seconds = 60, .caught = 1};
+    Scheduler<Sia> scheduler;
+    for (const bool fixed : {false, true}) {
+        now.jobs[0].checkpoint_seconds = fixed ? std::optional(600.0) : std::nullopt;
+        now.jobs[0].checkpoints = {jit, none};
+        scheduler.plan(now);
+        for (const Option& option : scheduler.options_of(0)) CHECK(option.checkpointing.mechanism == 0);
+        // All the work at once: 10,000 s between interruptions that come every hour.
+        now.jobs[0].checkpoints = {none};
+        const Option& known = scheduler.options_of(0).front();
+        now.jobs[0].remaining_examples = 10'000 * known.goodput / known.checkpointing.availability;
+        scheduler.plan(now);
+        const Option& last = scheduler.options_of(0).front();
+        CHECK(last.checkpointing.availability ==
+              doctest::Approx(useful_share({.per_hour = 1}, none, 10'000)));
+        now.jobs[0].remaining_examples.reset();
+    }
 }
 
 TEST_CASE("where no node is ever interrupted, nobody's way to save its state changes anything") {
@@ -360,6 +419,10 @@ TEST_CASE("an explanation says what is expected to be lost, and how best to save
     scheduler.plan(now);
     text = explain_plan(scheduler, now).front().report(now.cluster);
     CHECK(text.ends_with("checkpoints every 30 min, full"));
+    now.jobs[0].checkpoints = {{.name = "none", .restore_seconds = 60, .saves = false}};
+    scheduler.plan(now);
+    text = explain_plan(scheduler, now).front().report(now.cluster);
+    CHECK(text.ends_with("best without checkpoints, none"));
 }
 
 TEST_CASE("impossible ways to save are refused by name") {

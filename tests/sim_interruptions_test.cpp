@@ -7,6 +7,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "goodput/core/interruptions.hpp"
@@ -149,6 +150,13 @@ TEST_CASE("checkpoints cost their pauses, and failures what was not safe yet") {
     // Had it been caught, only the restart would be lost.
     rules.mechanisms[0].caught = 1;
     CHECK(one.replayed(rules, {later}).jobs[0].lost_gpu_seconds == doctest::Approx(40 + 70));
+    // In a memory that the failure takes, too, where every third one goes to storage: both are lost.
+    rules.mechanisms = {{.name = "peer", .restore_seconds = 70, .kept = 0, .stored_every = 3}};
+    const ReplayResult peer = one.replayed(rules, {{2650, EventKind::job_fails, "job"}});
+    CHECK(peer.jobs[0].lost_gpu_seconds == doctest::Approx(40 + 2600 + 70));
+    // Without any checkpoint all is lost, whatever the interval.
+    rules.mechanisms = {{.name = "none", .restore_seconds = 70, .saves = false}};
+    CHECK(one.replayed(rules, {later}).jobs[0].lost_gpu_seconds == doctest::Approx(40 + 2600 + 70));
 
     // Free checkpoints as published: one at 1,800 s of training and so on.
     const ReplayResult free = one.replayed({}, {failure});
@@ -158,14 +166,19 @@ TEST_CASE("checkpoints cost their pauses, and failures what was not safe yet") {
 TEST_CASE("the part of a job's time that is useful is the one that is expected") {
     OneJob one;
     const Interruptions often{.per_hour = 1};
-    for (const bool chosen : {false, true}) {
+    const CheckpointMechanism asynchronous{.name = "asynchronous",
+                                           .pause_seconds = 20,
+                                           .write_seconds = 60,
+                                           .write_slowdown = 0.2,
+                                           .restore_seconds = 90};
+    CheckpointMechanism peer = asynchronous;
+    peer.kept = 0.6;
+    peer.stored_every = 4;
+    for (const auto& [mechanism, chosen] :
+         {std::pair{asynchronous, false}, {asynchronous, true}, {peer, false}, {peer, true}}) {
         SiaRules rules{.checkpoint_seconds = 1200,
                        .checkpoints = chosen ? CheckpointRule::chosen : CheckpointRule::fixed,
-                       .mechanisms = {{.name = "asynchronous",
-                                       .pause_seconds = 20,
-                                       .write_seconds = 60,
-                                       .write_slowdown = 0.2,
-                                       .restore_seconds = 90}}};
+                       .mechanisms = {mechanism}};
         one.cluster.nodes[0].interruptions_per_hour = often.per_hour;
         double work = 0, held = 0;
         for (std::uint64_t seed = 1; seed <= 25; ++seed) {

@@ -106,8 +106,9 @@ inline PeriodPosterior period_posterior(std::span<const double> ended, std::span
     result.unit = believed_seconds;
     for (const double t : ended) result.unit = std::max(result.unit, t);
     for (const double t : running) result.unit = std::max(result.unit, t);
-    double log_sum = 0;
-    for (const double t : ended) log_sum += std::log(t / result.unit);
+    double log_sum = 0;  // shape 1 does without it: times off may be 0, whose logarithm is not finite
+    if (shapes > 1)
+        for (const double t : ended) log_sum += std::log(t / result.unit);
     std::vector<double> logs;
     double priors = 0, most = -std::numeric_limits<double>::infinity();
     for (int i = 0; i < shapes; ++i) {

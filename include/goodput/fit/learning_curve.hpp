@@ -171,13 +171,13 @@ inline CurveForecast forecast_curve(std::span<const CurvePoint> points, const Cu
     const double step = std::log(options.longest) / cells;
     std::array<double, cells> belief{};
     const double earlier = static_cast<double>(options.earlier_totals.size());
+    const double spread = std::max(options.earlier_spread, step);  // else a total falls between two cells
     for (std::size_t c = 0; c < cells; ++c) {
         const double log_ratio = (static_cast<double>(c) + 0.5) * step;
         belief[c] = std::exp(-log_ratio) / (1 + earlier);  // density of the logarithm
         for (const double total : options.earlier_totals) {
-            const double off = (log_ratio - std::log(total / passed)) / options.earlier_spread;
-            belief[c] +=
-                std::exp(-off * off / 2) / options.earlier_spread / 2.5066282746310002 / (1 + earlier);
+            const double off = (log_ratio - std::log(total / passed)) / spread;
+            belief[c] += std::exp(-off * off / 2) / spread / 2.5066282746310002 / (1 + earlier);
         }
     }
     if (reached) {

@@ -86,7 +86,7 @@ struct FasterHost {
 /// What interruptions are expected to cost a job where it is.
 struct ExpectedLoss {
     double part = 0;              ///< of its time; 0 to 1
-    double interval_seconds = 0;  ///< of training between two checkpoints
+    double interval_seconds = 0;  ///< of training between two checkpoints; infinite where there are none
     std::string mechanism{};      ///< that saves its state, by name
     bool chosen = true;           ///< the interval is the one that loses least; else the job has said it
 };
@@ -168,8 +168,10 @@ inline std::string text_of_seconds(double seconds) {
 /// "11% of the time is expected to be lost, best checkpoint every 14 min, asynchronous".
 inline std::string text_of_loss(const ExpectedLoss& lost) {
     const double percent = std::round(lost.part * 1000) / 10;
-    return (percent > 0 ? rounded_text_of(percent) : std::string("less than 0.1")) +
-           "% of the time is expected to be lost, " + (lost.chosen ? "best checkpoint " : "checkpoints ") +
+    const std::string part = (percent > 0 ? rounded_text_of(percent) : std::string("less than 0.1")) +
+                             "% of the time is expected to be lost, ";
+    if (std::isinf(lost.interval_seconds)) return part + "best without checkpoints, " + lost.mechanism;
+    return part + (lost.chosen ? "best checkpoint " : "checkpoints ") +
            // A checkpoint that costs nothing cannot come too often.
            (lost.interval_seconds < 1 ? "at every step" : "every " + text_of_seconds(lost.interval_seconds)) +
            ", " + lost.mechanism;

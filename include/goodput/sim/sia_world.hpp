@@ -68,7 +68,8 @@ struct SiaRules {
     /// what a restart really costs.
     std::vector<CheckpointMechanism> mechanisms{};
     WorkReport work = WorkReport::declared;  ///< what they say of the work that is left
-    std::uint64_t seed = 0;                  ///< which interruptions are caught (CheckpointMechanism::caught)
+    /// Which interruptions are caught, and which checkpoints outlive (CheckpointMechanism::caught, kept).
+    std::uint64_t seed = 0;
 };
 
 namespace detail {
@@ -218,7 +219,8 @@ public:
     void fail() {
         if (pays()) {
             const bool caught = random_.unit() < paid_.mechanism().caught;
-            const detail::TrainingState back = paid_.fail({progress_, epoch_}, caught);
+            const bool kept = random_.unit() < paid_.mechanism().kept;
+            const detail::TrainingState back = paid_.fail({progress_, epoch_}, caught, kept);
             progress_ = back.progress;
             epoch_ = back.epoch;
             restores_ = true;

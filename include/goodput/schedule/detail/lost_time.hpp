@@ -96,8 +96,10 @@ private:
         const double needed = job.host ? job.host->least.memory_gib_per_gpu : 0;
         Checkpointing best{0, 0, -1};
         const auto consider = [&](std::size_t index, const CheckpointMechanism& mechanism) {
-            const double interval =
-                job.checkpoint_seconds ? *job.checkpoint_seconds : best_interval(all, mechanism);
+            // To one that saves nothing, its interval is all the work that there is.
+            const double interval = !mechanism.saves         ? longest_interval
+                                    : job.checkpoint_seconds ? *job.checkpoint_seconds
+                                                             : best_interval(all, mechanism);
             const double share = share_until_end(all, mechanism, interval, left);
             if (share > best.availability) best = {index, interval, share};
         };
@@ -119,6 +121,7 @@ private:
         if (left >= longest_interval || whole > 1e6) return in_whole;
         CheckpointMechanism none = mechanism;
         none.pause_seconds = none.write_seconds = none.write_slowdown = 0;
+        none.stored_every = 1;
         const double rest = left - whole * interval;
         const double of_rest = useful_share(all, none, rest);
         if (!(of_rest > 0) || (whole > 0 && !(in_whole > 0))) return 0;
@@ -131,14 +134,16 @@ private:
                       mechanism.write_seconds,
                       mechanism.write_slowdown,
                       mechanism.restore_seconds,
-                      mechanism.caught};
+                      mechanism.caught,
+                      mechanism.kept,
+                      static_cast<double>(mechanism.stored_every)};
         const auto known = best_.find(key);
         if (known != best_.end()) return known->second;
         const double best = best_checkpointing(all, mechanism, longest_interval).interval_seconds;
         return best_.emplace(key, best).first->second;
     }
 
-    using Key = std::array<double, 6>;
+    using Key = std::array<double, 8>;
     bool any_ = false;
     std::span<const Pool> pools_;
     std::vector<OfPool> of_pool_;

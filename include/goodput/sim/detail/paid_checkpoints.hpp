@@ -2,7 +2,7 @@
 #define GOODPUT_SIM_DETAIL_PAID_CHECKPOINTS_HPP
 
 // The checkpoints of one job that cost what its mechanism says: training stands still, then a write goes on
-// beside it, and only at its end is the state safe.
+// beside it, and only at its end is the state safe: in storage, or in a memory that a failure may take, too.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,10 +21,10 @@ struct TrainingState {
 /// Where a job stands between two checkpoints, and what they have cost it.
 class PaidCheckpoints {
 public:
-    /// From now on it saves its state like this, after every `interval_seconds` of training.
+    /// From now on it saves its state like this, after every `interval_seconds` of training, if at all.
     void choose(const CheckpointMechanism& mechanism, double interval_seconds) {
         mechanism_ = mechanism;
-        interval_ = interval_seconds;
+        interval_ = mechanism.saves ? interval_seconds : std::numeric_limits<double>::infinity();
     }
     [[nodiscard]] const CheckpointMechanism& mechanism() const { return mechanism_; }
 
@@ -66,14 +66,22 @@ public:
     /// The state is safe, as when a decision stops the job.
     void save(const TrainingState& now) {
         safe_ = now;
+        store();
         forget();
     }
-    /// Goes back; `caught`: this time everything could still be saved.
-    [[nodiscard]] TrainingState fail(const TrainingState& now, bool caught) {
-        if (caught)
-            safe_ = now;
-        else
-            lost_ += before_mark_ + since_mark_;
+    /// Goes back. `caught`: this time everything could still be saved; `kept`: checkpoints that are not in
+    /// storage have outlived it.
+    [[nodiscard]] TrainingState fail(const TrainingState& now, bool caught, bool kept) {
+        if (caught) {
+            save(now);
+            return safe_;
+        }
+        lost_ += before_mark_ + since_mark_;
+        if (!kept) {
+            lost_ += in_memory_;
+            safe_ = stored_;
+            store();
+        }
         forget();
         return safe_;
     }
@@ -89,8 +97,15 @@ private:
         if (writing_ <= shortest) end_write();
     }
     void end_write() {
-        writing_ = before_mark_ = 0;
         safe_ = mark_;
+        in_memory_ += before_mark_;
+        writing_ = before_mark_ = 0;
+        if (++since_stored_ >= mechanism_.stored_every) store();
+    }
+    void store() {
+        stored_ = safe_;
+        in_memory_ = 0;
+        since_stored_ = 0;
     }
     void forget() { trained_ = pausing_ = writing_ = before_mark_ = since_mark_ = 0; }
 
@@ -100,8 +115,10 @@ private:
     double pausing_ = 0, writing_ = 0;  // seconds left
     double before_mark_ = 0;            // GPU-seconds of work in the state being saved that is not safe yet
     double since_mark_ = 0;             // GPU-seconds of work behind it
+    double in_memory_ = 0;              // GPU-seconds of work in safe states behind the one in storage
+    int since_stored_ = 0;              // checkpoints since that one
     double lost_ = 0;
-    TrainingState mark_{}, safe_{};
+    TrainingState mark_{}, safe_{}, stored_{};
 };
 
 }  // namespace goodput::detail

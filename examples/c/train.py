@@ -73,7 +73,7 @@ def make_agent(c, parameters, replicas, saved):
     agent.configure(goodput_c.sized(
         c.goodput_agent_settings, parameters=sum(parameter.numel() for parameter in parameters),
         optimizer=c.GOODPUT_OPTIMIZER_MOMENTUM, flags=c.GOODPUT_AGENT_MEAN_GIVEN, initial_batch=INITIAL_BATCH,
-        max_batch=512, max_atomic_batch=512))
+        max_batch=512, max_atomic_batch=512, split_every=8))
     if saved:
         agent.restore(saved.encode(), len(saved))
     agent.hold(goodput_c.sized(c.goodput_holding, gpu_type=b"cpu", nodes=1, gpus=replicas))

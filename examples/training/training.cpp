@@ -341,6 +341,8 @@ void Training::run() {
     if (options_.fixed_batch > 0) agent_.adopt({(options_.fixed_batch + processes_ - 1) / processes_, 0});
     if (options_.fixed_batch == 0) choose_plan();
     if (process_ == 0) {
+        std::printf("starts at step %lld on %d process%s\n", steps_, processes_, processes_ > 1 ? "es" : "");
+        std::fflush(stdout);
         const auto open = [this](std::ofstream& file, const std::string& path) {
             if (!path.empty())
                 file.open(path, steps_ > 0 ? std::ios::app : std::ios::trunc);
@@ -399,10 +401,12 @@ int main(int count, char** words) {
         Training training(options);
         std::signal(SIGTERM, [](int) { told_to_stop = 1; });
         training.run();
+        if (told_to_stop) status = 128 + SIGTERM;
     } catch (const std::exception& error) {
         std::cerr << "goodput-training: " << error.what() << '\n';
         status = 1;
     }
-    if (status) MPI_Abort(MPI_COMM_WORLD, status);
+    if (status == 1) MPI_Abort(MPI_COMM_WORLD, status);
     MPI_Finalize();
+    return status;  // of who was told to stop before the end: 143, as of a program without a handler
 }

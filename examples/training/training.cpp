@@ -39,7 +39,7 @@ struct Options {
     std::string digits = "/usr/lib/python3/dist-packages/sklearn/datasets/data/digits.csv.gz";
     std::uint64_t seed = 1;
     int initial_batch = 8, max_batch = 512, fixed_batch = 0, nodes = 1, split_every = 8;
-    double learning_rate = 0, smoothing = 0.999, gain = 1.05, target = 0;
+    double learning_rate = 0, smoothing = 0.996, gain = 1.05, target = 0;
     int evaluate_every = 0, reference_every = 0, average_every = 0, checkpoint_every = 0, pause_ms = 0;
     long long stop_after = -1, most_steps = 1'000'000;
     double most_examples = 1e12;

@@ -57,7 +57,9 @@ struct TrainingSettings {
     /// gradients are compared, which is biased as soon as parameters move (with momentum 0.9 the squared norm
     /// by a third).
     int split_every = 8;
-    double smoothing = 0.999;  ///< what a step at the initial batch leaves of the noise scale's averages
+    /// What a step at the initial batch leaves of the averages of the noise scale, which changes as a
+    /// training goes on: a mean of 500 steps at most. More would be steadier, and lag further behind.
+    double smoothing = 0.996;
 
     int warmup_steps = 3;  ///< after a start or another plan, whose times do not count
     int least_steps = 5;   ///< steps timed before a plan's time is believed

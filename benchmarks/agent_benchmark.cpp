@@ -43,8 +43,10 @@ void memory_pass(benchmark::State& state) {
 }
 BENCHMARK(memory_pass)->Unit(benchmark::kMillisecond);
 
-/// A step of the agent: `gradients` of one replica, looked at in one step of `every`.
-void agent_step(benchmark::State& state, int gradients, bool mean_given, Optimizer optimizer, int every) {
+/// A step of the agent: `gradients` of one replica, looked at in one step of `every`. A single one is
+/// compared with that of the step before, or in one step of `split_every` two halves are.
+void agent_step(benchmark::State& state, int gradients, bool mean_given, Optimizer optimizer, int every,
+                int split_every = 0) {
     const std::vector<float> gradient = random_numbers(parameters);
     const std::vector<float> moments(parameters, 1e-4f);
     TrainingAgent agent({.parameters = parameters,
@@ -53,13 +55,14 @@ void agent_step(benchmark::State& state, int gradients, bool mean_given, Optimiz
                          .max_batch = 32 * gradients,
                          .max_atomic_batch = 32,
                          .mean_gradient_given = mean_given,
-                         .measure_every = every});
+                         .measure_every = every,
+                         .split_every = split_every});
     agent.hold({});
     double now = 0;
     const std::span<const float> all(gradient);
     const auto step = [&] {
         agent.begin_step(now, {.adam_updates = optimizer == Optimizer::adam ? 100 : 0});
-        for (int q = 0; q < gradients; ++q) {
+        for (int q = 0; q <= agent.plan().accumulation_steps; ++q) {
             if (optimizer == Optimizer::adam)
                 agent.add_gradient(all, std::span<const float>(moments));
             else
@@ -69,15 +72,24 @@ void agent_step(benchmark::State& state, int gradients, bool mean_given, Optimiz
         now += 0.05;
         benchmark::DoNotOptimize(agent.end_step(now));
     };
-    for (int i = 0; i < 4; ++i) step();  // allocates
+    for (int i = 0; i < 48; ++i) step();  // allocates, and looks more often until enough is known
     for (auto _ : state) step();
 }
 BENCHMARK_CAPTURE(agent_step, single, 1, false, Optimizer::sgd, 1)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(agent_step, single_default, 1, false, Optimizer::sgd, 0)
     ->Unit(benchmark::kMillisecond)
     ->Iterations(256);
+BENCHMARK_CAPTURE(agent_step, halves_default, 1, false, Optimizer::sgd, 0, 8)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(256);
+BENCHMARK_CAPTURE(agent_step, halves_mean_given_default, 1, true, Optimizer::sgd, 0, 8)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(256);
 BENCHMARK_CAPTURE(agent_step, single_adam, 1, false, Optimizer::adam, 1)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(agent_step, single_adam_default, 1, false, Optimizer::adam, 0)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(256);
+BENCHMARK_CAPTURE(agent_step, halves_adam_default, 1, false, Optimizer::adam, 0, 8)
     ->Unit(benchmark::kMillisecond)
     ->Iterations(256);
 BENCHMARK_CAPTURE(agent_step, two_summed, 2, false, Optimizer::sgd, 1)->Unit(benchmark::kMillisecond);

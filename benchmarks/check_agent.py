@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Is what the agent of a real training measures, decides and keeps right? The measures of docs/agent_training.md.
 
-usage: check_agent.py [--program build/release/examples/training/goodput-training] MEASURE...
+usage: check_agent.py [--program build/training/examples/training/goodput-training] MEASURE...
 
 Measures: noise, time, resume, efficiency, steps, overhead. Each runs goodput-training many times and prints its
 figures; a few minutes each on two cores. Needs nothing but Python.
@@ -58,17 +58,21 @@ def chosen(cases, arguments):
 
 def noise(program, arguments):
     """Noise scale at 20 checkpoints: measured against exact, at that moment and averaged as the measured one is."""
-    few = ((0.999, 2),)
-    cases = [("cnn, by goodput", CNN + ["--most-examples", 24000, "--evaluate-every", 1200],
-              ((0.999, 2), (0.99, 2), (0.999, 8), (0.999, 1))),
-             ("cnn, batch 8", CNN + ["--fixed-batch", 8, "--most-examples", 20000, "--evaluate-every", 1000], few),
-             ("cnn, batch 64", CNN + ["--fixed-batch", 64, "--most-examples", 40000, "--evaluate-every", 2000], few),
+    settings = ((0.999, 8), (0.996, 8), (0.999, 1))  # smoothing, and a step in so many in two halves
+    cases = [("cnn, by goodput", CNN + ["--most-examples", 24000, "--evaluate-every", 1200]),
+             ("cnn, batch 8", CNN + ["--fixed-batch", 8, "--most-examples", 20000, "--evaluate-every", 1000]),
+             ("cnn, batch 64", CNN + ["--fixed-batch", 64, "--most-examples", 40000, "--evaluate-every", 2000]),
              ("transformer, batch 64", TRANSFORMER + ["--fixed-batch", 64, "--most-examples", 30000,
-                                                      "--evaluate-every", 1500], few)]
+                                                      "--evaluate-every", 1500])]
+    for name, words in chosen([("cnn", CNN + ["--most-examples", 4000, "--evaluate-every", 80])], arguments):
+        rows = logged(program, *words, "--fixed-batch", 8, "--reference-every", 1)
+        exact = [row["exact_var"] / row["exact_sqr"] for row in rows if row["exact_sqr"] and row["step"] > 0]
+        print(f"{name}, batch 8: from one tenth step to the next the exact noise scale itself changes by a factor of "
+              f"{1 + statistics.median(map(apart, exact, exact[1:])):.2f} in the median", flush=True)
     print("relative error of the noise scale at 20 checkpoints, median (share within 20 %)")
-    for name, words, settings in chosen(cases, arguments):
-        for smoothing, gradients in settings:
-            rows = logged(program, *words, "--smoothing", smoothing, "--gradients", gradients,
+    for name, words in chosen(cases, arguments):
+        for smoothing, split in settings:
+            rows = logged(program, *words, "--smoothing", smoothing, "--split-every", split,
                           "--reference-every", 1, "--average-every", 8 if name[0] == "t" else 4)
             rows = [row for row in rows if row["exact_sqr"] and row["step"] > 0][:20]
             measured = [row["var"] / row["sqr"] if row["sqr"] else math.inf for row in rows]
@@ -80,7 +84,7 @@ def noise(program, arguments):
                 within = sum(error <= 0.2 for error in errors)
                 parts.append(f"{reference}: {statistics.median(errors):7.1%} ({within:2}/{len(rows)}), "
                              f"variance alone {statistics.median(trace):6.1%}")
-            print(f"{name:24} smoothing {smoothing}, {gradients} gradients: {'; '.join(parts)}", flush=True)
+            print(f"{name:24} smoothing {smoothing}, split every {split}: {'; '.join(parts)}", flush=True)
 
 
 def time_to_target(program, arguments):
@@ -89,23 +93,22 @@ def time_to_target(program, arguments):
              ("transformer to 95 %", TRANSFORMER + ["--target-accuracy", 0.95], [16 << i for i in range(6)])]
     seeds = arguments.seeds
     for name, words, batches in chosen(cases, arguments):
-        choices = [("by goodput", 2), ("by goodput", 1)] + [(batch, n) for batch in batches for n in (2, 1)]
+        choices = [("by goodput", 8)] + [(batch, split) for batch in batches for split in (8, 0)]
         seconds = {choice: [] for choice in choices}
         for seed in range(1, seeds + 1):  # one after the other, so that what else runs here hits all of them alike
-            for batch, gradients in choices:
+            for batch, split in choices:
                 fixed = [] if batch == "by goodput" else ["--fixed-batch", batch]
-                result = run(program, *words, "--processor-time", "--seed", seed, "--gradients", gradients,
-                             "--most-examples", 400000, *fixed)
-                seconds[batch, gradients].append(result["seconds"] if result["reached"] else math.inf)
+                result = run(program, *words, "--processor-time", "--seed", seed, "--split-every", split,
+                             "--most-examples", 100000, *fixed)
+                seconds[batch, split].append(result["seconds"] if result["reached"] else math.inf)
         print(f"{name}: processor seconds, mean of {seeds} seeds (and median)")
-        for (batch, gradients), values in seconds.items():
-            print(f"  {batch!s:>10}, {gradients} gradients a step: {statistics.mean(values):7.3f} "
+        for (batch, split), values in seconds.items():
+            print(f"  {batch!s:>10}, {'a step in 8 in halves' if split else 'no halves':21}: {statistics.mean(values):7.3f} "
                   f"({statistics.median(values):7.3f})")
         for which in (statistics.mean, statistics.median):
             best = min(which(values) for (batch, _), values in seconds.items() if batch != "by goodput")
-            for gradients in (1, 2):
-                print(f"  by goodput with {gradients} gradients a step over the best fixed batch, {which.__name__}: "
-                      f"{which(seconds['by goodput', gradients]) / best:.2f}", flush=True)
+            print(f"  by goodput over the best fixed batch, {which.__name__}: {which(seconds['by goodput', 8]) / best:.2f}",
+                  flush=True)
 
 
 def resume(program, arguments):
@@ -174,7 +177,7 @@ def steps(program, arguments):
         measured = []
         for processes in (1, 2):
             for atomic in (4, 8, 16, 32, 64, 128):
-                result = run(program, *words, "--fixed-batch", atomic * processes, "--gradients", 1,
+                result = run(program, *words, "--initial-batch", 4, "--fixed-batch", atomic * processes, "--split-every", 0,
                              "--evaluate-every", 10**9, "--most-steps", 60, "--timing", processes=processes)
                 gpus, batch, accumulation, step, sync = result["output"].splitlines()[-1].split()
                 measured.append({"gpu_type": "cpu", "nodes": 1, "gpus": int(gpus), "local_batch": int(batch),
@@ -194,17 +197,20 @@ def steps(program, arguments):
 
 
 def overhead(program, _):
-    """Seconds of measuring and deciding over those of the rest of the step, with 10 million parameters."""
-    for gradients in (1, 2):
-        shares = []
-        for _ in range(3):
-            result = run(program, "--network", "wide", "--initial-batch", 32, "--fixed-batch", 32, "--most-steps", 30,
-                         "--gradients", gradients, "--processor-time", "--evaluate-every", 10**9, "--timing")
-            measuring = float(re.search(r"deciding ([\d.]+) s", result["output"])[1])
-            shares.append((measuring / (result["seconds"] - measuring), result["seconds"] / result["steps"]))
-        share, step = sorted(shares)[1]
-        print(f"{gradients} gradients a step of 32 examples: {share:.1%} of the step without it "
-              f"({1e3 * step:.0f} ms with it)", flush=True)
+    """What measuring and deciding costs of a step with 10 million parameters, by default: calls of the agent, and steps
+    in two halves."""
+    shares = []
+    for _ in range(3):
+        result = run(program, "--network", "wide", "--initial-batch", 32, "--fixed-batch", 32, "--most-steps", 120,
+                     "--processor-time", "--evaluate-every", 10**9, "--timing")
+        measuring = float(re.search(r"deciding ([\d.]+) s", result["output"])[1])
+        plans = {tuple(line.split()[:3]): float(line.split()[3]) for line in result["output"].splitlines()
+                 if re.match(r"\d+ \d+ \d+ ", line)}
+        whole, halves = plans["1", "32", "0"], 2 * plans["1", "16", "1"]
+        shares.append((measuring / (result["seconds"] - measuring), (halves / whole - 1) / 16, whole))
+    calls, halved, step = (statistics.median(values) for values in zip(*shares))
+    print(f"over the first 120 steps of 32 examples ({1e3 * step:.0f} ms each) the agent's calls cost {calls:.1%} of the "
+          f"rest; afterwards one step in 16 in two halves {halved:+.1%}", flush=True)
 
 
 MEASURES = {"noise": noise, "time": time_to_target, "resume": resume, "efficiency": efficiency, "steps": steps,
@@ -213,7 +219,7 @@ MEASURES = {"noise": noise, "time": time_to_target, "resume": resume, "efficienc
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", default="build/release/examples/training/goodput-training")
+    parser.add_argument("--program", default="build/training/examples/training/goodput-training")
     parser.add_argument("--goodput", default="build/release/examples/goodput")
     parser.add_argument("--network", choices=("cnn", "transformer"), help="only this one")
     parser.add_argument("--seeds", type=int, default=5, help="of time and efficiency")

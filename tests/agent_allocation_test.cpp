@@ -27,7 +27,8 @@ TEST_CASE("Between fits an agent allocates nothing, whatever form of gradients i
                                      .initial_batch = 32 * gradients,
                                      .max_batch = 32 * gradients,
                                      .max_atomic_batch = 32,
-                                     .mean_gradient_given = mean_given});
+                                     .mean_gradient_given = mean_given,
+                                     .split_every = 0});
                 agent.hold({.gpu_type = "a name that is too long to be stored in place"});
                 double now = 0;
                 const auto steps = [&](int count) {

@@ -44,8 +44,8 @@ void train(TrainingAgent& agent, const NoisyQuadratic& problem, Noise& noise, in
            const SecondsOf& seconds_of, bool retunes = true) {
     std::vector<double> one(problem.size());
     for (int t = 0; t < steps; ++t) {
-        const BatchPlan plan = agent.plan();
         agent.begin_step(now);
+        const BatchPlan plan = agent.plan();
         const int gradients = agent.holding().gpus * (plan.accumulation_steps + 1);
         for (int q = 0; q < gradients; ++q) {
             problem.sample(1.0 * plan.atomic_batch / agent.settings().initial_batch, noise, one);
@@ -154,6 +154,7 @@ TEST_CASE("Looked at in one step of eight, single gradients say the same") {
     Noise noise(26);
     TrainingSettings settings = settings_for(problem.size());
     settings.measure_every = 8;
+    settings.split_every = 0;
     TrainingAgent agent(settings);
     agent.hold({});
     std::vector<double> one(problem.size());
@@ -168,6 +169,43 @@ TEST_CASE("Looked at in one step of eight, single gradients say the same") {
     CHECK(wanted == 1000);  // pairs
     CHECK(relative_error(agent.statistics().variance, 4) < 0.05);
     CHECK(relative_error(agent.statistics().squared_norm, 1) < 0.1);
+}
+
+TEST_CASE(
+    "A lone gradient is halved now and then, which is right where successive gradients say the opposite") {
+    const NoisyQuadratic problem(500, 1, 4, 75);
+    for (const int split_every : {8, 0}) {
+        CAPTURE(split_every);
+        Noise noise(76);
+        TrainingSettings settings = settings_for(problem.size());
+        settings.split_every = split_every;
+        TrainingAgent agent(settings);
+        agent.hold({});
+        int halved = 0;
+        for (int t = 0; t < 8000; ++t) {
+            agent.begin_step(t);
+            const BatchPlan plan = agent.plan();
+            CHECK(plan.total(1) == 32);
+            CHECK(agent.gradients_wanted() == (plan.accumulation_steps == 1 || split_every == 0));
+            halved += plan.accumulation_steps;
+            for (int q = 0; q <= plan.accumulation_steps; ++q) {
+                std::vector<double> one = problem.sample(plan.atomic_batch / 32.0, noise);
+                // Parameters swing over the minimum: every step's gradient has the opposite direction.
+                for (double& value : one) value = t % 2 == 0 ? value : -value;
+                agent.add_gradient(std::span<const double>(one));
+            }
+            CHECK(agent.end_step(t + 0.5));
+            CHECK(agent.plan() == BatchPlan{32, 0});
+        }
+        if (split_every == 0) {
+            CHECK(halved == 0);
+            CHECK(agent.statistics().squared_norm < 0.1);
+            continue;
+        }
+        CHECK(halved == 20 + (8000 - 2 * 20) / 8);  // one in two until twenty are known
+        CHECK(relative_error(agent.statistics().squared_norm, 1) < 0.15);
+        CHECK(relative_error(agent.statistics().variance, 4) < 0.05);
+    }
 }
 
 TEST_CASE("Replicas that sum totals and gradients know what one with all microbatches knows") {
@@ -235,7 +273,8 @@ TEST_CASE("A step whose gradient overflowed is neither counted nor remembered") 
         std::vector<float> bad(problem.size(), 1);
         bad[7] = std::numeric_limits<float>::infinity();
         agent.begin_step(now, {.scale = 65536});
-        for (int q = 0; q < 32 / most; ++q) agent.add_gradient(std::span<const float>(bad));
+        for (int q = 0; q <= agent.plan().accumulation_steps; ++q)
+            agent.add_gradient(std::span<const float>(bad));
         CHECK_FALSE(agent.end_step(now + 1));
         CHECK(agent.statistics().variance == before.variance);
         CHECK(agent.progress_steps() == progress);

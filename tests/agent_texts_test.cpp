@@ -15,7 +15,8 @@ using namespace goodput;
 namespace {
 
 TrainingSettings small_settings() {
-    return {.parameters = 3, .initial_batch = 32, .max_batch = 1024, .max_atomic_batch = 64};
+    return {
+        .parameters = 3, .initial_batch = 32, .max_batch = 1024, .max_atomic_batch = 64, .split_every = 0};
 }
 
 /// An agent that has trained twenty steps of 0.25 s on two GPUs.
@@ -123,6 +124,7 @@ TEST_CASE("Settings, holdings and calls that make no sense are refused") {
     settings_refused([](TrainingSettings& s) { s.max_batch = 31; });
     settings_refused([](TrainingSettings& s) { s.max_atomic_batch = 0; });
     settings_refused([](TrainingSettings& s) { s.smoothing = 1; });
+    settings_refused([](TrainingSettings& s) { s.split_every = -1; });
     settings_refused([](TrainingSettings& s) { s.retune_gain = 0.5; });
 
     TrainingAgent agent(small_settings());

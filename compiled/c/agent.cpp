@@ -52,6 +52,7 @@ TrainingSettings settings_of(const goodput_agent_settings& from) {
     take(settings.retune_gain, from.retune_gain);
     take(settings.retune_horizon_seconds, from.retune_horizon_s);
     take(settings.largest_growth, from.largest_growth);
+    settings.split_every = from.split_every;
     return settings;
 }
 

@@ -23,7 +23,7 @@ def declarations(header):
         structs[name] = [_split(field) for field in body.split(";") if field.strip()]
     values = {}
     for body in re.findall(r"enum \{(.*?)\};", text, re.S):
-        values.update((name, int(number)) for name, number in re.findall(r"(\w+) = (\d+)", body))
+        values.update((name, int(number)) for name, number in re.findall(r"(\w+)\s*=\s*(\d+)", body))
     values.update((name, int(number)) for name, number in re.findall(r"#define (GOODPUT_\w+) (\d+)\n", text))
     functions = {}
     for result, name, arguments in re.findall(r"GOODPUT_API ([\w\s*]*?)(\w+)\(([^)]*)\);", text):
@@ -55,6 +55,36 @@ def load(library, header):
 def sized(struct, **fields):
     """A struct that starts with its size, all else zero but for the fields given."""
     return struct(struct_size=ctypes.sizeof(struct), **fields)
+
+
+class Handle:
+    """A handle of the library whose functions are methods: agent.hold(holding) calls goodput_agent_hold(agent, holding).
+    What the library refuses is a ValueError with its sentence."""
+
+    def __init__(self, c, kind):
+        self._c, self._kind = c, kind
+        self._handle = getattr(c, f"goodput_{kind}_create")()
+
+    def __del__(self):
+        getattr(self._c, f"goodput_{self._kind}_destroy")(self._handle)
+
+    def __getattr__(self, name):
+        function = getattr(self._c, f"goodput_{self._kind}_{name}")
+
+        def method(*arguments):
+            if function(self._handle, *arguments) != self._c.GOODPUT_OK:
+                raise ValueError(getattr(self._c, f"goodput_{self._kind}_error")(self._handle).decode())
+
+        return method
+
+
+def text(method, *arguments):
+    """What a method writes into (..., text, capacity, length)."""
+    length = ctypes.c_size_t()
+    method(*arguments, None, 0, length)
+    written = ctypes.create_string_buffer(length.value + 1)
+    method(*arguments, written, len(written), None)
+    return written.value.decode()
 
 
 def array(struct, elements):

@@ -21,16 +21,8 @@ class Scheduler:
 
     def __init__(self, c, policy):
         self.c, self.types = c, []
-        self.handle = c.goodput_scheduler_create()
-        settings = goodput_c.sized(c.goodput_scheduler_settings, policy=policy)
-        self.check(c.goodput_scheduler_configure(self.handle, settings))
-
-    def __del__(self):
-        self.c.goodput_scheduler_destroy(self.handle)
-
-    def check(self, status):
-        if status != self.c.GOODPUT_OK:
-            raise ValueError(self.c.goodput_scheduler_error(self.handle).decode())
+        self.scheduler = goodput_c.Handle(c, "scheduler")
+        self.scheduler.configure(goodput_c.sized(c.goodput_scheduler_settings, policy=policy))
 
     # [plan]
     def plan(self, document):
@@ -59,18 +51,14 @@ class Scheduler:
             setattr(plan, name, (kind * capacity)())
             setattr(plan, name + "_capacity", capacity)
             setattr(plan, name + "_size", ctypes.sizeof(kind))
-        self.check(c.goodput_scheduler_plan(self.handle, round_, plan))
+        self.scheduler.plan(round_, plan)
         self.types = types
         return self.answer(document, types, plan)
     # [/plan]
 
     def explain(self, about, index):
         """A sentence about the last plan."""
-        length = ctypes.c_size_t()
-        self.check(self.c.goodput_scheduler_explain(self.handle, about, index, None, 0, length))
-        text = ctypes.create_string_buffer(length.value + 1)
-        self.check(self.c.goodput_scheduler_explain(self.handle, about, index, text, len(text), None))
-        return text.value.decode()
+        return goodput_c.text(self.scheduler.explain, about, index)
 
     def read(self, document, types):
         """The arrays of a goodput_round, as {field: (struct, elements)}; adds new names to `types`."""

@@ -19,14 +19,13 @@ struct Optimiser {
     std::int64_t updates = 0;              ///< that the moments have seen
 
     /// One step with `learning_rate` times `factor`.
-    void step(std::span<float> parameters, std::span<const double> sum, double count, double factor) {
+    void step(std::span<float> parameters, std::span<const float> gradient, double factor) {
         const auto rate = static_cast<float>(learning_rate * factor);
-        const auto over = static_cast<float>(1 / count);
         first.resize(parameters.size());
         ++updates;
         if (!adam) {
             for (std::size_t i = 0; i < parameters.size(); ++i) {
-                first[i] = 0.9F * first[i] + static_cast<float>(sum[i]) * over;
+                first[i] = 0.9F * first[i] + gradient[i];
                 parameters[i] -= rate * first[i];
             }
             return;
@@ -35,7 +34,7 @@ struct Optimiser {
         const auto correct1 = static_cast<float>(1 / (1 - std::pow(0.9, static_cast<double>(updates))));
         const auto correct2 = static_cast<float>(1 / (1 - std::pow(0.999, static_cast<double>(updates))));
         for (std::size_t i = 0; i < parameters.size(); ++i) {
-            const float g = static_cast<float>(sum[i]) * over;
+            const float g = gradient[i];
             first[i] = 0.9F * first[i] + 0.1F * g;
             second[i] = 0.999F * second[i] + 0.001F * g * g;
             parameters[i] -= rate * (0.01F * parameters[i] +

@@ -5,7 +5,9 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <csignal>
@@ -14,14 +16,15 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <optional>
+#include <span>
+#include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "adviser.hpp"
+#include "goodput/agent/training_agent.hpp"
 #include "goodput/fit/gradient_preconditioner.hpp"
-#include "goodput/fit/gradient_stream.hpp"
-#include "goodput/model/learning_rate.hpp"
+#include "goodput/fit/noise_scale.hpp"
 #include "network.hpp"
 #include "optimiser.hpp"
 
@@ -35,12 +38,12 @@ struct Options {
     Kind network = Kind::cnn;
     std::string digits = "/usr/lib/python3/dist-packages/sklearn/datasets/data/digits.csv.gz";
     std::uint64_t seed = 1;
-    int initial_batch = 8, max_batch = 512, fixed_batch = 0, gradients = 2;
-    double learning_rate = 0, smoothing = 0.999, gain = 1.05, target = 0;
-    int fit_every = 10, evaluate_every = 0, reference_every = 0, average_every = 0;
+    int initial_batch = 8, max_batch = 512, fixed_batch = 0, nodes = 1, split_every = 8;
+    double learning_rate = 0, smoothing = 0.996, gain = 1.05, target = 0;
+    int evaluate_every = 0, reference_every = 0, average_every = 0, checkpoint_every = 0, pause_ms = 0;
     long long stop_after = -1, most_steps = 1'000'000;
     double most_examples = 1e12;
-    std::string checkpoint, log, reports;
+    std::string checkpoint, log, reports, plan, gpu_type = "cpu";
     bool processor_time = false, timing = false;
 };
 
@@ -57,13 +60,12 @@ Options read_options(int count, char** words) {
     app.add_option("--max-batch", options.max_batch, "largest total batch size");
     app.add_option("--fixed-batch", options.fixed_batch, "always this total batch size; 0: by goodput");
     app.add_option(
-        "--gradients", options.gradients,
-        "least gradients a step of all processes together; 1: differences of successive steps will do");
+        "--split-every", options.split_every,
+        "one process: a step in so many is made of two gradients; 0: successive ones are compared");
     app.add_option("--learning-rate", options.learning_rate,
                    "at the initial batch size; 0: the network's usual one");
     app.add_option("--smoothing", options.smoothing, "of the noise scale, a step at the initial batch size");
     app.add_option("--gain", options.gain, "change the plan for so many times its goodput");
-    app.add_option("--fit-every", options.fit_every, "steps between looking for a better plan");
     app.add_option("--evaluate-every", options.evaluate_every,
                    "examples between evaluations; 0: the network's");
     app.add_option("--reference-every", options.reference_every,
@@ -76,8 +78,13 @@ Options read_options(int count, char** words) {
     app.add_option("--most-steps", options.most_steps, "give up after so many steps");
     app.add_option("--most-examples", options.most_examples, "give up after so many examples");
     app.add_option("--checkpoint", options.checkpoint, "file to go on from and to write on SIGTERM");
+    app.add_option("--checkpoint-every", options.checkpoint_every, "and after every so many steps; 0: never");
     app.add_option("--log", options.log, "CSV, a line an evaluation");
     app.add_option("--reports", options.reports, "report lines for goodput plan, a line an evaluation");
+    app.add_option("--plan", options.plan, "follow the scheduler's plans in this file");
+    app.add_option("--gpu-type", options.gpu_type, "what the processes are called in reports");
+    app.add_option("--nodes", options.nodes, "on how many nodes they are");
+    app.add_option("--pause-ms", options.pause_ms, "added to every step, to look on");
     app.add_flag("--processor-time", options.processor_time,
                  "the clock is the first process' processor time");
     app.add_flag("--timing", options.timing, "print the median seconds of each plan at the end");
@@ -93,21 +100,30 @@ Options read_options(int count, char** words) {
     return options;
 }
 
+goodput::TrainingSettings settings_of(const Options& options, std::size_t parameters) {
+    return {.parameters = parameters,
+            .optimizer = options.network == Kind::transformer ? goodput::Optimizer::adam
+                                                              : goodput::Optimizer::momentum,
+            .initial_batch = options.initial_batch,
+            .max_batch = options.max_batch,
+            .max_atomic_batch = options.max_batch,
+            .mean_gradient_given = true,
+            .split_every = options.split_every,
+            .smoothing = options.smoothing,
+            .retune_gain = options.gain};
+}
+
 class Training {
 public:
     explicit Training(const Options& options)
         : options_(options),
           network_(options.network, options.seed, options.digits),
           optimiser_{options.network == Kind::transformer, options.learning_rate},
-          stream_(network_.parameters().size()),
-          adviser_({options.initial_batch, options.max_batch, 1, options.max_batch}, options.smoothing,
-                   options.gain),
+          mean_(network_.parameters().size()),
+          agent_(settings_of(options, mean_.size())),
           averaged_(options.smoothing) {
         MPI_Comm_rank(MPI_COMM_WORLD, &process_);
         MPI_Comm_size(MPI_COMM_WORLD, &processes_);
-        shape_ = {1, processes_};
-        const int total = options.fixed_batch > 0 ? options.fixed_batch : options.initial_batch;
-        plan_ = with_enough_gradients({(total + processes_ - 1) / processes_, 0});
     }
 
     void run();
@@ -119,16 +135,20 @@ private:
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
         return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
     }
-    // Splits the atomic batch where a step would give fewer gradients than asked for.
-    [[nodiscard]] goodput::BatchPlan with_enough_gradients(goodput::BatchPlan plan) const {
-        while (processes_ * (plan.accumulation_steps + 1) < options_.gradients && plan.atomic_batch > 1)
-            plan = {(plan.atomic_batch + 1) / 2, 2 * plan.accumulation_steps + 1};
-        return plan;
-    }
     [[nodiscard]] goodput::AdamPreconditioner<float> preconditioner() const {
         return {optimiser_.second, optimiser_.adam ? optimiser_.updates : 0, 0.999, 1e-8};
     }
+    [[nodiscard]] double scale() const { return agent_.total_batch() / options_.initial_batch; }
+    void sum_over_processes(std::span<float> numbers) const {
+        MPI_Allreduce(MPI_IN_PLACE, numbers.data(), static_cast<int>(numbers.size()), MPI_FLOAT, MPI_SUM,
+                      MPI_COMM_WORLD);
+    }
+    void sum_over_processes(std::span<double> numbers) const {
+        MPI_Allreduce(MPI_IN_PLACE, numbers.data(), static_cast<int>(numbers.size()), MPI_DOUBLE, MPI_SUM,
+                      MPI_COMM_WORLD);
+    }
     void step();
+    void choose_plan();
     void evaluate();
     [[nodiscard]] goodput::GradientStatistics reference(std::size_t group);
     void save();
@@ -137,15 +157,12 @@ private:
     Options options_;
     training::Network network_;
     training::Optimiser optimiser_;
-    goodput::GradientStream stream_;
-    training::Adviser adviser_;
+    std::vector<float> mean_;  ///< gradient of the step
+    goodput::TrainingAgent agent_;
     int process_ = 0, processes_ = 1;
-    goodput::Shape shape_{};
-    goodput::BatchPlan plan_{};
     std::uint64_t examples_ = 0;
     long long steps_ = 0;
-    double seconds_ = 0, factor_ = 1, loss_ = 0;
-    double useful_ = 0;         ///< examples, each counted with the efficiency of its step
+    double seconds_ = 0, loss_ = 0;
     double agent_seconds_ = 0;  ///< spent on measuring and deciding
     int evaluations_ = 0;
     goodput::NoiseScaleEstimator averaged_;
@@ -156,57 +173,56 @@ private:
 
 void Training::step() {
     const double begun = now();
-    const int microbatches = plan_.accumulation_steps + 1, count = microbatches * processes_;
-    const double total = static_cast<double>(plan_.total(processes_));
-    const double scale = total / options_.initial_batch;
+    const std::span<const float> moments(optimiser_.second);
     const auto measure = [this](auto&& work) {
         const double start = now();
         work();
         agent_seconds_ += now() - start;
     };
-    measure([&] { stream_.begin_step(scale, preconditioner()); });
-    double loss = 0;
+    agent_.begin_step(begun, {.adam_updates = optimiser_.updates});
+    const goodput::BatchPlan plan = agent_.plan();
+    const double total = agent_.total_batch(), factor = agent_.learning_rate_factor();
+    const int microbatches = plan.accumulation_steps + 1, count = microbatches * processes_;
+    std::fill(mean_.begin(), mean_.end(), 0.0F);
+    loss_ = 0;
     for (int i = 0; i < microbatches; ++i) {
-        const auto place = static_cast<std::uint64_t>((i * processes_ + process_) * plan_.atomic_batch);
-        const auto gradient = network_.gradient(examples_ + place, plan_.atomic_batch, loss);
-        measure([&] { stream_.add(gradient); });
+        if (i > 0) agent_.end_microbatch(now());
+        const auto place = static_cast<std::uint64_t>((i * processes_ + process_) * plan.atomic_batch);
+        const auto gradient = network_.gradient(examples_ + place, plan.atomic_batch, loss_);
+        measure([&] { agent_.add_gradient(gradient, moments); });
+        const float over = 1.0F / static_cast<float>(count);
+        for (std::size_t k = 0; k < mean_.size(); ++k) mean_[k] += over * gradient[k];
     }
     const double reducing = now();
-    const auto sum = stream_.running_sum();
-    std::array<double, 2> totals{stream_.sum_of_squares(), loss};
     if (processes_ > 1) {
-        MPI_Allreduce(MPI_IN_PLACE, sum.data(), static_cast<int>(sum.size()), MPI_DOUBLE, MPI_SUM,
-                      MPI_COMM_WORLD);
-        MPI_Allreduce(MPI_IN_PLACE, totals.data(), 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-        stream_.set_totals(totals[0], count);
+        sum_over_processes(mean_);
+        sum_over_processes(agent_.totals());
+        sum_over_processes(std::span(&loss_, 1));
     }
     const double reduced = now();
-    loss_ = totals[1] / count;
-    optimiser_.step(network_.parameters(), sum, count, factor_);
-    std::optional<goodput::GradientNorms> norms;
-    measure([&] { norms = stream_.end_step(); });
-    useful_ += total * adviser_.efficiency().efficiency(total);
+    loss_ /= count;
+    measure([&] { agent_.add_mean_gradient(std::span<const float>(mean_), moments); });
+    optimiser_.step(network_.parameters(), mean_, factor);
+    if (options_.pause_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(options_.pause_ms));
+    measure([&] { agent_.end_step(now(), reduced - reducing); });
     examples_ += static_cast<std::uint64_t>(total);
     ++steps_;
-    // Every process has the same norms; seconds are the first one's, and so are decisions.
-    std::array<double, 3> next{};
-    if (process_ == 0) {
-        const double deciding = now();
-        adviser_.observe(shape_, plan_, now() - begun, reduced - reducing, norms);
-        if (options_.fixed_batch == 0 && steps_ % options_.fit_every == 0)
-            plan_ = with_enough_gradients(adviser_.choose(shape_, plan_));
-        const double next_scale = static_cast<double>(plan_.total(processes_)) / options_.initial_batch;
-        const goodput::LearningRateState state{next_scale, adviser_.statistics(), 0};
-        factor_ = optimiser_.adam ? goodput::AdamScale{}.factor(state) : goodput::AdaScale{}.factor(state);
-        agent_seconds_ += now() - deciding;
-        seconds_ += now() - begun;
-        next = {static_cast<double>(plan_.atomic_batch), static_cast<double>(plan_.accumulation_steps),
-                factor_};
+    if (options_.fixed_batch == 0 && steps_ % 10 == 0) measure([&] { choose_plan(); });
+    seconds_ += now() - begun;
+}
+
+// Seconds differ from process to process: the first one decides, the others are told.
+void Training::choose_plan() {
+    if (process_ == 0 && options_.plan.empty()) agent_.retune();
+    if (process_ == 0 && !options_.plan.empty()) {
+        std::stringstream text;
+        if (std::ifstream file(options_.plan); file) text << file.rdbuf();
+        if (const auto plan = goodput::read_plan(text.str())) agent_.adopt(*plan);
     }
-    if (processes_ > 1) MPI_Bcast(next.data(), 3, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-    if (process_ == 0) return;
-    plan_ = {static_cast<int>(next[0]), static_cast<int>(next[1])};
-    factor_ = next[2];
+    if (processes_ == 1) return;
+    std::array<int, 2> plan{agent_.plan().atomic_batch, agent_.plan().accumulation_steps};
+    MPI_Bcast(plan.data(), 2, MPI_INT, 0, MPI_COMM_WORLD);
+    agent_.adopt({plan[0], plan[1]});
 }
 
 // Squared norm of the true gradient and trace of the covariance at the initial batch size, in the optimiser's
@@ -215,7 +231,7 @@ void Training::step() {
 // (`group` 1), or, for less, from those of groups of examples.
 goodput::GradientStatistics Training::reference(std::size_t group) {
     const auto metric = preconditioner();
-    const std::size_t size = stream_.parameters(), set = network_.training_examples();
+    const std::size_t size = mean_.size(), set = network_.training_examples();
     const std::size_t groups = (set ? set : 2000) / group;
     std::vector<double> mean(size), inverse(size, 1);
     if (metric.ready())
@@ -241,25 +257,17 @@ void Training::evaluate() {
     const training::Evaluation now = network_.evaluate();
     done_ = options_.target > 0 && now.accuracy >= options_.target;
     if (process_ != 0) return;
-    const auto efficiency = adviser_.efficiency();
-    const double total = static_cast<double>(plan_.total(processes_));
-    double step = 0;
-    for (const auto& sample : adviser_.samples())
-        if (sample.shape == shape_ && sample.plan.atomic_batch == plan_.atomic_batch &&
-            sample.plan.accumulation_steps == plan_.accumulation_steps)
-            step = sample.step_seconds;
-    const double efficient = efficiency.efficiency(total);
     if (log_) {
         char line[400];
-        std::snprintf(line, sizeof line, "%lld,%.6f,%.4f,%llu,%.0f,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.4f,",
-                      steps_, seconds_, static_cast<double>(examples_) / 1437,
-                      static_cast<unsigned long long>(examples_), total, plan_.accumulation_steps,
-                      options_.learning_rate * factor_, steps_ > 0 ? efficiency.noise_scale() : 0, efficient,
-                      step > 0 ? total / step * efficient : 0, loss_, now.loss, now.accuracy);
+        std::snprintf(
+            line, sizeof line, "%lld,%.6f,%.4f,%llu,%.0f,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.4f,", steps_,
+            seconds_, static_cast<double>(examples_) / 1437, static_cast<unsigned long long>(examples_),
+            agent_.total_batch(), agent_.plan().accumulation_steps,
+            options_.learning_rate * agent_.learning_rate_factor(), steps_ > 0 ? agent_.noise_scale() : 0,
+            agent_.efficiency(), agent_.goodput(), loss_, now.loss, now.accuracy);
         log_ << line;
         if (options_.reference_every > 0 && evaluations_ % options_.reference_every == 0) {
-            const auto exact = reference(1), measured = adviser_.statistics(),
-                       average = averaged_.statistics();
+            const auto exact = reference(1), measured = agent_.statistics(), average = averaged_.statistics();
             log_ << exact.squared_norm << ',' << exact.variance << ',' << measured.squared_norm << ','
                  << measured.variance << ',' << average.squared_norm << ',' << average.variance;
         } else {
@@ -267,16 +275,8 @@ void Training::evaluate() {
         }
         log_ << std::endl;
     }
-    if (reports_ && step > 0) {
-        const auto statistics = adviser_.statistics();
-        char line[400];
-        std::snprintf(line, sizeof line,
-                      R"({"gpu_type": "cpu", "nodes": 1, "gpus": %d, "local_batch": %d, "accumulation": %d, )"
-                      R"("step_s": %.6g, "gradient": {"sqr": %.6g, "var": %.6g}})",
-                      processes_, plan_.atomic_batch, plan_.accumulation_steps, step, statistics.squared_norm,
-                      statistics.variance);
-        reports_ << line << std::endl;
-    }
+    if (reports_)
+        if (const auto line = agent_.report()) reports_ << *line << std::endl;
     ++evaluations_;
 }
 
@@ -289,19 +289,17 @@ void Training::save() {
             file.write(reinterpret_cast<const char*>(data),
                        static_cast<std::streamsize>(count * sizeof *data));
         };
-        const std::array<std::uint64_t, 6> sizes{stream_.parameters(),
+        const std::string agent = agent_.save();
+        const std::array<std::uint64_t, 7> sizes{mean_.size(),
                                                  optimiser_.first.size(),
                                                  optimiser_.second.size(),
                                                  static_cast<std::uint64_t>(steps_),
                                                  static_cast<std::uint64_t>(optimiser_.updates),
-                                                 examples_};
+                                                 examples_,
+                                                 agent.size()};
         write(sizes.data(), sizes.size());
         write(&seconds_, 1);
-        write(&useful_, 1);
-        write(&adviser_.noise(), 1);
-        write(&plan_, 1);
-        write(&factor_, 1);
-        write(&processes_, 1);
+        write(agent.data(), agent.size());
         const auto parameters = network_.parameters();
         write(parameters.data(), parameters.size());
         write(optimiser_.first.data(), optimiser_.first.size());
@@ -317,21 +315,14 @@ void Training::load() {
     const auto read = [&file](auto* data, std::size_t count) {
         file.read(reinterpret_cast<char*>(data), static_cast<std::streamsize>(count * sizeof *data));
     };
-    std::array<std::uint64_t, 6> sizes{};
+    std::array<std::uint64_t, 7> sizes{};
     read(sizes.data(), sizes.size());
-    if (!file || sizes[0] != stream_.parameters())
+    if (!file || sizes[0] != mean_.size() || sizes[6] > 1 << 20)
         throw std::runtime_error(options_.checkpoint + " is not a checkpoint of this network");
     read(&seconds_, 1);
-    read(&useful_, 1);
-    read(&adviser_.noise(), 1);
-    goodput::BatchPlan before{};
-    read(&before, 1);
-    read(&factor_, 1);
-    // Any other number of processes goes on with the total batch size, and looks for a better one later.
-    int processes = 0;
-    read(&processes, 1);
-    const auto total = static_cast<int>(before.total(processes));
-    if (options_.fixed_batch == 0) plan_ = with_enough_gradients({(total + processes_ - 1) / processes_, 0});
+    std::string agent(sizes[6], ' ');
+    read(agent.data(), agent.size());
+    agent_.restore(agent);
     const auto parameters = network_.parameters();
     read(parameters.data(), parameters.size());
     optimiser_.first.resize(sizes[1]);
@@ -346,7 +337,12 @@ void Training::load() {
 
 void Training::run() {
     load();
+    agent_.hold({.gpu_type = options_.gpu_type, .nodes = options_.nodes, .gpus = processes_});
+    if (options_.fixed_batch > 0) agent_.adopt({(options_.fixed_batch + processes_ - 1) / processes_, 0});
+    if (options_.fixed_batch == 0) choose_plan();
     if (process_ == 0) {
+        std::printf("starts at step %lld on %d process%s\n", steps_, processes_, processes_ > 1 ? "es" : "");
+        std::fflush(stdout);
         const auto open = [this](std::ofstream& file, const std::string& path) {
             if (!path.empty())
                 file.open(path, steps_ > 0 ? std::ios::app : std::ios::trunc);
@@ -370,11 +366,11 @@ void Training::run() {
         if (stop) break;
         if (options_.average_every > 0 && process_ == 0) {
             if (steps_ % options_.average_every == 0) exact_ = reference(16);
-            const double scale = static_cast<double>(plan_.total(processes_)) / options_.initial_batch;
-            const double noise = exact_.variance / scale;
-            averaged_.observe({exact_.squared_norm + 2 * noise, exact_.squared_norm + noise, 2, scale});
+            const double noise = exact_.variance / scale();
+            averaged_.observe({exact_.squared_norm + 2 * noise, exact_.squared_norm + noise, 2, scale()});
         }
         step();
+        if (options_.checkpoint_every > 0 && steps_ % options_.checkpoint_every == 0) save();
         if (examples_ / every == evaluated) continue;
         evaluated = examples_ / every;
         evaluate();
@@ -386,10 +382,13 @@ void Training::run() {
                 done_ ? "reached the target" : "stopped", steps_, static_cast<unsigned long long>(examples_),
                 seconds_, last.loss, last.accuracy);
     if (!options_.timing) return;
-    std::printf("useful examples %.1f, measuring and deciding %.6f s\n", useful_, agent_seconds_);
-    for (const auto& sample : adviser_.samples())
+    std::printf("useful examples %.1f, measuring and deciding %.6f s\n", agent_.useful_examples(),
+                agent_seconds_);
+    for (const goodput::TimedPlan& timed : agent_.step_times().plans()) {
+        const goodput::ThroughputSample sample = timed.sample();
         std::printf("%d %d %d %.9f %.9f\n", sample.shape.gpus, sample.plan.atomic_batch,
                     sample.plan.accumulation_steps, sample.step_seconds, sample.sync_seconds);
+    }
 }
 
 }  // namespace
@@ -402,10 +401,12 @@ int main(int count, char** words) {
         Training training(options);
         std::signal(SIGTERM, [](int) { told_to_stop = 1; });
         training.run();
+        if (told_to_stop) status = 128 + SIGTERM;
     } catch (const std::exception& error) {
         std::cerr << "goodput-training: " << error.what() << '\n';
         status = 1;
     }
-    if (status) MPI_Abort(MPI_COMM_WORLD, status);
+    if (status == 1) MPI_Abort(MPI_COMM_WORLD, status);
     MPI_Finalize();
+    return status;  // of who was told to stop before the end: 143, as of a program without a handler
 }

@@ -60,10 +60,10 @@ def workload():
 
 
 class Cluster:
-    def __init__(self, script, folder, port, **variables):
+    def __init__(self, script, folder, port, nodes=NODES, **variables):
         self.script, self.folder, self.variables = script, folder, {**os.environ, **variables}
         os.makedirs(folder)
-        self.call("start", str(port), *NODES)
+        self.call("start", str(port), *nodes)
         self.environment = dict(os.environ)
         with open(os.path.join(folder, "environment")) as file:
             for line in file:

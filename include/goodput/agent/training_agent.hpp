@@ -5,6 +5,7 @@
 // may choose itself. In the loop of a training
 //
 //     agent.begin_step(seconds);
+//     agent.plan();                                  of this step
 //     agent.add_gradient(gradient);                  of each microbatch
 //     agent.end_step(seconds);                       before the optimiser's update
 //
@@ -68,7 +69,7 @@ public:
     explicit TrainingAgent(TrainingSettings settings)
         : settings_((validate(settings), std::move(settings))),
           meter_(settings_),
-          noise_(settings_.groups(), std::pow(settings_.smoothing, settings_.steps_a_measurement())),
+          noise_(settings_.groups(), settings_.smoothing),
           norms_(settings_.groups()),
           times_(settings_.least_steps),
           progress_{.initial_batch = static_cast<double>(settings_.initial_batch)} {}
@@ -78,12 +79,14 @@ public:
     /// as fit. Refuses a holding that validate() refuses, and one on which no allowed batch is possible
     /// (std::invalid_argument).
     void hold(const Holding& holding);
-    /// The batch plan to train with now; {0, 0} before hold().
-    [[nodiscard]] BatchPlan plan() const { return plan_; }
+    /// The batch plan to train with now; {0, 0} before hold(). Within a step it is that step's, which may be
+    /// the same batch in two halves (TrainingSettings::split_every).
+    [[nodiscard]] BatchPlan plan() const { return begun_ ? step_plan_ : plan_; }
     /// Examples of a step under it on all replicas.
-    [[nodiscard]] double total_batch() const { return static_cast<double>(plan_.total(holding_.gpus)); }
-    /// By what to multiply the base learning rate of a group now: 1 at the initial batch. Refuses a group
-    /// that there is not (std::invalid_argument).
+    [[nodiscard]] double total_batch() const { return static_cast<double>(plan().total(holding_.gpus)); }
+    /// By what to multiply the base learning rate of a group now: 1 at the initial batch, and while too few
+    /// steps were measured for the rules that look at the gradient. Refuses a group that there is not
+    /// (std::invalid_argument).
     [[nodiscard]] double learning_rate_factor(std::size_t group = 0) const;
 
     /// Begins a step at a time of the caller's clock, in seconds. A step that is begun and not ended is
@@ -195,6 +198,7 @@ private:
     [[nodiscard]] bool knows_enough() const {
         return model() && measured_steps_ >= settings_.least_measured_steps;
     }
+    [[nodiscard]] int steps_a_measurement(bool splits) const;
     [[nodiscard]] BestPlan best_plan() const;
     [[nodiscard]] bool pays(double goodput, double present, int changes) const;
     [[nodiscard]] BatchPlan plan_to_try() const;
@@ -215,11 +219,12 @@ private:
     Holding holding_{.gpus = 0};
     std::size_t type_ = 0;
     BatchPlan plan_{};
+    BatchPlan step_plan_{};  // of the step that is begun
     std::int64_t steps_ = 0, measured_steps_ = 0;
     int warmup_left_ = 0;
     // The step that is begun.
     double began_ = 0, last_mark_ = 0;
-    int marks_ = 0;
+    int marks_ = 0, measured_every_ = 1;
     bool begun_ = false, wanted_ = false;
 };
 

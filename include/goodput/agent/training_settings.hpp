@@ -47,23 +47,33 @@ struct TrainingSettings {
     /// The training averages its gradients anyway and gives the average to add_mean_gradient(): then the
     /// agent keeps no sum of its own.
     bool mean_gradient_given = false;
-    /// Gradients are looked at in one step of so many (the single-gradient form needs two successive ones).
-    /// 0: in every step up to a million parameters, whose gradient fits into a cache; else in one of 16, with
-    /// Adam, whose metric takes a root and a division a parameter, in one of 64.
+    /// Gradients are looked at in one step of so many (two successive ones where successive gradients are
+    /// compared). 0: in every step up to a million parameters, whose gradient fits into a cache; else in one
+    /// of 16, with Adam, whose metric takes a root and a division a parameter, in one of 64.
     int measure_every = 0;
-    double smoothing = 0.999;  ///< what a step at the initial batch leaves of the noise scale's averages
+    /// Where a step would have a single gradient (one replica, no accumulation), one in so many steps takes
+    /// its batch in two halves: TrainingAgent::plan() says so from begin_step() to end_step(). Until enough
+    /// is known for a plan, one in two. Fewer where measure_every says so. 0: never; then successive
+    /// gradients are compared, which is biased as soon as parameters move (with momentum 0.9 the squared norm
+    /// by a third).
+    int split_every = 8;
+    /// What a step at the initial batch leaves of the averages of the noise scale, which changes as a
+    /// training goes on: a mean of 500 steps at most. More would be steadier, and lag further behind.
+    double smoothing = 0.996;
 
     int warmup_steps = 3;  ///< after a start or another plan, whose times do not count
     int least_steps = 5;   ///< steps timed before a plan's time is believed
     /// Steps whose gradients were looked at, before a plan is chosen by the noise scale.
-    int least_measured_steps = 10;
+    int least_measured_steps = 20;
     double retune_gain = 1.05;  ///< a plan is worth adopting above so many times the present goodput (Pollux)
     double retune_seconds = 0;  ///< what changing the plan costs: new buffers, another compilation
     double retune_horizon_seconds = 600;  ///< within which that must be won back
     /// Twice the atomic batch is tried for some steps where no larger one was timed on what is held, and it
     /// would pay if steps took no longer. Each is tried once.
     bool tries_larger_batches = true;
-    double largest_growth = 4;  ///< a plan's total batch, over the largest that was timed so far
+    /// A plan's total batch, over the largest that was timed so far. Leaps on a young noise scale, with the
+    /// learning rate to match, make trainings diverge.
+    double largest_growth = 2;
 
     /// Number of parameter groups.
     [[nodiscard]] std::size_t groups() const { return group_sizes.empty() ? 1 : group_sizes.size(); }
@@ -111,6 +121,7 @@ inline void validate(const TrainingSettings& settings) {
     require_between(subject, "max_atomic_batch", settings.max_atomic_batch, settings.min_atomic_batch,
                     1 << 30);
     require_between(subject, "measure_every", settings.measure_every, 0, 1 << 20);
+    require_between(subject, "split_every", settings.split_every, 0, 1 << 20);
     if (!(settings.smoothing > 0 && settings.smoothing < 1))
         bad_input(subject, "smoothing", settings.smoothing, "between 0 and 1");
     require_between(subject, "warmup_steps", settings.warmup_steps, 0, 1 << 20);

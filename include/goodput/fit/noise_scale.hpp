@@ -46,6 +46,7 @@ struct GradientNorms {
     bool differenced = false;    ///< from successive steps: see differenced_norms()
     /// Not to be averaged with what came before, because the preconditioner is another.
     bool restart = false;
+    double steps = 1;  ///< it stands for so many steps, of which the others were not looked at; above 0
 };
 
 /// Norms of two gradients of successive steps with one gradient each: their squared norms and that of their
@@ -83,7 +84,7 @@ public:
         if (differenced_ && !step.differenced) reset();
         differenced_ = step.differenced;
         const double others = step.count - 1.0;
-        const double theta = std::pow(smoothing_, step.scale);
+        const double theta = std::pow(smoothing_, step.scale * step.steps);
         const auto average = [theta](double& value, double now) {
             value = theta * value + (1 - theta) * now;
         };
@@ -97,6 +98,7 @@ public:
     /// Refuses what observe() refuses.
     [[nodiscard]] static bool usable(const GradientNorms& step) {
         require_positive("noise scale estimator", "scale", step.scale);
+        require_positive("noise scale estimator", "steps", step.steps);
         require_between("noise scale estimator", "gradients a step", step.count, 2, 1 << 30);
         if (!std::isfinite(step.mean_of_squares) || !std::isfinite(step.square_of_mean)) return false;
         require_at_least("noise scale estimator", "mean of squared norms", step.mean_of_squares, 0);

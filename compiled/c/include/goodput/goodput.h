@@ -602,15 +602,17 @@ typedef struct goodput_agent_settings {
     int32_t max_atomic_batch;      ///< most of them
     uint32_t flags;                ///< GOODPUT_AGENT_MEAN_GIVEN and the like, added up
     int32_t measure_every;         ///< gradients are looked at in one step of so many; 0: by their size
-    double smoothing;              ///< what a step leaves of the noise's averages, below 1; 0: 0.999
+    double smoothing;              ///< what a step leaves of the noise's averages, below 1; 0: 0.996
     int32_t warmup_steps;          ///< steps of a plan that are not timed; 0: 3
     int32_t least_steps;           ///< steps timed before a plan's time is believed; 0: 5
-    int32_t least_measured_steps;  ///< steps with gradients before a plan is chosen; 0: 10
+    int32_t least_measured_steps;  ///< steps with gradients before a plan is chosen; 0: 20
     int32_t spare;                 ///< zero
     double retune_gain;            ///< a plan pays above so many times the present goodput; 0: 1.05
     double retune_seconds;         ///< what changing the plan costs
     double retune_horizon_s;       ///< within which that must be won back; 0: 600
-    double largest_growth;         ///< a plan's total batch over the largest timed so far; 0: 4
+    double largest_growth;         ///< a plan's total batch over the largest timed so far; 0: 2
+    int32_t split_every;           ///< a lone gradient is halved in one step of so many (8 is good); 0: never
+    int32_t spare2;                ///< zero
 } goodput_agent_settings;
 
 /// What a training holds now: GPUs of one type.
@@ -662,7 +664,7 @@ GOODPUT_API goodput_status goodput_agent_hold(goodput_agent* agent, const goodpu
 /// Begins a step at a time of the caller's clock, in seconds. Gradients come multiplied by
 /// `gradient_scale` (1: as they are); `adam_updates` are those that Adam's second moments have seen.
 /// `wanted`, where not null, gets 1 where this step's gradients are looked at; in others the calls that give
-/// them do nothing.
+/// them do nothing. With goodput_agent_settings::split_every read the step's plan after this call.
 GOODPUT_API goodput_status goodput_agent_begin_step(goodput_agent* agent, double now_s, double gradient_scale,
                                                     uint64_t adam_updates, int32_t* wanted);
 /// The next piece of a microbatch's mean gradient, before clipping: all of it, or a tensor after the other.

@@ -63,7 +63,9 @@ inline double TrainingAgent::learning_rate_factor(std::size_t group) const {
     if (group >= settings_.groups())
         bad_input("agent", "parameter group", group, "below " + text_of(settings_.groups()));
     if (holding_.gpus == 0) return 1;
-    const LearningRateState state{total_batch() / settings_.initial_batch, statistics(group)};
+    const bool known = measured_steps_ >= settings_.least_measured_steps;
+    const LearningRateState state{total_batch() / settings_.initial_batch,
+                                  known ? statistics(group) : GradientStatistics{}};
     switch (settings_.scaling) {
         case LearningRateScaling::linear:
             return LinearScaling{}.factor(state);
@@ -83,15 +85,27 @@ inline void TrainingAgent::require_time(double now_seconds, double since) const 
         bad_input("agent", "seconds", now_seconds, "no less than before, " + text_of(since));
 }
 
+inline int TrainingAgent::steps_a_measurement(bool splits) const {
+    if (!splits) return settings_.steps_a_measurement();
+    // A young training has to know soon; a halved batch costs what a pass costs besides its examples.
+    if (measured_steps_ < settings_.least_measured_steps) return std::max(settings_.measure_every, 2);
+    return std::max(settings_.steps_a_measurement(), settings_.split_every);
+}
+
 inline void TrainingAgent::begin_step(double now_seconds, const StepGradients& gradients) {
     if (holding_.gpus == 0) bad_input("agent", "holding", "unknown", "told by hold() before the first step");
     require_time(now_seconds, now_seconds);
     const bool single = holding_.gpus == 1 && plan_.accumulation_steps == 0;
-    const std::int64_t every = settings_.steps_a_measurement(), phase = steps_ % every;
-    wanted_ = phase == 0 || (single && phase == 1);
+    const int half = detail::divide_up(plan_.atomic_batch, 2);
+    const bool splits =
+        single && settings_.split_every > 0 && plan_.atomic_batch > 1 && half >= settings_.min_atomic_batch;
+    measured_every_ = steps_a_measurement(splits);
+    const std::int64_t every = measured_every_, phase = steps_ % every;
+    wanted_ = phase == 0 || (single && !splits && phase == 1);
+    step_plan_ = splits && wanted_ ? BatchPlan{half, 1} : plan_;
     if (wanted_)
-        meter_.begin({.scale_of_one = static_cast<double>(plan_.atomic_batch) / settings_.initial_batch,
-                      .single = single,
+        meter_.begin({.scale_of_one = static_cast<double>(step_plan_.atomic_batch) / settings_.initial_batch,
+                      .single = single && !splits,
                       .after_the_last = every == 1 || phase == 1,
                       .before_the_next = every == 1 || phase == 0,
                       .gradient_scale = gradients.scale,
@@ -113,7 +127,7 @@ inline bool TrainingAgent::end_step(double now_seconds, std::optional<double> sy
     if (!begun_) bad_input("agent", "step", "not begun", "begun before it ends");
     require_time(now_seconds, last_mark_);
     if (!wanted_) return finish(now_seconds, synchronisation_seconds, StepNorms::waiting);
-    const std::int64_t expected = std::int64_t{holding_.gpus} * (plan_.accumulation_steps + 1);
+    const std::int64_t expected = std::int64_t{holding_.gpus} * (step_plan_.accumulation_steps + 1);
     if (meter_.count() < std::min<std::int64_t>(expected, 2) ||
         (settings_.mean_gradient_given && meter_.count() != expected))
         bad_input("agent", "gradients of the step, of all replicas", meter_.count(), text_of(expected));
@@ -142,7 +156,9 @@ inline bool TrainingAgent::finish(double now_seconds, std::optional<double> sync
         require_at_least("agent", "synchronisation seconds", *synchronisation_seconds, 0);
     begun_ = false;
     if (said == StepNorms::not_finite) return false;
+    const double scale = static_cast<double>(step_plan_.total(holding_.gpus)) / settings_.initial_batch;
     if (said == StepNorms::known) {
+        for (GradientNorms& each : norms_) each.steps = measured_every_;
         const bool restarts =
             std::any_of(norms_.begin(), norms_.end(), [](const GradientNorms& each) { return each.restart; });
         // The first step with several gradients after single ones starts the averages afresh as well.
@@ -151,7 +167,7 @@ inline bool TrainingAgent::finish(double now_seconds, std::optional<double> sync
         if (restarts || biased) measured_steps_ = 0;
         if (noise_.observe(norms_)) ++measured_steps_;
     }
-    progress_.advance(statistics(), total_batch() / settings_.initial_batch);
+    progress_.advance(statistics(), scale);
     if (warmup_left_ > 0)
         --warmup_left_;
     else
@@ -160,17 +176,17 @@ inline bool TrainingAgent::finish(double now_seconds, std::optional<double> sync
 }
 
 inline void TrainingAgent::add_time(double now_seconds, std::optional<double> synchronisation_seconds) {
-    ThroughputSample sample{.shape = holding_.shape(), .plan = plan_};
+    ThroughputSample sample{.shape = holding_.shape(), .plan = step_plan_};
     sample.sync_known = synchronisation_seconds.has_value() || holding_.gpus == 1;
     if (holding_.gpus > 1) sample.sync_seconds = synchronisation_seconds.value_or(0);
     const double all = now_seconds - began_;
-    if (plan_.accumulation_steps == 0)
+    if (step_plan_.accumulation_steps == 0)
         sample.step_seconds = all;
-    else if (marks_ == plan_.accumulation_steps)
+    else if (marks_ == step_plan_.accumulation_steps)
         sample.step_seconds = now_seconds - last_mark_;
     else
         sample.step_seconds =
-            (all - sample.sync_seconds) / (plan_.accumulation_steps + 1) + sample.sync_seconds;
+            (all - sample.sync_seconds) / (step_plan_.accumulation_steps + 1) + sample.sync_seconds;
     // A clock too coarse for the step says nothing.
     const double least = std::max(least_step_seconds, sample.sync_seconds);
     if (sample.step_seconds > least && sample.step_seconds <= most_step_seconds) times_.add(type_, sample);

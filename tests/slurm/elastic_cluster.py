@@ -246,7 +246,7 @@ def main():
     try:
         log = os.path.join(folder, "plans.log")
         names = ("plugin", "controller beside Slurm") if options.plugin else ("elastic", "plain Slurm")
-        parameters = f"goodput_interval={INTERVAL},goodput_poll=1,goodput_restart={RESTART},goodput_settle=12,goodput_log={log}"
+        parameters = f"goodput_interval={INTERVAL},goodput_poll=1,goodput_restart={RESTART},goodput_settle=20,goodput_log={log}"
         elastic = Cluster(script, os.path.join(folder, "elastic"), options.port,
                           **({"GOODPUT_SLURM_PLUGIN": os.path.abspath(options.plugin),
                               "GOODPUT_SLURM_PARAMETERS": parameters} if options.plugin else {}))

@@ -84,6 +84,7 @@ TEST_CASE("broken lines of plan get a short message that names what is wrong") {
         {with_job("name", long_name).dump() + "}", {"not JSON"}},
         {with_job("gpus", {8, 4}).dump(), {who + "gpus[1] is 4", "at least gpus[0], 8"}},
         {with_job("gpus", {0, 4}).dump(), {who + "gpus[0] is 0"}},
+        {with_job("gpus", {2, 1 << 21}).dump(), {who + "gpus[1] is 2097152", "from 2 to 1048576"}},
         {with_job("gpus", {1, 1e300}).dump(), {who + "gpus[1] is 1e+300", "an integer"}},
         {with_batch("max", 64).dump(), {who + "batch.max is 64", "at least batch.initial, 128"}},
         {with_batch("wanted", 64).dump(), {who + "batch.wanted is 64", "at least batch.initial, 128"}},

@@ -613,6 +613,11 @@ TEST_CASE("with --explain every job says why, and nothing else is different") {
     keeps["restarting"] = true;
     const Json answer = ask(program, round_of(60, Json::array({node("aws", 0, 4)}), Json::array({keeps})));
     CHECK(entry(answer, "keeps")["why"] == "2 aws on 1 node: it keeps what it holds, being in a restart");
+    Json nowhere = job("nowhere");
+    nowhere["batch"]["local"] = Json::object();
+    const Json none = ask(program, round_of(60, Json::array({node("aws", 0, 4)}), Json::array({nowhere})));
+    CHECK(entry(none, "nowhere")["why"].get<std::string>().find("batch.local names no GPU type") !=
+          std::string::npos);
 }
 
 TEST_CASE("policies and their options are checked before anything is read") {

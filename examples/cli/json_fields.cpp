@@ -160,10 +160,9 @@ long long Field::integer(long long least, long long most) const {
 }
 
 int Field::count_from(int least, std::string_view least_name, int most) const {
-    const long long value = integer(std::numeric_limits<long long>::min(), most);
-    if (value < least)
+    if (value_ && value_->is_number() && value_->get<double>() < least)
         refuse("an integer of at least " + std::string(least_name) + ", " + goodput::text_of(least));
-    return static_cast<int>(value);
+    return count(least, most);
 }
 
 std::string Field::path() const {

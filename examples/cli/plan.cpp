@@ -280,7 +280,7 @@ template <class S>
 void add_explanations(const S& scheduler, const goodput::Snapshot& snapshot, Json& jobs) {
     const auto explanations = explain_plan(scheduler, snapshot);
     for (std::size_t j = 0; j < explanations.size(); ++j)
-        jobs[j]["why"] = explanations[j].report(snapshot.cluster);
+        jobs[j]["why"] = in_words_of_json(explanations[j].report(snapshot.cluster));
 }
 
 /// Which nodes are worth their price.

@@ -37,12 +37,15 @@ private:
 struct MaxMinTime {
     /// Part of the time of a job at a level.
     [[nodiscard]] double rate_for(const ShareProblem& problem, std::size_t job, double level) const {
-        return level * problem.jobs[job].weight / problem.jobs[job].workers;
+        return level * part_of_one(problem.jobs[job]);
     }
     /// Level of a job that runs for that part of the time.
     [[nodiscard]] double level_at(const ShareProblem& problem, std::size_t job, double part) const {
-        return part * problem.jobs[job].workers / problem.jobs[job].weight;
+        return part / part_of_one(problem.jobs[job]);
     }
+
+private:
+    static double part_of_one(const ShareJob& job) { return job.weight / job.workers; }
 };
 
 /// Least total time: all jobs end within T seconds; told by T (Gavel, section 4.2).

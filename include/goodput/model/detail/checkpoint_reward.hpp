@@ -162,14 +162,24 @@ private:
         const auto at_least = [&](std::size_t k) {
             return k == 0 ? 1 : live.survival(begin + static_cast<double>(k) * turns.cycle);
         };
-        double last = 1;
-        for (std::size_t k = 0; k < 16 * most_terms && last > 1e-15; ++k) {
-            const double next = at_least(k + 1);
-            if (k < m) exactly[k] = last - next;
-            modulo[k % m] += last - next;
-            last = next;
+        if (job_.shape == 1) {
+            // From the first checkpoint on, each is reached with the same probability.
+            const double after_m = -std::expm1(-static_cast<double>(m) * turns.cycle / live.mean());
+            for (std::size_t k = 0; k < m; ++k) {
+                exactly[k] = at_least(k) - at_least(k + 1);
+                modulo[k] =
+                    k == 0 ? exactly[0] + (at_least(m) - at_least(m + 1)) / after_m : exactly[k] / after_m;
+            }
+        } else {
+            double last = 1;
+            for (std::size_t k = 0; k < 16 * most_terms && last > 1e-15; ++k) {
+                const double next = at_least(k + 1);
+                if (k < m) exactly[k] = last - next;
+                modulo[k % m] += last - next;
+                last = next;
+            }
+            for (double& part : modulo) part += last / static_cast<double>(m);
         }
-        for (double& part : modulo) part += last / static_cast<double>(m);
         // How many there are at the beginning of a period.
         std::vector<double> rows(m * (m + 1), 0);
         for (std::size_t to = 0; to < m; ++to) {

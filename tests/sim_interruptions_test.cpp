@@ -174,9 +174,11 @@ TEST_CASE("the part of a job's time that is useful is the one that is expected")
     CheckpointMechanism peer = asynchronous;
     peer.kept = 0.6;
     peer.stored_every = 4;
+    // The next one waits for the end of its write.
+    CheckpointMechanism slow{.name = "slow", .pause_seconds = 100, .write_seconds = 400};
     for (const auto& [mechanism, chosen] :
-         {std::pair{asynchronous, false}, {asynchronous, true}, {peer, false}, {peer, true}}) {
-        SiaRules rules{.checkpoint_seconds = 1200,
+         {std::pair{asynchronous, false}, {asynchronous, true}, {peer, false}, {peer, true}, {slow, false}}) {
+        SiaRules rules{.checkpoint_seconds = mechanism.name == slow.name ? 300.0 : 1200.0,
                        .checkpoints = chosen ? CheckpointRule::chosen : CheckpointRule::fixed,
                        .mechanisms = {mechanism}};
         one.cluster.nodes[0].interruptions_per_hour = often.per_hour;

@@ -53,7 +53,7 @@ inline SimulatedShare simulate(const goodput::Interruptions& job, const goodput:
     Draws draws(seed);
     const bool saves = how.saves;
     const double pause = saves ? how.pause_seconds : 0;
-    if (saves) interval = std::max(interval, how.write_seconds - pause);
+    if (saves) interval = std::max(interval, how.write_seconds);
     double in_memory = 0, in_storage = 0;  // progress in the last checkpoint, and in the last one stored
     int since_stored = 0;
     double turns = 0;

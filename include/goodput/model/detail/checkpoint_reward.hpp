@@ -61,13 +61,13 @@ public:
     /// See goodput::useful_share().
     [[nodiscard]] double useful_share(double interval) const {
         const double cost = how_.saves ? how_.pause_seconds : 0;
-        if (how_.saves) interval = std::max(interval, how_.write_seconds - cost);
-        const double writing = how_.saves ? std::min(how_.write_seconds, interval) : 0;
+        const double writing = how_.saves ? how_.write_seconds : 0;
+        interval = std::max(interval, writing);
         const double gained = interval - how_.write_slowdown * writing, cycle = interval + cost;
         if (never()) return gained / cycle;
         const LivePeriods live(job_);
         const bool random = job_.shape == 1;
-        const Turns turns{interval, gained, cycle, writing, how_.saves ? how_.write_seconds : 0};
+        const Turns turns{interval, gained, cycle, writing};
         double work = 0;
         if (how_.caught < 1)
             work += (1 - how_.caught) * (random ? saved(live, turns) : sum_saved(live, turns));
@@ -83,8 +83,7 @@ public:
         if (!how_.saves || never()) return at(longest);
         const double mean = 3600 / job_.per_hour;
         // Below the second one nothing changes.
-        const double least =
-            std::min(longest, std::max(1e-8 * mean, how_.write_seconds - how_.pause_seconds));
+        const double least = std::min(longest, std::max(1e-8 * mean, how_.write_seconds));
         const bool plain =
             how_.write_slowdown == 0 && how_.caught == 0 && (how_.kept == 1 || how_.stored_every == 1);
         if (job_.shape == 1 && plain) {
@@ -103,8 +102,7 @@ private:
         double interval = 0;  ///< of training
         double gained = 0;  ///< work in it, while the last checkpoint is written; in the first one: all of it
         double cycle = 0;   ///< with the pause
-        double writing = 0;  ///< of its seconds that go on beside training
-        double safe = 0;     ///< from the end of its pause until it is safe
+        double writing = 0;  ///< from the end of its pause until it is safe, beside training
     };
     static constexpr int most_terms = 256;  // that are summed one by one; the rest as an integral
 
@@ -113,10 +111,10 @@ private:
 
     /// Work behind safe checkpoints where interruptions strike at random.
     [[nodiscard]] double saved(const LivePeriods& live, const Turns& turns) const {
-        const double first = live.survival(how_.restore_seconds + turns.safe + turns.cycle);
+        const double first = live.survival(how_.restore_seconds + turns.writing + turns.cycle);
         // The sum of all powers of e^(-cycle / mean) from the first on.
         const double all =
-            live.survival(how_.restore_seconds + turns.safe) / std::expm1(turns.cycle / live.mean());
+            live.survival(how_.restore_seconds + turns.writing) / std::expm1(turns.cycle / live.mean());
         return (turns.interval - turns.gained) * first + turns.gained * all;
     }
     /// Work done by its end.
@@ -128,7 +126,7 @@ private:
     }
     /// The same two for any distribution.
     [[nodiscard]] double sum_saved(const LivePeriods& live, const Turns& turns) const {
-        const double begin = how_.restore_seconds + turns.safe;
+        const double begin = how_.restore_seconds + turns.writing;
         double sum = 0, last = 1;
         int j = 1;
         for (; j <= most_terms && last > 1e-12; ++j) {
@@ -158,18 +156,28 @@ private:
         const double stays = (1 - how_.caught) * how_.kept;
         // The probability of exactly k checkpoints in a period, k < m, and of k modulo m.
         std::vector<double> exactly(m, 0), modulo(m, 0);
-        const double begin = how_.restore_seconds + turns.safe;
+        const double begin = how_.restore_seconds + turns.writing;
         const auto at_least = [&](std::size_t k) {
             return k == 0 ? 1 : live.survival(begin + static_cast<double>(k) * turns.cycle);
         };
-        double last = 1;
-        for (std::size_t k = 0; k < 16 * most_terms && last > 1e-15; ++k) {
-            const double next = at_least(k + 1);
-            if (k < m) exactly[k] = last - next;
-            modulo[k % m] += last - next;
-            last = next;
+        if (job_.shape == 1) {
+            // From the first checkpoint on, each is reached with the same probability.
+            const double after_m = -std::expm1(-static_cast<double>(m) * turns.cycle / live.mean());
+            for (std::size_t k = 0; k < m; ++k) {
+                exactly[k] = at_least(k) - at_least(k + 1);
+                modulo[k] =
+                    k == 0 ? exactly[0] + (at_least(m) - at_least(m + 1)) / after_m : exactly[k] / after_m;
+            }
+        } else {
+            double last = 1;
+            for (std::size_t k = 0; k < 16 * most_terms && last > 1e-15; ++k) {
+                const double next = at_least(k + 1);
+                if (k < m) exactly[k] = last - next;
+                modulo[k % m] += last - next;
+                last = next;
+            }
+            for (double& part : modulo) part += last / static_cast<double>(m);
         }
-        for (double& part : modulo) part += last / static_cast<double>(m);
         // How many there are at the beginning of a period.
         std::vector<double> rows(m * (m + 1), 0);
         for (std::size_t to = 0; to < m; ++to) {

@@ -58,7 +58,7 @@ def chosen(cases, arguments):
 
 def noise(program, arguments):
     """Noise scale at 20 checkpoints: measured against exact, at that moment and averaged as the measured one is."""
-    settings = ((0.999, 8), (0.996, 8), (0.999, 1))  # smoothing, and a step in so many in two halves
+    settings = ((0.999, 8), (0.996, 8), (0.999, 1), (0.999, 0))  # smoothing, and a step in so many in two halves
     cases = [("cnn, by goodput", CNN + ["--most-examples", 24000, "--evaluate-every", 1200]),
              ("cnn, batch 8", CNN + ["--fixed-batch", 8, "--most-examples", 20000, "--evaluate-every", 1000]),
              ("cnn, batch 64", CNN + ["--fixed-batch", 64, "--most-examples", 40000, "--evaluate-every", 2000]),

@@ -58,7 +58,7 @@ def chosen(cases, arguments):
 
 def noise(program, arguments):
     """Noise scale at 20 checkpoints: measured against exact, at that moment and averaged as the measured one is."""
-    settings = ((0.999, 8), (0.996, 8), (0.999, 1))  # smoothing, and a step in so many in two halves
+    settings = ((0.999, 8), (0.996, 8), (0.999, 1), (0.999, 0))  # smoothing, and a step in so many in two halves
     cases = [("cnn, by goodput", CNN + ["--most-examples", 24000, "--evaluate-every", 1200]),
              ("cnn, batch 8", CNN + ["--fixed-batch", 8, "--most-examples", 20000, "--evaluate-every", 1000]),
              ("cnn, batch 64", CNN + ["--fixed-batch", 64, "--most-examples", 40000, "--evaluate-every", 2000]),
@@ -207,10 +207,10 @@ def overhead(program, _):
         plans = {tuple(line.split()[:3]): float(line.split()[3]) for line in result["output"].splitlines()
                  if re.match(r"\d+ \d+ \d+ ", line)}
         whole, halves = plans["1", "32", "0"], 2 * plans["1", "16", "1"]
-        shares.append((measuring / (result["seconds"] - measuring), (halves / whole - 1) / 16, whole))
+        shares.append((measuring / (result["seconds"] - measuring), halves / whole, whole))
     calls, halved, step = (statistics.median(values) for values in zip(*shares))
     print(f"over the first 120 steps of 32 examples ({1e3 * step:.0f} ms each) the agent's calls cost {calls:.1%} of the "
-          f"rest; afterwards one step in 16 in two halves {halved:+.1%}", flush=True)
+          f"rest; one step in 64 is in two halves and takes {halved:.2f} times as long, {(halved - 1) / 64:+.1%}", flush=True)
 
 
 MEASURES = {"noise": noise, "time": time_to_target, "resume": resume, "efficiency": efficiency, "steps": steps,

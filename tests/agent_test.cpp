@@ -208,6 +208,26 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("Large models have their gradients halved more rarely") {
+    for (const int measure_every : {0, 10}) {
+        TrainingSettings settings = settings_for(2'000'000);
+        settings.measure_every = measure_every;
+        TrainingAgent agent(settings);
+        agent.hold({});
+        int halved = 0;
+        for (int t = 0; t < 6400; ++t) {
+            agent.begin_step(t);
+            if (agent.plan().accumulation_steps == 1) {
+                ++halved;
+                agent.end_step(t + 0.5, {}, std::vector<GradientNorms>{{5, 3, 2, 1}});
+            } else {
+                agent.end_step(t + 0.5);
+            }
+        }
+        CHECK(halved == (measure_every == 0 ? 20 + (6400 - 64) / 64 : 640));
+    }
+}
+
 TEST_CASE("Replicas that sum totals and gradients know what one with all microbatches knows") {
     constexpr std::size_t n = 300;
     const NoisyQuadratic problem(n, 1, 4, 35);

@@ -543,3 +543,22 @@ TEST_CASE("Neither part of the squared norm is negative, and the fit is the best
     CHECK_THROWS_AS((void)efficiency_from_batches(no_variance, 8), std::invalid_argument);
     CHECK_THROWS_AS((void)efficiency_from_batches(no_batch, 8), std::invalid_argument);
 }
+
+TEST_CASE("A step that stands for several weighs as much as if each of them had said the same") {
+    support::Random random(95);
+    NoiseScaleEstimator few(0.99), all(0.99);
+    for (int t = 0; t < 50; ++t) {
+        GradientNorms norms{random.between(1, 2), random.between(0, 1), random.integer(2, 5),
+                            random.between(0.5, 4)};
+        const int steps = random.integer(1, 8);
+        for (int i = 0; i < steps; ++i) all.observe(norms);
+        norms.steps = steps;
+        few.observe(norms);
+        CHECK(few.statistics().squared_norm == doctest::Approx(all.statistics().squared_norm));
+        CHECK(few.statistics().variance == doctest::Approx(all.statistics().variance));
+        CHECK(few.state().weight == doctest::Approx(all.state().weight));
+    }
+    GradientNorms norms{2, 1, 2, 1};
+    norms.steps = 0;
+    CHECK_THROWS_AS(few.observe(norms), std::invalid_argument);
+}

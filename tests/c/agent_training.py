@@ -23,7 +23,7 @@ c = goodput_c.load(LIBRARY, HEADER)
 def agent_on(replicas):
     agent = goodput_c.Handle(c, "agent")
     agent.configure(goodput_c.sized(c.goodput_agent_settings, parameters=SIZE, initial_batch=INITIAL, max_batch=4096,
-                                    max_atomic_batch=2048, split_every=8))
+                                    max_atomic_batch=2048, split_every=8, smoothing=0.999))  # the noise stays
     agent.hold(goodput_c.sized(c.goodput_holding, gpu_type=b"cpu", nodes=1, gpus=replicas))
     return agent
 

@@ -53,9 +53,10 @@ struct TrainingSettings {
     int measure_every = 0;
     /// Where a step would have a single gradient (one replica, no accumulation), one in so many steps takes
     /// its batch in two halves: TrainingAgent::plan() says so from begin_step() to end_step(). Until enough
-    /// is known for a plan, one in two. Fewer where measure_every says so. 0: never; then successive
-    /// gradients are compared, which is biased as soon as parameters move (with momentum 0.9 the squared norm
-    /// by a third).
+    /// is known for a plan, one in two; later above a million parameters, whose halves take long, one in
+    /// eight times as many; fewer where measure_every says so. 0: never; then successive gradients are
+    /// compared, which is biased as soon as parameters move (with momentum 0.9 the squared norm by a third
+    /// and more).
     int split_every = 8;
     /// What a step at the initial batch leaves of the averages of the noise scale, which changes as a
     /// training goes on: a mean of 500 steps at most. More would be steadier, and lag further behind.

@@ -89,7 +89,8 @@ inline int TrainingAgent::steps_a_measurement(bool splits) const {
     if (!splits) return settings_.steps_a_measurement();
     // A young training has to know soon; a halved batch costs what a pass costs besides its examples.
     if (measured_steps_ < settings_.least_measured_steps) return std::max(settings_.measure_every, 2);
-    return std::max(settings_.steps_a_measurement(), settings_.split_every);
+    const bool large = settings_.measure_every == 0 && settings_.steps_a_measurement() > 1;
+    return large ? 8 * settings_.split_every : std::max(settings_.measure_every, settings_.split_every);
 }
 
 inline void TrainingAgent::begin_step(double now_seconds, const StepGradients& gradients) {

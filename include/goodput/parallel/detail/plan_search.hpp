@@ -46,6 +46,7 @@ public:
         incumbent_.begin();
         double last = 0;
         for (BatchDivision& division : divisions_.all()) {
+            if (goal_.pays()) break;
             if (division.replicas < 1.4 * last && division.replicas > last) continue;
             if (stop_()) break;
             last = division.replicas;
@@ -124,7 +125,7 @@ private:
         }
         if (!box.limited && !single) {
             box.limited = true;
-            box.low = stage_bounds_.least_largest(division, box);
+            if (!goal_.pays()) box.low = stage_bounds_.least_largest(division, box);
             if (box.low == never) return;
             if (goal_.spends()) prices_.raise_spending(division, box);
             raise(division, box);
@@ -165,7 +166,8 @@ private:
             lower.limited = false;
             raise(division, box);
         } else if (relative == widest) {
-            const double middle = (box.low + box.high) / 2;
+            const double middle =
+                box.high > 2 * box.low ? std::sqrt(box.low * box.high) : (box.low + box.high) / 2;
             lower.high = box.low = middle;
             raise(division, box);
         } else {

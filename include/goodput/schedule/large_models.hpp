@@ -156,11 +156,14 @@ public:
     }
 
     /// Asks the finder for a plan of a large model on GPUs of pools; answer and prices are by part of
-    /// `parts` instead of by GPU type.
+    /// `parts` instead of by GPU type. The finder begins with the plans that are known.
     PlanAnswer ask(const std::string& job, std::span<const PoolShare> parts, PlanQuestion question) {
-        const LargeModel& large = state_->jobs.at(job).large;
+        const Entry& entry = state_->jobs.at(job);
+        const LargeModel& large = entry.large;
         question.global_batch = large.global_batch;
         question.mixed_stages = large.mixed_stages;
+        for (const auto& [_, known] : entry.known)
+            if (auto plan = on_parts(known.plan, parts)) question.known.push_back(*std::move(plan));
         return state_->finder(model_on(large.model, parts), cluster_on(parts), question, large.constants);
     }
 
@@ -245,6 +248,22 @@ private:
         for (PlanStage& stage : plan.stages)
             for (ReplicaGroup& group : stage.replicas)
                 group.gpu_type = state_->homes[parts[group.gpu_type].gpu_type]->gpu_type;
+        return plan;
+    }
+
+    /// A plan in the words of the description as one of cluster_on(parts), if these have all its types.
+    [[nodiscard]] std::optional<ParallelPlan> on_parts(ParallelPlan plan,
+                                                       std::span<const PoolShare> parts) const {
+        if (plan.stages.empty()) return std::nullopt;
+        for (PlanStage& stage : plan.stages)
+            for (ReplicaGroup& group : stage.replicas) {
+                const auto part = std::find_if(parts.begin(), parts.end(), [&](const PoolShare& its) {
+                    const auto home = home_of(its.gpu_type);
+                    return home && home->zone == group.zone && home->gpu_type == group.gpu_type;
+                });
+                if (part == parts.end()) return std::nullopt;
+                group.gpu_type = static_cast<std::size_t>(part - parts.begin());
+            }
         return plan;
     }
 

@@ -4,8 +4,8 @@
 // Configurations of one part a pool, those first that are worth most at prices as far as is known.
 //
 // What a planner answers to one question bounds plans of other GPUs, too. "No plan has more than B of
-// reward * throughput - price * GPUs" holds at all prices: a plan on n GPUs has a throughput of at most
-// (B + price * n) / reward. "No plan on m GPUs has more than T" holds for all n <= m. The least of all these
+// reward * throughput^power - price * GPUs" holds at all prices: a plan on n GPUs has a throughput of at most
+// ((B + price * n) / reward)^(1 / power). "No plan on m GPUs has more than T" holds for all n <= m. The least of all these
 // is the ceiling of n; it never falls as n grows. So of all configurations between `low` and `high` none is
 // worth more than
 //
@@ -14,6 +14,7 @@
 // and the box with the largest bound is cut in two until it is one configuration.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -31,12 +32,12 @@ namespace goodput::detail {
 class ThroughputCeiling {
 public:
     void clear() {
-        lines_.clear();
+        curves_.clear();
         limits_.clear();
     }
-    /// reward * throughput - price * GPUs is at most `bound`; reward is above 0.
-    void add_line(double reward, std::span<const double> price, double bound) {
-        lines_.push_back({reward, bound, {price.begin(), price.end()}});
+    /// reward * throughput^power - price * GPUs is at most `bound`; reward and power are above 0.
+    void add_curve(double reward, double power, std::span<const double> price, double bound) {
+        curves_.push_back({reward, 1 / power, bound, {price.begin(), price.end()}});
     }
     /// With at most these GPUs, throughput is at most `bound`.
     void add_limit(std::span<const int> gpus, double bound) {
@@ -49,24 +50,25 @@ public:
             if (limit.bound < least &&
                 std::equal(gpus.begin(), gpus.end(), limit.gpus.begin(), std::less_equal<>()))
                 least = limit.bound;
-        for (const Line& line : lines_) {
-            double sum = line.bound;
-            for (std::size_t p = 0; p < gpus.size(); ++p) sum += line.price[p] * gpus[p];
-            least = std::min(least, sum / line.reward);
+        for (const Curve& curve : curves_) {
+            double sum = curve.bound;
+            for (std::size_t p = 0; p < gpus.size(); ++p) sum += curve.price[p] * gpus[p];
+            const double base = std::max(sum / curve.reward, 0.0);
+            least = std::min(least, curve.root == 1 ? base : std::pow(base, curve.root) * (1 + 1e-12));
         }
         return std::max(least, 0.0);
     }
 
 private:
-    struct Line {
-        double reward, bound;
+    struct Curve {
+        double reward, root, bound;
         std::vector<double> price;
     };
     struct Limit {
         double bound;
         std::vector<int> gpus;
     };
-    std::vector<Line> lines_;
+    std::vector<Curve> curves_;
     std::vector<Limit> limits_;
 };
 

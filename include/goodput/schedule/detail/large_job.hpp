@@ -23,6 +23,13 @@ inline bool contains(const std::vector<Configuration>& list, const Configuration
     return std::find(list.begin(), list.end(), configuration) != list.end();
 }
 
+/// What was asked of the planner at prices.
+struct AskedReward {
+    double reward = 0, power = 1;
+    std::vector<double> price{};
+    friend bool operator==(const AskedReward&, const AskedReward&) = default;
+};
+
 /// Of one round; answers are kept for the next.
 struct LargeJob {
     PoolChoices choices{};
@@ -31,7 +38,7 @@ struct LargeJob {
     std::vector<Configuration> offered{};                         // listed, or appended at prices
     std::vector<Configuration> learned{};                         // asked about one by one
     Configuration known{};                                        // one that has a plan
-    std::vector<std::pair<double, std::vector<double>>> asked{};  // reward and prices
+    std::vector<AskedReward> asked{};
     PlanValues values{};
     std::vector<std::string> why{};
     Configuration held{};

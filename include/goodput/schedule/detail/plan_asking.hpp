@@ -97,24 +97,27 @@ private:
         if (append_if_worth(configuration) > least_) of_.offered.push_back(configuration);
     }
 
-    /// A question at these prices, with the reward that one more iteration a second has there.
+    /// A question at these prices, with a reward that at this throughput is worth what the job's is, and grows
+    /// as fast.
     void ask_at_prices(double throughput) {
         const auto worth = [&](double at) { return of_.values.exact(at_, at * examples_); };
-        constexpr double step = 0.02;
-        double reward = (worth(throughput * (1 + step)) - worth(throughput)) / (throughput * step);
-        if (!(reward > 0)) reward = worth(throughput) / throughput;
-        if (!(reward > 0) || !std::isfinite(reward)) return;
+        constexpr double step = 0.02, hardly_any = 1e-9;
+        const double here = worth(throughput);
+        const double slope = (worth(throughput * (1 + step)) - here) / (throughput * step);
+        const double gained = here - worth(throughput * hardly_any);
+        if (!(gained > 0) || !std::isfinite(gained)) return;
         PlanQuestion question;
         question.objective = PlanObjective::reward;
-        question.reward = reward;
+        // A value that grows less than in proportion is no more than this anywhere, as long as its power falls.
+        question.power = std::clamp(slope * throughput / gained, 0.05, 1.0);
+        question.reward = gained / std::pow(throughput, question.power);
         question.price = of_.values.prices();
-        if (std::find(of_.asked.begin(), of_.asked.end(), std::pair{reward, question.price}) !=
-            of_.asked.end())
-            return;
-        of_.asked.emplace_back(reward, question.price);
+        const AskedReward asked{question.reward, question.power, question.price};
+        if (std::find(of_.asked.begin(), of_.asked.end(), asked) != of_.asked.end()) return;
+        of_.asked.push_back(asked);
         const PlanAnswer answer = large_.ask(job_.name, of_.pools, question);
         if (answer.status != PlanStatus::none && std::isfinite(answer.bound))
-            of_.ceiling.add_line(reward, question.price, answer.bound);
+            of_.ceiling.add_curve(question.reward, question.power, question.price, answer.bound);
         const Configuration found = of_.note(large_, job_.name, answer);
         if (found.empty()) return;
         if (settings_.settles && of_.may_hold(found)) of_.learn(large_, job_.name, found);

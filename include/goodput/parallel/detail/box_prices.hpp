@@ -39,14 +39,16 @@ public:
     void raise_spending(BatchDivision& division, SearchBox& box) {
         if (!(box.spend_low > 0)) return;
         // So dear that seconds hardly count: those of all stages together are no more than the cap on each.
-        const std::size_t last = box.by_stages.size() - 1;
+        std::size_t last = box.by_stages.size() - 1;
+        while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
+        if (last == 0) return;
         std::vector<double> price(box.gpus.size() + 1, 0);
         price.back() = 1e4 * box.high / box.spend_low;
         solve(division, price, box.high, box.reduce_high, last);
         double least = never;
-        box.least_spending.resize(last + 1, box.spend_low);
-        for (std::size_t p = 1; p <= last; ++p) {
-            if (box.by_stages[p] == never) continue;
+        box.least_spending.resize(box.by_stages.size(), box.spend_low);
+        for (std::size_t p = 1; p < box.by_stages.size(); ++p) {
+            if (incumbent_.leave_out(box.by_stages[p])) continue;
             const double total = division.common->relaxation.total(p);
             double& mine = box.least_spending[p];
             mine = std::max(mine, (total - static_cast<double>(p) * box.high) / price.back() * (1 - 1e-9));
@@ -60,11 +62,15 @@ public:
     void raise(BatchDivision& division, SearchBox& box) {
         double best_bound = -never;
         // Who pays for what a plan takes hardly runs out of GPUs.
-        if (goal_.pays()) std::fill(box.price.begin(), box.price.end(), 0);
-        if (goal_.pays()) box.price.back() = slope_at(box, division.repeats * box.low);
+        if (goal_.pays()) {
+            std::fill(box.price.begin(), box.price.end(), 0);
+            box.price.back() = slope_at(box, division.repeats * box.low);
+        }
         std::vector<double> price = box.price;
         double step = 1;
-        for (int pass = 0; pass < 6; ++pass) {
+        // A wide box is cut whatever its bound.
+        const int passes = goal_.pays() && box.high > 1.2 * box.low ? 2 : 6;
+        for (int pass = 0; pass < passes; ++pass) {
             std::size_t last = box.by_stages.size() - 1;
             while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
             if (last == 0) break;
@@ -131,7 +137,7 @@ public:
                 } else
                     // The chain's own seconds: those at the middle grow with the slope itself.
                     wanted = slope_at(box, seconds);
-                if (std::abs(wanted - price.back()) > 1e-3 * std::max(wanted, price.back())) {
+                if (std::abs(wanted - price.back()) > 0.03 * std::max(wanted, price.back())) {
                     price.back() = wanted;
                     moved = true;
                 }

@@ -25,8 +25,9 @@ inline bool contains(const std::vector<Configuration>& list, const Configuration
 
 /// What was asked of the planner at prices.
 struct AskedReward {
+    std::vector<std::size_t> pools{};
     double reward = 0, power = 1;
-    std::vector<double> price{};
+    std::vector<double> price{};  // by pool, of all
     friend bool operator==(const AskedReward&, const AskedReward&) = default;
 };
 
@@ -96,16 +97,31 @@ struct LargeJob {
         return known;
     }
 
-    /// Notes a plan that was answered for all pools, and the smallest configuration that holds it.
+    /// The GPUs of some pools.
+    [[nodiscard]] std::vector<PoolShare> parts_of(const std::vector<std::size_t>& chosen) const {
+        std::vector<PoolShare> parts;
+        for (const std::size_t p : chosen) parts.push_back(pools[p]);
+        return parts;
+    }
+    /// All GPUs of some pools, by pool.
+    [[nodiscard]] std::vector<int> gpus_of(const std::vector<std::size_t>& chosen) const {
+        std::vector<int> gpus(pools.size());
+        for (const std::size_t p : chosen) gpus[p] = pools[p].shape.gpus;
+        return gpus;
+    }
+
+    /// Notes a plan that was answered for some pools, and the smallest configuration that holds it.
     template <class Finder>
-    Configuration note(LargeModels<Finder>& large, const std::string& name, const PlanAnswer& answer) {
+    Configuration note(LargeModels<Finder>& large, const std::string& name, const PlanAnswer& answer,
+                       const std::vector<std::size_t>& chosen) {
         if (answer.plan.stages.empty()) return {};
         std::vector<int> gpus(pools.size());
         for (const PlanStage& stage : answer.plan.stages)
             for (const ReplicaGroup& group : stage.replicas)
-                gpus[group.gpu_type] += group.count * group.tensor_parallel;
+                gpus[chosen[group.gpu_type]] += group.count * group.tensor_parallel;
         const Configuration found = around(gpus);
-        if (!found.same_gpus(held)) large.note(name, found, answer.plan, pools, answer.score.throughput());
+        if (!found.same_gpus(held))
+            large.note(name, found, answer.plan, parts_of(chosen), answer.score.throughput());
         return found;
     }
 

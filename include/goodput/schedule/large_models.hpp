@@ -167,6 +167,29 @@ public:
         return state_->finder(model_on(large.model, parts), cluster_on(parts), question, large.constants);
     }
 
+    /// Calls visit(plan, iterations a second) for a plan that ask() answered with other numbers of replicas,
+    /// between half as many and twice as many, whatever of that can be run on the GPUs of these parts. A plan
+    /// with as many micro-batches and more replicas is passed over.
+    template <class Visit>
+    void for_each_resized(const std::string& job, std::span<const PoolShare> parts, ParallelPlan plan,
+                          Visit visit) const {
+        const LargeModel& large = state_->jobs.at(job).large;
+        for (const PlanStage& stage : plan.stages)
+            if (stage.replicas.size() != 1) return;
+        if (plan.stages.empty()) return;
+        const int replicas = plan.stages.front().replica_count();
+        const LayeredModel model = model_on(large.model, parts);
+        const ParallelCluster cluster = cluster_on(parts);
+        int before = 0;
+        for (int count = std::max(replicas / 2, 1); count <= 2 * replicas; ++count) {
+            for (PlanStage& stage : plan.stages) stage.replicas.front().count = count;
+            if (count == replicas || std::exchange(before, plan.microbatches()) == plan.microbatches()) continue;
+            const PlanScore score = score_plan(model, cluster, plan, large.constants);
+            if (score.fits && !score.fault && score.throughput() > 0)
+                visit(std::as_const(plan), score.throughput());
+        }
+    }
+
     /// Notes a plan that ask() answered: a configuration's plan from now on, if it is better than the one
     /// that is known.
     void note(const std::string& job, const Configuration& configuration, const ParallelPlan& plan,

@@ -36,9 +36,9 @@ struct LargeJob {
     PoolChoices choices{};
     std::vector<PoolShare> pools{};  // all open GPUs that it may use
     ThroughputCeiling ceiling{};
-    std::vector<Configuration> offered{};                         // listed, or appended at prices
-    std::vector<Configuration> learned{};                         // asked about one by one
-    Configuration known{};                                        // one that has a plan
+    std::vector<Configuration> offered{};  // listed, or appended at prices as far as worth it
+    std::vector<Configuration> learned{};  // asked about one by one
+    Configuration known{};                 // one that has a plan
     std::vector<AskedReward> asked{};
     PlanValues values{};
     std::vector<std::string> why{};
@@ -112,16 +112,15 @@ struct LargeJob {
 
     /// Notes a plan that was answered for some pools, and the smallest configuration that holds it.
     template <class Finder>
-    Configuration note(LargeModels<Finder>& large, const std::string& name, const PlanAnswer& answer,
-                       const std::vector<std::size_t>& chosen) {
-        if (answer.plan.stages.empty()) return {};
+    Configuration note(LargeModels<Finder>& large, const std::string& name, const ParallelPlan& plan,
+                       double throughput, const std::vector<std::size_t>& chosen) {
+        if (plan.stages.empty()) return {};
         std::vector<int> gpus(pools.size());
-        for (const PlanStage& stage : answer.plan.stages)
+        for (const PlanStage& stage : plan.stages)
             for (const ReplicaGroup& group : stage.replicas)
                 gpus[chosen[group.gpu_type]] += group.count * group.tensor_parallel;
         const Configuration found = around(gpus);
-        if (!found.same_gpus(held))
-            large.note(name, found, answer.plan, parts_of(chosen), answer.score.throughput());
+        if (!found.same_gpus(held)) large.note(name, found, plan, parts_of(chosen), throughput);
         return found;
     }
 

@@ -92,7 +92,8 @@ private:
     }
     void offer(const Configuration& configuration) {
         if (contains(of_.offered, configuration) || !of_.may_hold(configuration)) return;
-        if (append_if_worth(configuration) > least_) of_.offered.push_back(configuration);
+        append_if_worth(configuration);
+        of_.offered.push_back(configuration);  // it may be worth more at other prices
     }
 
     /// A question at these prices about the pools of the configuration that may be worth most, with the reward
@@ -148,8 +149,15 @@ private:
         const PlanAnswer answer = large_.ask(job_.name, of_.parts_of(chosen), question);
         if (answer.status != PlanStatus::none && std::isfinite(answer.bound))
             of_.ceiling.add_curve(question.reward, question.power, price, answer.bound);
-        const Configuration found = of_.note(large_, job_.name, answer, chosen);
+        const Configuration found =
+            of_.note(large_, job_.name, answer.plan, answer.score.throughput(), chosen);
         if (found.empty()) return true;
+        // What is best at these prices is hardly worse on more or fewer GPUs, which may fit better beside
+        // others.
+        large_.for_each_resized(job_.name, of_.parts_of(chosen), answer.plan,
+                                [&](const ParallelPlan& plan, double its) {
+                                    offer(of_.note(large_, job_.name, plan, its, chosen));
+                                });
         if (settings_.settles && of_.may_hold(found)) of_.learn(large_, job_.name, found);
         offer(found);
         return true;

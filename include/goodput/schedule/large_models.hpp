@@ -183,7 +183,8 @@ public:
         int before = 0;
         for (int count = std::max(replicas / 2, 1); count <= 2 * replicas; ++count) {
             for (PlanStage& stage : plan.stages) stage.replicas.front().count = count;
-            if (count == replicas || std::exchange(before, plan.microbatches()) == plan.microbatches()) continue;
+            if (count == replicas || std::exchange(before, plan.microbatches()) == plan.microbatches())
+                continue;
             const PlanScore score = score_plan(model, cluster, plan, large.constants);
             if (score.fits && !score.fault && score.throughput() > 0)
                 visit(std::as_const(plan), score.throughput());

@@ -14,10 +14,9 @@
 // prices. It reads the price of a GPU of each pool off AtPrices::suppose and asks the planner for the plan of
 // largest
 //
-//     reward * iterations/s - price * GPUs         reward: what one more iteration/s is worth, at the best
-//     plan
+//     reward * (iterations/s)^power - price * GPUs        reward, power: as the job's value at the best plan
 //
-// whose answer is a line that bounds all plans at all later prices (detail/configuration_search.hpp). The
+// whose answer is a curve that bounds all plans at all later prices (detail/configuration_search.hpp). The
 // value of an option is taken to be a function of its goodput that never falls, less a price that is a sum
 // over its GPUs, unless the job holds it already: so with all policies that value options or rows and with
 // both of ours, and with all limits of schedule/cluster_limits.hpp and TeamQuotas. Where that is not so, the

@@ -35,7 +35,8 @@ public:
         division.common->relaxation.solve(stage_price_, cap, division.reduce.get(), reduce_cap, stages);
     }
 
-    /// Raises the least spending of a box, by stages, to that of the cheapest stages that are short enough for it.
+    /// Raises the least spending of a box, by stages, to that of the cheapest stages that are short enough
+    /// for it.
     void raise_spending(BatchDivision& division, SearchBox& box) {
         if (!(box.spend_low > 0)) return;
         // So dear that seconds hardly count: those of all stages together are no more than the cap on each.

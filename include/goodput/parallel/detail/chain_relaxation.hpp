@@ -86,8 +86,8 @@ public:
             std::size_t best_class = 0;
             double sum = never;
             for (std::size_t next = 0; next < tables_->size(); ++next)
-                if (const double its = sum_[at(left - 1, end, next)] +
-                                       tables_->crossing_into(end, next, left == 2)[k];
+                if (const double its =
+                        sum_[at(left - 1, end, next)] + tables_->crossing_into(end, next, left == 2)[k];
                     its < sum) {
                     sum = its;
                     best_class = next;
@@ -168,8 +168,8 @@ private:
         double* const sums = &sum_[at(left, 0, k)];
         std::size_t front = 0, back = 0, next = 1;
         for (std::size_t layer = 0; layer + left <= layers; ++layer) {
-            const std::size_t most = std::min(
-                {tables_->room(k, left, layer), limit_[k * layers + layer], layers - (left - 1)});
+            const std::size_t most =
+                std::min({tables_->room(k, left, layer), limit_[k * layers + layer], layers - (left - 1)});
             for (next = std::max(next, layer + 1); next <= most; ++next) {
                 const double whole = compute[next] + behind[next * tables_->size()];
                 while (back > front && ends_[back - 1].first >= whole) --back;

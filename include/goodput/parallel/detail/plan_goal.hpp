@@ -67,8 +67,8 @@ public:
         if (objective_ == PlanObjective::throughput) most = std::min(most, value);
         if (objective_ == PlanObjective::cost && low > 0) most = std::min(most, value / low);
         if (objective_ == PlanObjective::reward && value < low)
-            most = std::min(most, power_ == 1 ? reward_ / (low - value)
-                                              : std::pow(reward_ / (low - value), 1 / power_));
+            most = std::min(
+                most, power_ == 1 ? reward_ / (low - value) : std::pow(reward_ / (low - value), 1 / power_));
         if (most_usd_ < never && low > 0) most = std::min(most, most_usd_ / low);
         return most * (1 + 1e-9);
     }
@@ -87,7 +87,8 @@ public:
     /// A slope for least() that suits plans of about these seconds and spending.
     [[nodiscard]] double slope(double seconds, double spending) const {
         if (objective_ == PlanObjective::cost) return spending > 0 ? seconds / spending : 0;
-        if (objective_ == PlanObjective::reward) return reward_ > 0 ? seconds / (power_ * earned(seconds)) : 0;
+        if (objective_ == PlanObjective::reward)
+            return reward_ > 0 ? seconds / (power_ * earned(seconds)) : 0;
         return 0;
     }
     [[nodiscard]] PlanObjective objective() const { return objective_; }

@@ -115,8 +115,8 @@ private:
                     group.tensor_parallel < 1 || group.count < 1)
                     return false;
                 const ReplicaGroup& first = stage.replicas.front();
-                if (!question_.mixed_stages && (group.gpu_type != first.gpu_type ||
-                                                group.tensor_parallel != first.tensor_parallel))
+                if (!question_.mixed_stages &&
+                    (group.gpu_type != first.gpu_type || group.tensor_parallel != first.tensor_parallel))
                     return false;
             }
         }

@@ -166,8 +166,10 @@ private:
             lower.limited = false;
             raise(division, box);
         } else if (relative == widest) {
-            const double middle =
-                box.high > 2 * box.low ? std::sqrt(box.low * box.high) : (box.low + box.high) / 2;
+            // As many times larger on both sides, but for a range from next to nothing.
+            const double middle = box.high > 2 * box.low
+                                      ? std::max(std::sqrt(box.low * box.high), box.high / 16)
+                                      : (box.low + box.high) / 2;
             lower.high = box.low = middle;
             raise(division, box);
         } else {
@@ -203,10 +205,10 @@ private:
     [[nodiscard]] double plain_bound(const BatchDivision& division, const SearchBox& box,
                                      std::size_t stages) const {
         const double seconds = division.repeats * box.low + rest_of(division, box, stages);
-        return goal_.least(seconds, 0,
-                           std::max(box.least_spending_of(stages),
-                                    static_cast<double>(stages) * division.spend_low),
-                           box.spend_high, seconds);
+        return goal_.least(
+            seconds, 0,
+            std::max(box.least_spending_of(stages), static_cast<double>(stages) * division.spend_low),
+            box.spend_high, seconds);
     }
 
     /// One stage, and more.

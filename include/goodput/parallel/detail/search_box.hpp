@@ -26,9 +26,9 @@ struct SearchBox {
     double reduce_low = 0, reduce_high = never;  // of gradients, seconds
     double spend_low = 0, spend_high = never;
     std::vector<double> least_spending{};  // by number of stages; empty where only spend_low is known
-    std::vector<double> price{};  // of a GPU by type, seconds a replica; behind them the slope
-    bool limited = false;         // `low` counts what room there is
-    bool priced = false;          // the bound is the relaxation's
+    std::vector<double> price{};           // of a GPU by type, seconds a replica; behind them the slope
+    bool limited = false;                  // `low` counts what room there is
+    bool priced = false;                   // the bound is the relaxation's
     /// Of plans with that many stages.
     [[nodiscard]] double least_spending_of(std::size_t stages) const {
         return least_spending.empty() ? spend_low : std::max(spend_low, least_spending[stages]);

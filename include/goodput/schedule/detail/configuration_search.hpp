@@ -5,9 +5,9 @@
 //
 // What a planner answers to one question bounds plans of other GPUs, too. "No plan has more than B of
 // reward * throughput^power - price * GPUs" holds at all prices: a plan on n GPUs has a throughput of at most
-// ((B + price * n) / reward)^(1 / power). "No plan on m GPUs has more than T" holds for all n <= m. The least of all these
-// is the ceiling of n; it never falls as n grows. So of all configurations between `low` and `high` none is
-// worth more than
+// ((B + price * n) / reward)^(1 / power). "No plan on m GPUs has more than T" holds for all n <= m. The least
+// of all these is the ceiling of n; it never falls as n grows. So of all configurations between `low` and
+// `high` none is worth more than
 //
 //     value(ceiling(GPUs of high)) - price * GPUs of low                   value never falls with throughput
 //

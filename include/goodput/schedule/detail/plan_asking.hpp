@@ -23,13 +23,7 @@ class PlanAsking {
 public:
     PlanAsking(LargeModels<Finder>& large, const Settings& settings, const Job& job, LargeJob& of,
                const AtPrices& at, double least, std::vector<Option>& options)
-        : large_(large),
-          settings_(settings),
-          job_(job),
-          of_(of),
-          at_(at),
-          least_(least),
-          options_(options) {}
+        : large_(large), settings_(settings), job_(job), of_(of), at_(at), least_(least), options_(options) {}
 
     double answer() {
         double top = 0;
@@ -96,8 +90,9 @@ private:
         of_.offered.push_back(configuration);  // it may be worth more at other prices
     }
 
-    /// A question at these prices about the pools of the configuration that may be worth most, with the reward
-    /// of the best plan that is known there, or else of that configuration; false if both were asked before.
+    /// A question at these prices about the pools of the configuration that may be worth most, with the
+    /// reward of the best plan that is known there, or else of that configuration; false if both were asked
+    /// before.
     bool ask_at_prices(const Leaf& leaf) {
         std::vector<std::size_t> chosen;
         for (std::size_t p = 0; p < leaf.choice.size(); ++p)
@@ -135,7 +130,8 @@ private:
         if (!(gained > 0) || !std::isfinite(gained)) return false;
         PlanQuestion question;
         question.objective = PlanObjective::reward;
-        // A value that grows less than in proportion is no more than this anywhere, as long as its power falls.
+        // A value that grows less than in proportion is no more than this anywhere, as long as its power
+        // falls.
         question.power = std::clamp(slope * throughput / gained, 0.05, 1.0);
         question.reward = gained / std::pow(throughput, question.power);
         std::vector<double> price(of_.pools.size(), std::numeric_limits<double>::infinity());
@@ -235,8 +231,8 @@ private:
     std::vector<Option>& options_;
     double examples_ = 0;
     double best_ = 0;  // that anything offered is worth less its price, or nothing at all
-    ConfigurationSearch search_{of_.choices, of_.ceiling, of_.values.prices(), of_.least, of_.most,
-                                settings_.most_pools};
+    ConfigurationSearch search_{of_.choices, of_.ceiling, of_.values.prices(),
+                                of_.least,   of_.most,    settings_.most_pools};
     std::priority_queue<Leaf, std::vector<Leaf>, Less> leaves_;
     double resolved_ = -std::numeric_limits<double>::infinity();
     std::size_t steps_ = 0;

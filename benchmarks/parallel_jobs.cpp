@@ -2,12 +2,13 @@
 // giving each large model a fixed part? 512 GPUs of three types, three transformers of different sizes, whose
 // layer profiles are made by a formula, and 50 ordinary jobs.
 //
-// usage: parallel_jobs [GAP [MILLISECONDS [JOBS]]]      0.01, 20 and 50 where left out
+// usage: parallel_jobs [GAP [MILLISECONDS [JOBS [POOLS]]]]      0.005, 40, 50 and 1 where left out
 //
 // GAP is that of the round and of each question for a plan, which takes MILLISECONDS at most and then answers
-// with the bound that it has. Prints CPU time, gap and questions of the first round, and of a second one in
-// which the same jobs run; then the sum, over the large models, of the throughput as a part of what the model
-// would have with the whole cluster: with the ordinary jobs, without them, and in fixed thirds of all nodes.
+// with the bound that it has; at prices, plans on the GPUs of POOLS pools at most are asked for. Prints CPU
+// time, gap and questions of the first round, and of a second one in which the same jobs run; then the sum,
+// over the large models, of the throughput as a part of what the model would have with the whole cluster:
+// with the ordinary jobs, without them, and in fixed thirds of all nodes.
 
 #include <algorithm>
 #include <array>
@@ -85,7 +86,7 @@ ParallelCluster description() {
 
 /// Plans within a time; counts questions.
 struct TimedSearcher {
-    double gap = 0.01, milliseconds = 20;
+    double gap = 0.005, milliseconds = 40;
     std::size_t* questions = nullptr;
     double* spent = nullptr;
 
@@ -146,11 +147,11 @@ Snapshot snapshot_of(int ordinary) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const double gap = argc > 1 ? std::atof(argv[1]) : 0.01,
-                 milliseconds = argc > 2 ? std::atof(argv[2]) : 20;
-    const int ordinary = argc > 3 ? std::atoi(argv[3]) : 50;
-    if (argc > 4 || !(gap > 0) || !(milliseconds > 0) || ordinary < 0) {
-        std::fprintf(stderr, "usage: %s [GAP [MILLISECONDS [JOBS]]]\n", argv[0]);
+    const double gap = argc > 1 ? std::atof(argv[1]) : 0.005,
+                 milliseconds = argc > 2 ? std::atof(argv[2]) : 40;
+    const int ordinary = argc > 3 ? std::atoi(argv[3]) : 50, pools = argc > 4 ? std::atoi(argv[4]) : 1;
+    if (argc > 5 || !(gap > 0) || !(milliseconds > 0) || ordinary < 0 || pools < 1) {
+        std::fprintf(stderr, "usage: %s [GAP [MILLISECONDS [JOBS [POOLS]]]]\n", argv[0]);
         return 2;
     }
     const std::array<LargeModel, 3> models{{{transformer("opt-350m", 24, 1024), 512},
@@ -162,8 +163,12 @@ int main(int argc, char** argv) {
     LargeModels large(description(), now.cluster.gpu_types,
                       TimedSearcher{gap, milliseconds, &questions, &spent});
     for (std::size_t m = 0; m < models.size(); ++m) large.add(now.jobs[m].name, models[m]);
-    const AllotOptions options{.gap = gap, .deadline = std::chrono::milliseconds(100)};
-    const ParallelPlans<TimedSearcher>::Settings settings{.halvings = 0, .most_single = 1};
+    const AllotOptions options{.gap = gap, .deadline = std::chrono::milliseconds(200)};
+    const ParallelPlans<TimedSearcher>::Settings settings{.halvings = 0,
+                                                          .most_pools = static_cast<std::size_t>(pools),
+                                                          .most_curves = 1,
+                                                          .most_single = 1,
+                                                          .settles = false};
     auto scheduler =
         Scheduler(GoodputPolicy{}, options, LeastMovesPlacer{}, Allotter<>{}, PlannedGoodput(large))
             .offering(ParallelPlans(large, settings));

@@ -72,6 +72,20 @@ PlanAnswer right_answer(const ParallelCase& asked, const PlanQuestion& question,
     return answer;
 }
 
+/// Plans to begin with, and two that are none.
+std::vector<ParallelPlan> some_known(Random& random, const ParallelCase& asked, const AllParallelPlans& all) {
+    std::vector<ParallelPlan> known(1);
+    for (int n = 0; n < 3 && !all.plans().empty(); ++n) {
+        const int last = static_cast<int>(all.plans().size()) - 1;
+        const auto which = static_cast<std::size_t>(random.integer(0, last));
+        known.push_back(support::parallel_plan_of(asked, all.plans()[which]));
+    }
+    known.push_back(known.back());
+    for (PlanStage& stage : known.back().stages)
+        stage.replicas.front().gpu_type += asked.cluster.types.size();
+    return known;
+}
+
 }  // namespace
 
 TEST_CASE("the claims below hold of a right answer and of no wrong one") {
@@ -120,7 +134,8 @@ TEST_CASE("small cases: the plan can be run, the bound holds, and what is proven
     for_cases(300, {}, 20000, [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
         for (int repeat = 0; repeat < 3; ++repeat) {
             CAPTURE(repeat);
-            const PlanQuestion question = support::random_plan_question(random, asked, all.plans());
+            PlanQuestion question = support::random_plan_question(random, asked, all.plans());
+            if (random.chance(0.3)) question.known = some_known(random, asked, all);
             const PlanAnswer answer = answer_of(asked, question);
             const auto broken = broken_claims(asked, question, answer, support::all_rivals(asked, all));
             CHECK_MESSAGE(broken.empty(), joined(broken));

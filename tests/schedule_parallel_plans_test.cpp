@@ -60,6 +60,7 @@ struct DeclaredRates {
 template <class Finder>
 struct ListEverything {
     LargeModels<Finder> large;
+    std::size_t most_pools = std::numeric_limits<std::size_t>::max();  // beside what ParallelPlans lists
     ListedShapes inner{};
 
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
@@ -79,8 +80,13 @@ struct ListEverything {
                 }
             });
         }
+        ParallelPlans<Finder>(large).list(round, job, most_gpus, options);
+        std::vector<Configuration> listed;
+        for (std::size_t k = first; k < options.size(); ++k) listed.push_back(options[k].configuration);
         for (const auto& parts : found)
-            if (!parts.empty()) options.push_back({Configuration(parts), {}, 0, Knowledge::unknown});
+            if (!parts.empty() && parts.size() <= most_pools &&
+                !detail::contains(listed, Configuration(parts)))
+                options.push_back({Configuration(parts), {}, 0, Knowledge::unknown});
         detail::sort_options(options, first);
     }
 };
@@ -99,11 +105,11 @@ auto scheduler_of(P policy, AllotOptions options, LargeModels<Finder> large,
         .offering(ParallelPlans<Finder>(large, settings));
 }
 template <class P>
-double best_of_all(const PlannedRound& round, P policy) {
+double best_of_all(const PlannedRound& round, P policy, std::size_t most_pools) {
     const LargeModels<PlanSearcher> large = book_of(round, PlanSearcher{.gap = 0});
     auto scheduler = Scheduler(policy, AllotOptions{.gap = 1e-9}, LeastMovesPlacer{}, Allotter<>{},
                                PlannedGoodput<PlanSearcher, DeclaredRates>(large))
-                         .offering(ListEverything<PlanSearcher>{large});
+                         .offering(ListEverything<PlanSearcher>{large, most_pools});
     const Plan& plan = scheduler.plan(round.now);
     REQUIRE(plan.faults.empty());
     REQUIRE(plan.status == AllotStatus::optimal);
@@ -118,10 +124,14 @@ void check_planned_rounds(Random& random, P policy, int rounds) {
     for (int n = 0; n < rounds; ++n) {
         CAPTURE(n);
         PlannedRound round(random);
-        const double best = best_of_all(round, policy);
+        // All configurations, or those of one pool each.
+        const std::size_t most_pools = random.chance(0.5) ? 8 : 1;
+        CAPTURE(most_pools);
+        const double best = best_of_all(round, policy, most_pools);
         const LargeModels<PlanSearcher> large = book_of(round, PlanSearcher{.gap = 0});
-        auto exact = scheduler_of(policy, {.gap = 1e-9}, large,
-                                  {.most_single = 1000, .most_steps = 100000, .tolerance = 0});
+        auto exact = scheduler_of(
+            policy, {.gap = 1e-9}, large,
+            {.most_pools = most_pools, .most_single = 1000, .most_steps = 100000, .tolerance = 0});
         const Plan& plan = exact.plan(round.now);
         for (const PlanFault& fault : plan.faults) MESSAGE(fault.what);
         REQUIRE(plan.faults.empty());
@@ -130,8 +140,9 @@ void check_planned_rounds(Random& random, P policy, int rounds) {
         CHECK(plan.bound == doctest::Approx(best).epsilon(1e-6));
 
         // With little effort the bound still holds.
-        auto quick = scheduler_of(policy, {.gap = 1e-2}, book_of(round, PlanSearcher{.gap = 0.05}),
-                                  {.halvings = 0, .most_lines = 1, .most_single = 0});
+        auto quick =
+            scheduler_of(policy, {.gap = 1e-2}, book_of(round, PlanSearcher{.gap = 0.05}),
+                         {.halvings = 0, .most_pools = most_pools, .most_curves = 1, .most_single = 0});
         const Plan& fast = quick.plan(round.now);
         CHECK(fast.faults.empty());
         CHECK(fast.bound >= best * (1 - 1e-9));

@@ -205,7 +205,7 @@ struct PlanWorth {
 inline PlanWorth worth_of(const goodput::PlanQuestion& question, const KnownPlan& plan) {
     if (question.objective == goodput::PlanObjective::throughput) return {1 / plan.seconds, 1 / plan.seconds};
     if (question.objective == goodput::PlanObjective::cost) return {plan.usd, plan.usd};
-    const double reward = question.reward / plan.seconds;
+    const double reward = question.reward * std::pow(plan.seconds, -question.power);
     double price = 0;
     for (std::size_t t = 0; t < plan.gpus.size(); ++t) price += question.price[t] * plan.gpus[t];
     return {reward - price, reward + price};
@@ -231,8 +231,9 @@ goodput::PlanQuestion random_plan_question(Source& random, const ParallelCase& a
         for (std::size_t t = 0; t < asked.cluster.types.size(); ++t)
             question.price.push_back(free || random.chance(0.1) ? 0 : random.between(0.1, 3));
         const KnownPlan* const plan = some();
-        question.reward =
-            random_scale(random, 0.3, 10) * (plan == nullptr ? 1 : 4 * std::max(plan->seconds, 1e-9));
+        if (random.chance(0.5)) question.power = random.between(0.2, 1);
+        question.reward = random_scale(random, 0.3, 10) *
+                          (plan == nullptr ? 1 : 4 * std::pow(std::max(plan->seconds, 1e-9), question.power));
     } else if (random.chance(0.4)) {
         const KnownPlan* const plan = some();
         question.most_usd = (plan == nullptr || plan->usd <= 0 ? 1 : plan->usd) * random.between(0.9, 1.2);

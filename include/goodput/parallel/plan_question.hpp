@@ -20,7 +20,7 @@ namespace goodput {
 enum class PlanObjective {
     throughput,  ///< most iterations a second
     cost,        ///< fewest dollars an iteration
-    reward       ///< most PlanQuestion::reward * iterations/s - price of its GPUs
+    reward       ///< most PlanQuestion::reward * (iterations/s)^power - price of its GPUs
 };
 
 /// Which plan is wanted.
@@ -29,7 +29,8 @@ struct PlanQuestion {
     PlanObjective objective = PlanObjective::throughput;  ///< what the plan is to be best at
     std::optional<double> most_usd{};                     ///< dollars an iteration, GPUs and traffic
     std::optional<double> least_throughput{};             ///< iterations a second
-    double reward = 0;  ///< PlanObjective::reward: for each iteration a second
+    double reward = 0;  ///< PlanObjective::reward: for one iteration a second
+    double power = 1;   ///< PlanObjective::reward: twice as many are worth 2^power times it; in (0, 1]
     std::vector<double>
         price{};  ///< PlanObjective::reward: of one GPU, by type, at least 0, unit of the reward
 
@@ -38,6 +39,8 @@ struct PlanQuestion {
     /// each of one type and degree, in any zones.
     bool mixed_stages = false;
     double gap = 0;  ///< ends when the objective is proven to within this part of it
+    /// Plans to begin with, such as answers to earlier questions. Those that are none here are passed over.
+    std::vector<ParallelPlan> known{};
     /// Ends after so many partial plans, too, so that a question without a deadline ends: after ten
     /// seconds, or minutes where many zones make them dear.
     std::size_t most_searched = 200'000'000;
@@ -52,6 +55,7 @@ struct PlanQuestion {
         if (objective != PlanObjective::reward) return;
         if (most_usd) bad_input("question", "most_usd", *most_usd, "left out where plans have a reward");
         require_at_least("question", "reward", reward, 0);
+        if (!(power > 0 && power <= 1)) bad_input("question", "power", power, "above 0 and at most 1");
         if (price.size() != cluster.types.size())
             bad_input("question", "price", price.size(), "a list of one price for each GPU type");
         for (const double number : price) require_at_least("question", "price", number, 0);

@@ -156,12 +156,39 @@ public:
     }
 
     /// Asks the finder for a plan of a large model on GPUs of pools; answer and prices are by part of
-    /// `parts` instead of by GPU type.
+    /// `parts` instead of by GPU type. The finder begins with the plans that are known.
     PlanAnswer ask(const std::string& job, std::span<const PoolShare> parts, PlanQuestion question) {
-        const LargeModel& large = state_->jobs.at(job).large;
+        const Entry& entry = state_->jobs.at(job);
+        const LargeModel& large = entry.large;
         question.global_batch = large.global_batch;
         question.mixed_stages = large.mixed_stages;
+        for (const auto& [_, known] : entry.known)
+            if (auto plan = on_parts(known.plan, parts)) question.known.push_back(*std::move(plan));
         return state_->finder(model_on(large.model, parts), cluster_on(parts), question, large.constants);
+    }
+
+    /// Calls visit(plan, iterations a second) for a plan that ask() answered with other numbers of replicas,
+    /// between half as many and twice as many, whatever of that can be run on the GPUs of these parts. A plan
+    /// with as many micro-batches and more replicas is passed over.
+    template <class Visit>
+    void for_each_resized(const std::string& job, std::span<const PoolShare> parts, ParallelPlan plan,
+                          Visit visit) const {
+        const LargeModel& large = state_->jobs.at(job).large;
+        for (const PlanStage& stage : plan.stages)
+            if (stage.replicas.size() != 1) return;
+        if (plan.stages.empty()) return;
+        const int replicas = plan.stages.front().replica_count();
+        const LayeredModel model = model_on(large.model, parts);
+        const ParallelCluster cluster = cluster_on(parts);
+        int before = 0;
+        for (int count = std::max(replicas / 2, 1); count <= 2 * replicas; ++count) {
+            for (PlanStage& stage : plan.stages) stage.replicas.front().count = count;
+            if (count == replicas || std::exchange(before, plan.microbatches()) == plan.microbatches())
+                continue;
+            const PlanScore score = score_plan(model, cluster, plan, large.constants);
+            if (score.fits && !score.fault && score.throughput() > 0)
+                visit(std::as_const(plan), score.throughput());
+        }
     }
 
     /// Notes a plan that ask() answered: a configuration's plan from now on, if it is better than the one
@@ -245,6 +272,22 @@ private:
         for (PlanStage& stage : plan.stages)
             for (ReplicaGroup& group : stage.replicas)
                 group.gpu_type = state_->homes[parts[group.gpu_type].gpu_type]->gpu_type;
+        return plan;
+    }
+
+    /// A plan in the words of the description as one of cluster_on(parts), if these have all its types.
+    [[nodiscard]] std::optional<ParallelPlan> on_parts(ParallelPlan plan,
+                                                       std::span<const PoolShare> parts) const {
+        if (plan.stages.empty()) return std::nullopt;
+        for (PlanStage& stage : plan.stages)
+            for (ReplicaGroup& group : stage.replicas) {
+                const auto part = std::find_if(parts.begin(), parts.end(), [&](const PoolShare& its) {
+                    const auto home = home_of(its.gpu_type);
+                    return home && home->zone == group.zone && home->gpu_type == group.gpu_type;
+                });
+                if (part == parts.end()) return std::nullopt;
+                group.gpu_type = static_cast<std::size_t>(part - parts.begin());
+            }
         return plan;
     }
 

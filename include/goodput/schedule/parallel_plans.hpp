@@ -14,10 +14,9 @@
 // prices. It reads the price of a GPU of each pool off AtPrices::suppose and asks the planner for the plan of
 // largest
 //
-//     reward * iterations/s - price * GPUs         reward: what one more iteration/s is worth, at the best
-//     plan
+//     reward * (iterations/s)^power - price * GPUs        reward, power: as the job's value at the best plan
 //
-// whose answer is a line that bounds all plans at all later prices (detail/configuration_search.hpp). The
+// whose answer is a curve that bounds all plans at all later prices (detail/configuration_search.hpp). The
 // value of an option is taken to be a function of its goodput that never falls, less a price that is a sum
 // over its GPUs, unless the job holds it already: so with all policies that value options or rows and with
 // both of ours, and with all limits of schedule/cluster_limits.hpp and TeamQuotas. Where that is not so, the
@@ -51,7 +50,11 @@ public:
     /// How much is asked of the planner.
     struct Settings {
         int halvings = 1;  ///< listed are plans for all GPUs and so many halves, of all pools and of each
-        std::size_t most_lines = 2;     ///< questions at prices, each time that a job is asked
+        /// Of so many pools may a plan have GPUs that is asked for at prices. All plans of several GPU types
+        /// take far longer to bound than those of each type by itself, and hardly gain anything where other
+        /// jobs want the GPUs. The bound holds for these plans, and for what is listed.
+        std::size_t most_pools = 1;
+        std::size_t most_curves = 2;    ///< questions at prices for each so many pools, each time
         std::size_t most_single = 4;    ///< and of single configurations, for allotments near the best
         bool settles = true;            ///< what is found at prices is made the best on its GPUs at once
         std::size_t most_steps = 4000;  ///< of the search through configurations, each time
@@ -122,16 +125,20 @@ void ParallelPlans<Finder, Inner>::list(const Round& round, const Job& job, std:
     if (of.pools.empty()) {
         of.why = {"no open node has GPUs that it can use and that were profiled"};
     } else {
-        // All pools together, then each by itself.
+        // Each pool by itself, then all together: the planner begins with what is known.
         const std::vector<int> all = of.gpus_by_pool(Configuration(of.pools));
-        list_halves(job, of, all, options);
         for (std::size_t p = 0; p < all.size() && all.size() > 1; ++p) {
             std::vector<int> one(all.size());
             one[p] = all[p];
             list_halves(job, of, one, options);
         }
-        if (options.size() == first || !std::isfinite(of.ceiling(all))) {
-            // Nothing fits anywhere, or all GPUs together are more than it may hold, but bound what it may.
+        list_halves(job, of, all, options);
+        // More than it may hold, but bound what it may.
+        detail::for_each_pools(all.size(), settings_.most_pools, [&](const std::vector<std::size_t>& chosen) {
+            if (const std::vector<int> gpus = of.gpus_of(chosen); !std::isfinite(of.ceiling(gpus)))
+                of.learn(large_, job.name, of.around(gpus));
+        });
+        if (options.size() == first) {
             const KnownPlan& whole = of.learn(large_, job.name, Configuration(of.pools));
             of.why = whole.why;
             if (!whole.plan.stages.empty()) of.known = Configuration(of.pools);

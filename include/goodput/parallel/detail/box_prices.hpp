@@ -35,12 +35,43 @@ public:
         division.common->relaxation.solve(stage_price_, cap, division.reduce.get(), reduce_cap, stages);
     }
 
+    /// Raises the least spending of a box, by stages, to that of the cheapest stages that are short enough
+    /// for it.
+    void raise_spending(BatchDivision& division, SearchBox& box) {
+        if (!(box.spend_low > 0)) return;
+        // So dear that seconds hardly count: those of all stages together are no more than the cap on each.
+        std::size_t last = box.by_stages.size() - 1;
+        while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
+        if (last == 0) return;
+        std::vector<double> price(box.gpus.size() + 1, 0);
+        price.back() = 1e4 * box.high / box.spend_low;
+        solve(division, price, box.high, box.reduce_high, last);
+        double least = never;
+        box.least_spending.resize(box.by_stages.size(), box.spend_low);
+        for (std::size_t p = 1; p < box.by_stages.size(); ++p) {
+            if (incumbent_.leave_out(box.by_stages[p])) continue;
+            const double total = division.common->relaxation.total(p);
+            double& mine = box.least_spending[p];
+            mine = std::max(mine, (total - static_cast<double>(p) * box.high) / price.back() * (1 - 1e-9));
+            if (mine > box.spend_high) box.by_stages[p] = never;
+            least = std::min(least, mine);
+        }
+        box.spend_low = std::max(box.spend_low, least);
+    }
+
     /// Raises the box's bound by better prices; tries chains on the way.
     void raise(BatchDivision& division, SearchBox& box) {
         double best_bound = -never;
+        // Who pays for what a plan takes hardly runs out of GPUs.
+        if (goal_.pays()) {
+            std::fill(box.price.begin(), box.price.end(), 0);
+            box.price.back() = slope_at(box, division.repeats * box.low);
+        }
         std::vector<double> price = box.price;
         double step = 1;
-        for (int pass = 0; pass < 6; ++pass) {
+        // A wide box is cut whatever its bound.
+        const int passes = goal_.pays() && box.high > 1.2 * box.low ? 2 : 6;
+        for (int pass = 0; pass < passes; ++pass) {
             std::size_t last = box.by_stages.size() - 1;
             while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
             if (last == 0) break;
@@ -54,7 +85,7 @@ public:
                 }
                 const double its = sum_of(division, box, p, price);
                 box.by_stages[p] = std::max(
-                    box.by_stages[p], goal_.least(its, price.back(), box.spend_low, box.spend_high,
+                    box.by_stages[p], goal_.least(its, price.back(), box.least_spending_of(p), box.spend_high,
                                                   division.repeats * box.low + rest_of(division, box, p)));
                 bound = std::min(bound, box.by_stages[p]);
                 if (its < sum) {
@@ -97,7 +128,6 @@ public:
                 moved = true;
             }
             if (goal_.spends()) {
-                const double middle = std::sqrt(std::max(box.spend_low, 1e-300) * box.spend_high);
                 double wanted = price.back();
                 if (goal_.objective() == PlanObjective::throughput) {
                     // The budget is a capacity like any other.
@@ -107,8 +137,8 @@ public:
                                                                   std::max(spending * spending, 1e-300));
                 } else
                     // The chain's own seconds: those at the middle grow with the slope itself.
-                    wanted = goal_.slope(std::max(seconds, 1e-12), middle);
-                if (std::abs(wanted - price.back()) > 1e-3 * std::max(wanted, price.back())) {
+                    wanted = slope_at(box, seconds);
+                if (std::abs(wanted - price.back()) > 0.03 * std::max(wanted, price.back())) {
                     price.back() = wanted;
                     moved = true;
                 }
@@ -146,6 +176,12 @@ public:
     }
 
 private:
+    /// The slope that suits plans of these seconds with the box's spending.
+    [[nodiscard]] double slope_at(const SearchBox& box, double seconds) const {
+        return goal_.slope(std::max(seconds, 1e-12),
+                           std::sqrt(std::max(box.spend_low, 1e-300) * box.spend_high));
+    }
+
     /// Seconds + slope * spending of any plan in the box with that many stages, at the prices last solved
     /// for.
     [[nodiscard]] double sum_of(const BatchDivision& division, const SearchBox& box, std::size_t stages,

@@ -19,7 +19,7 @@ namespace goodput::detail {
 class PlanGoal {
 public:
     PlanGoal(const ParallelCluster& cluster, const PlanQuestion& question)
-        : objective_(question.objective), reward_(question.reward) {
+        : objective_(question.objective), reward_(question.reward), power_(question.power) {
         if (question.least_throughput && *question.least_throughput > 0)
             most_seconds_ = 1 / *question.least_throughput;
         if (question.most_usd) most_usd_ = *question.most_usd;
@@ -33,10 +33,13 @@ public:
     /// Whether spending matters at all.
     [[nodiscard]] bool spends() const { return objective_ != PlanObjective::throughput || most_usd_ < never; }
 
+    /// Whether every GPU that a plan takes is paid for.
+    [[nodiscard]] bool pays() const { return objective_ != PlanObjective::throughput; }
+
     /// What a plan is worth; infinite beyond the limits. `extra` is the traffic's dollars.
     [[nodiscard]] double value(double seconds, double spending, double extra = 0) const {
         if (!(seconds <= most_seconds_ * (1 + 1e-12))) return never;
-        if (objective_ == PlanObjective::reward) return spending - reward_ / seconds;
+        if (objective_ == PlanObjective::reward) return spending - earned(seconds);
         if (!(seconds * spending + extra <= most_usd_ * (1 + 1e-12))) return never;
         return objective_ == PlanObjective::throughput ? seconds : seconds * spending + extra;
     }
@@ -52,7 +55,7 @@ public:
         double end = high;
         if (slope > 0 && sum - slope * high < floor) end = std::clamp((sum - floor) / slope, low, high);
         if (objective_ == PlanObjective::reward)
-            return std::min(low - reward_ / seconds(low), end - reward_ / seconds(end));
+            return std::min(low - earned(seconds(low)), end - earned(seconds(end)));
         const double usd = std::min(low * seconds(low), end * seconds(end));
         if (usd > most_usd_ * (1 + 1e-9)) return never;
         return objective_ == PlanObjective::throughput ? seconds(high) : usd;
@@ -64,15 +67,28 @@ public:
         if (objective_ == PlanObjective::throughput) most = std::min(most, value);
         if (objective_ == PlanObjective::cost && low > 0) most = std::min(most, value / low);
         if (objective_ == PlanObjective::reward && value < low)
-            most = std::min(most, reward_ / (low - value));
+            most = std::min(
+                most, power_ == 1 ? reward_ / (low - value) : std::pow(reward_ / (low - value), 1 / power_));
         if (most_usd_ < never && low > 0) most = std::min(most, most_usd_ / low);
         return most * (1 + 1e-9);
+    }
+
+    /// A plan that is better than `value` spends less than this, if it takes at least so many seconds.
+    [[nodiscard]] double most_spending(double value, double seconds) const {
+        double most = never;
+        if (objective_ == PlanObjective::reward && value < never) {
+            const double all = earned(seconds);
+            most = value + all + 1e-9 * (std::abs(value) + all);
+        }
+        if (objective_ == PlanObjective::cost) most = value / seconds * (1 + 1e-9);
+        return std::min(most, most_usd_ / seconds * (1 + 1e-9));
     }
 
     /// A slope for least() that suits plans of about these seconds and spending.
     [[nodiscard]] double slope(double seconds, double spending) const {
         if (objective_ == PlanObjective::cost) return spending > 0 ? seconds / spending : 0;
-        if (objective_ == PlanObjective::reward) return reward_ > 0 ? seconds * seconds / reward_ : 0;
+        if (objective_ == PlanObjective::reward)
+            return reward_ > 0 ? seconds / (power_ * earned(seconds)) : 0;
         return 0;
     }
     [[nodiscard]] PlanObjective objective() const { return objective_; }
@@ -85,8 +101,12 @@ public:
     }
 
 private:
+    [[nodiscard]] double earned(double seconds) const {
+        return power_ == 1 ? reward_ / seconds : reward_ * std::pow(seconds, -power_);
+    }
+
     PlanObjective objective_;
-    double reward_;
+    double reward_, power_;
     double most_seconds_ = never;
     double most_usd_ = never;
     std::vector<double> weights_{};

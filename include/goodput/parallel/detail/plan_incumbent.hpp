@@ -47,6 +47,12 @@ public:
         return true;
     }
 
+    /// Keeps the best of the plans that the question begins with.
+    void begin() {
+        for (const ParallelPlan& plan : question_.known)
+            if (is_asked_for(plan)) consider(plan);
+    }
+
     /// A chain with as many replicas as there are GPUs for.
     void try_fitting(const BatchDivision& division, const Chain& chain) {
         std::vector<int> need(cluster_.types.size(), 0);
@@ -98,6 +104,25 @@ public:
     }
 
 private:
+    /// Whether a plan that somebody else made can be an answer.
+    [[nodiscard]] bool is_asked_for(const ParallelPlan& plan) const {
+        if (plan.global_batch != question_.global_batch || plan.microbatch < 1 || plan.stages.empty())
+            return false;
+        for (const PlanStage& stage : plan.stages) {
+            if (stage.last_layer >= model_.layers || stage.first_layer > stage.last_layer) return false;
+            for (const ReplicaGroup& group : stage.replicas) {
+                if (group.gpu_type >= cluster_.types.size() || group.zone >= cluster_.zones.size() ||
+                    group.tensor_parallel < 1 || group.count < 1)
+                    return false;
+                const ReplicaGroup& first = stage.replicas.front();
+                if (!question_.mixed_stages &&
+                    (group.gpu_type != first.gpu_type || group.tensor_parallel != first.tensor_parallel))
+                    return false;
+            }
+        }
+        return true;
+    }
+
     const LayeredModel& model_;
     const ParallelCluster& cluster_;
     const PlanQuestion& question_;

@@ -43,8 +43,10 @@ public:
 
     void run(PlanAnswer& answer) {
         for (SearchBox& box : divisions_.make()) queue_.push(std::move(box));
+        incumbent_.begin();
         double last = 0;
         for (BatchDivision& division : divisions_.all()) {
+            if (goal_.pays()) break;
             if (division.replicas < 1.4 * last && division.replicas > last) continue;
             if (stop_()) break;
             last = division.replicas;
@@ -116,10 +118,16 @@ private:
             std::min(box.reduce_high, (most - without - division.repeats * box.low) * (1 + 1e-9));
         if (box.low > box.high || box.reduce_low > box.reduce_high) return;
         const bool single = box.by_stages.size() == 2;
+        if (goal_.spends()) {
+            const double spent = goal_.most_spending(incumbent_.value(), division.repeats * box.low + rest);
+            if (spent < box.spend_high) lower_spending(division, box, spent);
+            if (box.spend_low > box.spend_high) return;
+        }
         if (!box.limited && !single) {
             box.limited = true;
-            box.low = stage_bounds_.least_largest(division, box);
+            if (!goal_.pays()) box.low = stage_bounds_.least_largest(division, box);
             if (box.low == never) return;
+            if (goal_.spends()) prices_.raise_spending(division, box);
             raise(division, box);
             return put_back(std::move(box));
         }
@@ -158,21 +166,30 @@ private:
             lower.limited = false;
             raise(division, box);
         } else if (relative == widest) {
-            const double middle = (box.low + box.high) / 2;
+            // As many times larger on both sides, but for a range from next to nothing.
+            const double middle = box.high > 2 * box.low
+                                      ? std::max(std::sqrt(box.low * box.high), box.high / 16)
+                                      : (box.low + box.high) / 2;
             lower.high = box.low = middle;
             raise(division, box);
         } else {
-            lower.spend_high = box.spend_low = std::sqrt(box.spend_low * box.spend_high);
+            box.spend_low = std::sqrt(box.spend_low * box.spend_high);
             lower.limited = false;
-            for (std::size_t t = 0; t < lower.gpus.size(); ++t)
-                if (const double cost = goal_.weights()[t] * division.replicas; cost > 0) {
-                    const double most = lower.spend_high / cost * (1 + 1e-9);
-                    lower.gpus[t] = std::min(lower.gpus[t], question_.mixed_stages ? most : std::floor(most));
-                }
+            lower_spending(division, lower, box.spend_low);
             raise(division, box);
         }
         put_back(std::move(lower));
         put_back(std::move(box));
+    }
+
+    /// Less spending is for fewer GPUs.
+    void lower_spending(const BatchDivision& division, SearchBox& box, double most_spent) const {
+        box.spend_high = most_spent;
+        for (std::size_t t = 0; t < box.gpus.size(); ++t)
+            if (const double cost = goal_.weights()[t] * division.replicas; cost > 0) {
+                const double most = std::max(most_spent / cost * (1 + 1e-9), 0.0);
+                box.gpus[t] = std::min(box.gpus[t], question_.mixed_stages ? most : std::floor(most));
+            }
     }
 
     void put_back(SearchBox box) {
@@ -188,9 +205,10 @@ private:
     [[nodiscard]] double plain_bound(const BatchDivision& division, const SearchBox& box,
                                      std::size_t stages) const {
         const double seconds = division.repeats * box.low + rest_of(division, box, stages);
-        return goal_.least(seconds, 0,
-                           std::max(box.spend_low, static_cast<double>(stages) * division.spend_low),
-                           box.spend_high, seconds);
+        return goal_.least(
+            seconds, 0,
+            std::max(box.least_spending_of(stages), static_cast<double>(stages) * division.spend_low),
+            box.spend_high, seconds);
     }
 
     /// One stage, and more.

@@ -5,6 +5,7 @@
 // plans of each such division into boxes, by the number of stages, the seconds of the largest stage and of
 // the gradients, and the spending.
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <tuple>
@@ -24,9 +25,14 @@ struct SearchBox {
     double low = 0, high = never;                // of the largest stage, seconds
     double reduce_low = 0, reduce_high = never;  // of gradients, seconds
     double spend_low = 0, spend_high = never;
-    std::vector<double> price{};  // of a GPU by type, seconds a replica; behind them the slope
-    bool limited = false;         // `low` counts what room there is
-    bool priced = false;          // the bound is the relaxation's
+    std::vector<double> least_spending{};  // by number of stages; empty where only spend_low is known
+    std::vector<double> price{};           // of a GPU by type, seconds a replica; behind them the slope
+    bool limited = false;                  // `low` counts what room there is
+    bool priced = false;                   // the bound is the relaxation's
+    /// Of plans with that many stages.
+    [[nodiscard]] double least_spending_of(std::size_t stages) const {
+        return least_spending.empty() ? spend_low : std::max(spend_low, least_spending[stages]);
+    }
     friend bool operator<(const SearchBox& a, const SearchBox& b) {  // the queue's top is the least
         if (a.bound != b.bound) return a.bound > b.bound;
         return std::tie(a.division, a.low, a.high) > std::tie(b.division, b.low, b.high);

@@ -143,13 +143,18 @@ public:
     [[nodiscard]] double backward(std::size_t layer, std::size_t k, std::size_t next) const {
         return boundaries_[(layer * size() + k) * size() + next].backward;
     }
-    /// Both together, by next class; twice the gradients where `last` says that the latter is the last stage.
-    [[nodiscard]] const double* crossing(std::size_t layer, std::size_t k, bool last) const {
-        return &(last ? last_crossing_ : crossing_)[(layer * size() + k) * size()];
+    /// Both together, by the class before; twice the gradients where `last` says that `next` is the last
+    /// stage.
+    [[nodiscard]] const double* crossing_into(std::size_t layer, std::size_t next, bool last) const {
+        return &(last ? last_crossing_ : crossing_)[(layer * size() + next) * size()];
     }
     /// The least of forward() over the next class, where a stage of class k ends before `layer`.
     [[nodiscard]] double least_forward(std::size_t layer, std::size_t k) const {
         return least_forward_[layer * size() + k];
+    }
+    /// The least of it at that layer and all behind it.
+    [[nodiscard]] double least_forward_from(std::size_t layer, std::size_t k) const {
+        return least_forward_from_[layer * size() + k];
     }
     /// The least of backward() over the class before, where a stage of class k begins with `layer`.
     [[nodiscard]] double least_backward(std::size_t layer, std::size_t k) const {
@@ -222,10 +227,16 @@ private:
             }
         own_boundaries_ = boundaries_;
         for (std::size_t l = 1; l < layers_; ++l) relax_boundaries(l);
-        for (const Boundary& here : boundaries_) {
-            crossing_.push_back(here.forward + here.backward);
-            last_crossing_.push_back(here.forward + 2 * here.backward);
-        }
+        for (std::size_t l = 0; l < layers_; ++l)
+            for (std::size_t next = 0; next < count; ++next)
+                for (std::size_t k = 0; k < count; ++k) {
+                    const Boundary& here = boundaries_[(l * count + k) * count + next];
+                    crossing_.push_back(here.forward + here.backward);
+                    last_crossing_.push_back(here.forward + 2 * here.backward);
+                }
+        least_forward_from_ = least_forward_;
+        for (std::size_t i = least_forward_from_.size() - count; i-- > 0;)
+            least_forward_from_[i] = std::min(least_forward_from_[i], least_forward_from_[i + count]);
     }
     /// The slowest replica of either side has somebody on the other side, perhaps of another class.
     void relax_boundaries(std::size_t layer) {
@@ -326,8 +337,8 @@ private:
     std::vector<StageClass> classes_{};
     std::vector<std::vector<std::size_t>> as_fast_{};
     std::vector<Boundary> own_boundaries_{}, boundaries_{};  // by layer, class, next class
-    std::vector<double> crossing_{}, last_crossing_{};       // by layer, class, next class
-    std::vector<double> least_forward_{}, least_backward_{}, work_{};
+    std::vector<double> crossing_{}, last_crossing_{};       // by layer, next class, class
+    std::vector<double> least_forward_{}, least_forward_from_{}, least_backward_{}, work_{};
     std::vector<std::size_t> room_{};
     double overhead_ = 0;
     double least_update_ = never;

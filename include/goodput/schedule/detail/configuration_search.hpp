@@ -4,16 +4,17 @@
 // Configurations of one part a pool, those first that are worth most at prices as far as is known.
 //
 // What a planner answers to one question bounds plans of other GPUs, too. "No plan has more than B of
-// reward * throughput - price * GPUs" holds at all prices: a plan on n GPUs has a throughput of at most
-// (B + price * n) / reward. "No plan on m GPUs has more than T" holds for all n <= m. The least of all these
-// is the ceiling of n; it never falls as n grows. So of all configurations between `low` and `high` none is
-// worth more than
+// reward * throughput^power - price * GPUs" holds at all prices: a plan on n GPUs has a throughput of at most
+// ((B + price * n) / reward)^(1 / power). "No plan on m GPUs has more than T" holds for all n <= m. The least
+// of all these is the ceiling of n; it never falls as n grows. So of all configurations between `low` and
+// `high` none is worth more than
 //
 //     value(ceiling(GPUs of high)) - price * GPUs of low                   value never falls with throughput
 //
 // and the box with the largest bound is cut in two until it is one configuration.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -31,12 +32,13 @@ namespace goodput::detail {
 class ThroughputCeiling {
 public:
     void clear() {
-        lines_.clear();
+        curves_.clear();
         limits_.clear();
     }
-    /// reward * throughput - price * GPUs is at most `bound`; reward is above 0.
-    void add_line(double reward, std::span<const double> price, double bound) {
-        lines_.push_back({reward, bound, {price.begin(), price.end()}});
+    /// reward * throughput^power - price * GPUs is at most `bound`; reward and power are above 0, and prices
+    /// are infinite where nothing is said of plans on GPUs of that pool.
+    void add_curve(double reward, double power, std::span<const double> price, double bound) {
+        curves_.push_back({reward, 1 / power, bound, {price.begin(), price.end()}});
     }
     /// With at most these GPUs, throughput is at most `bound`.
     void add_limit(std::span<const int> gpus, double bound) {
@@ -49,29 +51,46 @@ public:
             if (limit.bound < least &&
                 std::equal(gpus.begin(), gpus.end(), limit.gpus.begin(), std::less_equal<>()))
                 least = limit.bound;
-        for (const Line& line : lines_) {
-            double sum = line.bound;
-            for (std::size_t p = 0; p < gpus.size(); ++p) sum += line.price[p] * gpus[p];
-            least = std::min(least, sum / line.reward);
+        for (const Curve& curve : curves_) {
+            double sum = curve.bound;
+            for (std::size_t p = 0; p < gpus.size(); ++p)
+                if (gpus[p] > 0) sum += curve.price[p] * gpus[p];
+            const double base = std::max(sum / curve.reward, 0.0);
+            least = std::min(least, curve.root == 1 ? base : std::pow(base, curve.root) * (1 + 1e-12));
         }
         return std::max(least, 0.0);
     }
 
 private:
-    struct Line {
-        double reward, bound;
+    struct Curve {
+        double reward, root, bound;
         std::vector<double> price;
     };
     struct Limit {
         double bound;
         std::vector<int> gpus;
     };
-    std::vector<Line> lines_;
+    std::vector<Curve> curves_;
     std::vector<Limit> limits_;
 };
 
 /// What a job may hold of each pool, fewest GPUs first; the first choice is none.
 using PoolChoices = std::vector<std::vector<PoolShare>>;
+
+/// Calls visit(pools) for each choice of `count` of `pools` pools, in the order of their indices.
+template <class Visit>
+void for_each_pools(std::size_t pools, std::size_t count, Visit visit) {
+    std::vector<std::size_t> chosen(std::min(count, pools));
+    for (std::size_t i = 0; i < chosen.size(); ++i) chosen[i] = i;
+    for (;;) {
+        visit(std::as_const(chosen));
+        std::size_t i = chosen.size();
+        while (i > 0 && chosen[i - 1] == pools - chosen.size() + i - 1) --i;
+        if (i == 0) return;
+        ++chosen[i - 1];
+        for (; i < chosen.size(); ++i) chosen[i] = chosen[i - 1] + 1;
+    }
+}
 
 /// Goes through configurations.
 class ConfigurationSearch {
@@ -82,18 +101,32 @@ public:
         std::vector<std::size_t> choice{};
     };
 
-    /// `price` by pool; all configurations of `least` to `most` GPUs.
+    /// `price` by pool; all configurations of `least` to `most` GPUs of at most `most_pools` pools.
     ConfigurationSearch(const PoolChoices& choices, const ThroughputCeiling& ceiling,
-                        const std::vector<double>& price, int least, int most)
-        : choices_(&choices), ceiling_(&ceiling), price_(&price), least_(least), most_(most) {}
+                        const std::vector<double>& price, int least, int most, std::size_t most_pools)
+        : choices_(&choices),
+          ceiling_(&ceiling),
+          price_(&price),
+          least_(least),
+          most_(most),
+          most_pools_(most_pools) {}
 
     /// Begins with all configurations. `value(throughput)` never falls, and may be a little too large.
     template <class Value>
     void start(Value value) {
         queue_ = {};
-        Box all{0, std::vector<std::size_t>(choices_->size()), {}};
-        for (const auto& choices : *choices_) all.high.push_back(choices.size() - 1);
-        push(std::move(all), value);
+        // Where few pools are to be together, a box for each few, of configurations that have GPUs of all.
+        const std::size_t pools = choices_->size();
+        const std::size_t first = most_pools_ < pools ? 1 : pools;
+        for (std::size_t count = first; count <= std::min(most_pools_, pools); ++count)
+            for_each_pools(pools, count, [&](const std::vector<std::size_t>& chosen) {
+                Box box{0, std::vector<std::size_t>(pools), std::vector<std::size_t>(pools)};
+                for (const std::size_t p : chosen) {
+                    box.low[p] = count < pools ? 1 : 0;
+                    box.high[p] = (*choices_)[p].size() - 1;
+                }
+                push(std::move(box), value);
+            });
     }
     /// No configuration that is left is worth more; minus infinity where none is left.
     [[nodiscard]] double bound() const {
@@ -198,6 +231,7 @@ private:
     const ThroughputCeiling* ceiling_;
     const std::vector<double>* price_;
     int least_, most_;
+    std::size_t most_pools_;
     std::priority_queue<Box> queue_;
     mutable std::vector<int> gpus_;
 };

@@ -23,15 +23,23 @@ inline bool contains(const std::vector<Configuration>& list, const Configuration
     return std::find(list.begin(), list.end(), configuration) != list.end();
 }
 
+/// What was asked of the planner at prices.
+struct AskedReward {
+    std::vector<std::size_t> pools{};
+    double reward = 0, power = 1;
+    std::vector<double> price{};  // by pool, of all
+    friend bool operator==(const AskedReward&, const AskedReward&) = default;
+};
+
 /// Of one round; answers are kept for the next.
 struct LargeJob {
     PoolChoices choices{};
     std::vector<PoolShare> pools{};  // all open GPUs that it may use
     ThroughputCeiling ceiling{};
-    std::vector<Configuration> offered{};                         // listed, or appended at prices
-    std::vector<Configuration> learned{};                         // asked about one by one
-    Configuration known{};                                        // one that has a plan
-    std::vector<std::pair<double, std::vector<double>>> asked{};  // reward and prices
+    std::vector<Configuration> offered{};  // listed, or appended at prices as far as worth it
+    std::vector<Configuration> learned{};  // asked about one by one
+    Configuration known{};                 // one that has a plan
+    std::vector<AskedReward> asked{};
     PlanValues values{};
     std::vector<std::string> why{};
     Configuration held{};
@@ -89,16 +97,30 @@ struct LargeJob {
         return known;
     }
 
-    /// Notes a plan that was answered for all pools, and the smallest configuration that holds it.
-    template <class Finder>
-    Configuration note(LargeModels<Finder>& large, const std::string& name, const PlanAnswer& answer) {
-        if (answer.plan.stages.empty()) return {};
+    /// The GPUs of some pools.
+    [[nodiscard]] std::vector<PoolShare> parts_of(const std::vector<std::size_t>& chosen) const {
+        std::vector<PoolShare> parts;
+        for (const std::size_t p : chosen) parts.push_back(pools[p]);
+        return parts;
+    }
+    /// All GPUs of some pools, by pool.
+    [[nodiscard]] std::vector<int> gpus_of(const std::vector<std::size_t>& chosen) const {
         std::vector<int> gpus(pools.size());
-        for (const PlanStage& stage : answer.plan.stages)
+        for (const std::size_t p : chosen) gpus[p] = pools[p].shape.gpus;
+        return gpus;
+    }
+
+    /// Notes a plan that was answered for some pools, and the smallest configuration that holds it.
+    template <class Finder>
+    Configuration note(LargeModels<Finder>& large, const std::string& name, const ParallelPlan& plan,
+                       double throughput, const std::vector<std::size_t>& chosen) {
+        if (plan.stages.empty()) return {};
+        std::vector<int> gpus(pools.size());
+        for (const PlanStage& stage : plan.stages)
             for (const ReplicaGroup& group : stage.replicas)
-                gpus[group.gpu_type] += group.count * group.tensor_parallel;
+                gpus[chosen[group.gpu_type]] += group.count * group.tensor_parallel;
         const Configuration found = around(gpus);
-        if (!found.same_gpus(held)) large.note(name, found, answer.plan, pools, answer.score.throughput());
+        if (!found.same_gpus(held)) large.note(name, found, plan, parts_of(chosen), throughput);
         return found;
     }
 

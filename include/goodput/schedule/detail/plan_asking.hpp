@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_PLAN_ASKING_HPP
 #define GOODPUT_SCHEDULE_DETAIL_PLAN_ASKING_HPP
 
-// What a large model is offered at prices: lines and single configurations are asked for until nothing that
+// What a large model is offered at prices: curves and single configurations are asked for until nothing that
 // is not offered can be worth more than is wanted, or the effort is spent. What can is the answer.
 
 #include <algorithm>
@@ -23,17 +23,15 @@ class PlanAsking {
 public:
     PlanAsking(LargeModels<Finder>& large, const Settings& settings, const Job& job, LargeJob& of,
                const AtPrices& at, double least, std::vector<Option>& options)
-        : large_(large),
-          settings_(settings),
-          job_(job),
-          of_(of),
-          at_(at),
-          least_(least),
-          options_(options),
-          all_(of.gpus_by_pool(Configuration(of.pools))) {}
+        : large_(large), settings_(settings), job_(job), of_(of), at_(at), least_(least), options_(options) {}
 
     double answer() {
-        const double top = of_.ceiling(all_);
+        double top = 0;
+        std::size_t groups = 0;  // of pools that are asked about together
+        for_each_pools(of_.pools.size(), settings_.most_pools, [&](const std::vector<std::size_t>& chosen) {
+            top = std::max(top, of_.ceiling(of_.gpus_of(chosen)));
+            ++groups;
+        });
         if (top <= 0) return -std::numeric_limits<double>::infinity();
         if (!std::isfinite(top)) throw std::runtime_error("no bound on its plans was found in time");
         find_examples();
@@ -44,12 +42,12 @@ public:
         search_.start(value);
         steps_ = settings_.most_steps;
         const double negligible = settings_.tolerance * std::abs(of_.values.exact(at_, top * examples_));
-        for (std::size_t n = 0; n < settings_.most_lines; ++n) {
+        for (std::size_t n = 0; n < settings_.most_curves * groups; ++n) {
             if (!advance(value)) return left();
             if (leaves_.top().bound - std::max(best_, least_) <= negligible) break;
-            ask_at_prices(n == 0 && best_throughput_ > 0 ? best_throughput_ : ceiling_of(leaves_.top()));
+            if (!ask_at_prices(leaves_.top())) break;
         }
-        // Only near the best allotment: as long as prices move, lines teach more.
+        // Only near the best allotment: as long as prices move, questions at prices teach more.
         for (std::size_t n = 0; n < settings_.most_single && least_ < best_ && advance(value);)
             n += look_at_top() ? 1 : 0;
         advance(value);
@@ -77,14 +75,8 @@ private:
 
     /// What was offered before may be worth its price now.
     void look_at_offered() {
-        double best_of_new = 0;
-        for (const Configuration& configuration : of_.offered) {
-            const double gain = append_if_worth(configuration);
-            best_ = std::max(best_, gain);
-            if (gain <= best_of_new || configuration.same_gpus(of_.held)) continue;
-            best_of_new = gain;
-            best_throughput_ = large_.best_on(job_.name, configuration).throughput;
-        }
+        for (const Configuration& configuration : of_.offered)
+            best_ = std::max(best_, append_if_worth(configuration));
     }
     double append_if_worth(const Configuration& configuration) {
         Option option{configuration, {}, 0, Knowledge::unknown};
@@ -94,31 +86,77 @@ private:
     }
     void offer(const Configuration& configuration) {
         if (contains(of_.offered, configuration) || !of_.may_hold(configuration)) return;
-        if (append_if_worth(configuration) > least_) of_.offered.push_back(configuration);
+        append_if_worth(configuration);
+        of_.offered.push_back(configuration);  // it may be worth more at other prices
     }
 
-    /// A question at these prices, with the reward that one more iteration a second has there.
-    void ask_at_prices(double throughput) {
+    /// A question at these prices about the pools of the configuration that may be worth most, with the
+    /// reward of the best plan that is known there, or else of that configuration; false if both were asked
+    /// before.
+    bool ask_at_prices(const Leaf& leaf) {
+        std::vector<std::size_t> chosen;
+        for (std::size_t p = 0; p < leaf.choice.size(); ++p)
+            if (leaf.choice[p] > 0) chosen.push_back(p);
+        for (std::size_t p = 0; p < leaf.choice.size() && chosen.size() < settings_.most_pools; ++p)
+            if (leaf.choice[p] == 0) chosen.push_back(p);
+        std::sort(chosen.begin(), chosen.end());
+        const double ceiling = ceiling_of(leaf), known = best_throughput_on(chosen);
+        return (known > 0 && ask_at_prices(chosen, known)) || ask_at_prices(chosen, ceiling);
+    }
+    /// Iterations a second of what is offered on these pools and worth most.
+    double best_throughput_on(const std::vector<std::size_t>& chosen) {
+        double best = -std::numeric_limits<double>::infinity(), throughput = 0;
+        for (const Configuration& configuration : of_.offered) {
+            const std::vector<int> gpus = of_.gpus_by_pool(configuration), all = of_.gpus_of(chosen);
+            if (configuration.same_gpus(of_.held) ||
+                !std::equal(gpus.begin(), gpus.end(), all.begin(), std::less_equal<>()))
+                continue;
+            Option option{configuration, {}, 0, Knowledge::unknown};
+            const double gain = at_.evaluate(option);
+            if (gain <= best) continue;
+            best = gain;
+            throughput = large_.best_on(job_.name, configuration).throughput;
+        }
+        return throughput;
+    }
+    /// The same with a reward that at this throughput is worth what the job's is, and grows as fast; false if
+    /// that was asked before.
+    bool ask_at_prices(const std::vector<std::size_t>& chosen, double throughput) {
         const auto worth = [&](double at) { return of_.values.exact(at_, at * examples_); };
-        constexpr double step = 0.02;
-        double reward = (worth(throughput * (1 + step)) - worth(throughput)) / (throughput * step);
-        if (!(reward > 0)) reward = worth(throughput) / throughput;
-        if (!(reward > 0) || !std::isfinite(reward)) return;
+        constexpr double step = 0.02, hardly_any = 1e-9;
+        const double here = worth(throughput);
+        const double slope = (worth(throughput * (1 + step)) - here) / (throughput * step);
+        const double gained = here - worth(throughput * hardly_any);
+        if (!(gained > 0) || !std::isfinite(gained)) return false;
         PlanQuestion question;
         question.objective = PlanObjective::reward;
-        question.reward = reward;
-        question.price = of_.values.prices();
-        if (std::find(of_.asked.begin(), of_.asked.end(), std::pair{reward, question.price}) !=
-            of_.asked.end())
-            return;
-        of_.asked.emplace_back(reward, question.price);
-        const PlanAnswer answer = large_.ask(job_.name, of_.pools, question);
+        // A value that grows less than in proportion is no more than this anywhere, as long as its power
+        // falls.
+        question.power = std::clamp(slope * throughput / gained, 0.05, 1.0);
+        question.reward = gained / std::pow(throughput, question.power);
+        std::vector<double> price(of_.pools.size(), std::numeric_limits<double>::infinity());
+        for (const std::size_t p : chosen) {
+            price[p] = of_.values.prices()[p];
+            question.price.push_back(price[p]);
+        }
+        const AskedReward asked{chosen, question.reward, question.power, price};
+        if (std::find(of_.asked.begin(), of_.asked.end(), asked) != of_.asked.end()) return false;
+        of_.asked.push_back(asked);
+        const PlanAnswer answer = large_.ask(job_.name, of_.parts_of(chosen), question);
         if (answer.status != PlanStatus::none && std::isfinite(answer.bound))
-            of_.ceiling.add_line(reward, question.price, answer.bound);
-        const Configuration found = of_.note(large_, job_.name, answer);
-        if (found.empty()) return;
+            of_.ceiling.add_curve(question.reward, question.power, price, answer.bound);
+        const Configuration found =
+            of_.note(large_, job_.name, answer.plan, answer.score.throughput(), chosen);
+        if (found.empty()) return true;
+        // What is best at these prices is hardly worse on more or fewer GPUs, which may fit better beside
+        // others.
+        large_.for_each_resized(job_.name, of_.parts_of(chosen), answer.plan,
+                                [&](const ParallelPlan& plan, double its) {
+                                    offer(of_.note(large_, job_.name, plan, its, chosen));
+                                });
         if (settings_.settles && of_.may_hold(found)) of_.learn(large_, job_.name, found);
         offer(found);
+        return true;
     }
 
     /// Finds the configuration that may be worth most, the top of leaves_; false where none that is not
@@ -191,11 +229,10 @@ private:
     const AtPrices& at_;
     double least_;
     std::vector<Option>& options_;
-    std::vector<int> all_;
     double examples_ = 0;
-    double best_ = 0;             // that anything offered is worth less its price, or nothing at all
-    double best_throughput_ = 0;  // of what is best and not held
-    ConfigurationSearch search_{of_.choices, of_.ceiling, of_.values.prices(), of_.least, of_.most};
+    double best_ = 0;  // that anything offered is worth less its price, or nothing at all
+    ConfigurationSearch search_{of_.choices, of_.ceiling, of_.values.prices(),
+                                of_.least,   of_.most,    settings_.most_pools};
     std::priority_queue<Leaf, std::vector<Leaf>, Less> leaves_;
     double resolved_ = -std::numeric_limits<double>::infinity();
     std::size_t steps_ = 0;

@@ -26,12 +26,13 @@ std::vector<goodput::GpuType> published_types() {
             {"Titan-RTX", 8, 24, 0}};
 }
 
-/// A type that only the profiles know: its memory is the number that its name ends in, in GiB.
+/// A type that only the profiles know: its memory is the number of at most three digits that its name ends
+/// in, in GiB ("A100-80"). Four are a model ("RTX-3090"), which says nothing of its memory: it is left out.
 void add_named_type(const std::string& name, std::vector<goodput::GpuType>& types) {
     const std::size_t digits = name.find_last_not_of("0123456789") + 1;
     const bool known = std::any_of(types.begin(), types.end(),
                                    [&](const goodput::GpuType& type) { return type.name == name; });
-    if (known || digits == 0 || name[digits - 1] != '-' || name.size() - digits > 4 || digits == name.size())
+    if (known || digits == 0 || name[digits - 1] != '-' || name.size() - digits > 3 || digits == name.size())
         return;
     types.push_back({name, 4, std::stod(name.substr(digits)), 0});
 }

@@ -57,6 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                               .least_steps = head.integer(1, 3),
                               .least_measured_steps = head.integer(1, 3)};
     if (head.flag()) settings.group_sizes = {2, 3};
+    settings.split_every = head.integer(-1, 9);
     std::optional<TrainingAgent> made;
     if (!fuzz::accepted([&] { made.emplace(settings); })) return 0;
     TrainingAgent& agent = *made;

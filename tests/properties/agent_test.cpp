@@ -27,6 +27,7 @@ TrainingSettings random_settings(Random& random) {
     settings.max_atomic_batch = random.integer(8, 300);
     if (random.chance(0.3)) settings.group_sizes = {4, 20};
     if (random.chance(0.3)) settings.measure_every = random.integer(1, 4);
+    settings.split_every = random.integer(0, 9);
     return settings;
 }
 
@@ -38,8 +39,8 @@ struct RandomTraining {
     void train(TrainingAgent& agent, int steps) {
         std::vector<float> one(agent_parameters);
         for (; steps > 0; --steps) {
-            const BatchPlan plan = agent.plan();
             agent.begin_step(now);
+            const BatchPlan plan = agent.plan();
             for (int q = agent.holding().gpus * (plan.accumulation_steps + 1); q > 0; --q) {
                 for (float& g : one) g = static_cast<float>(gradient_unit * (0.2 + random.between(-1, 1)));
                 agent.add_gradient(std::span<const float>(one));

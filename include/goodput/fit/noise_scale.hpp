@@ -16,10 +16,10 @@
 // so that this form is biased, and the first step with several gradients after such a phase starts afresh.
 //
 // One step says next to nothing; the statistics are moving averages with the factor theta = 0.999^scale a
-// step, corrected for the start at zero as in Adam. After N steps that is a mean of effectively (1 + theta) /
-// (1 - theta) * (1 - theta^N) / (1 + theta^N) steps: of 924 after 1,000 steps at scale 1 (nearly a plain
-// mean), never more than 1,999, and of 250 at scale 8. The true values may drift over about 1,000 / scale
-// steps before the averages lag behind.
+// step (to the power of the steps that it stands for), corrected for the start at zero as in Adam. After N
+// steps that is a mean of effectively (1 + theta) / (1 - theta) * (1 - theta^N) / (1 + theta^N) steps: of 924
+// after 1,000 steps at scale 1 (nearly a plain mean), never more than 1,999, and of 250 at scale 8. The true
+// values may drift over about 1,000 / scale steps before the averages lag behind.
 //
 // Three ways to the norms, all of which end here: who has them already gives them to observe(); gradients at
 // once, and gradients one by one without keeping them, are for GradientStream (gradient_stream.hpp), which

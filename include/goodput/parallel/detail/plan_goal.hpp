@@ -34,9 +34,7 @@ public:
     [[nodiscard]] bool spends() const { return objective_ != PlanObjective::throughput || most_usd_ < never; }
 
     /// Whether what GPUs cost decides how many a plan takes, rather than how many there are.
-    [[nodiscard]] bool pays() const {
-        return objective_ == PlanObjective::reward && most_seconds_ == never;
-    }
+    [[nodiscard]] bool pays() const { return objective_ == PlanObjective::reward && most_seconds_ == never; }
 
     /// What a plan is worth; infinite beyond the limits. `extra` is the traffic's dollars.
     [[nodiscard]] double value(double seconds, double spending, double extra = 0) const {

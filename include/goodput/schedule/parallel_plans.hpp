@@ -54,9 +54,11 @@ public:
         /// take far longer to bound than those of each type by itself, and hardly gain anything where other
         /// jobs want the GPUs. The bound holds for these plans, and for what is listed.
         std::size_t most_pools = 1;
-        std::size_t most_curves = 2;    ///< questions at prices for each so many pools, each time
-        std::size_t most_single = 4;    ///< and of single configurations, for allotments near the best
-        bool settles = true;            ///< what is found at prices is made the best on its GPUs at once
+        std::size_t most_curves = 2;  ///< questions at prices for each so many pools, each time
+        std::size_t most_single = 4;  ///< and of single configurations, for allotments near the best
+        /// Whether what is found at prices is made the best on its GPUs at once, a question each; otherwise
+        /// it is offered as it is, and with more and fewer replicas.
+        bool settles = true;
         std::size_t most_steps = 4000;  ///< of the search through configurations, each time
         double tolerance = 1e-3;        ///< of a job's largest value: no question for so little
     };

@@ -33,8 +33,8 @@ public:
     /// Whether spending matters at all.
     [[nodiscard]] bool spends() const { return objective_ != PlanObjective::throughput || most_usd_ < never; }
 
-    /// Whether every GPU that a plan takes is paid for.
-    [[nodiscard]] bool pays() const { return objective_ != PlanObjective::throughput; }
+    /// Whether what GPUs cost decides how many a plan takes, rather than how many there are.
+    [[nodiscard]] bool pays() const { return objective_ == PlanObjective::reward && most_seconds_ == never; }
 
     /// What a plan is worth; infinite beyond the limits. `extra` is the traffic's dollars.
     [[nodiscard]] double value(double seconds, double spending, double extra = 0) const {

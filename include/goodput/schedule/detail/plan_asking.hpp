@@ -148,14 +148,15 @@ private:
         const Configuration found =
             of_.note(large_, job_.name, answer.plan, answer.score.throughput(), chosen);
         if (found.empty()) return true;
-        // What is best at these prices is hardly worse on more or fewer GPUs, which may fit better beside
-        // others.
-        large_.for_each_resized(job_.name, of_.parts_of(chosen), answer.plan,
-                                [&](const ParallelPlan& plan, double its) {
-                                    offer(of_.note(large_, job_.name, plan, its, chosen));
-                                });
         if (settings_.settles && of_.may_hold(found)) of_.learn(large_, job_.name, found);
         offer(found);
+        // What is best at these prices is hardly worse on more or fewer GPUs, which may fit better beside
+        // others; but as it is offered, it stays.
+        if (!settings_.settles)
+            large_.for_each_resized(job_.name, of_.parts_of(chosen), answer.plan,
+                                    [&](const ParallelPlan& plan, double its) {
+                                        offer(of_.note(large_, job_.name, plan, its, chosen));
+                                    });
         return true;
     }
 

@@ -90,10 +90,17 @@ struct ByJobPrices {
         incumbent.value = -without_limit;
         if (!search.find(prepared.problem, prepared.relaxation, incumbent, options, prepared.clock))
             return false;
-        bound = search
-                    .run(prepared.problem, prepared.relaxation, prepared.relaxation.bound(), incumbent,
-                         options, prepared.clock, RelativeGap{})
-                    ->bound;
+        improve(prepared, incumbent, bound, options);
+        return true;
+    }
+    /// Goes on from an incumbent. False: the relaxation does not apply.
+    bool improve(Prepared& prepared, detail::Incumbent& incumbent, double& bound,
+                 const AllotOptions& options) {
+        const double known = prepared.relaxation.bound();
+        if (!search.prepare(prepared.problem, prepared.relaxation, known, incumbent, options, prepared.clock,
+                            RelativeGap{}))
+            return false;
+        bound = search.run(prepared.relaxation, known, options, RelativeGap{}).bound;
         return true;
     }
 };
@@ -244,11 +251,159 @@ TEST_CASE("searched by job prices and by the core, assignments end at the same o
         for (std::size_t copy = 0; copy < other.choice.size(); ++copy)
             CHECK(other.choice[copy] != detail::none);
         other.value = 0;
-        const detail::SearchOutcome outcome = core.run(prepared.problem, prepared.relaxation, other,
+        const detail::SearchOutcome outcome = core.run(prepared.problem, prepared.relaxation, {}, other,
                                                        {.gap = 0, .most_states = std::size_t{1} << 24},
                                                        prepared.clock, FineGrainedFirst{}, RelativeGap{});
         REQUIRE(outcome.stopped == StopReason::proven);
         CHECK(incumbent.value == doctest::Approx(other.value).epsilon(1e-12));
+    }
+}
+
+TEST_CASE("the core finds whatever is worth more than the target that prices on jobs left options out for") {
+    Random random(9);
+    int above = 0, below = 0;
+    for (int round = 0; round < 600; ++round) {
+        CAPTURE(round);
+        const bool odd = random.chance(0.4);
+        Prepared prepared(odd ? support::odd_pools_problem(random, 2, random.integer(12, 30))
+                              : whole_problem(random));
+        if (!prepared.possible) continue;
+        const AllotOptions options{.gap = 0};
+        detail::Incumbent incumbent;
+        double bound = 0;
+        if (!ByJobPrices{}(prepared, incumbent, bound, options)) continue;
+        const double best = incumbent.value;
+        if (!odd) REQUIRE(best == doctest::Approx(best_of(prepared.problem)).epsilon(1e-9));
+        // Another search, which knows of no allotment but the first that comes to mind.
+        detail::FirstAllotment first;
+        detail::Incumbent weak;
+        if (!first(prepared.problem, prepared.relaxation, weak, prepared.clock)) continue;
+        detail::JobPriceSearch<RelativeGap> search;
+        if (!search.prepare(prepared.problem, prepared.relaxation, prepared.relaxation.bound(), weak, options,
+                            prepared.clock, RelativeGap{}))
+            continue;
+        const double target =
+            std::max(weak.value, best + random.between(-1, 1) * random.between(0, 0.2 * best));
+        const auto start = search.narrow(prepared.relaxation, target, options);
+        detail::Incumbent pretended;
+        pretended.clear(prepared.problem);
+        pretended.value = target;
+        double proven = target;
+        if (start) {
+            detail::CoreSearch<detail::dynamic_width, FineGrainedFirst, RelativeGap> core;
+            const detail::SearchOutcome outcome =
+                core.run(prepared.problem, prepared.relaxation, *start, pretended, options, prepared.clock,
+                         FineGrainedFirst{}, RelativeGap{});
+            REQUIRE(outcome.stopped == StopReason::proven);
+            proven = std::max(outcome.bound, target);
+        }
+        search.widen();
+        REQUIRE(proven >= best - 1e-9);
+        if (best > target + 1e-6) {
+            ++above;
+            REQUIRE(pretended.value == doctest::Approx(best).epsilon(1e-9));
+            REQUIRE(pretended.feasible(prepared.problem));
+        } else if (best < target - 1e-6) {
+            ++below;
+            REQUIRE(pretended.value == target);
+        }
+    }
+    CHECK(above > 0);
+    CHECK(below > 10);
+}
+
+TEST_CASE("from an incumbent just below the best, prices on jobs find the best") {
+    Random random(10);
+    for (int round = 0; round < 20; ++round) {
+        CAPTURE(round);
+        const AllotmentProblem problem =
+            support::odd_pools_problem(random, random.integer(2, 4), random.integer(30, 60));
+        const AllotResult known = allot(problem, {.gap = 0});
+        REQUIRE(known.status == AllotStatus::optimal);
+        Prepared prepared(problem);
+        detail::Incumbent incumbent;
+        incumbent.clear(prepared.problem);
+        incumbent.value = known.objective - std::pow(10, random.between(-6, 0));
+        double bound = 0;
+        ByJobPrices by_job_prices;
+        REQUIRE(by_job_prices.improve(prepared, incumbent, bound,
+                                      {.gap = 0, .most_states = std::size_t{1} << 26}));
+        CHECK(incumbent.value == doctest::Approx(known.objective).epsilon(1e-12));
+        CHECK(bound == doctest::Approx(known.objective).epsilon(1e-12));
+    }
+}
+
+TEST_CASE("both searches get their turns: what one of them cannot prove alone is proven") {
+    Random random(11);
+    const AllotOptions options{.gap = 0, .most_states = std::size_t{1} << 21};
+    int not_by_core = 0;
+    for (int round = 0; round < 2; ++round) {
+        CAPTURE(round);
+        // Sizes that hardly fit: the core's bound stays above the best.
+        const AllotmentProblem odd = support::odd_pools_problem(random, 5, 150);
+        Prepared prepared(odd);
+        detail::FirstAllotment first;
+        detail::Incumbent incumbent;
+        REQUIRE(first(prepared.problem, prepared.relaxation, incumbent, prepared.clock));
+        detail::CoreSearch<detail::dynamic_width, FineGrainedFirst, RelativeGap> core;
+        const detail::SearchOutcome alone =
+            core.run(prepared.problem, prepared.relaxation, {}, incumbent, options, prepared.clock,
+                     FineGrainedFirst{}, RelativeGap{});
+        not_by_core += alone.stopped == StopReason::states ? 1 : 0;
+        CHECK(allot(odd, options).status == AllotStatus::optimal);
+    }
+    CHECK(not_by_core > 0);
+    int not_by_job_prices = 0;
+    for (int round = 0; round < 2; ++round) {
+        CAPTURE(round);
+        // Jobs that are worth nearly the same: any of them will do, and prices on jobs try them all.
+        AllotmentProblem alike;
+        alike.capacity = {random.integer(60, 80) * 1.0, random.integer(60, 80) * 1.0};
+        for (int job = 0; job < 24; ++job) {
+            alike.add_job(false);
+            const double worth = 1 + random.between(0, 1e-3);
+            for (std::uint32_t pool = 0; pool < 2; ++pool)
+                for (const int units : {2, 3, 5, 7, 11, 16})
+                    alike.add_option(worth * std::pow(units, 0.6), {{pool, static_cast<double>(units)}});
+        }
+        Prepared prepared(alike);
+        detail::Incumbent incumbent;
+        double bound = 0;
+        ByJobPrices by_job_prices;
+        if (!by_job_prices(prepared, incumbent, bound, options) || bound > incumbent.value * (1 + 1e-12))
+            ++not_by_job_prices;
+        CHECK(allot(alike, options).status == AllotStatus::optimal);
+    }
+    CHECK(not_by_job_prices > 0);
+}
+
+TEST_CASE("where options use several resources, more work never makes it worse") {
+    Random random(12);
+    for (int round = 0; round < 3; ++round) {
+        CAPTURE(round);
+        AllotmentProblem problem;
+        problem.capacity.assign(6, 120);
+        for (int job = 0; job < 30; ++job) {
+            problem.add_job(true);
+            for (int k = 0; k < 6; ++k) {
+                std::vector<ResourceUse> uses;
+                double sum = 0;
+                for (std::uint32_t r = 0; r < 6; ++r) {
+                    uses.push_back({r, static_cast<double>(random.integer(0, 9))});
+                    sum += uses.back().units;
+                }
+                problem.add_option(std::ceil(4 * sum + random.between(0, 60)), uses);
+            }
+        }
+        double before = 0;
+        for (const int states : {15, 18, 20}) {
+            const AllotOptions options{.gap = 0, .most_states = std::size_t{1} << states};
+            const AllotResult result = allot(problem, options);
+            REQUIRE(found_allotment(result.status));
+            CHECK(result.objective >= before);
+            CHECK(result.bound >= result.objective);
+            before = result.objective;
+        }
     }
 }
 

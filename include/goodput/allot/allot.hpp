@@ -67,9 +67,10 @@ public:
                                   const AllotOptions& options = {}) {
         detail::Clock clock(options.deadline);
         begin(problem, options, clock, false);
+        job_price_search_.reset();
         if (!possible_) result_.status = AllotStatus::infeasible;
         if (!possible_ || !find_incumbent(options, clock)) return result_;
-        const detail::SearchOutcome outcome = search_both(options, clock);
+        const detail::SearchOutcome outcome = search_in_turns(options, clock);
         result_.bound = outcome.bound;
         result_.stopped = outcome.stopped;
         return finish(options);
@@ -144,55 +145,163 @@ private:
 
     /// Improves incumbent_. `prove`: whatever gap is allowed.
     detail::SearchOutcome search(const detail::CompactProblem& problem, const detail::Relaxation& relaxation,
-                                 const AllotOptions& options, detail::Clock& clock, bool prove) {
+                                 const detail::SearchStart& start, const AllotOptions& options,
+                                 detail::Clock& clock, bool prove) {
         const StopOrProve stopping{stopping_, prove};
         const auto run = [&](auto& search) {
             const detail::SearchOutcome outcome =
-                search.run(problem, relaxation, incumbent_, options, clock, branching_, stopping);
+                search.run(problem, relaxation, start, incumbent_, options, clock, branching_, stopping);
             result_.nodes += outcome.nodes;
             return outcome;
         };
         return problem.resources() > narrow ? run(wide_search_) : run(narrow_search_);
     }
 
-    /// The core first, which is enough for most problems; then prices on jobs and the core in turn, each for
-    /// several times as long as before. One of them often proves in milliseconds what takes the other hours,
-    /// and nothing tells beforehand which: prices on jobs see little where many jobs are alike, the core
-    /// where sizes hardly fit the capacities.
-    detail::SearchOutcome search_both(const AllotOptions& options, detail::Clock& clock) {
+    /// The core first, which is enough for most problems; then prices on jobs, the core with what these know,
+    /// and parts of the allotment in turn, each for several times as long as before. One of them often does
+    /// in milliseconds what takes the others hours, and nothing tells beforehand which.
+    detail::SearchOutcome search_in_turns(const AllotOptions& options, detail::Clock& clock) {
         std::size_t left = what_is_left_of(options).most_states;
         detail::SearchOutcome best{relaxation_.bound(), StopReason::states, 0};
-        bool core_fits = true, prices_apply = true;
+        // Runs a search for so many states at most, or alone for all that are left. Whether that was the end.
+        const auto turn = [&](bool alone, std::size_t states, auto&& run) {
+            if (left == 0) return true;
+            AllotOptions part = options;
+            part.most_states = alone ? left : std::min(states, left);
+            const detail::SearchOutcome outcome = run(part);
+            best = {std::min(best.bound, outcome.bound), outcome.stopped, 0};
+            const bool used_up = outcome.stopped == StopReason::states;
+            left -= used_up ? part.most_states : std::min(left, outcome.nodes);
+            return outcome.stopped == StopReason::deadline || is_enough(best.bound, options);
+        };
+        const auto core = [&](const AllotOptions& part) {
+            return search(compact_, relaxation_, {}, part, clock, false);
+        };
+        if (turn(false, first_states, core)) return best;
         const bool several = takes_several();
-        for (std::size_t states = first_states; left > 0; states *= growth_of_states) {
-            // Who is alone has all that is left. Whether that was the end of the search.
-            const auto turn = [&](bool alone, auto&& run) {
-                AllotOptions part = options;
-                part.most_states = alone ? left : std::min(states, left);
-                const std::optional<detail::SearchOutcome> outcome = run(part);
-                if (!outcome) return false;
-                best = {std::min(best.bound, outcome->bound), outcome->stopped, 0};
-                const bool used_up = outcome->stopped == StopReason::states;
-                left -= used_up ? part.most_states : std::min(left, outcome->nodes);
-                return !used_up && outcome->stopped != StopReason::memory;
-            };
-            if (core_fits && turn(several || !prices_apply, [&](const AllotOptions& part) {
-                    return std::optional(search(compact_, relaxation_, part, clock, false));
+        bool core_fits = true, prices_apply = true;
+        part_of_gap_ = first_part_of_gap;
+        varied_ = 0;
+        const auto prepare = [&](const AllotOptions& part) {
+            const auto outcome = job_price_search_.prepare(compact_, relaxation_, best.bound, incumbent_,
+                                                           part, clock, StopOrProve{stopping_, false});
+            prices_apply = outcome.has_value();
+            result_.nodes += job_price_search_.nodes();
+            return outcome.value_or(detail::SearchOutcome{best.bound, StopReason::proven, 0});
+        };
+        if (turn(true, left, prepare)) return best;
+        // A dive takes about as long as the prices did, and would have to begin anew if it were cut off.
+        const std::size_t least_dive = 2 * job_price_search_.nodes();
+        // In more dimensions fewer states of the core are the same.
+        const std::size_t share = std::max<std::size_t>(1, compact_.resources() / narrow);
+        for (std::size_t states = first_states; left > 0;) {
+            states *= growth_of_states;
+            if (core_fits && (prices_apply || !several) &&
+                turn(!prices_apply, states / share, [&](const AllotOptions& part) {
+                    return prices_apply ? search_narrowed(best.bound, part, clock) : core(part);
                 }))
                 return best;
-            core_fits = core_fits && !several && best.stopped != StopReason::memory;
-            if (left > 0 && prices_apply && turn(!core_fits, [&](const AllotOptions& part) {
-                    auto outcome = job_price_search_.run(compact_, relaxation_, best.bound, incumbent_, part,
-                                                         clock, StopOrProve{stopping_, false});
-                    prices_apply = outcome.has_value();
-                    if (outcome) result_.nodes += outcome->nodes;
+            core_fits = core_fits && best.stopped != StopReason::memory;
+            if (!core_fits && !prices_apply && !several) break;
+            if (prices_apply &&
+                turn(!core_fits && !several, std::max(states, least_dive), [&](const AllotOptions& part) {
+                    const auto outcome =
+                        job_price_search_.run(relaxation_, best.bound, part, StopOrProve{stopping_, false});
+                    result_.nodes += outcome.nodes;
                     return outcome;
                 }))
                 return best;
-            if (!core_fits && !prices_apply) break;
+            if (several && turn(!prices_apply, states, [&](const AllotOptions& part) {
+                    return search_varied(best.bound, part, clock);
+                }))
+                return best;
+            if (!prices_apply && several) break;
         }
         return best;
     }
+
+    /// By how much an allotment may fall short of a bound to be as good as asked for.
+    [[nodiscard]] double enough(double objective, double bound, const AllotOptions& options) const {
+        return std::max(compact_.rounding(), stopping_(objective, bound, options.gap));
+    }
+
+    [[nodiscard]] bool is_enough(double bound, const AllotOptions& options) const {
+        return bound - incumbent_.value <= enough(incumbent_.value, bound, options) + compact_.rounding();
+    }
+
+    /// The core with what prices on jobs know, as if an allotment just below the bound were known. Where
+    /// there is none, the bound falls and it goes on a little further below; where there may be one but none
+    /// was found in time, the next call begins further below.
+    detail::SearchOutcome search_narrowed(double bound, const AllotOptions& options, detail::Clock& clock) {
+        AllotOptions part = options;
+        detail::SearchOutcome outcome{bound, StopReason::proven, 0};
+        const auto count = [&](std::size_t nodes) {
+            outcome.nodes += nodes;
+            part.most_states = options.most_states - std::min(options.most_states, outcome.nodes);
+        };
+        for (double below = 0; outcome.stopped == StopReason::proven;) {
+            const double value = incumbent_.value, least = value + enough(value, value, options);
+            below = std::max(4 * below, (outcome.bound - value) * part_of_gap_);
+            const double target = outcome.bound - below > least ? outcome.bound - below : value;
+            const std::optional<detail::SearchStart> start =
+                job_price_search_.narrow(relaxation_, std::max(target, least), part);
+            count(job_price_search_.nodes());
+            result_.nodes += job_price_search_.nodes();
+            if (!start) {
+                outcome.bound = std::min(outcome.bound, std::max(target, least));
+            } else {
+                std::swap(incumbent_, pretended_);
+                incumbent_.clear(compact_);
+                incumbent_.value = target;
+                const detail::SearchOutcome found = search(compact_, relaxation_, *start, part, clock, false);
+                count(found.nodes);
+                outcome.stopped = found.stopped;
+                const bool better = incumbent_.value > target;
+                if (!better) std::swap(incumbent_, pretended_);
+                if (found.stopped == StopReason::proven)
+                    outcome.bound = std::max(std::min(outcome.bound, found.bound), incumbent_.value);
+                else if (!better)
+                    part_of_gap_ *= 2;
+            }
+            job_price_search_.widen();
+            if (is_enough(outcome.bound, options)) break;
+            if (part.most_states == 0) outcome.stopped = StopReason::states;
+            if (clock.late()) outcome.stopped = StopReason::deadline;
+        }
+        return outcome;
+    }
+
+    /// The core again and again, each time in another order or with another measure of what is promising:
+    /// what one of them sets aside another one finds. Ends where memory ends all of them.
+    detail::SearchOutcome search_varied(double bound, const AllotOptions& options, detail::Clock& clock) {
+        detail::SearchOutcome outcome{bound, StopReason::states, 0};
+        for (std::size_t out_of_memory = 0; outcome.nodes < options.most_states; ++varied_) {
+            const std::size_t cycle = varied_ / std::size(variations);
+            const Variation& variation = variations[varied_ % std::size(variations)];
+            detail::SearchStart start;
+            start.backwards = variation.backwards;
+            start.part_of_price = variation.part_of_price;
+            AllotOptions part = options;
+            part.most_states = std::min(cycle < 16 ? first_varied_states << 2 * cycle : options.most_states,
+                                        options.most_states - outcome.nodes);
+            const detail::SearchOutcome found = search(compact_, relaxation_, start, part, clock, false);
+            outcome.nodes += found.stopped == StopReason::states ? part.most_states : found.nodes;
+            outcome.bound = std::min(outcome.bound, found.bound);
+            out_of_memory = found.stopped == StopReason::memory ? out_of_memory + 1 : 0;
+            if (found.stopped == StopReason::states ||
+                (found.stopped == StopReason::memory && out_of_memory < std::size(variations)))
+                continue;
+            outcome.stopped = found.stopped;
+            break;
+        }
+        return outcome;
+    }
+    struct Variation {
+        bool backwards;
+        double part_of_price;
+    };
+    static constexpr Variation variations[] = {{false, 0.05}, {false, 0.1}, {true, 0.2}, {false, 0.2}};
+
     /// Whether an option takes of several resources. Prices on jobs then know little of the problem.
     [[nodiscard]] bool takes_several() const {
         for (std::uint32_t k = 0; k < compact_.count; ++k)
@@ -235,7 +344,7 @@ private:
         service_relaxation_.solve(service_, false, clock);
         first_allotment_(service_, service_relaxation_, incumbent_, clock);
         const detail::SearchOutcome outcome =
-            search(service_, service_relaxation_, what_is_left_of(options), clock, true);
+            search(service_, service_relaxation_, {}, what_is_left_of(options), clock, true);
         if (incumbent_.value < wanted - 0.5) {
             const bool proven = outcome.bound < wanted - 0.5;
             result_.status = proven ? AllotStatus::infeasible : AllotStatus::unknown;
@@ -263,7 +372,7 @@ private:
             AllotOptions part = what_is_left_of(options);
             part.most_states = std::min(part.most_states, options.most_states / 8);
             part.gap = std::min(part.gap, below / 8);
-            search(compact_, relaxation_, part, clock, false);
+            search(compact_, relaxation_, {}, part, clock, false);
             if (incumbent_.value > pretended) return true;
         }
         return false;
@@ -345,18 +454,22 @@ private:
     static constexpr std::size_t narrow = 4;
     /// States of each search before the other has its first turn, and by how much a turn grows.
     static constexpr std::size_t first_states = std::size_t{1} << 15, growth_of_states = 8;
+    static constexpr std::size_t first_varied_states = std::size_t{1} << 20;
+    static constexpr double first_part_of_gap = 0.25;
     Branching branching_{};
     Stopping stopping_{};
     detail::Compactor compactor_;
     detail::CompactProblem compact_, service_;
     detail::Relaxation relaxation_, service_relaxation_;
     detail::FirstAllotment first_allotment_;
-    detail::Incumbent incumbent_, served_;
+    detail::Incumbent incumbent_, served_, pretended_;
     detail::Exchange exchange_;
     detail::JobPriceSearch<StopOrProve> job_price_search_;
     detail::CoreSearch<narrow, Branching, StopOrProve> narrow_search_;
     detail::CoreSearch<detail::dynamic_width, Branching, StopOrProve> wide_search_;
     bool possible_ = true;
+    std::size_t varied_ = 0;  ///< variations of the core's search that were tried
+    double part_of_gap_ = 0;  ///< how far below the bound the core looks first
     AllotResult result_;
 };
 

@@ -34,8 +34,8 @@ struct AllotOptions {
     std::size_t most_states = std::size_t{1} << 23;
     /// Most states of the search kept at once, half of them those that wait to be searched. With R resources
     /// (counted as 4 if they are fewer) their memory stays below memory_states * (8 R + 64) bytes, and half
-    /// of that more for a moment while it grows: by default 400 MB for up to 4 resources; the search by
-    /// prices on jobs keeps at most 24 bytes for each of memory_states. Besides: some 100 bytes an option and
+    /// of that more for a moment while it grows: by default 400 MB for up to 4 resources; prices on jobs keep
+    /// at most 40 bytes for each of memory_states. Besides: some 100 bytes an option and
     /// 16 a use of the problem; 4 bytes a job and price pass, at most 256 MB; 8 R bytes for every option of
     /// every job that is left in the core.
     std::size_t memory_states = std::size_t{1} << 22;

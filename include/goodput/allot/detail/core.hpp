@@ -46,6 +46,12 @@ struct Level {
     bool begins, ends;                   ///< the bunch's first, last level
 };
 
+/// An option that copies of a bunch may take instead of theirs.
+struct Candidate {
+    double regret;
+    std::uint32_t option;
+};
+
 /// Copies of a group, first_copy and those after it, with the same option in the rounded relaxation.
 struct Bunch {
     std::uint32_t group, first_copy, copies, option;
@@ -57,15 +63,19 @@ template <std::size_t Width>
 class Core {
 public:
     /// Collects what may be part of an allotment whose bound is above `threshold`; `set_aside_bound` is
-    /// raised to the largest bound of what may not. False: out of time.
+    /// raised to the largest bound of what may not. `left_out`: by option, whether it is known from elsewhere
+    /// to be of no interest; empty if nothing is known. `backwards`: the levels come in the opposite order of
+    /// the branching rule's. False: out of time.
     template <BranchingRule Branching>
     bool build(const CompactProblem& problem, const Relaxation& relaxation, double threshold,
-               double& set_aside_bound, const Branching& branching, Clock& clock) {
+               std::span<const std::uint8_t> left_out, bool backwards, double& set_aside_bound,
+               const Branching& branching, Clock& clock) {
+        left_out_ = left_out;
+        const Incumbent& base = relaxation.rounded();
         resources_ = problem.resources();
         const std::span<const double> prices = relaxation.prices();
         bunches_.clear();
         candidates_.clear();
-        const Incumbent& base = relaxation.rounded();
         slack_ = relaxation.bound() - threshold;
         base_regret_ = 0;
         for (std::size_t group = 0; group < problem.groups(); ++group) {
@@ -85,6 +95,7 @@ public:
         std::sort(bunches_.begin(), bunches_.end(), [](const Bunch& a, const Bunch& b) {
             return a.key != b.key ? a.key < b.key : a.first_copy < b.first_copy;
         });
+        if (backwards) std::reverse(bunches_.begin(), bunches_.end());
         if (!lay_out_levels(problem, relaxation.bound(), set_aside_bound, clock)) return false;
         lay_out_nearby_prices(prices);
         lay_out_vectors(problem, prices);
@@ -99,6 +110,10 @@ public:
     [[nodiscard]] std::size_t levels() const { return levels_.size(); }
     [[nodiscard]] const Level& level(std::size_t level) const { return levels_[level]; }
     [[nodiscard]] const std::vector<Bunch>& bunches() const { return bunches_; }
+    /// What copies of a bunch may take instead.
+    [[nodiscard]] std::span<const Candidate> candidates(const Bunch& bunch) const {
+        return {candidates_.data() + bunch.first_candidate, candidates_.data() + bunch.end_candidate};
+    }
     [[nodiscard]] const Move& move(std::size_t move) const { return moves_[move]; }
     /// Units that a move takes of each resource; negative where it gives back.
     [[nodiscard]] const double* taken(std::size_t move) const { return taken_.data() + move * width(); }
@@ -138,11 +153,6 @@ public:
 private:
     static constexpr std::size_t lanes = 4;
 
-    struct Candidate {
-        double regret;
-        std::uint32_t option;
-    };
-
     template <BranchingRule Branching>
     void add_bunch(const CompactProblem& problem, std::span<const double> prices, std::uint32_t group,
                    std::uint32_t copy, std::uint32_t copies, std::uint32_t option, double bound,
@@ -151,7 +161,7 @@ private:
         const double here = problem.reduced_value(option, prices);
         double least = 0;
         for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k) {
-            if (k == option) continue;
+            if (k == option || (!left_out_.empty() && left_out_[k])) continue;
             const double regret = here - problem.reduced_value(k, prices);
             least = std::min(least, regret);
             if (regret < slack_)
@@ -324,6 +334,7 @@ private:
 
     std::size_t resources_ = 0, stride_ = 0;
     double slack_ = 0, base_regret_ = 0;
+    std::span<const std::uint8_t> left_out_;
     std::vector<Bunch> bunches_;
     std::vector<Candidate> candidates_;
     std::vector<double> regrets_;

@@ -44,6 +44,13 @@ public:
         return relaxation_.assign(problem, prices, most_work, 2 * options.memory_states);
     }
 
+    /// Takes the caller's limits anew, for the same problem.
+    void go_on(const AllotOptions& options) {
+        nodes_ = 0;
+        most_nodes_ = options.most_states;
+        stopped_.reset();
+    }
+
     [[nodiscard]] JobPrices& relaxation() { return relaxation_; }
     [[nodiscard]] const JobPrices& relaxation() const { return relaxation_; }
     /// States that were looked at, or what did as much work.

@@ -28,6 +28,7 @@
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/job_price_descent.hpp"
 #include "goodput/allot/detail/job_prices.hpp"
+#include "goodput/allot/detail/later_knapsacks.hpp"
 #include "goodput/allot/detail/neighbourhood.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/search.hpp"
@@ -46,55 +47,87 @@ public:
         if (!start(problem, linear, linear.bound(), incumbent, options, clock)) return false;
         gap_ = problem.rounding();
         begin(linear);
-        if (!stopped() && bound_ > incumbent.value) dive();
+        if (!stopped() && bound_ > incumbent.value) dive(linear);
         return has_incumbent();
     }
     /// States that the last call looked at, or did as much work as.
     [[nodiscard]] std::size_t nodes() const { return descent_.nodes(); }
 
-    /// Improves `incumbent`, an allotment, until it is proven within the gap. `known`: a bound. Nothing where
-    /// the relaxation does not apply.
-    std::optional<SearchOutcome> run(const CompactProblem& problem, const Relaxation& linear, double known,
-                                     Incumbent& incumbent, const AllotOptions& options, Clock& clock,
-                                     const Stopping& stopping) {
-        if (!start(problem, linear, known, incumbent, options, clock)) return std::nullopt;
-        const auto raise_gap = [&] {
-            gap_ = std::max(
-                {problem.rounding(), std::min(stopping(incumbent.value, bound_, options.gap),
-                                              stopping(incumbent.value, incumbent.value, options.gap))});
-        };
-        raise_gap();
-        begin(linear);
-        std::size_t entries = most_entered_at_first;
-        for (double below = 0; !stopped() && bound_ - incumbent.value > gap_;) {
+    /// Forgets the problem of the last calls, so that start() begins anew.
+    void reset() { begun_ = false; }
+
+    /// Takes up `incumbent`, an allotment, to be improved until it is proven within the gap, and lowers the
+    /// prices as long as that helps, unless an earlier call has. `known`: a bound. What is known then, or
+    /// nothing where the relaxation does not apply.
+    std::optional<SearchOutcome> prepare(const CompactProblem& problem, const Relaxation& linear,
+                                         double known, Incumbent& incumbent, const AllotOptions& options,
+                                         Clock& clock, const Stopping& stopping) {
+        const bool first = !begun_;
+        if (first && !start(problem, linear, known, incumbent, options, clock)) return std::nullopt;
+        take_up(known, options, stopping);
+        if (first) begin(linear);
+        return outcome();
+    }
+    /// Searches on, where the last call ended.
+    SearchOutcome run(const Relaxation& linear, double known, const AllotOptions& options,
+                      const Stopping& stopping) {
+        take_up(known, options, stopping);
+        if (incumbent_->value > searched_from_) begin_again(linear);
+        // Of large problems, searches towards a threshold take too long to come before a strong allotment.
+        if (large() && entries_ == most_entered_at_first) find_better(linear, 0);
+        for (double below = 0; !stopped() && bound_ - incumbent_->value > gap_;) {
             below = next_distance(below);
             const double target = bound_ - below;
             set_threshold(target);
-            const std::size_t before = nodes();
-            if (search(root_prices_, entries)) {
+            const std::size_t before = nodes(), root = relaxation().mark();
+            leave_out_by_prices(linear);
+            const bool complete = search(root_prices_, entries_);
+            relaxation().undo(root);
+            if (complete) {
                 // Nothing above the threshold, which was the higher of the two.
                 bound_ = std::min(bound_, std::max(target, reached()));
                 if (target <= reached()) break;
             } else {
-                const std::size_t in_vain = nodes() - before;
-                if (!stopped() && entries == most_entered_at_first) dive();
-                if (!stopped()) improve(entries == most_entered_at_first ? 10 * in_vain : in_vain / 2);
-                entries *= growth_of_entries;
+                find_better(linear, nodes() - before);
                 below = 0;
             }
-            raise_gap();
+            raise_gap(options, stopping);
         }
-        return SearchOutcome{std::max(bound_, incumbent.value),
-                             descent_.stopped().value_or(StopReason::proven), nodes()};
+        return outcome();
     }
+
+    /// Leaves out what can be part of no allotment worth more than `target`, until widen(). What is known of
+    /// the rest; nothing if that is nothing.
+    std::optional<SearchStart> narrow(const Relaxation& linear, double target, const AllotOptions& options) {
+        descent_.go_on(options);
+        narrowed_from_ = relaxation().mark();
+        const double threshold = problem_->least_bound_above(target);
+        descent_.set_threshold(threshold);
+        leave_out_by_prices(linear);
+        narrow_prices_ = root_prices_;
+        if (descent_.lower(narrow_prices_, at_top) <= threshold && !stopped()) return std::nullopt;
+        relaxation().left_out(left_out_, problem_->count);
+        return SearchStart{left_out_, threshold, &relaxation(), narrow_prices_, true, 0.05};
+    }
+    void widen() { relaxation().undo(narrowed_from_); }
 
 private:
     static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-    static constexpr DescentSteps at_first{40, 0.5, 6, 1e-3, 10};
+    static constexpr DescentSteps once{1, 1, 1, 1, 1};
     static constexpr DescentSteps at_root{400, 1, 12, 1e-3, 20};
     static constexpr DescentSteps at_top{60, 0.5, 8, 0.05, 5};
     static constexpr DescentSteps at_node{16, 0.5, 8, 0.05, 5};
+
+    /// After a search in vain, which looked at so many nodes: looks for a better allotment, and makes the
+    /// next search longer.
+    void find_better(const Relaxation& linear, std::size_t in_vain) {
+        const bool first = entries_ == most_entered_at_first;
+        const std::size_t before = nodes();
+        if (!stopped() && first) dive(linear);
+        if (!stopped()) improve(first ? 10 * in_vain + nodes() - before : in_vain / 2);
+        if (!stopped()) entries_ *= growth_of_entries;
+    }
 
     struct Node {
         std::size_t mark;
@@ -120,6 +153,10 @@ private:
         exchanged_ = 0;
         most_prices_ = options.memory_states;
         bound_ = std::max(known, incumbent.value);
+        entries_ = most_entered_at_first;
+        searched_from_ = -infinity;
+        begun_ = true;
+        relaxation().start(root_prices_, linear.prices());
         return true;
     }
     [[nodiscard]] JobPrices& relaxation() { return descent_.relaxation(); }
@@ -145,28 +182,62 @@ private:
         return std::max({2 * last, difference / 16, gap_});
     }
 
-    /// The prices and the bound before anything is decided, and a first strong allotment.
+    /// Notes the limits of a call, and what was found by others since the last one.
+    void take_up(double known, const AllotOptions& options, const Stopping& stopping) {
+        descent_.go_on(options);
+        bound_ = std::max(std::min(bound_, known), incumbent_->value);
+        raise_gap(options, stopping);
+    }
+    void raise_gap(const AllotOptions& options, const Stopping& stopping) {
+        const double value = incumbent_->value;
+        gap_ = std::max({problem_->rounding(), std::min(stopping(value, bound_, options.gap),
+                                                        stopping(value, value, options.gap))});
+    }
+    [[nodiscard]] SearchOutcome outcome() const {
+        return {std::max(bound_, incumbent_->value), descent_.stopped().value_or(StopReason::proven),
+                nodes()};
+    }
+
+    /// The prices and the bound before anything is decided, and a first strong allotment. The prices are
+    /// lowered as if an allotment just below the bound were known: little of the problem is left then, and
+    /// the steps are quick and short. Where that shows that there is none, the same a little further below.
     void begin(const Relaxation& linear) {
-        relaxation().start(root_prices_, linear.prices());
+        set_threshold(-infinity);
+        for (double below = 0; !stopped() && has_incumbent() && bound_ > reached();) {
+            below = std::max(below, (bound_ - incumbent_->value) / 8);
+            const double target = bound_ - below;
+            if (target <= reached()) break;
+            const std::size_t root = relaxation().mark();
+            descent_.set_threshold(problem_->least_bound_above(target));
+            leave_out_by_prices(linear);
+            const double here = descent_.lower(root_prices_, affordable(at_root));
+            const bool may_be = here > descent_.threshold();
+            if (!stopped() && may_be) {
+                descent_.bound(root_prices_);
+                complete();
+            }
+            relaxation().undo(root);
+            // What was left out is worth no more than the target.
+            bound_ = std::min(bound_, problem_->round_down(std::max(target, here)));
+            if (stopped() || may_be) break;
+        }
+        begin_again(linear);
+    }
+    /// Leaves out what is known to be in no better allotment than the incumbent.
+    void begin_again(const Relaxation& linear) {
+        if (stopped()) return;
         set_threshold(-infinity);
         leave_out_by_prices(linear);
-        descent_.bound(root_prices_);
-        complete();
-        const auto affordable = [this](DescentSteps steps) {
-            const std::size_t most = 10 + most_root_work / relaxation().most_work();
-            steps.count = static_cast<int>(std::min(most, static_cast<std::size_t>(steps.count)));
-            return steps;
-        };
-        double root = descent_.lower(root_prices_, affordable(at_first));
-        if (root > descent_.threshold() && !stopped()) {
-            descent_.bound(root_prices_);
-            complete();
-            root = std::min(root, descent_.lower(root_prices_, affordable(at_root)));
-        }
-        if (stopped()) return;
-        if (descent_.served_once()) adopt();
-        // What was left out is worth no more than the threshold.
+        const double root = descent_.lower(root_prices_, has_incumbent() ? once : affordable(at_root));
+        if (!stopped() && root > descent_.threshold()) complete();
         bound_ = std::min(bound_, std::max(reached(), problem_->round_down(root)));
+        searched_from_ = incumbent_->value;
+        if (!stopped() && descent_.served_once()) adopt();
+    }
+    [[nodiscard]] DescentSteps affordable(DescentSteps steps) const {
+        const std::size_t most = 10 + most_root_work / relaxation().most_work();
+        steps.count = static_cast<int>(std::min(most, static_cast<std::size_t>(steps.count)));
+        return steps;
     }
 
     /// Forbids what the first relaxation knows to be in no better allotment.
@@ -177,7 +248,8 @@ private:
             for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
                 best = std::max(best, problem_->reduced_value(relaxation().original(k), linear.prices()));
             for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
-                if (best - problem_->reduced_value(relaxation().original(k), linear.prices()) > most_regret)
+                if (relaxation().allowed(k) &&
+                    best - problem_->reduced_value(relaxation().original(k), linear.prices()) > most_regret)
                     relaxation().forbid(k);
         }
     }
@@ -234,7 +306,7 @@ private:
         if (stopped() || !descent_.leave_out(here)) return;
         std::copy(here_.begin(), here_.end(), row(depth));
         const std::size_t copy = next_copy(here - descent_.threshold());
-        if (copy == relaxation().copies()) return adopt();
+        if (copy == relaxation().copies()) return adopt_rest();
         const std::size_t first = children_.size();
         for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
             if (relaxation().allowed(k)) children_.push_back({relaxation().loss(k), k});
@@ -267,6 +339,15 @@ private:
                 if (relaxation().taken(k)) candidate_.set(*problem_, copy, relaxation().original(k));
         if (candidate_.feasible(*problem_)) keep_candidate();
     }
+    /// Takes what is allowed, one option a copy, as an allotment, if it is one and better. The last bound()'s
+    /// choice may be another one, from before options were left out.
+    void adopt_rest() {
+        candidate_.clear(*problem_);
+        for (std::size_t copy = 0; copy < relaxation().copies(); ++copy)
+            for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
+                if (relaxation().allowed(k)) candidate_.set(*problem_, copy, relaxation().original(k));
+        if (candidate_.feasible(*problem_)) keep_candidate();
+    }
     /// Makes an allotment of the last bound()'s choice: who is served twice keeps the more valuable.
     void complete() {
         candidate_.clear(*problem_);
@@ -295,9 +376,14 @@ private:
         set_threshold(descent_.threshold());
     }
 
-    void dive() {
+    void dive(const Relaxation& linear) {
         const std::size_t root = relaxation().mark();
-        set_threshold(-infinity);
+        if (has_incumbent()) {
+            set_threshold(bound_ - (bound_ - incumbent_->value) / 4);
+            leave_out_by_prices(linear);
+        } else {
+            set_threshold(-infinity);
+        }
         here_ = root_prices_;
         descent_.bound(here_);
         complete();
@@ -384,9 +470,8 @@ private:
     /// Nodes of the first search towards a target, and of the next one in terms of the one before.
     static constexpr std::size_t most_entered_at_first = 8, growth_of_entries = 16;
     static constexpr std::size_t most_entered_in_dive = 400, most_entered_again = 60;
-    static constexpr std::size_t first_searched_again = 40;  ///< copies of a neighbourhood
-    static constexpr std::size_t most_root_work = std::size_t{1}
-                                                  << 31;  ///< numbers in tables, a second or two
+    static constexpr std::size_t first_searched_again = 40;              ///< copies of a neighbourhood
+    static constexpr std::size_t most_root_work = std::size_t{1} << 29;  ///< numbers in tables, half a second
     static constexpr std::size_t work_of_large = std::size_t{1} << 24;
     static constexpr std::size_t first_exchange_work = std::size_t{1} << 20, part_of_exchanges = 4;
     static constexpr std::size_t work_of_exchange = 4;  ///< of an option looked at, in numbers of tables
@@ -405,6 +490,11 @@ private:
     std::size_t exchanged_ = 0;       ///< work of exchanges so far
     std::size_t searched_again_ = 0;  ///< copies of a neighbourhood
     double bound_ = 0, gap_ = 0;
+    bool begun_ = false;
+    std::size_t entries_ = 0, narrowed_from_ = 0;
+    double searched_from_ = 0;
+    std::vector<double> narrow_prices_;
+    std::vector<std::uint8_t> left_out_;
 };
 
 }  // namespace goodput::detail

@@ -65,6 +65,12 @@ public:
     [[nodiscard]] std::uint32_t resource(std::uint32_t option) const {
         return segments_[segment_[option]].resource;
     }
+    /// How many granules of it an option takes, and what it is worth without what it takes of resources that
+    /// are not whole.
+    [[nodiscard]] std::uint32_t units(std::uint32_t option) const { return units_[option]; }
+    [[nodiscard]] double value(std::uint32_t option) const { return value_[option]; }
+    [[nodiscard]] bool whole(std::size_t resource) const { return whole_.whole(resource); }
+    [[nodiscard]] double granule(std::size_t resource) const { return whole_.granule(resource); }
     [[nodiscard]] bool allowed(std::uint32_t option) const { return allowed_[option] != 0; }
     /// How many options all copies are still allowed.
     [[nodiscard]] std::size_t allowed() const { return allowed_.size() - trail_.size(); }
@@ -76,6 +82,11 @@ public:
         allowed_[option] = 0;
         --allowed_of_[copy_[option]];
         trail_.push_back(option);
+    }
+    /// Which options of the problem some copy is not allowed. Copies are alike, so no copy needs them.
+    void left_out(std::vector<std::uint8_t>& by_original, std::size_t count) const {
+        by_original.assign(count, 0);
+        for (const std::uint32_t k : trail_) by_original[original_[k]] = 1;
     }
     [[nodiscard]] std::size_t mark() const { return trail_.size(); }
     void undo(std::size_t mark) {

@@ -36,6 +36,7 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/core.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
+#include "goodput/allot/detail/later_knapsacks.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/states.hpp"
 #include "goodput/allot/result.hpp"
@@ -53,15 +54,16 @@ template <std::size_t Width, BranchingRule Branching, StoppingRule Stopping>
 class CoreSearch {
 public:
     /// Improves `incumbent` until it is proven within the gap.
-    SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
-                      const AllotOptions& options, Clock& clock, const Branching& branching,
-                      const Stopping& stopping) {
+    SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, const SearchStart& start,
+                      Incumbent& incumbent, const AllotOptions& options, Clock& clock,
+                      const Branching& branching, const Stopping& stopping) {
         SearchOutcome outcome{std::max(problem.round_down(relaxation.bound()), incumbent.value),
                               StopReason::proven, 0};
         nodes_ = 0;
         most_nodes_ = options.most_states / std::max<std::size_t>(1, problem.resources() / cheap_resources);
         most_children_ = most_waiting_ = std::min(options.memory_states, most_memory_states) / 2;
         incumbent_ = &incumbent;
+        part_of_price_ = start.part_of_price;
         prices_ = relaxation.prices();
         const auto interesting = [&] {
             const double bound = relaxation.bound(), value = incumbent.value;
@@ -85,11 +87,16 @@ public:
             narrow = beam <= 256;
             raise_threshold();
             if (std::isinf(threshold_)) return outcome;
-            set_aside_bound_ = -std::numeric_limits<double>::infinity();
-            if (!core_.build(problem, relaxation, threshold_, set_aside_bound_, branching, clock)) {
+            set_aside_bound_ = start.left_out_bound;
+            if (!core_.build(problem, relaxation, threshold_, start.left_out, start.backwards,
+                             set_aside_bound_, branching, clock)) {
                 outcome.stopped = StopReason::deadline;
                 return outcome;
             }
+            later_.clear();
+            if (start.relaxation)
+                later_.assign(problem, core_, relaxation.rounded(), *start.relaxation, start.job_prices,
+                              prices_, 2 * options.memory_states, clock);
             const std::size_t widest_beam =
                 std::clamp<std::size_t>(options.memory_states / (4 * core_.levels() + 1), 64, 1 << 16);
             const std::optional<StopReason> stopped = search(problem, relaxation, std::min(beam, widest_beam),
@@ -162,11 +169,10 @@ private:
     /// How promising a state is: its bound, less something for every unit that it leaves idle or has yet to
     /// get back. Bounds alone tie where many options have no regret.
     [[nodiscard]] double score(std::size_t child) const {
-        constexpr double part_of_price = 0.2;
         const double* left = children_.row(child, core_.width());
         double distance = 0;
         for (std::size_t r = 0; r < prices_.size(); ++r) distance += prices_[r] * std::abs(left[r]);
-        return children_.states[child].bound - part_of_price * distance;
+        return children_.states[child].bound - part_of_price_ * distance;
     }
 
     /// Of children_ the `beam` most promising states become block_; the others wait for `level` or are set
@@ -335,7 +341,9 @@ private:
     /// Adds a state to children_ unless it is cut or no better than one that leaves the same.
     bool add(double value, const double* left, std::uint32_t copies_left, std::uint32_t step,
              std::size_t level) {
-        const double bound = core_.bound(value, left, copies_left, level, threshold_);
+        double bound = core_.bound(value, left, copies_left, level, threshold_);
+        if (cut(bound)) return false;
+        if (core_.level(level).ends) bound = std::min(bound, later_.bound(value, left, level));
         if (cut(bound)) return false;
         const std::uint32_t twin = table_.find_or_add(left, core_.width(), copies_left, children_);
         if (twin == none) {
@@ -362,7 +370,7 @@ private:
     }
 
     std::size_t nodes_ = 0, most_nodes_ = 0, most_children_ = 0, most_waiting_ = 0;
-    double threshold_ = 0, set_aside_bound_ = 0;
+    double threshold_ = 0, set_aside_bound_ = 0, part_of_price_ = 0;
     Incumbent* incumbent_ = nullptr;
     Core<Width> core_;
     std::span<const double> prices_;
@@ -372,6 +380,7 @@ private:
     std::vector<Waiting> waiting_;
     std::vector<Step> steps_;
     StateTable table_;
+    LaterKnapsacks later_;
 };
 
 }  // namespace goodput::detail

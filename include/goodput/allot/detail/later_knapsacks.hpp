@@ -1,0 +1,181 @@
+#ifndef GOODPUT_ALLOT_DETAIL_LATER_KNAPSACKS_HPP
+#define GOODPUT_ALLOT_DETAIL_LATER_KNAPSACKS_HPP
+
+// What the later levels of the core (core.hpp) can still be worth, by prices on jobs (job_prices.hpp). For
+// every level and every whole resource there is a table: the most that the later jobs are worth to it beyond
+// their prices, by the units that are left for them. A state's value, the prices of the later jobs and one
+// number of each table add up to a bound, as quickly as at prices on capacities; but it knows that options
+// are whole.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "goodput/allot/detail/clock.hpp"
+#include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/detail/core.hpp"
+#include "goodput/allot/detail/incumbent.hpp"
+#include "goodput/allot/detail/job_prices.hpp"
+#include "goodput/allot/detail/table_rows.hpp"
+
+namespace goodput::detail {
+
+/// What the search of the core is told beforehand.
+struct SearchStart {
+    std::span<const std::uint8_t>
+        left_out{};  ///< by option of the problem: of no interest; empty: nothing is
+    /// No allotment with an option that is left out is worth more.
+    double left_out_bound = -std::numeric_limits<double>::infinity();
+    const JobPrices* relaxation = nullptr;  ///< with prices on jobs, if these are known
+    std::span<const double> job_prices{};   ///< by copy
+    bool backwards = false;                 ///< last in the order of the branching rule comes first
+    /// How promising a state is: its bound less this part of the price of every unit that it leaves idle or
+    /// has yet to get back.
+    double part_of_price = 0.2;
+};
+
+class LaterKnapsacks {
+public:
+    /// Forgets all tables: bound() says nothing any more.
+    void clear() { known_ = false; }
+
+    /// Makes the tables for the levels of a core that begins at `base`, at these job prices; `prices`: those
+    /// of the resources that are not whole. Tables of more than `most_kept` numbers are not made, nor any if
+    /// it gets late.
+    template <std::size_t Width>
+    void assign(const CompactProblem& problem, const Core<Width>& core, const Incumbent& base,
+                const JobPrices& relaxation, std::span<const double> job_prices,
+                std::span<const double> prices, std::size_t most_kept, Clock& clock) {
+        clear();
+        const std::size_t count = problem.resources(), levels = core.levels();
+        base_.assign(base.left.begin(), base.left.end());
+        for (const Bunch& bunch : core.bunches())
+            for (const ResourceUse& use : problem.uses_of(bunch.option))
+                base_[use.resource] += bunch.copies * use.units;
+        resources_.clear();
+        tables_.clear();
+        rows_.assign(levels * count, 0);
+        later_.assign(levels * count, 0);
+        constant_.assign(levels, 0);
+        in_core_.assign(problem.count, 0);
+        for (std::size_t r = 0; r < count; ++r) {
+            base_[r] += problem.tolerance[r];
+            const bool whole = relaxation.whole(r);
+            const double granule = whole ? relaxation.granule(r) : 0;
+            const double room = whole ? std::floor(base_[r] / granule) : 0;
+            if (room < 0 || room >= static_cast<double>(most_kept)) return;
+            resources_.push_back(
+                {granule, whole ? 0 : prices[r], static_cast<std::size_t>(room) + 1, tables_.size()});
+            tables_.resize(tables_.size() + resources_.back().width, 0);
+            base_[r] = problem.tolerance[r];
+        }
+        double constant = 0;
+        for (std::size_t level = levels; level-- > 0;) {
+            constant_[level] = constant;
+            for (std::size_t r = 0; r < count; ++r) {
+                later_[level * count + r] = base_[r];
+                rows_[level * count + r] = resources_[r].last;
+            }
+            if (!core.level(level).begins) continue;
+            const Bunch& bunch = core.bunches()[core.level(level).bunch];
+            for (const ResourceUse& use : problem.uses_of(bunch.option))
+                base_[use.resource] += bunch.copies * use.units;
+            in_core_[bunch.option] = 1;
+            for (const Candidate& candidate : core.candidates(bunch)) in_core_[candidate.option] = 1;
+            for (std::uint32_t copy = bunch.first_copy; copy < bunch.first_copy + bunch.copies; ++copy) {
+                constant += job_prices[copy] - problem.value[bunch.option];
+                if (!add(relaxation, copy, job_prices[copy], constant, most_kept, clock)) return;
+            }
+            in_core_[bunch.option] = 0;
+            for (const Candidate& candidate : core.candidates(bunch)) in_core_[candidate.option] = 0;
+        }
+        known_ = true;
+    }
+
+    /// The largest sum that a state can still reach after `level`, all copies of whose bunch are decided.
+    [[nodiscard]] double bound(double value, const double* left, std::size_t level) const {
+        if (!known_) return std::numeric_limits<double>::infinity();
+        const std::size_t count = resources_.size();
+        double sum = value + constant_[level];
+        for (std::size_t r = 0; r < count; ++r) {
+            const Resource& resource = resources_[r];
+            const double room = left[r] + later_[level * count + r];
+            if (resource.granule == 0) {
+                sum += resource.price * room;
+                continue;
+            }
+            if (room < 0) return -std::numeric_limits<double>::infinity();
+            const auto units = static_cast<std::size_t>(room / resource.granule);
+            sum += tables_[rows_[level * count + r] + std::min(units, resource.width - 1)];
+        }
+        return sum;
+    }
+
+private:
+    struct Resource {
+        double granule, price;  ///< granule 0: not whole, and has a price
+        std::size_t width;
+        std::size_t last;  ///< where the row made last begins
+    };
+
+    /// One more copy's options, into new rows of the resources that they use.
+    bool add(const JobPrices& relaxation, std::size_t copy, double price, double& constant,
+             std::size_t most_kept, Clock& clock) {
+        double idle = 0;
+        for (std::uint32_t k = relaxation.first(copy); k < relaxation.end(copy);) {
+            const std::uint32_t r = relaxation.resource(k);
+            std::uint32_t end = k;
+            while (end < relaxation.end(copy) && relaxation.resource(end) == r) ++end;
+            if (r == none) {
+                for (; k < end; ++k)
+                    if (interesting(relaxation, k)) idle = std::max(idle, relaxation.value(k) - price);
+                continue;
+            }
+            const std::size_t width = resources_[r].width;
+            bool first = true;
+            for (; k < end; ++k) {
+                const double worth = relaxation.value(k) - price;
+                const std::size_t units = relaxation.units(k);
+                if (!interesting(relaxation, k) || worth <= 0 || units >= width) continue;
+                if (first && !begin_row(r, most_kept, clock)) return false;
+                first = false;
+                double* after = tables_.data() + resources_[r].last;
+                larger_of(after + units, tables_.data() + previous_, worth, after + units, width - units);
+            }
+        }
+        constant += idle;
+        return true;
+    }
+    [[nodiscard]] bool interesting(const JobPrices& relaxation, std::uint32_t option) const {
+        return relaxation.allowed(option) && in_core_[relaxation.original(option)] != 0;
+    }
+    bool begin_row(std::size_t r, std::size_t most_kept, Clock& clock) {
+        const std::size_t width = resources_[r].width;
+        if (tables_.size() + width > most_kept || clock.late(4 * width)) return false;
+        previous_ = resources_[r].last;
+        resources_[r].last = tables_.size();
+        tables_.resize(tables_.size() + width);
+        std::copy_n(tables_.data() + previous_, width, tables_.data() + resources_[r].last);
+        return true;
+    }
+
+    bool known_ = false;
+    std::vector<Resource> resources_;
+    std::vector<double> tables_;
+    std::size_t previous_ = 0;
+    std::vector<std::uint8_t> in_core_;  // by option of the problem
+    std::vector<double> base_;           // by resource
+    // By level and resource: where the row of what comes after it begins; what later bunches use in the base.
+    std::vector<std::size_t> rows_;
+    std::vector<double> later_;
+    std::vector<double>
+        constant_;  // by level: job prices of what comes after it, less their values in the base
+};
+
+}  // namespace goodput::detail
+
+#endif

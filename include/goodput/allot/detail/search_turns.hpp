@@ -1,0 +1,263 @@
+#ifndef GOODPUT_ALLOT_DETAIL_SEARCH_TURNS_HPP
+#define GOODPUT_ALLOT_DETAIL_SEARCH_TURNS_HPP
+
+// From an allotment and a bound to a proof: the searches there are, and who of them has its turn for how
+// long. One of them often does in milliseconds what takes the others hours, and nothing tells beforehand
+// which.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "goodput/allot/detail/clock.hpp"
+#include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/detail/incumbent.hpp"
+#include "goodput/allot/detail/job_price_search.hpp"
+#include "goodput/allot/detail/relaxation.hpp"
+#include "goodput/allot/detail/search.hpp"
+#include "goodput/allot/result.hpp"
+#include "goodput/allot/rules.hpp"
+
+namespace goodput::detail {
+
+/// The searches with their memory, and the states that they have looked at since begin().
+template <BranchingRule Branching, StoppingRule Stopping>
+class SearchTurns {
+public:
+    /// States of each search before another has its first turn.
+    static constexpr std::size_t first_states = std::size_t{1} << 15;
+
+    SearchTurns() = default;
+    SearchTurns(Branching branching, Stopping stopping) : branching_(branching), stopping_(stopping) {}
+
+    /// Nothing is known of the problem that comes.
+    void begin() {
+        nodes_ = 0;
+        job_price_search_.reset();
+    }
+    /// States looked at since begin().
+    [[nodiscard]] std::size_t nodes() const { return nodes_; }
+    /// The stopping rule.
+    [[nodiscard]] const Stopping& stopping() const { return stopping_; }
+
+    /// Looks for any allotment that serves all jobs that must run, by prices on jobs. Whether there is one
+    /// now in `incumbent`.
+    bool find(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
+              const AllotOptions& options, Clock& clock) {
+        const bool found = job_price_search_.find(problem, relaxation, incumbent, options, clock);
+        nodes_ += job_price_search_.nodes();
+        return found;
+    }
+
+    /// Improves `incumbent` by the core's search alone. `prove`: whatever gap is allowed.
+    SearchOutcome search_core(const CompactProblem& problem, const Relaxation& relaxation,
+                              const SearchStart& start, Incumbent& incumbent, const AllotOptions& options,
+                              Clock& clock, bool prove) {
+        const StopOrProve stopping{stopping_, prove};
+        const auto run = [&](auto& search) {
+            const SearchOutcome outcome =
+                search.run(problem, relaxation, start, incumbent, options, clock, branching_, stopping);
+            nodes_ += outcome.nodes;
+            return outcome;
+        };
+        return problem.resources() > narrow ? run(wide_search_) : run(narrow_search_);
+    }
+
+    /// Improves `incumbent` until it is proven within the gap, or time, states or memory end.
+    SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
+                      const AllotOptions& options, Clock& clock) {
+        problem_ = &problem;
+        relaxation_ = &relaxation;
+        incumbent_ = &incumbent;
+        clock_ = &clock;
+        return take_turns(options);
+    }
+
+private:
+    /// The stopping rule of the caller, or none: the search goes on until all is proven.
+    struct StopOrProve {
+        const Stopping& rule;
+        bool prove;
+        double operator()(double objective, double bound, double gap) const {
+            return prove ? 0 : rule(objective, bound, gap);
+        }
+    };
+
+    /// The core first, which is enough for most problems; then prices on jobs, the core with what these know,
+    /// and parts of the allotment in turn, each for several times as long as before.
+    SearchOutcome take_turns(const AllotOptions& options) {
+        std::size_t left = options.most_states;
+        SearchOutcome best{relaxation_->bound(), StopReason::states, 0};
+        // Runs a search for so many states at most, or alone for all that are left. Whether that was the end.
+        const auto turn = [&](bool alone, std::size_t states, auto&& run) {
+            if (left == 0) return true;
+            AllotOptions part = options;
+            part.most_states = alone ? left : std::min(states, left);
+            const SearchOutcome outcome = run(part);
+            best = {std::min(best.bound, outcome.bound), outcome.stopped, 0};
+            const bool used_up = outcome.stopped == StopReason::states;
+            left -= used_up ? part.most_states : std::min(left, outcome.nodes);
+            return outcome.stopped == StopReason::deadline || is_enough(best.bound, options);
+        };
+        const auto plain_core = [&](const AllotOptions& part) { return core({}, part); };
+        if (turn(false, first_states, plain_core)) return best;
+        const bool several = takes_several();
+        bool core_fits = true, prices_apply = true;
+        part_of_gap_ = first_part_of_gap;
+        varied_ = 0;
+        const auto prepare = [&](const AllotOptions& part) {
+            const auto outcome = job_price_search_.prepare(*problem_, *relaxation_, best.bound, *incumbent_,
+                                                           part, *clock_, StopOrProve{stopping_, false});
+            prices_apply = outcome.has_value();
+            nodes_ += job_price_search_.nodes();
+            return outcome.value_or(SearchOutcome{best.bound, StopReason::proven, 0});
+        };
+        if (turn(true, left, prepare)) return best;
+        // A dive takes about as long as the prices did, and would have to begin anew if it were cut off.
+        const std::size_t least_dive = 2 * job_price_search_.nodes();
+        // In more dimensions fewer states of the core are the same.
+        const std::size_t share = std::max<std::size_t>(1, problem_->resources() / narrow);
+        for (std::size_t states = first_states; left > 0;) {
+            states *= growth_of_states;
+            if (core_fits && (prices_apply || !several) &&
+                turn(!prices_apply, states / share, [&](const AllotOptions& part) {
+                    return prices_apply ? search_narrowed(best.bound, part) : plain_core(part);
+                }))
+                return best;
+            core_fits = core_fits && best.stopped != StopReason::memory;
+            if (!core_fits && !prices_apply && !several) break;
+            if (prices_apply &&
+                turn(!core_fits && !several, std::max(states, least_dive), [&](const AllotOptions& part) {
+                    const auto outcome =
+                        job_price_search_.run(*relaxation_, best.bound, part, StopOrProve{stopping_, false});
+                    nodes_ += outcome.nodes;
+                    return outcome;
+                }))
+                return best;
+            if (several && turn(!prices_apply, states,
+                                [&](const AllotOptions& part) { return search_varied(best.bound, part); }))
+                return best;
+            if (!prices_apply && several) break;
+        }
+        return best;
+    }
+
+    SearchOutcome core(const SearchStart& start, const AllotOptions& options) {
+        return search_core(*problem_, *relaxation_, start, *incumbent_, options, *clock_, false);
+    }
+
+    /// By how much an allotment may fall short of a bound to be as good as asked for.
+    [[nodiscard]] double enough(double objective, double bound, const AllotOptions& options) const {
+        return std::max(problem_->rounding(), stopping_(objective, bound, options.gap));
+    }
+
+    [[nodiscard]] bool is_enough(double bound, const AllotOptions& options) const {
+        return bound - incumbent_->value <= enough(incumbent_->value, bound, options) + problem_->rounding();
+    }
+
+    /// The core with what prices on jobs know, as if an allotment just below the bound were known. Where
+    /// there is none, the bound falls and it goes on a little further below; where there may be one but none
+    /// was found in time, the next call begins further below.
+    SearchOutcome search_narrowed(double bound, const AllotOptions& options) {
+        AllotOptions part = options;
+        SearchOutcome outcome{bound, StopReason::proven, 0};
+        const auto count = [&](std::size_t nodes) {
+            outcome.nodes += nodes;
+            part.most_states = options.most_states - std::min(options.most_states, outcome.nodes);
+        };
+        for (double below = 0; outcome.stopped == StopReason::proven;) {
+            const double value = incumbent_->value, least = value + enough(value, value, options);
+            below = std::max(4 * below, (outcome.bound - value) * part_of_gap_);
+            const double target = outcome.bound - below > least ? outcome.bound - below : value;
+            const std::optional<SearchStart> start =
+                job_price_search_.narrow(*relaxation_, std::max(target, least), part);
+            count(job_price_search_.nodes());
+            nodes_ += job_price_search_.nodes();
+            if (!start) {
+                outcome.bound = std::min(outcome.bound, std::max(target, least));
+            } else {
+                std::swap(*incumbent_, pretended_);
+                incumbent_->clear(*problem_);
+                incumbent_->value = target;
+                const SearchOutcome found = core(*start, part);
+                count(found.nodes);
+                outcome.stopped = found.stopped;
+                const bool better = incumbent_->value > target;
+                if (!better) std::swap(*incumbent_, pretended_);
+                if (found.stopped == StopReason::proven)
+                    outcome.bound = std::max(std::min(outcome.bound, found.bound), incumbent_->value);
+                else if (!better)
+                    part_of_gap_ *= 2;
+            }
+            job_price_search_.widen();
+            if (is_enough(outcome.bound, options)) break;
+            if (part.most_states == 0) outcome.stopped = StopReason::states;
+            if (clock_->late()) outcome.stopped = StopReason::deadline;
+        }
+        return outcome;
+    }
+
+    /// The core again and again, each time in another order or with another measure of what is promising:
+    /// what one of them sets aside another one finds. Ends where memory ends all of them.
+    SearchOutcome search_varied(double bound, const AllotOptions& options) {
+        SearchOutcome outcome{bound, StopReason::states, 0};
+        for (std::size_t out_of_memory = 0; outcome.nodes < options.most_states; ++varied_) {
+            const std::size_t cycle = varied_ / std::size(variations);
+            const Variation& variation = variations[varied_ % std::size(variations)];
+            SearchStart start;
+            start.backwards = variation.backwards;
+            start.part_of_price = variation.part_of_price;
+            AllotOptions part = options;
+            part.most_states = std::min(cycle < 16 ? first_varied_states << 2 * cycle : options.most_states,
+                                        options.most_states - outcome.nodes);
+            const SearchOutcome found = core(start, part);
+            outcome.nodes += found.stopped == StopReason::states ? part.most_states : found.nodes;
+            outcome.bound = std::min(outcome.bound, found.bound);
+            out_of_memory = found.stopped == StopReason::memory ? out_of_memory + 1 : 0;
+            if (found.stopped == StopReason::states ||
+                (found.stopped == StopReason::memory && out_of_memory < std::size(variations)))
+                continue;
+            outcome.stopped = found.stopped;
+            break;
+        }
+        return outcome;
+    }
+    struct Variation {
+        bool backwards;
+        double part_of_price;
+    };
+    static constexpr Variation variations[] = {{false, 0.05}, {false, 0.1}, {true, 0.2}, {false, 0.2}};
+
+    /// Whether an option takes of several resources. Prices on jobs then know little of the problem.
+    [[nodiscard]] bool takes_several() const {
+        for (std::uint32_t k = 0; k < problem_->count; ++k)
+            if (problem_->uses_of(k).size() > 1) return true;
+        return false;
+    }
+
+    static constexpr std::size_t narrow = 4;
+    static constexpr std::size_t growth_of_states = 8;  ///< by which a turn grows
+    static constexpr std::size_t first_varied_states = std::size_t{1} << 20;
+    static constexpr double first_part_of_gap = 0.25;
+    Branching branching_{};
+    Stopping stopping_{};
+    JobPriceSearch<StopOrProve> job_price_search_;
+    CoreSearch<narrow, Branching, StopOrProve> narrow_search_;
+    CoreSearch<dynamic_width, Branching, StopOrProve> wide_search_;
+    Incumbent pretended_;
+    std::size_t nodes_ = 0;
+    std::size_t varied_ = 0;  ///< variations of the core's search that were tried
+    double part_of_gap_ = 0;  ///< how far below the bound the core looks first
+    // Of the run in progress.
+    const CompactProblem* problem_ = nullptr;
+    const Relaxation* relaxation_ = nullptr;
+    Incumbent* incumbent_ = nullptr;
+    Clock* clock_ = nullptr;
+};
+
+}  // namespace goodput::detail
+
+#endif

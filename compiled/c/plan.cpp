@@ -141,7 +141,7 @@ std::int32_t action_of(const Placement& held, const Decision& decision, const Cl
     if (decision.placement.empty()) return held.empty() ? GOODPUT_WAIT : GOODPUT_STOP;
     if (held.empty()) return GOODPUT_START;
     if (!decision.starts) return GOODPUT_STAY;
-    return configuration_of(held, cluster).same_gpus(configuration_of(decision.placement, cluster))
+    return configuration_of(held, cluster).same_shapes(configuration_of(decision.placement, cluster))
                ? GOODPUT_MOVE
                : GOODPUT_RESTART;
 }

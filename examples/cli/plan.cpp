@@ -144,14 +144,6 @@ const char* text_of_knowledge(goodput::Knowledge knowledge) {
     return "unknown";
 }
 
-/// Whether the GPUs are of the same types in the same shapes, on nodes of whatever size, spot or not.
-bool same_shape(const goodput::Configuration& a, const goodput::Configuration& b) {
-    return std::ranges::equal(a.parts(), b.parts(),
-                              [](const goodput::PoolShare& one, const goodput::PoolShare& other) {
-                                  return one.gpu_type == other.gpu_type && one.shape == other.shape;
-                              });
-}
-
 /// What becomes of a job: "start", "restart" (with other GPUs than it holds, or over another number of
 /// nodes), "move" (to other nodes with the same), "stays", "stops" or "waits".
 const char* change_of(const goodput::Job& job, const goodput::Decision& decision,
@@ -160,7 +152,7 @@ const char* change_of(const goodput::Job& job, const goodput::Decision& decision
     if (decision.placement.empty()) return "stops";
     if (!decision.starts) return "stays";
     const auto held = goodput::configuration_of(job.placement, cluster);
-    return same_shape(decision.option.configuration, held) ? "move" : "restart";
+    return decision.option.configuration.same_shapes(held) ? "move" : "restart";
 }
 
 /// Whether a decision costs the job its restart_cost_s: it has run before, and runs anew.

@@ -183,8 +183,8 @@ private:
                 round = planner.plan(state);
                 log(slurm::json_of(round));
             }
-            // Slurm itself saves some seconds later. Killed before that, it would have forgotten new jobs, and
-            // would take a requeued job for one that still runs, and its end for a failure.
+            // Slurm itself saves some seconds later. Killed before that, it would have forgotten new jobs,
+            // and would take a requeued job for one that still runs, and its end for a failure.
             if (hands.take_next_steps(state, round) > 0) slurm_side_save();
         } catch (const std::exception& error) {
             slurm_side_log(error.what());

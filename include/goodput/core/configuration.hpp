@@ -81,6 +81,15 @@ public:
     [[nodiscard]] bool same_gpus(const Configuration& other) const {
         return first_ == other.first_ && (rest_.same_as(other.rest_) || same_parts(other));
     }
+    /// Whether both hold GPUs of the same types in the same shapes, on nodes of whatever size, spot or not:
+    /// from one to the other a job moves, but runs as before.
+    [[nodiscard]] bool same_shapes(const Configuration& other) const {
+        const auto mine = parts(), theirs = other.parts();
+        return std::equal(mine.begin(), mine.end(), theirs.begin(), theirs.end(),
+                          [](const PoolShare& a, const PoolShare& b) {
+                              return a.gpu_type == b.gpu_type && a.shape == b.shape;
+                          });
+    }
 
     /// Same GPUs, and the same that goes with them.
     friend bool operator==(const Configuration& a, const Configuration& b) {

@@ -205,14 +205,15 @@ void check_limits(const Snapshot& snapshot, const Plan& plan) {
               most[l]);
 }
 
-/// Where nodes count cores and memory, none gives more than it has.
+/// A node that counts cores or memory gives no more than it has; one that does not, as much as is asked for.
 void check_hosts(const Snapshot& snapshot, const Plan& plan) {
     const std::vector<Node>& nodes = snapshot.cluster.nodes;
     const support::HostUse use = support::host_use(snapshot, plan);
+    const auto keeps_to = [](double given, double has) { return has == 0 || given <= has * (1 + 1e-6); };
     for (std::size_t n = 0; n < nodes.size(); ++n) {
-        check(use.cores[n] <= nodes[n].cores * (1 + 1e-6), "no node gives more cores than it has",
-              use.cores[n], nodes[n].cores);
-        check(use.memory_gib[n] <= nodes[n].memory_gib * (1 + 1e-6), "no node gives more memory than it has",
+        check(keeps_to(use.cores[n], nodes[n].cores), "no node gives more cores than it has", use.cores[n],
+              nodes[n].cores);
+        check(keeps_to(use.memory_gib[n], nodes[n].memory_gib), "no node gives more memory than it has",
               use.memory_gib[n], nodes[n].memory_gib);
     }
 }

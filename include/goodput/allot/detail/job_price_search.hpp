@@ -333,19 +333,19 @@ private:
 
     /// Takes the last bound()'s choice as an allotment, if it is one and better.
     void adopt() {
-        candidate_.clear(*problem_);
-        for (std::size_t copy = 0; copy < relaxation().copies(); ++copy)
-            for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
-                if (relaxation().taken(k)) candidate_.set(*problem_, copy, relaxation().original(k));
-        if (candidate_.feasible(*problem_)) keep_candidate();
+        adopt_where([&](std::uint32_t k) { return relaxation().taken(k); });
     }
     /// Takes what is allowed, one option a copy, as an allotment, if it is one and better. The last bound()'s
     /// choice may be another one, from before options were left out.
     void adopt_rest() {
+        adopt_where([&](std::uint32_t k) { return relaxation().allowed(k); });
+    }
+    template <class Chosen>
+    void adopt_where(Chosen chosen) {
         candidate_.clear(*problem_);
         for (std::size_t copy = 0; copy < relaxation().copies(); ++copy)
             for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
-                if (relaxation().allowed(k)) candidate_.set(*problem_, copy, relaxation().original(k));
+                if (chosen(k)) candidate_.set(*problem_, copy, relaxation().original(k));
         if (candidate_.feasible(*problem_)) keep_candidate();
     }
     /// Makes an allotment of the last bound()'s choice: who is served twice keeps the more valuable.

@@ -139,6 +139,14 @@ class Checks:
         self.faults = []
         self.seen = []  # (time, {job: (nodes, GPUs a node)}) of the elastic cluster
 
+    def status(self, folder, keep):
+        """The exit status; what was written goes, unless a check has failed or it is to be kept."""
+        if self.faults:
+            print(f"{len(self.faults)} faults; what was written is in {folder}")
+        elif not keep:
+            shutil.rmtree(folder)
+        return 1 if self.faults else 0
+
     def require(self, holds, what):
         if not holds:
             self.faults.append(what)
@@ -314,11 +322,7 @@ def main():
             controller.kill()
         for cluster in clusters:
             cluster.call("stop")
-    if not checks.faults and not options.folder:
-        shutil.rmtree(folder)
-    elif checks.faults:
-        print(f"{len(checks.faults)} faults; what was written is in {folder}")
-    return 1 if checks.faults else 0
+    return checks.status(folder, bool(options.folder))
 
 
 if __name__ == "__main__":

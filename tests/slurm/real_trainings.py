@@ -13,7 +13,6 @@ import collections
 import csv
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -131,11 +130,7 @@ def main():
             running.kill()
         if cluster:
             cluster.call("stop")
-    if not checks.faults and not options.folder:
-        shutil.rmtree(folder)
-    elif checks.faults:
-        print(f"{len(checks.faults)} faults; what was written is in {folder}")
-    return 1 if checks.faults else 0
+    return checks.status(folder, bool(options.folder))
 
 
 if __name__ == "__main__":

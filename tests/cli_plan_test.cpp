@@ -723,6 +723,31 @@ TEST_CASE("a job's own largest batch is a limit, its owner's wish one until the 
     }
 }
 
+TEST_CASE("a batch fits the GPU type that is given, wherever the job was measured") {
+    Json nodes = Json::array();
+    for (int i = 0; i < 6; ++i) nodes.push_back(node("aws", i, 4));
+    Json one = job("a");
+    one["samples"] = Json::array({sample("dgx", {1, 8}, 64), sample("dgx", {1, 8}, 256)});
+    for (const char* models : {"separate", "published", "refined"})
+        for (const int most : {32, 40, 200})
+            for (const int gpus : {2, 4, 16}) {
+                CAPTURE(models);
+                CAPTURE(most);
+                CAPTURE(gpus);
+                one["batch"]["local"]["aws"] = {24, most};
+                one["gpus"] = {gpus, gpus};
+                Program program = plan({"--models", models});
+                // The line before knows of dgx, this one no more.
+                ask(program, round_of(0, sixty_four_gpus(), Json::array({})));
+                const Json got = entry(ask(program, round_of(60, nodes, Json::array({one}))), "a");
+                REQUIRE(got["gpu_type"] == "aws");
+                const int local = got["local_batch"].get<int>();
+                CHECK(local >= 24);
+                CHECK(local <= most);
+                CHECK(local * (got["accumulation"].get<int>() + 1) * gpus <= 4096);
+            }
+}
+
 TEST_CASE("most nodes, accumulation on one GPU and one rack are kept to") {
     Json nodes = Json::array();
     for (int i = 0; i < 6; ++i) {

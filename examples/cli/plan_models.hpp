@@ -47,8 +47,9 @@ struct PlanHistoryFitter {
     goodput::peers::PublishedHistoryFitter published{};
 };
 
-/// Says what options give. The published search may find a batch above the largest one, which a plan may not:
-/// such a plan is cut down to it.
+/// Says what options give. The published search may find a batch above the largest one, or, for a GPU type
+/// on which the job has not run, one that fits only the type where it has: neither may a plan have. The first
+/// is cut down; instead of the second stands the best batch by the job's exact models.
 class PlanPredictor {
 public:
     using DeclaresInputsOf = PlanPredictor;
@@ -77,15 +78,26 @@ public:
         for (goodput::Option& option : options) {
             const goodput::PoolShare& part = option.configuration.first();
             const goodput::TypeLimits& limits = job.types[part.gpu_type];
-            const int parts =
-                part.shape.gpus / limits.gpus_per_replica * (option.plan.accumulation_steps + 1);
-            if (option.plan.total(part.shape.gpus / limits.gpus_per_replica) > job.max_batch)
-                option.plan.atomic_batch =
-                    std::max(job.max_batch / std::max(parts, 1), limits.min_atomic_batch);
+            const int replicas = part.shape.gpus / limits.gpus_per_replica;
+            goodput::BatchPlan& plan = option.plan;
+            if (const auto total = plan.total(replicas); total > job.max_batch)
+                plan.atomic_batch = static_cast<int>(job.max_batch / (total / plan.atomic_batch));
+            if (option.goodput > 0 &&
+                (plan.atomic_batch < limits.min_atomic_batch || plan.atomic_batch > limits.max_atomic_batch))
+                take_exact_plan(job, model, option, gradient);
         }
     }
 
 private:
+    /// What the option gives stays as published, unless it gives nothing.
+    void take_exact_plan(const goodput::Job& job, const goodput::JobModel& model, goodput::Option& option,
+                         const std::optional<goodput::GradientStatistics>& gradient) {
+        goodput::Option exact = option;
+        exact_(job, model, std::span(&exact, 1), gradient);
+        option.plan = exact.plan;
+        if (!(exact.goodput > 0)) option.goodput = 0;
+    }
+
     bool published_;
     goodput::GoodputPredictor exact_;
     goodput::peers::PublishedPredictor as_published_;

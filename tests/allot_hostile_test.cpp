@@ -476,6 +476,41 @@ TEST_CASE("A job that must run and uses next to nothing leaves the prices of a r
     CHECK(relaxed.prices[0] < 1e9);
 }
 
+TEST_CASE("Jobs that must run may drive prices beyond all values: the bounds are bounds nevertheless") {
+    Random random(31);
+    int beyond = 0;
+    for (int round = 0; round < 20'000; ++round) {
+        AllotmentProblem problem;
+        problem.capacity = {8, 10.5};
+        const int jobs = random.integer(2, 5);
+        for (int job = 0; job < jobs; ++job) {
+            problem.add_job(job < 2);
+            for (int options = random.integer(1, 4); options > 0; --options) {
+                const double value = random.chance(0.1) ? 0x1p30 : 0.01 * random.integer(0, 400);
+                // Nearly nothing, or so much that nothing else fits.
+                const auto units = [&] {
+                    return random.chance(0.2) ? std::pow(10.0, -random.integer(1, 320))
+                                              : static_cast<double>(1 << random.integer(0, 3));
+                };
+                problem.add_option(value, {{0, units()}, {1, units()}});
+            }
+        }
+        CAPTURE(round);
+        const long double best = Exhaustive(0)(problem);
+        if (std::isinf(best)) continue;
+        double size = 0;
+        for (std::size_t job = 0; job < problem.jobs(); ++job)
+            for (std::size_t k = 0; k < problem.options_of(job); ++k) size += std::abs(problem.value(job, k));
+        Allotter<> allotter;
+        const RelaxedAllotment relaxed = allotter.relax(problem);
+        REQUIRE(relaxed.bound >= best - 1e-9L * size);
+        const AllotResult result = allotter(problem, {.gap = 0});
+        REQUIRE(result.bound >= best - 1e-9L * size);
+        for (const double price : relaxed.prices) beyond += price > 1e12;
+    }
+    CHECK(beyond > 100);
+}
+
 TEST_CASE("Pools that jobs like equally do not send the prices in circles") {
     // Met in a replay: rounding said again and again of a pivot that it gains something.
     AllotmentProblem problem;

@@ -189,13 +189,8 @@ Json solve(goodput::Allotter<>& allotter, const goodput::AllotmentProblem& probl
 Json relax(goodput::Allotter<>& allotter, const goodput::AllotmentProblem& problem,
            const goodput::AllotOptions& options) {
     const Stopwatch stopwatch;
-    goodput::RelaxedAllotment relaxed = allotter.relax(problem, options);
+    const goodput::RelaxedAllotment relaxed = allotter.relax(problem, options);
     const double milliseconds = stopwatch.milliseconds();
-    if (relaxed.status == goodput::AllotStatus::optimal &&
-        relaxed.bound - relaxed.objective > 1e-9 * std::max(1.0, std::abs(relaxed.bound))) {
-        relaxed.status = goodput::AllotStatus::feasible;  // stopped by rounding
-        relaxed.stopped = goodput::StopReason::states;
-    }
     Json choice = Json::array();
     for (const std::vector<goodput::OptionFraction>& parts : relaxed.choice) {
         Json split = Json::array();

@@ -37,11 +37,13 @@ struct OptionFraction {
 struct RelaxedAllotment {
     std::vector<std::vector<OptionFraction>> choice{};  ///< by job; fractions of a job sum to at most 1
     double objective = 0;                               ///< value of the mixture
-    double bound = 0;  ///< equal to the objective but for rounding, unless a deadline cut it off
-    /// feasible: cut off, see stopped; infeasible: jobs that must run do not fit even in parts; unknown: no
-    /// mixture in which they do was found before it was cut off.
+    double bound = 0;                                   ///< no mixture is worth more
+    /// optimal: the bound is the objective but for rounding; feasible: cut off, see stopped; infeasible: jobs
+    /// that must run do not fit even in parts; unknown: no mixture in which they do was found before it was
+    /// cut off.
     AllotStatus status = AllotStatus::optimal;
-    /// deadline; or states: as much work on the prices as is ever done (it takes some hundred resources).
+    /// deadline; or states: as much work on the prices as is ever done (it takes some hundred resources), or
+    /// as exact as numbers so far apart can be counted.
     StopReason stopped = StopReason::proven;
     std::vector<double> prices{};  ///< by resource, see AllotResult::prices
     std::size_t passes = 0;        ///< evaluations of all options that the prices took
@@ -116,6 +118,12 @@ public:
         for (std::size_t group = 0; group < compact_.groups(); ++group) split(group, relaxed);
         detail::price_out_what_is_left_out(problem, relaxed.prices);
         relaxed.bound = std::max(relaxation_.bound(), relaxed.objective);
+        constexpr double rounding = 1e-9;
+        if (relaxed.status == AllotStatus::optimal &&
+            relaxed.bound - relaxed.objective > rounding * std::max(1.0, std::abs(relaxed.bound))) {
+            relaxed.status = AllotStatus::feasible;
+            relaxed.stopped = StopReason::states;
+        }
         return relaxed;
     }
 

@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/allot/detail/careful_bound.hpp"
 #include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/price_master.hpp"
@@ -126,7 +127,7 @@ private:
         points_.insert(points_.end(), trial_.begin(), trial_.end());
         usage_.assign(blocks_ * problem.resources(), 0);
         value_.assign(blocks_, 0);
-        double reduced_sum = 0;
+        double reduced_sum = 0, size = 0;
         for (std::size_t group = 0; group < problem.groups(); ++group) {
             if (clock.late(problem.first_use[problem.end_hull[group]] -
                            problem.first_use[problem.first[group]] + 1) &&
@@ -157,12 +158,19 @@ private:
             choices_.push_back(chosen);
             const double copies = problem.copies(group);
             reduced_sum += copies * best;
+            size += std::abs(copies * best);
             value_[block_of_[group]] += copies * problem.value[chosen];
             double* const usage = usage_.data() + block_of_[group] * problem.resources();
             for (const ResourceUse& use : problem.uses_of(chosen)) usage[use.resource] += copies * use.units;
         }
         double bound = reduced_sum;
-        for (std::size_t r = 0; r < problem.resources(); ++r) bound += trial_[r] * problem.capacity[r];
+        for (std::size_t r = 0; r < problem.resources(); ++r) {
+            bound += trial_[r] * problem.capacity[r];
+            size += trial_[r] * problem.capacity[r];
+        }
+        if (size > 4 * problem.magnitude)
+            bound = careful_bound_(problem, trial_,
+                                   std::span(choices_).subspan((passes_ - 1) * problem.groups()));
         const bool better = bound < best_bound_;
         if (better || passes_ == 1) {
             if (better) best_bound_ = bound;
@@ -293,6 +301,7 @@ private:
     static constexpr std::size_t most_choices = std::size_t{1} << 26;
 
     PriceMaster master_;
+    CarefulBound careful_bound_;
     bool complete_ = true;
     int raises_ = 0;
     std::vector<double> ceiling_, trial_, usage_, best_prices_;

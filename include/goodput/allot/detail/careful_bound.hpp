@@ -1,0 +1,77 @@
+#ifndef GOODPUT_ALLOT_DETAIL_CAREFUL_BOUND_HPP
+#define GOODPUT_ALLOT_DETAIL_CAREFUL_BOUND_HPP
+
+// The bound that prices give where they are so large that values are lost beside what is paid: jobs that must
+// run may drive prices to anything.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "goodput/allot/detail/compact.hpp"
+
+namespace goodput::detail {
+
+class CarefulBound {
+public:
+    /// No allotment is worth more. `choice`: by group, its best option at the prices as far as rounding lets
+    /// one see. Counts what is left of each capacity, not what is paid, and adds all that rounding may hide.
+    double operator()(const CompactProblem& problem, std::span<const double> prices,
+                      std::span<const std::uint32_t> choice) {
+        left_.assign(problem.capacity.begin(), problem.capacity.end());
+        lost_.assign(problem.resources(), 0);
+        double value = 0, hidden = 0;
+        for (std::size_t group = 0; group < problem.groups(); ++group) {
+            const double copies = problem.copies(group);
+            value += copies * problem.value[choice[group]];
+            hidden += copies * hidden_by_others(problem, prices, group, choice[group]);
+            for (const ResourceUse& use : problem.uses_of(choice[group])) take(use, copies);
+        }
+        double bound = value + hidden;
+        for (std::size_t r = 0; r < problem.resources(); ++r) {
+            const double unused = prices[r] * left_[r];
+            bound += unused + 4 * epsilon * std::abs(unused) + prices[r] * lost_[r];
+        }
+        return bound;
+    }
+
+private:
+    static constexpr double epsilon = std::numeric_limits<double>::epsilon();
+
+    /// By how much another option may in truth be better than the chosen one.
+    static double hidden_by_others(const CompactProblem& problem, std::span<const double> prices,
+                                   std::size_t group, std::uint32_t chosen) {
+        const double best = problem.reduced_value(chosen, prices);
+        double hidden = 0;
+        for (std::uint32_t k = problem.first[group]; k < problem.end_hull[group]; ++k) {
+            if (k == chosen) continue;
+            const double reduced = problem.reduced_value(k, prices);
+            const double unsure = rounding_of(problem, k, reduced) + rounding_of(problem, chosen, best);
+            if (reduced > best - unsure) hidden = std::max(hidden, unsure);
+        }
+        return hidden;
+    }
+    static double rounding_of(const CompactProblem& problem, std::uint32_t option, double reduced) {
+        const auto uses = static_cast<double>(problem.uses_of(option).size());
+        return (2 + uses) * epsilon * (2 * std::abs(problem.value[option]) + std::abs(reduced));
+    }
+
+    /// Takes so many copies of a use off what is left, and notes what rounding loses.
+    void take(const ResourceUse& use, double copies) {
+        const double units = copies * use.units, before = left_[use.resource], after = before - units;
+        const double taken = before - after;
+        const double rounded = (before - (after + taken)) + (taken - units);
+        lost_[use.resource] += std::abs(rounded) + std::abs(std::fma(copies, use.units, -units));
+        left_[use.resource] = after;
+    }
+
+    std::vector<double> left_, lost_;  // by resource
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -806,6 +806,23 @@ TEST_CASE("a node that does not count cores gives none, and its job is not limit
     CHECK(!answer.contains("limits"));
 }
 
+TEST_CASE("a job that saves nothing has no seconds between two checkpoints") {
+    Json nodes = Json::array({node("aws", 0, 4)});
+    nodes[0]["interruptions_h"] = 0.5;
+    Json one = job("a");
+    Program program = plan({"--explain"});
+    const auto got = [&](bool saves) {
+        one["checkpoints"] = {{{"name", "way"}, {"pause_s", 5}, {"saves", saves}}};
+        return entry(ask(program, round_of(60, nodes, Json::array({one}))), "a");
+    };
+    const Json saved = got(true), unsaved = got(false);
+    CHECK(saved["checkpoint_s"].get<double>() > 0);
+    CHECK(!unsaved.contains("checkpoint_s"));
+    CHECK(unsaved["checkpoint"] == "way");
+    CHECK(unsaved["availability"].get<double>() < saved["availability"].get<double>());
+    CHECK(unsaved["why"].get<std::string>().ends_with("best without checkpoints, way"));
+}
+
 TEST_CASE("a plan keeps to its deadline") {
     Json jobs = Json::array();
     for (int i = 0; i < 300; ++i) jobs.push_back(job("job-" + std::to_string(i), i));

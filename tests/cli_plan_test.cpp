@@ -1,6 +1,7 @@
 // `goodput plan`, driven through pipes.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <initializer_list>
 #include <map>
@@ -746,6 +747,26 @@ TEST_CASE("a batch fits the GPU type that is given, wherever the job was measure
                 CHECK(local <= most);
                 CHECK(local * (got["accumulation"].get<int>() + 1) * gpus <= 4096);
             }
+}
+
+TEST_CASE("who gets GPUs has a batch that fits, though nothing is known of its gradient yet") {
+    Json one = job("a");
+    one["gradient"] = nullptr;
+    one["samples"] = Json::array({sample("aws", {1, 1}, 64), sample("aws", {1, 1}, 256)});
+    for (const char* models : {"separate", "published", "refined"})
+        for (const auto& [least, most, largest, gpus] :
+             {std::array{33, 33, 1000, 2}, {33, 33, 1000, 16}, {16, 512, 500, 16}, {100, 120, 1000, 4}}) {
+            CAPTURE(models);
+            CAPTURE(least);
+            CAPTURE(gpus);
+            one["gpus"] = {1, gpus};
+            one["batch"] = {{"initial", 500}, {"max", largest}, {"local", {{"aws", {least, most}}}}};
+            Program program = plan({"--policy", "goodput-declared", "--models", models});
+            const Json line = round_of(60, sixty_four_gpus(), Json::array({one}));
+            const Json got = ask(program, line);
+            check_plan(line, got);
+            CHECK(!entry(got, "a")["nodes"].empty());
+        }
 }
 
 TEST_CASE("most nodes, accumulation on one GPU and one rack are kept to") {

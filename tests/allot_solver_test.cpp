@@ -241,6 +241,7 @@ TEST_CASE("out of time or memory: still feasible, with an honest bound and the r
     CHECK(small.bound >= late.objective);
     const AllotResult none = allot(problem, {.gap = 0, .deadline = std::chrono::nanoseconds(0)});
     CHECK(none.bound >= small.objective);
+    CHECK(none.bound <= support::bound_at(problem, none.prices) * (1 + 1e-12));
     CHECK(!std::isnan(support::value_of(problem, none.choice)));
     CHECK(late.report().find("deadline") != std::string::npos);
 }

@@ -38,6 +38,11 @@ Json with_line(const std::string& field, const Json& value) {
     line[field] = value;
     return line;
 }
+Json with_node(const std::string& field, const Json& value) {
+    Json line = with_job("kind", "k");
+    line["nodes"][0][field] = value;
+    return line;
+}
 Json with_sample(const std::string& field, const Json& value) {
     Json second = sample("aws", {1, 2}, 64);
     second[field] = value;
@@ -81,6 +86,10 @@ TEST_CASE("broken lines of plan get a short message that names what is wrong") {
         {with_line("deadline_ms", -1).dump(), {"deadline_ms is -1", "at least 0"}},
         {with_line("budget_h", "20 dollars").dump(), {"budget_h is \"20 dollars\"", "a number"}},
         {with_line("teams", {{"vision", {{"gpus", -1}}}}).dump(), {"team 'vision': gpus is -1"}},
+        {with_line("teams", {{"vision", nullptr}}).dump(), {"round: teams.vision is null", "an object"}},
+        {with_node("interruptions_h", 1e16).dump(),
+         {"node 'aws-0': interruptions_h is 1e+16", "between 0 and 1000000000000000"}},
+        {with_node("interruptions_h", -1).dump(), {"node 'aws-0': interruptions_h is -1"}},
         {with_job("name", long_name).dump() + "}", {"not JSON"}},
         {with_job("gpus", {8, 4}).dump(), {who + "gpus[1] is 4", "at least gpus[0], 8"}},
         {with_job("gpus", {0, 4}).dump(), {who + "gpus[0] is 0"}},

@@ -268,6 +268,13 @@ TEST_CASE("limits hold, and each objective is at its best without them") {
     CHECK(within["usd"].get<double>() <= budget);
     CHECK(within["throughput"].get<double>() <= fastest["throughput"].get<double>());
     CHECK(within["throughput"].get<double>() >= cheapest["throughput"].get<double>());
+    limited["most_usd"] = 0;
+    CHECK(ask(program, limited)["status"] == "none");
+    limited["prices"] = {{"V100-16", 0}};
+    const Json free = ask(program, limited);
+    CAPTURE(free.dump());
+    CHECK(free["status"] == "optimal");
+    CHECK(free["usd"] == 0);
     CHECK(program.finish().status == 0);
 }
 
@@ -343,7 +350,7 @@ TEST_CASE("a line that cannot be used says why, and the next is served") {
         {changed(asked, "/gpus/mars", {{"A100-40", 4}}), {"gpus.mars", "east, west, moon"}},
         {changed(asked, "/gpus/east/K80", 4), {"gpus.east.K80", "V100-16"}},
         {changed(asked, "/gpus/east/V100-16", -1), {"gpus.east.V100-16", "-1"}},
-        {changed(asked, "/most_usd", 0), {"most_usd", "0"}},
+        {changed(asked, "/most_usd", -1), {"most_usd", "-1", "at least 0"}},
         {changed(asked, "/most_usd", "much"), {"most_usd", "much"}},
         {changed(asked, "/least_throughput", -1), {"least_throughput", "-1"}},
         {changed(asked, "/mixed_stages", 1), {"mixed_stages", "true or false"}},

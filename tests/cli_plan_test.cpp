@@ -1,6 +1,7 @@
 // `goodput plan`, driven through pipes.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <initializer_list>
 #include <map>
@@ -748,6 +749,26 @@ TEST_CASE("a batch fits the GPU type that is given, wherever the job was measure
             }
 }
 
+TEST_CASE("who gets GPUs has a batch that fits, though nothing is known of its gradient yet") {
+    Json one = job("a");
+    one["gradient"] = nullptr;
+    one["samples"] = Json::array({sample("aws", {1, 1}, 64), sample("aws", {1, 1}, 256)});
+    for (const char* models : {"separate", "published", "refined"})
+        for (const auto& [least, most, largest, gpus] :
+             {std::array{33, 33, 1000, 2}, {33, 33, 1000, 16}, {16, 512, 500, 16}, {100, 120, 1000, 4}}) {
+            CAPTURE(models);
+            CAPTURE(least);
+            CAPTURE(gpus);
+            one["gpus"] = {1, gpus};
+            one["batch"] = {{"initial", 500}, {"max", largest}, {"local", {{"aws", {least, most}}}}};
+            Program program = plan({"--policy", "goodput-declared", "--models", models});
+            const Json line = round_of(60, sixty_four_gpus(), Json::array({one}));
+            const Json got = ask(program, line);
+            check_plan(line, got);
+            CHECK(!entry(got, "a")["nodes"].empty());
+        }
+}
+
 TEST_CASE("most nodes, accumulation on one GPU and one rack are kept to") {
     Json nodes = Json::array();
     for (int i = 0; i < 6; ++i) {
@@ -804,6 +825,23 @@ TEST_CASE("a node that does not count cores gives none, and its job is not limit
         CHECK(cores >= (got["nodes"][i][0] == "aws-0" ? 4 * 2 : 0));
     }
     CHECK(!answer.contains("limits"));
+}
+
+TEST_CASE("a job that saves nothing has no seconds between two checkpoints") {
+    Json nodes = Json::array({node("aws", 0, 4)});
+    nodes[0]["interruptions_h"] = 0.5;
+    Json one = job("a");
+    Program program = plan({"--explain"});
+    const auto got = [&](bool saves) {
+        one["checkpoints"] = {{{"name", "way"}, {"pause_s", 5}, {"saves", saves}}};
+        return entry(ask(program, round_of(60, nodes, Json::array({one}))), "a");
+    };
+    const Json saved = got(true), unsaved = got(false);
+    CHECK(saved["checkpoint_s"].get<double>() > 0);
+    CHECK(!unsaved.contains("checkpoint_s"));
+    CHECK(unsaved["checkpoint"] == "way");
+    CHECK(unsaved["availability"].get<double>() < saved["availability"].get<double>());
+    CHECK(unsaved["why"].get<std::string>().ends_with("best without checkpoints, way"));
 }
 
 TEST_CASE("a plan keeps to its deadline") {

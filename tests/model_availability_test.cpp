@@ -141,6 +141,10 @@ TEST_CASE("without interruptions only the checkpoints cost, and the longest inte
     CHECK(useful_share({}, how, 90) == doctest::Approx(0.8));
     CHECK(best_checkpointing({}, how, day).interval_seconds == day);
     CHECK(useful_share({}, {.saves = false}, day) == 1);
+    for (const double pause : {0.0, 10.0}) {
+        CHECK(young_interval({}, {.pause_seconds = pause}) == infinity);
+        CHECK(daly_interval({}, {.pause_seconds = pause}) == infinity);
+    }
     const Checkpointing unsaved = best_checkpointing({.per_hour = 1}, {.saves = false}, 3600);
     CHECK(unsaved.interval_seconds == 3600);
     // All of an hour's work between two interruptions an hour apart on average.

@@ -85,6 +85,22 @@ TEST_CASE("a pipeline keeps the plan that it runs; where that is too large a bat
     CHECK(options.back().goodput == 0);
 }
 
+TEST_CASE("a pipeline takes microbatches that it runs elsewhere only where they fit") {
+    Job job = elastic_job();
+    job.types[0].gpus_per_replica = 2;
+    job.types.push_back({.min_atomic_batch = 4, .max_atomic_batch = 8, .gpus_per_replica = 2});
+    const TypeModel model{PolluxThroughput{0.02, 0.001, 0.1, 0, 0.05, 0, 1}, 4, true, BatchPlan{16, 3}};
+    std::vector<Option> options;
+    for (const Shape shape : {Shape{1, 2}, Shape{1, 8}, Shape{2, 16}})
+        options.push_back({.configuration = {1, 8, shape}});
+    GoodputPredictor()(job, {{model, {}}}, options);
+    for (const Option& option : options) {
+        CHECK(option.goodput > 0);
+        CHECK(option.plan.atomic_batch >= 4);
+        CHECK(option.plan.atomic_batch <= 8);
+    }
+}
+
 TEST_CASE("no plan takes a job that tunes its batch beyond the largest, whatever is known of it") {
     support::Random random(17);
     int none = 0, some = 0;
@@ -93,9 +109,14 @@ TEST_CASE("no plan takes a job that tunes its batch beyond the largest, whatever
         Job job = elastic_job();
         job.initial_batch = random.integer(1, 300);
         job.max_batch = job.initial_batch + (random.chance(0.5) ? 0 : random.integer(0, 20));
-        job.types[0].gpus_per_replica = random.chance(0.2) ? 2 : 1;
+        TypeLimits& limits = job.types[0];
+        limits.gpus_per_replica = random.chance(0.2) ? 2 : 1;
+        limits.min_atomic_batch = random.chance(0.5) ? 1 : random.integer(2, 40);
+        if (random.chance(0.5)) limits.max_atomic_batch = limits.min_atomic_batch + random.integer(0, 10);
+        job.single_gpu_accumulates = random.chance(0.5);
         if (random.chance(0.5)) job.gradient.reset();
         std::vector<Option> options = options_of({{1, 2}, {1, 6}, {1, 8}, {2, 10}, {2, 14}});
+        if (limits.gpus_per_replica == 1) options.push_back({.configuration = {0, 8, {1, 1}}});
         JobModel model;
         if (random.chance(0.6))
             model.types = {{some_refined(), random.integer(1, 4), random.chance(0.5), {}}};
@@ -104,7 +125,9 @@ TEST_CASE("no plan takes a job that tunes its batch beyond the largest, whatever
             const int replicas = option.configuration.gpus() / job.types[0].gpus_per_replica;
             CHECK(option.plan.total(replicas) <= job.max_batch);
             CHECK((option.goodput > 0) == (option.plan.atomic_batch > 0));
-            if (job.types[0].gpus_per_replica > 1) continue;
+            CHECK((option.goodput == 0 || (option.plan.atomic_batch >= limits.min_atomic_batch &&
+                                           option.plan.atomic_batch <= limits.max_atomic_batch)));
+            if (limits.gpus_per_replica > 1) continue;
             // Whether there is a plan does not depend on what is known of the gradient.
             const BestPlan tuned = best_batch_plan(some_refined(), NoiseScaleEfficiency{32, {1, 30}},
                                                    option.configuration.first().shape, batch_limits(job, 0));

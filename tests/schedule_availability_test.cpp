@@ -181,7 +181,10 @@ TEST_CASE("where nodes are interrupted, goodput is that of the useful part of th
                 if (ways.empty()) ways.push_back(assumed_checkpoint(job));
                 const Checkpointing& how = option.checkpointing;
                 const CheckpointMechanism chosen = checkpoint_of(job, option);
-                const double forever = useful_share(all, chosen, how.interval_seconds);
+                REQUIRE(std::isinf(how.interval_seconds) == !chosen.saves);
+                // To a way that saves nothing, all the work that there is comes before its checkpoint.
+                const double interval = chosen.saves ? how.interval_seconds : 30 * 86400.0,
+                             forever = useful_share(all, chosen, interval);
                 if (job.checkpoint_seconds && chosen.saves)
                     REQUIRE(how.interval_seconds == *job.checkpoint_seconds);
                 unsaved += !chosen.saves;
@@ -191,10 +194,9 @@ TEST_CASE("where nodes are interrupted, goodput is that of the useful part of th
                     CheckpointMechanism none{.restore_seconds = chosen.restore_seconds,
                                              .caught = chosen.caught};
                     double left = std::max(*job.remaining_examples / base[k].goodput, 1.0), seconds = 0;
-                    if (left / how.interval_seconds > 1000) continue;
+                    if (left / interval > 1000) continue;
                     const double work = left;
-                    for (; left > how.interval_seconds; left -= how.interval_seconds)
-                        seconds += how.interval_seconds / forever;
+                    for (; left > interval; left -= interval) seconds += interval / forever;
                     seconds += left / useful_share(all, none, left);
                     REQUIRE(how.availability == doctest::Approx(work / seconds));
                     REQUIRE(how.availability >= forever * (1 - 1e-12));

@@ -303,6 +303,7 @@ TEST_CASE("Bad offers are refused by name") {
     refused({.name = "a", .most_nodes = -1});
     refused({.name = "a", .start_seconds = -1});
     refused({.name = "a", .interruptions_per_hour = -1});
+    refused({.name = "a", .interruptions_per_hour = 2e15});
     const std::vector<RentOffer> twice{{.name = "a", .gpus = 4}, {.name = "b", .gpus = 4}};
     CHECK_THROWS_AS(validate(twice, cluster), std::invalid_argument);
     CHECK_THROWS_AS(Advisor(0), std::invalid_argument);

@@ -9,6 +9,7 @@ objective, bound, status, prices and limits.
 
 import ctypes
 import json
+import math
 import os
 import sys
 
@@ -150,8 +151,10 @@ class Scheduler:
                              goodput=decision.goodput,
                              knowledge=("measured", "projected", "unknown")[decision.knowledge])
                 if decision.checkpoint_s > 0:
-                    entry.update(availability=decision.availability, checkpoint_s=decision.checkpoint_s,
+                    entry.update(availability=decision.availability,
                                  checkpoint=self.explain(c.GOODPUT_ABOUT_CHECKPOINT, j))
+                    if math.isfinite(decision.checkpoint_s):
+                        entry.update(checkpoint_s=decision.checkpoint_s)
             else:
                 entry["outcome"] = "impossible" if decision.outcome == c.GOODPUT_IMPOSSIBLE else "waits"
             entry["why"] = self.explain(c.GOODPUT_ABOUT_JOB, j)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -212,7 +213,7 @@ Json answer_for(const goodput::Job& job, const goodput::Decision& decision, cons
     answer["knowledge"] = text_of_knowledge(decision.option.knowledge);
     if (const goodput::Checkpointing& with = decision.option.checkpointing; with.interval_seconds > 0) {
         answer["availability"] = with.availability;
-        answer["checkpoint_s"] = with.interval_seconds;
+        if (std::isfinite(with.interval_seconds)) answer["checkpoint_s"] = with.interval_seconds;
         answer["checkpoint"] = checkpoint_of(job, decision.option).name;
     }
     return answer;

@@ -48,8 +48,8 @@ struct PlanHistoryFitter {
 };
 
 /// Says what options give. The published search may find a batch above the largest one, or, for a GPU type
-/// on which the job has not run, one that fits only the type where it has: neither may a plan have. The first
-/// is cut down; instead of the second stands the best batch by the job's exact models.
+/// on which the job has not run, one that fits only the type where it has: neither may a plan have. The best
+/// batch by the job's exact models stands instead; where there is none the option gives nothing.
 class PlanPredictor {
 public:
     using DeclaresInputsOf = PlanPredictor;
@@ -78,12 +78,10 @@ public:
         for (goodput::Option& option : options) {
             const goodput::PoolShare& part = option.configuration.first();
             const goodput::TypeLimits& limits = job.types[part.gpu_type];
-            const int replicas = part.shape.gpus / limits.gpus_per_replica;
-            goodput::BatchPlan& plan = option.plan;
-            if (const auto total = plan.total(replicas); total > job.max_batch)
-                plan.atomic_batch = static_cast<int>(job.max_batch / (total / plan.atomic_batch));
+            const goodput::BatchPlan& plan = option.plan;
             if (option.goodput > 0 &&
-                (plan.atomic_batch < limits.min_atomic_batch || plan.atomic_batch > limits.max_atomic_batch))
+                (plan.atomic_batch < limits.min_atomic_batch || plan.atomic_batch > limits.max_atomic_batch ||
+                 plan.total(part.shape.gpus / limits.gpus_per_replica) > job.max_batch))
                 take_exact_plan(job, model, option, gradient);
         }
     }

@@ -60,6 +60,7 @@ public:
         for (std::size_t t = 0; t < gpu_types.size(); ++t) types_.emplace(gpu_types[t], t);
         round_.snapshot.time_seconds = line["time_s"].number();
         line["nodes"].for_each([&](const Field& node) { read_node(node); });
+        in_words_of_json([&] { validate_nodes(cluster()); });
         make_topology();
         free_.reserve(cluster().nodes.size());
         for (const goodput::Node& node : cluster().nodes) free_.push_back(node.gpus);
@@ -296,6 +297,7 @@ private:
     void read_team(const std::string& name, const Field& field) {
         const std::string subject = "team '" + name + "'";
         if (name.empty()) goodput::bad_input("round", "teams", "a team without a name", "named teams");
+        if (!field.is_object()) field.refuse("an object");
         const Field about = field.about(subject);
         about.knows({"gpus", "gpus_by_type", "budget_h", "spot_gpus", "weight"});
         goodput::TeamQuota quota{.team = name};

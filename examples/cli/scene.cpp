@@ -64,6 +64,9 @@ Scene make_scene(const ReplayCommand& command) {
         scene.cluster = parse_cluster("aws:6x4,dgx-ext:2x8,rtx:3x8");
     else
         scene.cluster = embedded_cluster();
+    if (!command.offers.empty() && command.node_mtbf_hours > 0)
+        goodput::bad_input("replay", "--node-mtbf-h", command.node_mtbf_hours,
+                           "left out with --offers, each of which says how often its nodes are lost");
     if (!command.offers.empty())
         scene.offers = parse_offers(command.offers, scene.cluster, command.rent_start_seconds);
     if (command.workload.empty()) {

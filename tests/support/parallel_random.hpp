@@ -236,7 +236,7 @@ goodput::PlanQuestion random_plan_question(Source& random, const ParallelCase& a
                           (plan == nullptr ? 1 : 4 * std::pow(std::max(plan->seconds, 1e-9), question.power));
     } else if (random.chance(0.4)) {
         const KnownPlan* const plan = some();
-        question.most_usd = (plan == nullptr || plan->usd <= 0 ? 1 : plan->usd) * random.between(0.9, 1.2);
+        question.most_usd = (plan == nullptr ? 1 : plan->usd) * random.between(0.9, 1.2);
     }
     if (random.chance(0.4)) {
         const KnownPlan* const plan = some();

@@ -29,8 +29,9 @@ struct AllotOptions {
     bool warm_start = false;
     /// Most states of the search looked at (AllotResult::nodes): bounds the work of the search, with the same
     /// answer on every machine. Of R >= 8 resources, whose states take longer, most_states / (R / 4). What
-    /// the search by prices on jobs reads and writes counts as states that take as long. The default takes a
-    /// second or two.
+    /// the search by prices on jobs reads and writes counts as states that take as long; it finishes the pass
+    /// over the jobs that it is in, so that AllotResult::nodes may end above this by what one pass counts.
+    /// The default takes a second or two.
     std::size_t most_states = std::size_t{1} << 23;
     /// Most states of the search kept at once, half of them those that wait to be searched. With R resources
     /// (counted as 4 if they are fewer) their memory stays below memory_states * (8 R + 64) bytes, and half
@@ -73,9 +74,12 @@ struct AllotResult {
     /// By resource: what a unit is worth. A multiplier of the linear relaxation, which is a number between
     /// the worth of one more unit and the loss of one fewer, both of the relaxation (the two slopes of its
     /// optimum over the capacity, see explain_resource.hpp); not of the allotment, whose options are whole.
+    /// Where a deadline cut the search for prices off they are the best met so far. These are no such
+    /// numbers: even a resource of which units stay idle that nobody could use may have a price above 0.
+    /// What holds of them is that they prove a bound (D(pi) in detail/prices.hpp), if a weaker one.
     std::vector<double> prices{};
     std::size_t passes = 0;  ///< evaluations of all options that the prices took
-    std::size_t nodes = 0;   ///< states that the search looked at, 0 where none was needed
+    std::size_t nodes = 0;   ///< states that the search looked at, or what took as long; 0: none was needed
 
     /// By how much a better allotment could be worth more, at most.
     [[nodiscard]] double gap() const { return bound - objective; }

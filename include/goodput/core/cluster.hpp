@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
+#include "goodput/core/interruptions.hpp"
 #include "goodput/core/shape.hpp"
 
 namespace goodput {
@@ -59,8 +60,9 @@ template <class PoolOrShare>
 /// Most GPUs that a cluster may have in all: sums of GPUs are ints everywhere.
 inline constexpr int most_gpus_of_cluster = 1 << 30;
 
-/// Refuses unknown GPU types, nodes without GPUs, more than most_gpus_of_cluster in all, and cores, memory,
-/// prices and interruptions that are negative or not finite (std::invalid_argument).
+/// Refuses unknown GPU types, nodes without GPUs, more than most_gpus_of_cluster in all, cores, memory and
+/// prices that are negative or not finite, and interruptions beyond what validate(Interruptions) lets pass
+/// (std::invalid_argument).
 inline void validate_nodes(const Cluster& cluster) {
     int left = most_gpus_of_cluster;
     for (const Node& node : cluster.nodes) {
@@ -75,7 +77,8 @@ inline void validate_nodes(const Cluster& cluster) {
         require_at_least(subject, "cores", node.cores, 0);
         require_at_least(subject, "memory_gib", node.memory_gib, 0);
         require_at_least(subject, "dollars_per_hour", node.dollars_per_hour, 0);
-        require_at_least(subject, "interruptions_per_hour", node.interruptions_per_hour, 0);
+        detail::require_up_to(subject, "interruptions_per_hour", node.interruptions_per_hour,
+                              most_interruptions_per_hour);
     }
 }
 

@@ -50,7 +50,7 @@ struct CheckpointMechanism {
 /// How a job saves its state: with which of its mechanisms, how often, and what is left of its time.
 struct Checkpointing {
     std::size_t mechanism = 0;    ///< index into the mechanisms that it was chosen from
-    double interval_seconds = 0;  ///< of training between two checkpoints
+    double interval_seconds = 0;  ///< of training between two checkpoints; infinite: there are none
     double availability = 1;      ///< useful part of its time; 0 to 1
 };
 

@@ -46,11 +46,13 @@ namespace goodput {
 }
 
 /// Young's rule: the square root of twice what a checkpoint costs times the mean live period; seconds.
-/// First-order: cheap checkpoints, rare interruptions (Communications of the ACM 17, 1974).
+/// Infinite where there are no interruptions. First-order: cheap checkpoints, rare interruptions
+/// (Communications of the ACM 17, 1974).
 [[nodiscard]] inline double young_interval(const Interruptions& job, const CheckpointMechanism& mechanism) {
+    if (job.per_hour == 0) return std::numeric_limits<double>::infinity();
     return std::sqrt(2 * mechanism.pause_seconds * 3600 / job.per_hour);
 }
-/// Daly's higher-order estimate (2006, equation 37); seconds.
+/// Daly's higher-order estimate (2006, equation 37); seconds. Infinite where there are no interruptions.
 [[nodiscard]] inline double daly_interval(const Interruptions& job, const CheckpointMechanism& mechanism) {
     const double mean = 3600 / job.per_hour, ratio = mechanism.pause_seconds / (2 * mean);
     if (ratio >= 1) return mean;

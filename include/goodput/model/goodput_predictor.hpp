@@ -30,6 +30,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/model/batch_plan.hpp"
+#include "goodput/model/detail/plan_range.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/model/pipeline.hpp"
@@ -189,11 +190,13 @@ private:
         }
     }
 
-    /// The total batch size of a job whose batch is not tuned; an adaptive job may still have to grow to its
-    /// least atomic batch.
+    /// The total batch size of a job whose batch is not tuned; an adaptive job may still have to grow to the
+    /// least that its microbatches allow.
     static int fixed_total(const Job& job, Shape shape, const BatchLimits& limits) {
         if (job.adaptivity != Adaptivity::batch) return job.target_batch;
-        const long long least = 1LL * limits.min_atomic_batch * shape.gpus;
+        const detail::PlanRange range(shape.gpus, limits);
+        const int microbatches = range.initial_without_accumulation ? 1 : range.fewest_microbatches;
+        const long long least = 1LL * shape.gpus * microbatches * range.least_atomic_at(microbatches);
         return least > job.max_batch ? job.initial_batch
                                      : std::max(job.initial_batch, static_cast<int>(least));
     }
@@ -212,13 +215,14 @@ private:
         return {};
     }
 
-    /// A pipeline's batch is not tuned: as many microbatches a replica as it runs now, or as its total batch
-    /// size asks for.
+    /// A pipeline's batch is not tuned: as many microbatches a replica as it runs now, where this GPU type
+    /// takes them, or as its total batch size asks for.
     template <class Stage>
     static BestPlan pipeline_plan(const Job& job, const PipelineThroughput<Stage>& pipeline,
                                   const NoiseScaleEfficiency& efficiency, Shape shape,
                                   const BatchLimits& limits, BatchPlan running) {
-        if (job.adaptivity != Adaptivity::batch || running.atomic_batch == 0)
+        if (job.adaptivity != Adaptivity::batch || running.atomic_batch < limits.min_atomic_batch ||
+            running.atomic_batch > limits.max_atomic_batch)
             return kept_batch_plan(job, pipeline, efficiency, shape, limits);
         // As a real number: a plan that was measured on a few replicas may be any number of times too large.
         const double examples = 1.0 * shape.gpus * running.atomic_batch * (running.accumulation_steps + 1.0);

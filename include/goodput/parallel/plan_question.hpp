@@ -27,10 +27,10 @@ enum class PlanObjective {
 struct PlanQuestion {
     int global_batch = 1;  ///< samples an iteration; the planner never changes it
     PlanObjective objective = PlanObjective::throughput;  ///< what the plan is to be best at
-    std::optional<double> most_usd{};                     ///< dollars an iteration, GPUs and traffic
-    std::optional<double> least_throughput{};             ///< iterations a second
-    double reward = 0;  ///< PlanObjective::reward: for one iteration a second
-    double power = 1;   ///< PlanObjective::reward: twice as many are worth 2^power times it; in (0, 1]
+    std::optional<double> most_usd{};          ///< dollars an iteration, GPUs and traffic; at least 0
+    std::optional<double> least_throughput{};  ///< iterations a second; at least 0
+    double reward = 0;                         ///< PlanObjective::reward: for one iteration a second
+    double power = 1;  ///< PlanObjective::reward: twice as many are worth 2^power times it; in (0, 1]
     std::vector<double>
         price{};  ///< PlanObjective::reward: of one GPU, by type, at least 0, unit of the reward
 
@@ -45,11 +45,11 @@ struct PlanQuestion {
     /// seconds, or minutes where many zones make them dear.
     std::size_t most_searched = 200'000'000;
 
-    /// Refuses batches below 1, limits that are not above 0, prices that are missing, negative or not finite,
+    /// Refuses batches below 1, limits below 0, prices that are missing, negative or not finite,
     /// and a budget together with a reward (std::invalid_argument).
     void validate(const ParallelCluster& cluster) const {
         require_between("question", "global_batch", global_batch, 1, 1 << 30);
-        if (most_usd) require_positive("question", "most_usd", *most_usd);
+        if (most_usd) require_at_least("question", "most_usd", *most_usd, 0);
         if (least_throughput) require_at_least("question", "least_throughput", *least_throughput, 0);
         require_at_least("question", "gap", gap, 0);
         if (objective != PlanObjective::reward) return;

@@ -85,11 +85,9 @@ public:
                         [&](const NodeShare& share) { return snapshot_.cluster.nodes[share.node].drained; });
         if (found.got != no_option) answer.faster = faster_host(j, found.got);
         if (const Checkpointing& with = decision.option.checkpointing; with.interval_seconds > 0) {
-            const CheckpointMechanism way = checkpoint_of(job, decision.option);
             answer.lost =
-                ExpectedLoss{1 - with.availability,
-                             way.saves ? with.interval_seconds : std::numeric_limits<double>::infinity(),
-                             way.name, !job.checkpoint_seconds.has_value()};
+                ExpectedLoss{1 - with.availability, with.interval_seconds,
+                             checkpoint_of(job, decision.option).name, !job.checkpoint_seconds.has_value()};
         }
         if (problem_.must(j)) {
             answer.reason = DecisionReason::keeps;

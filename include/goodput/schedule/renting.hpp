@@ -86,7 +86,8 @@ inline void validate(std::span<const RentOffer> offers, const Cluster& cluster) 
         require_between(subject, "most_nodes", offer.most_nodes, 0, 1 << 20);
         require_at_least(subject, "dollars_per_hour", offer.dollars_per_hour, 0);
         require_at_least(subject, "start_seconds", offer.start_seconds, 0);
-        require_at_least(subject, "interruptions_per_hour", offer.interruptions_per_hour, 0);
+        detail::require_up_to(subject, "interruptions_per_hour", offer.interruptions_per_hour,
+                              most_interruptions_per_hour);
         for (const RentOffer& other : offers)
             if (&other < &offer && other.gpu_type == offer.gpu_type && other.gpus == offer.gpus &&
                 other.spot == offer.spot)

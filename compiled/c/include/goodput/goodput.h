@@ -470,7 +470,8 @@ typedef struct goodput_decision {
     double cores_per_gpu;       ///< CPU cores that go with each GPU; 0: not counted, or its part of the node
     double memory_gib_per_gpu;  ///< host memory, likewise
     double availability;        ///< part of its time that interruptions and checkpoints leave; 1 without any
-    double checkpoint_s;        ///< seconds of training between two checkpoints; 0: none is needed
+    double checkpoint_s;        ///< seconds of training between two checkpoints; 0: none is needed; infinite:
+                                ///< it saves nothing before its end
 } goodput_decision;
 
 /// What a GPU of a pool (nodes of one GPU type and size, spot or not) is worth at the margin.

@@ -101,7 +101,8 @@ private:
                                     : job.checkpoint_seconds ? *job.checkpoint_seconds
                                                              : best_interval(all, mechanism);
             const double share = share_until_end(all, mechanism, interval, left);
-            if (share > best.availability) best = {index, interval, share};
+            constexpr double none = std::numeric_limits<double>::infinity();
+            if (share > best.availability) best = {index, mechanism.saves ? interval : none, share};
         };
         for (std::size_t m = 0; m < job.checkpoints.size(); ++m)
             if (const double its = job.checkpoints[m].memory_gib_per_gpu; its == 0 || needed + its <= memory)

@@ -1,0 +1,246 @@
+#ifndef GOODPUT_ALLOT_DETAIL_JOB_PRICE_TREE_HPP
+#define GOODPUT_ALLOT_DETAIL_JOB_PRICE_TREE_HPP
+
+// A search by prices on jobs (job_prices.hpp), depth first: at every node the prices take a few subgradient
+// steps, and what cannot be part of an allotment above the threshold is left out (Posta, Ferland and Michelon
+// 2012, who did this for generalised assignment). The job whose options all cost much is decided next: that
+// with the least sum of exp(-8 loss / slack), an estimate of how much has to be searched below. Allotments
+// that are met on the way, or nearly met, become the incumbent if they are better.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "goodput/allot/detail/clock.hpp"
+#include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/detail/exchange.hpp"
+#include "goodput/allot/detail/incumbent.hpp"
+#include "goodput/allot/detail/job_price_descent.hpp"
+#include "goodput/allot/detail/job_prices.hpp"
+#include "goodput/allot/detail/relaxation.hpp"
+#include "goodput/allot/result.hpp"
+
+namespace goodput::detail {
+
+/// How far prices are lowered before anything is decided, with something left out already.
+inline constexpr DescentSteps steps_at_top{60, 0.5, 8, 0.05, 5};
+
+class JobPriceTree {
+public:
+    /// Takes over a problem and an incumbent, which may be none (value -infinity), with nothing left out.
+    /// False: the relaxation does not apply.
+    bool assign(const CompactProblem& problem, const Relaxation& linear, Incumbent& incumbent,
+                const AllotOptions& options, Clock& clock) {
+        if (!descent_.assign(problem, linear.prices(), options, clock)) return false;
+        problem_ = &problem;
+        incumbent_ = &incumbent;
+        clock_ = &clock;
+        exchange_.reset();
+        exchanged_ = 0;
+        most_prices_ = options.memory_states;
+        relaxation().start(root_prices_, linear.prices());
+        return true;
+    }
+
+    [[nodiscard]] JobPriceDescent& descent() { return descent_; }
+    [[nodiscard]] const JobPriceDescent& descent() const { return descent_; }
+    [[nodiscard]] JobPrices& relaxation() { return descent_.relaxation(); }
+    [[nodiscard]] const JobPrices& relaxation() const { return descent_.relaxation(); }
+    [[nodiscard]] const CompactProblem& problem() const { return *problem_; }
+    [[nodiscard]] Incumbent& incumbent() { return *incumbent_; }
+    [[nodiscard]] const Incumbent& incumbent() const { return *incumbent_; }
+    /// The job prices before anything is decided.
+    [[nodiscard]] std::vector<double>& root_prices() { return root_prices_; }
+
+    [[nodiscard]] bool stopped() const { return descent_.stopped().has_value(); }
+    [[nodiscard]] bool has_incumbent() const { return incumbent_->value > -infinity; }
+    /// By how much an allotment may fall short of a better one.
+    void set_gap(double gap) { gap_ = gap; }
+    [[nodiscard]] double gap() const { return gap_; }
+    /// What is proven once nothing better than the incumbent was found.
+    [[nodiscard]] double reached() const {
+        return incumbent_->value + (problem_->granularity > 0 ? 0 : gap_);
+    }
+    /// Only allotments above both `target` and the incumbent are of interest.
+    void set_threshold(double target) {
+        descent_.set_threshold(problem_->least_bound_above(std::max(target, reached())));
+    }
+
+    /// Forbids what the first relaxation knows to be in no better allotment.
+    void leave_out_by_prices(const Relaxation& linear) {
+        const double most_regret = linear.bound() - descent_.threshold() + problem_->rounding();
+        for (std::size_t copy = 0; copy < relaxation().copies(); ++copy) {
+            double best = -infinity;
+            for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
+                best = std::max(best, problem_->reduced_value(relaxation().original(k), linear.prices()));
+            for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
+                if (relaxation().allowed(k) &&
+                    best - problem_->reduced_value(relaxation().original(k), linear.prices()) > most_regret)
+                    relaxation().forbid(k);
+        }
+    }
+
+    /// Searches what is allowed now, from these prices, depth first, until all is done or so many nodes were
+    /// entered. Whether all is done.
+    bool search(const std::vector<double>& from, std::size_t most_entered) {
+        stack_.clear();
+        children_.clear();
+        prices_.assign(from.begin(), from.end());
+        const std::size_t width = relaxation().copies();
+        most_rows_ = std::max(std::size_t{2}, most_prices_ / width);
+        const std::size_t base = relaxation().mark();
+        std::size_t entered = 0;
+        enter(0, entered++);
+        while (!stack_.empty() && !stopped() && entered < most_entered) {
+            Node& node = stack_.back();
+            relaxation().undo(node.mark);
+            if (node.child == node.end) {
+                children_.resize(node.first);
+                stack_.pop_back();
+                continue;
+            }
+            const std::uint32_t option = children_[node.child++].option;
+            const std::size_t depth = stack_.size();
+            prices_.resize(std::max(prices_.size(), std::min(depth + 1, most_rows_) * width));
+            if (depth < most_rows_) std::copy_n(row(depth - 1), width, row(depth));
+            relaxation().decide(option);
+            enter(depth, entered++);
+        }
+        relaxation().undo(base);
+        return stack_.empty() && !stopped();
+    }
+    /// Takes the last bound()'s choice as an allotment, if it is one and better.
+    void adopt() {
+        adopt_where([&](std::uint32_t k) { return relaxation().taken(k); });
+    }
+    /// Makes an allotment of the last bound()'s choice: who is served twice keeps the more valuable.
+    void complete() {
+        candidate_.clear(*problem_);
+        for (std::size_t copy = 0; copy < relaxation().copies(); ++copy) {
+            std::uint32_t chosen = none;
+            for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
+                if (relaxation().taken(k) && (chosen == none || value(k) > value(chosen))) chosen = k;
+            if (chosen != none && candidate_.fits(*problem_, relaxation().original(chosen)))
+                candidate_.set(*problem_, copy, relaxation().original(chosen));
+        }
+        // Exchanges have a part of the time: where many jobs share a resource, they would take nearly all.
+        const std::size_t due = first_exchange_work + descent_.work() / part_of_exchanges;
+        const std::size_t most = (due - std::min(due, exchanged_)) / work_of_exchange;
+        if (exchange_(*problem_, candidate_, most, *clock_)) keep_candidate();
+        exchanged_ += work_of_exchange * exchange_.work();
+        descent_.count(work_of_exchange * exchange_.work());
+    }
+
+private:
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
+    static constexpr DescentSteps at_node{16, 0.5, 8, 0.05, 5};
+
+    struct Node {
+        std::size_t mark;
+        std::size_t first, child, end;  // in children_
+    };
+    struct Child {
+        double loss;
+        std::uint32_t option;
+        bool operator<(const Child& other) const {
+            return loss != other.loss ? loss < other.loss : option < other.option;
+        }
+    };
+
+    /// The job prices of a depth. The deepest share one row where there are too many: any prices do.
+    [[nodiscard]] std::vector<double>::iterator row(std::size_t depth) {
+        return prices_.begin() +
+               static_cast<std::ptrdiff_t>(std::min(depth, most_rows_ - 1) * relaxation().copies());
+    }
+
+    /// Bounds what is allowed now; unless nothing comes of it, puts a node with its children on the stack.
+    void enter(std::size_t depth, std::size_t entered) {
+        here_.assign(row(depth), row(depth) + static_cast<std::ptrdiff_t>(relaxation().copies()));
+        // As long as much can be left out, it is worth to look again.
+        for (std::size_t allowed = relaxation().allowed(), before = 0, round = 0; round < 4; ++round) {
+            before = allowed;
+            if (descent_.lower(here_, depth == 0 ? steps_at_top : at_node) <= descent_.threshold() ||
+                stopped())
+                return;
+            if (descent_.served_once()) adopt();
+            allowed = relaxation().allowed();
+            if (allowed > before - before / 10) break;
+        }
+        if (entered % nodes_between_completions == 1) complete();
+        const double here = descent_.bound(here_, infinity);
+        if (stopped() || !descent_.leave_out(here)) return;
+        std::copy(here_.begin(), here_.end(), row(depth));
+        const std::size_t copy = next_copy(here - descent_.threshold());
+        if (copy == relaxation().copies()) return adopt_rest();
+        const std::size_t first = children_.size();
+        for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
+            if (relaxation().allowed(k)) children_.push_back({relaxation().loss(k), k});
+        std::sort(children_.begin() + static_cast<std::ptrdiff_t>(first), children_.end());
+        stack_.push_back({relaxation().mark(), first, first, children_.size()});
+    }
+
+    /// The copy to be decided next; copies() where all are.
+    [[nodiscard]] std::size_t next_copy(double slack) const {
+        double least = infinity;
+        std::size_t chosen = relaxation().copies();
+        for (std::size_t copy = 0; copy < relaxation().copies(); ++copy) {
+            if (relaxation().allowed_of(copy) < 2) continue;
+            double below = 0;
+            for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
+                if (relaxation().allowed(k)) below += std::exp(-8 * relaxation().loss(k) / slack);
+            if (below < least) {
+                least = below;
+                chosen = copy;
+            }
+        }
+        return chosen;
+    }
+
+    /// Takes what is allowed, one option a copy, as an allotment, if it is one and better. The last bound()'s
+    /// choice may be another one, from before options were left out.
+    void adopt_rest() {
+        adopt_where([&](std::uint32_t k) { return relaxation().allowed(k); });
+    }
+    template <class Chosen>
+    void adopt_where(Chosen chosen) {
+        candidate_.clear(*problem_);
+        for (std::size_t copy = 0; copy < relaxation().copies(); ++copy)
+            for (std::uint32_t k = relaxation().first(copy); k < relaxation().end(copy); ++k)
+                if (chosen(k)) candidate_.set(*problem_, copy, relaxation().original(k));
+        if (candidate_.feasible(*problem_)) keep_candidate();
+    }
+    [[nodiscard]] double value(std::uint32_t option) const {
+        return problem_->value[relaxation().original(option)];
+    }
+    void keep_candidate() {
+        if (std::ranges::find(candidate_.choice, none) != candidate_.choice.end()) return;
+        candidate_.recount(*problem_);
+        if (candidate_.value <= incumbent_->value + problem_->rounding()) return;
+        *incumbent_ = candidate_;
+        set_threshold(descent_.threshold());
+    }
+
+    static constexpr std::size_t nodes_between_completions = 64;
+    static constexpr std::size_t first_exchange_work = std::size_t{1} << 20, part_of_exchanges = 4;
+    static constexpr std::size_t work_of_exchange = 4;  ///< of an option looked at, in numbers of tables
+
+    const CompactProblem* problem_ = nullptr;
+    Incumbent* incumbent_ = nullptr;
+    Clock* clock_ = nullptr;
+    JobPriceDescent descent_;
+    Exchange exchange_;
+    Incumbent candidate_;
+    std::vector<double> root_prices_, prices_, here_;
+    std::vector<Node> stack_;
+    std::vector<Child> children_;
+    std::size_t most_prices_ = 0, most_rows_ = 0;
+    std::size_t exchanged_ = 0;  ///< work of exchanges so far
+    double gap_ = 0;
+};
+
+}  // namespace goodput::detail
+
+#endif

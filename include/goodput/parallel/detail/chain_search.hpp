@@ -13,6 +13,7 @@
 
 #include "goodput/parallel/detail/batch_divisions.hpp"
 #include "goodput/parallel/detail/box_prices.hpp"
+#include "goodput/parallel/detail/chain_columns.hpp"
 #include "goodput/parallel/detail/chain_completion.hpp"
 #include "goodput/parallel/detail/gpu_room.hpp"
 #include "goodput/parallel/detail/known_chains.hpp"
@@ -36,7 +37,8 @@ public:
           incumbent_(incumbent),
           stop_(stop),
           completion_(model, goal, constants),
-          zones_(model, question.mixed_stages, constants) {}
+          zones_(model, question.mixed_stages, constants),
+          columns_(model, constants) {}
 
     /// Partial chains looked at so far.
     [[nodiscard]] std::size_t searched() const { return searched_; }
@@ -197,7 +199,22 @@ private:
         if (incumbent_.leave_out(bound)) return;
         const double value = incumbent_.try_chain(division.common->tables, division.replicas, chain_,
                                                   std::numeric_limits<int>::max());
-        if (!(value <= bound + 1e-9 * std::abs(bound))) leave_open(division, bound);
+        const auto reaches = [](double value, double bound) {
+            return value <= bound + 1e-9 * std::abs(bound);
+        };
+        if (reaches(value, bound)) return;
+        double least = bound;
+        if (!question_.mixed_stages)
+            least =
+                bound_of(whole.update +
+                         columns_.least_seconds(
+                             division, chain_, question_.global_batch,
+                             [&](double its) { return incumbent_.leave_out(bound_of(its + whole.update)); },
+                             [&](const ParallelPlan& plan, double its) {
+                                 return reaches(incumbent_.consider(plan), bound_of(its + whole.update));
+                             }));
+        least = std::max(bound, least);
+        if (least < never && !incumbent_.leave_out(least)) leave_open(division, least);
     }
 
     /// No plan found for the chain is as good as its bound: all are tried, or the bound counts.
@@ -220,6 +237,7 @@ private:
     Stop& stop_;
     ChainCompletion completion_;
     ZonePacking zones_;
+    ChainColumns columns_;
     double open_ = never, open_few_ = never;
     std::size_t searched_ = 0, most_searched_ = 0;
     bool stopped_ = false, closing_ = false, gave_up_ = false;

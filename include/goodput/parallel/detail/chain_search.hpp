@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <map>
+#include <tuple>
 #include <vector>
 
 #include "goodput/parallel/detail/batch_divisions.hpp"
@@ -51,6 +53,7 @@ public:
     /// From now on all plans are tried of the chains with few of them; none of these is open any more.
     void try_all_of_few() {
         closing_ = true;
+        laid_out_.clear();  // divisions are made anew
         open_few_ = never;
     }
 
@@ -204,16 +207,23 @@ private:
         };
         if (reaches(value, bound)) return;
         double least = bound;
-        if (!question_.mixed_stages)
-            least =
-                bound_of(whole.update +
-                         columns_.least_seconds(
-                             division, chain_, question_.global_batch,
-                             [&](double its) { return incumbent_.leave_out(bound_of(its + whole.update)); },
-                             [&](const ParallelPlan& plan, double its) {
-                                 return reaches(incumbent_.consider(plan), bound_of(its + whole.update));
-                             }));
-        least = std::max(bound, least);
+        if (!question_.mixed_stages) {
+            // What is kept holds in other boxes too: it is of the chain's own spending.
+            const double own_traffic = division.traffic_usd(whole.spending);
+            const auto own_bound_of = [&](double its) {
+                const double all = its + whole.update;
+                return goal_.least(all, 0, whole.spending, whole.spending, all, own_traffic);
+            };
+            const auto [known, is_new] = laid_out_.try_emplace({&division, chain_.ends, chain_.classes}, 0);
+            if (is_new)
+                known->second = columns_.least_seconds(
+                    division, chain_, question_.global_batch,
+                    [&](double its) { return incumbent_.leave_out(own_bound_of(its)); },
+                    [&](const ParallelPlan& plan, double its) {
+                        return reaches(incumbent_.consider(plan), own_bound_of(its));
+                    });
+            least = std::max(bound, own_bound_of(known->second));
+        }
         if (least < never && !incumbent_.leave_out(least)) leave_open(division, least);
     }
 
@@ -238,6 +248,9 @@ private:
     ChainCompletion completion_;
     ZonePacking zones_;
     ChainColumns columns_;
+    /// Seconds that chains take at least, by division, ends and classes.
+    std::map<std::tuple<const BatchDivision*, std::vector<std::size_t>, std::vector<std::size_t>>, double>
+        laid_out_{};
     double open_ = never, open_few_ = never;
     std::size_t searched_ = 0, most_searched_ = 0;
     bool stopped_ = false, closing_ = false, gave_up_ = false;

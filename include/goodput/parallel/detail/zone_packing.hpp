@@ -41,7 +41,7 @@ public:
         replicas_ = division.replicas;
         prepare(division, chain);
         best_ = enough;
-        steps_ = 2000;
+        steps_ = 5000;
         sets_.assign(stages_.size(), 0);
         place(0, 0, 0, 0, 0);
         if (steps_ < 0) return 0;
@@ -59,7 +59,8 @@ private:
         std::vector<std::size_t> sets{};              // those with room, few zones first
         std::vector<double> forward{}, backward{};    // to the next stage and back, by zone and its zone
         double least_forward = 0, least_backward = 0;
-        double least_behind = 0;  // computing and sending of all stages behind this one
+        double least_behind = 0;                       // computing and sending of all stages behind this one
+        double largest_behind = 0, reduce_behind = 0;  // of any of them, at least
     };
 
     [[nodiscard]] const ParallelCluster& cluster() const { return region_->cluster; }
@@ -90,6 +91,11 @@ private:
             // What is sent over the boundary in front of `next` counts with this stage's.
             stages_[s].least_behind =
                 next.least_behind + next.compute + next.least_forward + next.least_backward;
+            stages_[s].largest_behind =
+                std::max(next.largest_behind, next.compute + next.least_forward + stages_[s].least_backward);
+            double least = never;
+            for (const std::size_t set : next.sets) least = std::min(least, (*next.reduce)[set]);
+            stages_[s].reduce_behind = std::max(next.reduce_behind, least);
         }
     }
 
@@ -249,7 +255,10 @@ private:
             const double its_reduce = std::max(reduce, (*stage.reduce)[set]);
             const double behind =
                 s + 1 < count ? stage.least_behind + stage.least_forward + stage.least_backward : 0;
-            if (repeats_ * std::max(its_largest, here) + its_sum + behind + its_reduce >= best_) continue;
+            if (repeats_ * std::max({its_largest, here, stage.largest_behind}) + its_sum + behind +
+                    std::max(its_reduce, stage.reduce_behind) >=
+                best_)
+                continue;
             sets_[s] = set;
             if (has_room(s)) place(s + 1, its_largest, here, its_sum, its_reduce);
         }

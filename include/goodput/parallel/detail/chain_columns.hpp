@@ -76,7 +76,7 @@ public:
     }
 
 private:
-    static constexpr int most_steps = 10000, most_steps_in_all = 500000;
+    static constexpr int most_steps = 2000, most_steps_in_all = 1000000;
     static constexpr std::size_t most_limits = 20000;
 
     /// Limits on the messages behind the first stages, and the columns that are within them.

@@ -28,9 +28,9 @@ public:
     /// Seconds that plans of the chain in the division's region take at least, without updates, but for those
     /// that `leave_out(seconds)` answers true for and those no faster than a plan for which
     /// `visit(plan, seconds)` answered true; never where there are no others, 0 where nothing is known.
-    template <class LeaveOut, class Visit>
+    template <class LeaveOut, class Visit, class Stop>
     [[nodiscard]] double least_seconds(const BatchDivision& division, const Chain& chain, int global_batch,
-                                       LeaveOut leave_out, Visit visit) {
+                                       LeaveOut leave_out, Visit visit, Stop& stop) {
         if (!tables_.begin(division, chain)) return 0;
         repeats_ = division.repeats;
         seconds_ = tables_.seconds();
@@ -53,7 +53,7 @@ public:
         for (int left = most_steps_in_all; !queue_.empty();) {
             const auto [seconds, behind, which, reduce] = queue_.top();
             if (leave_out(seconds)) return open;
-            if (left <= 0 || limited_.size() > most_limits) return std::min(open, seconds);
+            if (left <= 0 || limited_.size() > most_limits || stop()) return std::min(open, seconds);
             queue_.pop();
             if (behind > 0) {
                 limit_messages(which);

@@ -221,7 +221,8 @@ private:
                     [&](double its) { return incumbent_.leave_out(own_bound_of(its)); },
                     [&](const ParallelPlan& plan, double its) {
                         return reaches(incumbent_.consider(plan), own_bound_of(its));
-                    });
+                    },
+                    stop_);
             least = std::max(bound, own_bound_of(known->second));
         }
         if (least < never && !incumbent_.leave_out(least)) leave_open(division, least);

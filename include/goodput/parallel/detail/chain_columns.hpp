@@ -41,7 +41,7 @@ public:
         auto least = seconds_.begin();
         for (; least != seconds_.end(); ++least) {
             if (!tables_.may_suffice(all, *least)) continue;
-            if (find_walk(all, *least)) visit(plan_, never);
+            if (find_walk(all, *least, most_steps)) visit(plan_, never);
             if (!path_.empty() || steps_left_ == 0) break;
         }
         seconds_.erase(seconds_.begin(), least);
@@ -63,8 +63,10 @@ public:
             while (next < seconds_.size() && !tables_.may_suffice(limited_[which].within, seconds_[next]))
                 ++next;
             if (next == reduce) {
-                const bool found = find_walk(limited_[which].within, seconds_[next]);
-                left -= most_steps - steps_left_ + 100;
+                // The first that stays open is the bound: it is worth more steps than plans behind it.
+                const int steps = open < never ? most_steps : 10 * most_steps;
+                const bool found = find_walk(limited_[which].within, seconds_[next], steps);
+                left -= steps - steps_left_ + 100;
                 if (found && visit(plan_, seconds)) return open;  // all others take longer
                 if (found || steps_left_ == 0) open = std::min(open, seconds);
                 ++next;
@@ -125,8 +127,8 @@ private:
 
     /// Finds a walk of as many columns as there are replicas, for the runs last set, and sets the plan to it.
     /// Where it finds none with steps left, there is none.
-    bool find_walk(const std::vector<bool>& within, double most) {
-        steps_left_ = most_steps;
+    bool find_walk(const std::vector<bool>& within, double most, int steps) {
+        steps_left_ = steps;
         dead_ends_.clear();
         for (std::size_t start = 0; start < tables_.columns().size(); ++start) {
             if (!within[start]) continue;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -170,6 +171,28 @@ TEST_CASE("links and profiles without gaps: the same with more GPUs") {
                   const auto broken = broken_claims(asked, question, answer, support::all_rivals(asked, all));
                   CHECK_MESSAGE(broken.empty(), joined(broken));
               });
+}
+
+TEST_CASE("several zones: the bound holds of plans across any of them, and what is proven is the best") {
+    int proven = 0, across = 0, open = 0;
+    for_cases(400, {.most_layers = 4, .most_types = 2, .least_zones = 3, .most_zones = 5}, 20000,
+              [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
+                  PlanQuestion question = support::random_plan_question(random, asked, all.plans());
+                  question.mixed_stages = false;
+                  const PlanAnswer answer = answer_of(asked, question);
+                  const auto broken = broken_claims(asked, question, answer, support::all_rivals(asked, all));
+                  CHECK_MESSAGE(broken.empty(), joined(broken));
+                  proven += answer.status == PlanStatus::optimal;
+                  open += answer.status == PlanStatus::feasible || answer.status == PlanStatus::unknown;
+                  std::set<std::size_t> zones;
+                  for (const PlanStage& stage : answer.plan.stages)
+                      for (const ReplicaGroup& group : stage.replicas) zones.insert(group.zone);
+                  across += zones.size() > 1;
+              });
+    MESSAGE(proven << " proven, " << across << " across zones, " << open << " open");
+    CHECK(proven > 200);
+    CHECK(across > 100);
+    CHECK(open < 10);
 }
 
 TEST_CASE("told to stop, it answers with what it has and a bound that holds") {

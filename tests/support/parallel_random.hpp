@@ -21,7 +21,8 @@ namespace support {
 /// What random cases are like.
 struct ParallelShape {
     int least_layers = 1, most_layers = 5;
-    int most_types = 3, most_zones = 2, most_gpus = 7;
+    int most_types = 3, least_zones = 1, most_zones = 2;
+    int most_gpus = 7;
     int most_degree = 2;            ///< a power of two
     double missing_profiles = 0.1;  ///< that part of them
     double missing_links = 0.03;
@@ -98,7 +99,7 @@ template <class Source>
 goodput::ParallelCluster random_parallel_cluster(Source& random, const ParallelShape& shape, int types,
                                                  double needed_gib) {
     goodput::ParallelCluster cluster;
-    const int zones = random.integer(1, shape.most_zones);
+    const int zones = random.integer(shape.least_zones, shape.most_zones);
     const bool priced = random.chance(0.85);
     for (int t = 0; t < types; ++t)
         cluster.types.push_back({"type-" + std::to_string(t), 1 << random.integer(0, 2),

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -41,7 +43,9 @@ public:
         divisions_.clear();
         common_.clear();
         boxes_.clear();
-        make_divisions();
+        if (regions_.empty()) regions_ = zone_regions(cluster_, question_.mixed_stages);
+        // Those with the most GPUs are as a rule where the best plans are.
+        for (std::size_t i = regions_.size(); i-- > 0;) make_divisions(regions_[i]);
         return std::move(boxes_);
     }
     /// By SearchBox::division.
@@ -51,7 +55,9 @@ public:
     void prepare(BatchDivision& division) const {
         if (division.reduce) return;
         const StageTables& tables = division.common->tables;
-        division.reduce = std::make_unique<ReduceTables>(cluster_, tables, division.replicas, constants_);
+        division.reduce =
+            std::make_unique<ReduceTables>(division.region(), division.crossing == ZoneCrossing::gradients,
+                                           tables, division.replicas, constants_);
         const std::size_t layers = tables.layers();
         division.least_reduce.assign((division.most_stages + 1) * (layers + 1), never);
         std::vector<double> least(layers * (layers + 1), never);
@@ -75,25 +81,26 @@ public:
     }
 
 private:
-    void make_divisions() {
+    void make_divisions(const ZoneRegion& region) {
+        const ParallelCluster& cluster = region.cluster;
         std::vector<int> microbatches;
         for (const auto& type : model_.times)
             for (const auto& [key, times] : type) microbatches.push_back(key.microbatch);
         std::sort(microbatches.begin(), microbatches.end());
         microbatches.erase(std::unique(microbatches.begin(), microbatches.end()), microbatches.end());
         for (const int microbatch : microbatches) {
-            StageTables tables(model_, cluster_, microbatch, question_.mixed_stages, constants_);
+            StageTables tables(model_, cluster, microbatch, question_.mixed_stages, constants_);
             if (tables.size() == 0) continue;
-            auto common = std::make_unique<MicrobatchTables>(std::move(tables));
+            auto common = std::make_unique<MicrobatchTables>(region, std::move(tables));
             measure(*common);
             long long most = 0;
-            std::vector<int> least(cluster_.types.size(), 0);
+            std::vector<int> least(cluster.types.size(), 0);
             for (const StageClass& k : common->tables.classes()) {
                 int& mine = least[k.gpu_type];
                 mine = mine == 0 ? k.tensor_parallel : std::min(mine, k.tensor_parallel);
             }
             for (std::size_t t = 0; t < least.size(); ++t)
-                if (least[t] > 0) most += cluster_.gpus_of(t) / least[t];
+                if (least[t] > 0) most += cluster.gpus_of(t) / least[t];
             long long before = -1;
             bool slower = false;
             for (int replicas = 1; replicas <= most; ++replicas) {
@@ -101,26 +108,35 @@ private:
                 const long long count = (question_.global_batch + at_once - 1) / at_once;
                 // More replicas that compute as many micro-batches each only cost more.
                 if (count == before && slower) continue;
-                slower = slower || reduces_slower_from(replicas, most);
+                slower = slower || (detours_cost_more() && reduces_slower_from(region, replicas, most));
                 before = count;
-                add_division(*common, replicas, static_cast<double>(count - 1), most, least);
+                if (!region.has_cut())
+                    add_division(*common, ZoneCrossing::none, replicas, static_cast<double>(count - 1), most,
+                                 least);
+                else
+                    for (const ZoneCrossing crossing : {ZoneCrossing::messages, ZoneCrossing::gradients})
+                        if (replicas > 1 || crossing == ZoneCrossing::messages)
+                            add_division(*common, crossing, replicas, static_cast<double>(count - 1), most,
+                                         least);
             }
             common_.push_back(std::move(common));
         }
     }
 
-    void add_division(MicrobatchTables& common, int replicas, double repeats, long long most,
-                      const std::vector<int>& least) {
+    void add_division(MicrobatchTables& common, ZoneCrossing crossing, int replicas, double repeats,
+                      long long most, const std::vector<int>& least) {
         BatchDivision division;
         const StageTables& tables = common.tables;
+        const ParallelCluster& cluster = common.region->cluster;
+        division.crossing = crossing;
         division.common = &common;
         division.replicas = replicas;
         division.repeats = repeats;
-        for (std::size_t t = 0; t < cluster_.types.size(); ++t)
+        for (std::size_t t = 0; t < cluster.types.size(); ++t)
             // A stage of one class takes a whole number of GPUs for each replica.
             division.gpus.push_back(question_.mixed_stages
-                                        ? static_cast<double>(cluster_.gpus_of(t)) / replicas
-                                        : cluster_.gpus_of(t) / replicas);
+                                        ? static_cast<double>(cluster.gpus_of(t)) / replicas
+                                        : cluster.gpus_of(t) / replicas);
         division.most_stages = static_cast<std::size_t>(
             std::min<long long>(most / replicas, static_cast<long long>(tables.layers())));
         SearchBox box;
@@ -128,8 +144,9 @@ private:
         double least_weight = never, all_weight = 0;
         for (std::size_t t = 0; t < least.size(); ++t) {
             if (least[t] > 0) least_weight = std::min(least_weight, least[t] * goal_.weights()[t]);
-            all_weight += cluster_.gpus_of(t) * goal_.weights()[t];
+            all_weight += cluster.gpus_of(t) * goal_.weights()[t];
         }
+        if (crossing != ZoneCrossing::none) add_traffic(division);
         box.spend_low = division.spend_low = replicas * least_weight;
         box.spend_high = all_weight;
 
@@ -138,16 +155,55 @@ private:
         box.low = division.low;
         box.price = division.price;
         box.gpus = division.gpus;
-        box.bound =
-            goal_.least(repeats * division.low + through(tables), 0, box.spend_low, box.spend_high, 0);
+        box.bound = goal_.least(repeats * division.low + through(tables), 0, box.spend_low, box.spend_high, 0,
+                                division.traffic_usd(box.spend_low));
         if (box.bound == never) return;
+        division.bound = box.bound;
         divisions_.push_back(std::move(division));
         boxes_.push_back(std::move(box));
     }
 
+    /// What traffic between zones comes to at least.
+    void add_traffic(BatchDivision& division) const {
+        const ZoneRegion& region = division.region();
+        double usd = never, bytes = 0;
+        for (std::size_t a = 0; a < cluster_.zones.size(); ++a) {
+            double all = 0;
+            for (std::size_t t = 0; t < cluster_.types.size(); ++t)
+                all += region.cluster.gpus[a][t] * goal_.weights()[t];
+            division.zone_spending.push_back(all);
+            for (std::size_t b = 0; b < cluster_.zones.size(); ++b)
+                if (a != b && has_gpus(region, a) && has_gpus(region, b))
+                    usd = std::min(usd, cluster_.usd_per_gigabyte[a][b]);
+        }
+        std::vector<double>& within = division.zone_spending;
+        std::sort(within.begin(), within.end(), std::greater<>());
+        within.insert(within.begin(), 0);
+        std::partial_sum(within.begin(), within.end(), within.begin());
+        for (const LayerSize& size : model_.sizes.at(1)) bytes += size.parameters * model_.bytes_per_float;
+        division.ring_usd = 2.0 * (division.replicas - 1) / division.replicas * bytes / 1e9 * usd;
+        division.pipeline_usd = (division.repeats + 1) * division.replicas * division.common->message_usd;
+    }
+    [[nodiscard]] static bool has_gpus(const ZoneRegion& region, std::size_t zone) {
+        const std::vector<int>& gpus = region.cluster.gpus[zone];
+        return std::any_of(gpus.begin(), gpus.end(), [](int count) { return count > 0; });
+    }
+
+    /// Whether traffic by way of another zone is nowhere cheaper, so that a plan with a replica less costs no
+    /// more.
+    [[nodiscard]] bool detours_cost_more() const {
+        if (!goal_.counts_traffic()) return true;
+        const auto& usd = cluster_.usd_per_gigabyte;
+        for (std::size_t a = 0; a < usd.size(); ++a)
+            for (std::size_t b = 0; b < usd.size(); ++b)
+                for (std::size_t by = 0; by < usd.size(); ++by)
+                    if (usd[a][b] > usd[a][by] + usd[by][b]) return false;
+        return true;
+    }
+
     /// Whether a reduction among that many replicas or more takes longer, the more there are: where every
     /// link is at least as fast for larger messages, at all sizes that the largest stage may have.
-    [[nodiscard]] bool reduces_slower_from(int replicas, long long most) const {
+    [[nodiscard]] bool reduces_slower_from(const ZoneRegion& region, int replicas, long long most) const {
         double bytes = 0;
         for (const LayerSize& size : model_.sizes.at(1)) bytes += size.parameters * model_.bytes_per_float;
         if (bytes <= 0) return true;
@@ -157,9 +213,9 @@ private:
             size_of(std::min(bytes / static_cast<double>(model_.layers) / 8, constants_.reduce_bucket_bytes) /
                     static_cast<double>(most));
         const auto there = [&](const LinkEnd& end) {
-            return end.gpus == 1 && cluster_.gpus[end.zone][end.gpu_type] > 0;
+            return end.gpus == 1 && region.cluster.gpus[end.zone][end.gpu_type] > 0;
         };
-        for (const auto& [ends, curve] : cluster_.links)
+        for (const auto& [ends, curve] : region.cluster.links)
             if (there(ends.first) && there(ends.second) &&
                 (2 * curve.square * low + curve.linear < 0 || 2 * curve.square * high + curve.linear < 0))
                 return false;
@@ -167,11 +223,15 @@ private:
     }
 
     /// What holds for all pairs with the same tables.
-    static void measure(MicrobatchTables& common) {
+    void measure(MicrobatchTables& common) const {
         const StageTables& tables = common.tables;
+        if (common.region->has_cut()) {
+            common.cut = std::make_unique<CutMessages>(model_, *common.region, tables, constants_);
+            common.message_usd = least_message_usd(*common.region, tables);
+        }
         StageCharges nothing;
         nothing.charge(tables, 1, [](const StageClass&) { return 0.0; });
-        common.relaxation.solve(nothing, never, nullptr, never, tables.layers());
+        common.relaxation.solve(nothing, never, nullptr, never, tables.layers(), nullptr);
         common.least_sum.assign(1, never);
         for (std::size_t p = 1; p <= tables.layers(); ++p)
             common.least_sum.push_back(common.relaxation.total(p));
@@ -187,11 +247,32 @@ private:
             }
     }
 
+    /// Dollars of a micro-batch's messages there and back between two stages in two zones, at least.
+    [[nodiscard]] double least_message_usd(const ZoneRegion& region, const StageTables& tables) const {
+        double there = never, back = never;  // gigabytes
+        for (const StageClass& k : tables.classes()) {
+            const auto& sizes = *model_.sizes_of(k.tensor_parallel);
+            for (std::size_t l = 1; l < tables.layers(); ++l) {
+                const double bytes = model_.bytes_per_float * tables.microbatch() / 1e9;
+                there = std::min(there, sizes[l - 1].output_floats * bytes);
+                back = std::min(back, sizes[l].output_floats * bytes);
+            }
+        }
+        double least = never;
+        for (std::size_t a = 0; a < cluster_.zones.size(); ++a)
+            for (std::size_t b = 0; b < cluster_.zones.size(); ++b)
+                if (a != b && has_gpus(region, a) && has_gpus(region, b))
+                    least = std::min(least, there * cluster_.usd_per_gigabyte[a][b] +
+                                                back * cluster_.usd_per_gigabyte[b][a]);
+        return least < never ? least : 0;
+    }
+
     const LayeredModel& model_;
     const ParallelCluster& cluster_;
     const PlanQuestion& question_;
     const ParallelConstants& constants_;
     const PlanGoal& goal_;
+    std::vector<ZoneRegion> regions_{};
     std::vector<std::unique_ptr<MicrobatchTables>> common_{};
     std::vector<BatchDivision> divisions_{};
     std::vector<SearchBox> boxes_{};

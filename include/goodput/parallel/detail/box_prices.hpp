@@ -32,7 +32,8 @@ public:
         stage_price_.charge(division.common->tables, division.replicas, [&](const StageClass& its) {
             return its.tensor_parallel * (price[its.gpu_type] + slope * goal_.weights()[its.gpu_type]);
         });
-        division.common->relaxation.solve(stage_price_, cap, division.reduce.get(), reduce_cap, stages);
+        division.common->relaxation.solve(stage_price_, cap, division.reduce.get(), reduce_cap, stages,
+                                          division.cut());
     }
 
     /// Raises the least spending of a box, by stages, to that of the cheapest stages that are short enough
@@ -86,7 +87,8 @@ public:
                 const double its = sum_of(division, box, p, price);
                 box.by_stages[p] = std::max(
                     box.by_stages[p], goal_.least(its, price.back(), box.least_spending_of(p), box.spend_high,
-                                                  division.repeats * box.low + rest_of(division, box, p)));
+                                                  division.repeats * box.low + rest_of(division, box, p),
+                                                  division.traffic_usd(box.least_spending_of(p))));
                 bound = std::min(bound, box.by_stages[p]);
                 if (its < sum) {
                     sum = its;

@@ -20,15 +20,15 @@ namespace goodput::detail {
 /// Completes chains to plans.
 class ChainCompletion {
 public:
-    ChainCompletion(const LayeredModel& model, const ParallelCluster& cluster, const PlanGoal& goal,
-                    const ParallelConstants& constants)
-        : model_(model), cluster_(cluster), goal_(goal), constants_(constants) {}
+    ChainCompletion(const LayeredModel& model, const PlanGoal& goal, const ParallelConstants& constants)
+        : model_(model), goal_(goal), constants_(constants) {}
 
-    /// Calls visit(plan) for all plans of a chain whose value may be less than `best()`, which may fall
-    /// meanwhile; false where that took more than `most` steps, so that some were left out.
+    /// Calls visit(plan) for all plans of a chain on a cluster whose value may be less than `best()`, which
+    /// may fall meanwhile; false where that took more than `most` steps, so that some were left out.
     template <class Best, class Visit>
-    bool run(const StageTables& tables, const Chain& chain, int replicas, int global_batch, std::size_t most,
-             Best best, Visit visit) {
+    bool run(const ParallelCluster& cluster, const StageTables& tables, const Chain& chain, int replicas,
+             int global_batch, std::size_t most, Best best, Visit visit) {
+        cluster_ = &cluster;
         begin(tables, chain, replicas, global_batch);
         // Far too many are not begun: most of them would be left out, and the time is better spent elsewhere.
         double ways = 1;
@@ -62,7 +62,7 @@ private:
         global_batch_ = global_batch;
         const int at_once = microbatch_ * replicas;
         repeats_ = (global_batch + at_once - 1) / at_once - 1;
-        left_ = cluster_.gpus;
+        left_ = cluster_->gpus;
         spending_ = traffic_ = all_to_come_ = 0;
         stages_.assign(chain.ends.size(), {});
         std::size_t first = 0;
@@ -78,7 +78,7 @@ private:
             tables.for_each_joining(chain.classes[s], stage.begin, stage.end, [&](std::size_t k) {
                 if (tables.room(k, stages_.size() - s, stage.begin) < stage.end) return;
                 const StageClass& its = tables.classes()[k];
-                for (std::size_t zone = 0; zone < cluster_.zones.size(); ++zone) {
+                for (std::size_t zone = 0; zone < cluster_->zones.size(); ++zone) {
                     if (left_[zone][its.gpu_type] < its.tensor_parallel) continue;
                     const double spending = its.tensor_parallel * goal_.weights()[its.gpu_type];
                     stage.kinds.push_back({{its.gpu_type, its.tensor_parallel, zone, 1}, spending});
@@ -141,7 +141,7 @@ private:
         if (!stage.chosen.empty()) {
             const ReplicaGroup& other = stage.kinds[stage.chosen.back()].group;
             const BandwidthCurve* link =
-                cluster_.link({other.zone, other.gpu_type, 1}, {mine.zone, mine.gpu_type, 1});
+                cluster_->link({other.zone, other.gpu_type, 1}, {mine.zone, mine.gpu_type, 1});
             const int shards =
                 std::min({other.tensor_parallel, mine.tensor_parallel, constants_.most_shards});
             stage.reduce =
@@ -154,8 +154,8 @@ private:
     double send(const ReplicaGroup& from, const ReplicaGroup& to, std::size_t layer) {
         const double bytes = (*model_.sizes_of(from.tensor_parallel))[layer].output_floats *
                              model_.bytes_per_float * microbatch_;
-        traffic_ += cluster_.usd_per_gigabyte[from.zone][to.zone] * bytes / 1e9 * (repeats_ + 1);
-        return message_seconds(bytes, cluster_.link(link_end(cluster_, from), link_end(cluster_, to)),
+        traffic_ += cluster_->usd_per_gigabyte[from.zone][to.zone] * bytes / 1e9 * (repeats_ + 1);
+        return message_seconds(bytes, cluster_->link(link_end(*cluster_, from), link_end(*cluster_, to)),
                                constants_);
     }
 
@@ -198,7 +198,7 @@ private:
     }
 
     const LayeredModel& model_;
-    const ParallelCluster& cluster_;
+    const ParallelCluster* cluster_ = nullptr;
     const PlanGoal& goal_;
     const ParallelConstants& constants_;
     std::vector<Stage> stages_{};

@@ -10,6 +10,9 @@
 //
 // which bounds all plans, those with mixed stages and mixed zones too, and whose least is a dynamic programme
 // over (stages left, layer, class). The largest stage is capped instead of priced: the search cuts its range.
+//
+// Where some message has to cross a cut between zones, chains are also told apart by whether it is still to
+// come.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,6 +22,7 @@
 #include "goodput/parallel/detail/reduce_tables.hpp"
 #include "goodput/parallel/detail/stage_charges.hpp"
 #include "goodput/parallel/detail/stage_tables.hpp"
+#include "goodput/parallel/detail/zone_regions.hpp"
 
 namespace goodput::detail {
 
@@ -32,38 +36,71 @@ struct Chain {
 class ChainRelaxation {
 public:
     explicit ChainRelaxation(const StageTables& tables) : tables_(&tables), stages_(tables.layers()) {
-        const std::size_t cells = (stages_ + 1) * (tables.layers() + 1) * tables.size();
-        sum_.resize(cells);
-        behind_.resize(cells);
         limit_.resize(tables.layers() * tables.size());
         ends_.resize(tables.layers() + 1);
+        any_.resize(cells());
+        behind_any_.resize(cells());
     }
 
     /// Fills the tables up to `stages` stages for prices of stages and a cap on computing + sending of a
-    /// stage.
+    /// stage. `cut`: messages one of which has to be in the chain, or nullptr.
     void solve(const StageCharges& price, double cap, const ReduceTables* reduce, double reduce_cap,
-               std::size_t stages) {
+               std::size_t stages, const CutMessages* cut) {
         price_ = &price;
         cap_ = cap;
+        cut_ = cut;
+        if (cut_ != nullptr && across_.empty())
+            for (std::vector<double>* sums : {&across_, &after_, &behind_across_, &behind_cut_})
+                sums->resize(cells());
         const std::size_t layers = tables_->layers();
-        for (std::size_t k = 0; k < tables_->size(); ++k) set_limits(k, reduce, reduce_cap);
+        for (std::size_t k = 0; k < tables_->size(); ++k)
+            set_limits(k, reduce, reduce_cap, false, false, limit_);
+        if (cut_ != nullptr) {
+            limit_before_cut_.resize(limit_.size());
+            limit_after_cut_.resize(limit_.size());
+            for (std::size_t k = 0; k < tables_->size(); ++k) {
+                set_limits(k, reduce, reduce_cap, false, true, limit_before_cut_);
+                set_limits(k, reduce, reduce_cap, true, false, limit_after_cut_);
+            }
+        }
         for (std::size_t left = 1; left <= std::min(stages, stages_); ++left) {
-            for (std::size_t k = 0; k < tables_->size(); ++k) best_stages(left, k);
-            for (std::size_t layer = 1; layer + left <= layers; ++layer) best_next(left, layer);
+            for (std::size_t k = 0; k < tables_->size(); ++k) {
+                best_stages(left, k, behind_any_, limit_, any_);
+                if (cut_ == nullptr) continue;
+                best_stages(left, k, behind_any_, limit_after_cut_, after_);
+                if (left == 1) {
+                    std::fill_n(&across_[at(left, 0, k)], layers + 1, never);
+                    continue;
+                }
+                best_stages(left, k, behind_across_, limit_, across_);
+                best_stages(left, k, behind_cut_, limit_before_cut_, across_, true);
+            }
+            for (std::size_t layer = 1; layer + left <= layers; ++layer) {
+                best_next(left, layer, any_, false, behind_any_);
+                if (cut_ == nullptr) continue;
+                best_next(left, layer, across_, false, behind_across_);
+                best_next(left, layer, after_, true, behind_cut_);
+            }
         }
     }
 
     /// Least sum of what is behind a stage of class k that ends before `layer`, with what crosses the
     /// boundary; `left` stages are behind it. `first`: that stage is the first one of more than three.
-    [[nodiscard]] double behind(std::size_t left, std::size_t layer, std::size_t k, bool first) const {
-        return behind_[before(left, layer) + k] + (first ? tables_->least_forward(layer, k) : 0);
+    /// `crossed`: no message behind it has to cross the cut.
+    [[nodiscard]] double behind(std::size_t left, std::size_t layer, std::size_t k, bool first,
+                                bool crossed) const {
+        const std::size_t here = before(left, layer) + k;
+        const double again = first ? tables_->least_forward(layer, k) : 0;
+        if (crossed) return behind_any_[here] + again;
+        return std::min(behind_across_[here] + again,
+                        behind_cut_[here] + (first ? cut_->least_forward(layer, k) : 0));
     }
 
     /// Least sum of any chain with that many stages.
     [[nodiscard]] double total(std::size_t stages) const {
         double least = never;
         for (std::size_t k = 0; k < tables_->size(); ++k)
-            least = std::min(least, best_end(stages, 0, k, stages > 3).first);
+            least = std::min(least, best_stage(stages, 0, k, stages > 3, whole_part()).sum);
         return least;
     }
     /// A chain with that sum; empty if there is none.
@@ -71,33 +108,52 @@ public:
         Chain chain;
         double least = never;
         std::size_t k = 0, layer = 0;
+        Part part = whole_part();
         for (std::size_t its = 0; its < tables_->size(); ++its)
-            if (const double sum = best_end(stages, 0, its, stages > 3).first; sum < least) {
+            if (const double sum = best_stage(stages, 0, its, stages > 3, part).sum; sum < least) {
                 least = sum;
                 k = its;
             }
         if (least == never) return chain;
         for (std::size_t left = stages;; --left) {
-            const bool first = left == stages && stages > 3;
-            const std::size_t end = best_end(left, layer, k, first).second;
-            chain.ends.push_back(end);
+            const BestStage stage = best_stage(left, layer, k, left == stages && stages > 3, part);
+            chain.ends.push_back(stage.end);
             chain.classes.push_back(k);
             if (left == 1) return chain;
+            part = stage.behind;
+            const std::vector<double>& sums = part == Part::any      ? any_
+                                              : part == Part::across ? across_
+                                                                     : after_;
             std::size_t best_class = 0;
             double sum = never;
-            for (std::size_t next = 0; next < tables_->size(); ++next)
-                if (const double its =
-                        sum_[at(left - 1, end, next)] + tables_->crossing_into(end, next, left == 2)[k];
-                    its < sum) {
+            for (std::size_t next = 0; next < tables_->size(); ++next) {
+                const double* const cross = part == Part::after
+                                                ? cut_->crossing_into(stage.end, next, left == 2)
+                                                : tables_->crossing_into(stage.end, next, left == 2);
+                if (const double its = sums[at(left - 1, stage.end, next)] + cross[k]; its < sum) {
                     sum = its;
                     best_class = next;
                 }
+            }
             k = best_class;
-            layer = end;
+            layer = stage.end;
         }
     }
 
 private:
+    /// The last stages of a chain: any; those within which a message has to cross the cut; those behind a
+    /// message that crosses it.
+    enum class Part { any, across, after };
+    struct BestStage {
+        double sum = never;
+        std::size_t end = 0;
+        Part behind = Part::any;
+    };
+    [[nodiscard]] Part whole_part() const { return cut_ == nullptr ? Part::any : Part::across; }
+
+    [[nodiscard]] std::size_t cells() const {
+        return (stages_ + 1) * (tables_->layers() + 1) * tables_->size();
+    }
     [[nodiscard]] std::size_t at(std::size_t left, std::size_t layer, std::size_t k) const {
         return (left * tables_->size() + k) * (tables_->layers() + 1) + layer;
     }
@@ -109,86 +165,121 @@ private:
 
     /// Where stages of class k may end by the caps, which do not depend on what is behind. A stage that
     /// begins later may end where an earlier one may: limits that never fall make the ends a window that only
-    /// moves on.
-    void set_limits(std::size_t k, const ReduceTables* reduce, double reduce_cap) {
+    /// moves on. `after_cut`, `before_cut`: the messages in front of it or behind it cross the cut.
+    void set_limits(std::size_t k, const ReduceTables* reduce, double reduce_cap, bool after_cut,
+                    bool before_cut, std::vector<std::size_t>& limit) {
         const std::size_t layers = tables_->layers();
         std::size_t end = 0;
         for (std::size_t layer = 0; layer < layers; ++layer) {
-            const double received = layer > 0 ? tables_->least_backward(layer, k) : 0;
+            const double received = layer == 0  ? 0
+                                    : after_cut ? cut_->least_backward(layer, k)
+                                                : tables_->least_backward(layer, k);
             const auto within = [&](std::size_t last, double sent) {
                 return tables_->compute(k, layer, last) + received + sent <= cap_ &&
                        (reduce == nullptr || reduce->at_least[tables_->span(k, layer, last)] <= reduce_cap);
             };
             end = std::max(end, layer);
-            if (end < layers && within(layers, received)) end = layers;
-            while (end + 1 < layers && within(end + 1, tables_->least_forward_from(end + 1, k))) ++end;
-            limit_[k * layers + layer] = end;
+            if (!before_cut && end < layers && within(layers, received)) end = layers;
+            while (end + 1 < layers && within(end + 1, before_cut ? cut_->least_forward_from(end + 1, k)
+                                                                  : tables_->least_forward_from(end + 1, k)))
+                ++end;
+            limit[k * layers + layer] = end;
         }
     }
 
-    /// The least sum of a stage and all behind it, and where it ends.
-    [[nodiscard]] std::pair<double, std::size_t> best_end(std::size_t left, std::size_t layer, std::size_t k,
-                                                          bool first) const {
+    /// The least sum of a stage and all behind it, where it ends, and what is behind it.
+    [[nodiscard]] BestStage best_stage(std::size_t left, std::size_t layer, std::size_t k, bool first,
+                                       Part part) const {
+        if (part == Part::any) return best_end(left, layer, k, first, Part::any, limit_);
+        if (part == Part::after) return best_end(left, layer, k, first, Part::any, limit_after_cut_);
+        if (left == 1) return {};
+        const BestStage later = best_end(left, layer, k, first, Part::across, limit_);
+        const BestStage now = best_end(left, layer, k, first, Part::after, limit_before_cut_);
+        return now.sum < later.sum ? now : later;
+    }
+    [[nodiscard]] BestStage best_end(std::size_t left, std::size_t layer, std::size_t k, bool first,
+                                     Part behind_it, const std::vector<std::size_t>& limits) const {
         const std::size_t layers = tables_->layers(), room = tables_->room(k, left, layer);
-        const std::size_t limit = std::min(room, limit_[k * layers + layer]);
+        const std::size_t limit = std::min(room, limits[k * layers + layer]);
         if (left == 1) {
-            if (limit < layers) return {never, layers};
+            if (limit < layers) return {};
             return {tables_->compute(k, layer, layers) + price_->least[price_->at(k, layer, layers)], layers};
         }
         const std::size_t most = std::min(limit, layers - (left - 1));
-        const double* const behind = &behind_[before(left - 1, 0) + k];
+        const std::vector<double>& sums = behind_it == Part::any      ? behind_any_
+                                          : behind_it == Part::across ? behind_across_
+                                                                      : behind_cut_;
+        const double* const behind = &sums[before(left - 1, 0) + k];
         const double* const compute = tables_->classes()[k].compute.data();
         const double* const price = &price_->least[price_->at(k, layer, 0)];
         const std::size_t step = price_->step();
-        double least = never;
-        std::size_t last = layer;
+        BestStage best{never, layer, behind_it};
         for (std::size_t end = layer + 1; end <= most; ++end) {
             double whole = compute[end] + behind[end * tables_->size()] + price[end * step];
-            if (first) whole += tables_->least_forward(end, k);  // it counts twice
-            if (whole < least) {
-                least = whole;
-                last = end;
+            if (first)  // it counts twice
+                whole +=
+                    behind_it == Part::after ? cut_->least_forward(end, k) : tables_->least_forward(end, k);
+            if (whole < best.sum) {
+                best.sum = whole;
+                best.end = end;
             }
         }
-        return {least + tables_->overhead() - compute[layer], last};
+        best.sum += tables_->overhead() - compute[layer];
+        return best;
     }
 
-    void best_stages(std::size_t left, std::size_t k) {
+    /// Sums of stages of class k and all behind them; `or_less`: where they are less than before.
+    void best_stages(std::size_t left, std::size_t k, const std::vector<double>& all_behind,
+                     const std::vector<std::size_t>& limits, std::vector<double>& all_sums,
+                     bool or_less = false) {
         const std::size_t layers = tables_->layers();
-        if (left == 1 || price_->step() != 0) {
+        const double* const compute = tables_->classes()[k].compute.data();
+        double* const sums = &all_sums[at(left, 0, k)];
+        const auto keep = [&](std::size_t layer, double sum) {
+            sums[layer] = or_less ? std::min(sums[layer], sum) : sum;
+        };
+        if (left == 1) {
             for (std::size_t layer = 0; layer + left <= layers; ++layer)
-                sum_[at(left, layer, k)] = best_end(left, layer, k, false).first;
+                keep(layer, best_end(left, layer, k, false, Part::any, limits).sum);
+            return;
+        }
+        if (price_->step() != 0) {
+            const Part part = &all_behind == &behind_any_      ? Part::any
+                              : &all_behind == &behind_across_ ? Part::across
+                                                               : Part::after;
+            for (std::size_t layer = 0; layer + left <= layers; ++layer)
+                keep(layer, best_end(left, layer, k, false, part, limits).sum);
             return;
         }
         // The price is the same wherever the stage ends: the least of a window of ends, which only moves on.
         // Ends that may still be the least of a later window are kept, the least of this one in front.
-        const double* const behind = &behind_[before(left - 1, 0) + k];
-        const double* const compute = tables_->classes()[k].compute.data();
+        const double* const behind = &all_behind[before(left - 1, 0) + k];
         const double charge = price_->least[price_->at(k, 0, 1)] + tables_->overhead();
-        double* const sums = &sum_[at(left, 0, k)];
         std::size_t front = 0, back = 0, next = 1;
         for (std::size_t layer = 0; layer + left <= layers; ++layer) {
             const std::size_t most =
-                std::min({tables_->room(k, left, layer), limit_[k * layers + layer], layers - (left - 1)});
+                std::min({tables_->room(k, left, layer), limits[k * layers + layer], layers - (left - 1)});
             for (next = std::max(next, layer + 1); next <= most; ++next) {
                 const double whole = compute[next] + behind[next * tables_->size()];
                 while (back > front && ends_[back - 1].first >= whole) --back;
                 ends_[back++] = {whole, next};
             }
             while (front < back && ends_[front].second <= layer) ++front;
-            sums[layer] = front < back ? ends_[front].first + charge - compute[layer] : never;
+            keep(layer, front < back ? ends_[front].first + charge - compute[layer] : never);
         }
     }
 
     /// Sums of what is behind a boundary, for all classes before it.
-    void best_next(std::size_t left, std::size_t layer) {
+    void best_next(std::size_t left, std::size_t layer, const std::vector<double>& sums, bool across_cut,
+                   std::vector<double>& all_behind) {
         const std::size_t classes = tables_->size();
-        double* const behind = &behind_[before(left, layer)];
+        double* const behind = &all_behind[before(left, layer)];
         std::fill(behind, behind + classes, never);
         for (std::size_t next = 0; next < classes; ++next) {
-            const double sum = sum_[at(left, layer, next)];
+            const double sum = sums[at(left, layer, next)];
             if (sum == never) continue;
-            const double* const cross = tables_->crossing_into(layer, next, left == 1);
+            const double* const cross = across_cut ? cut_->crossing_into(layer, next, left == 1)
+                                                   : tables_->crossing_into(layer, next, left == 1);
             for (std::size_t k = 0; k < classes; ++k) {
                 const double whole = sum + cross[k];
                 behind[k] = whole < behind[k] ? whole : behind[k];
@@ -200,8 +291,11 @@ private:
     std::size_t stages_;
     const StageCharges* price_ = nullptr;
     double cap_ = never;
-    std::vector<double> sum_{}, behind_{};
-    std::vector<std::size_t> limit_{};
+    const CutMessages* cut_ = nullptr;
+    std::vector<double> any_{}, across_{}, after_{};  // by part of a chain, then stages left, class, layer
+    std::vector<double> behind_any_{}, behind_across_{};  // by stages left, layer, class before
+    std::vector<double> behind_cut_{};                    // the same, where the boundary crosses the cut
+    std::vector<std::size_t> limit_{}, limit_before_cut_{}, limit_after_cut_{};
     std::vector<std::pair<double, std::size_t>> ends_{};  // of a stage: least sums, where it ends
 };
 

@@ -9,10 +9,13 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <map>
+#include <tuple>
 #include <vector>
 
 #include "goodput/parallel/detail/batch_divisions.hpp"
 #include "goodput/parallel/detail/box_prices.hpp"
+#include "goodput/parallel/detail/chain_columns.hpp"
 #include "goodput/parallel/detail/chain_completion.hpp"
 #include "goodput/parallel/detail/gpu_room.hpp"
 #include "goodput/parallel/detail/known_chains.hpp"
@@ -28,17 +31,16 @@ template <class Stop>
 class ChainSearch {
 public:
     /// All of these have to outlive it.
-    ChainSearch(const LayeredModel& model, const ParallelCluster& cluster, const PlanQuestion& question,
-                const ParallelConstants& constants, const PlanGoal& goal, BoxPrices& prices,
-                PlanIncumbent& incumbent, Stop& stop)
-        : cluster_(cluster),
-          question_(question),
+    ChainSearch(const LayeredModel& model, const PlanQuestion& question, const ParallelConstants& constants,
+                const PlanGoal& goal, BoxPrices& prices, PlanIncumbent& incumbent, Stop& stop)
+        : question_(question),
           goal_(goal),
           prices_(prices),
           incumbent_(incumbent),
           stop_(stop),
-          completion_(model, cluster, goal, constants),
-          zones_(model, cluster, question.mixed_stages, constants) {}
+          completion_(model, goal, constants),
+          zones_(model, question.mixed_stages, constants),
+          columns_(model, constants) {}
 
     /// Partial chains looked at so far.
     [[nodiscard]] std::size_t searched() const { return searched_; }
@@ -51,6 +53,7 @@ public:
     /// From now on all plans are tried of the chains with few of them; none of these is open any more.
     void try_all_of_few() {
         closing_ = true;
+        laid_out_.clear();  // divisions are made anew
         open_few_ = never;
     }
 
@@ -75,6 +78,7 @@ public:
                             0,
                             0,
                             false,
+                            division.cut() == nullptr,
                             {}});
         known_.clear();
         return !gave_up_;
@@ -84,7 +88,7 @@ private:
     /// Whether chains of so many stages have few plans.
     [[nodiscard]] bool few_plans(const BatchDivision& division, std::size_t stages) const {
         double kinds = 0;
-        for (const auto& zone : cluster_.gpus)
+        for (const auto& zone : division.region().cluster.gpus)
             kinds += std::any_of(zone.begin(), zone.end(), [](int gpus) { return gpus > 0; }) ? 1 : 0;
         if (question_.mixed_stages) kinds *= static_cast<double>(division.common->tables.size());
         return std::log2(kinds) * division.replicas * static_cast<double>(stages) <= 24;
@@ -95,11 +99,14 @@ private:
         const std::size_t stage = chain_.ends.size(), left = stages_ - stage;
         for (std::size_t k = 0; k < tables.size(); ++k)
             for (const bool shared : {false, true})
-                if (!gave_up_ && (!shared || tables.as_fast(k).size() > 1))
-                    extend(division, box, so_far, left, k, shared);
+                for (const bool crossing : {true, false})
+                    if (!gave_up_ && (!shared || tables.as_fast(k).size() > 1) &&
+                        (!crossing || (!so_far.crossed && stage > 0)))
+                        extend(division, box, so_far, left, k, shared, crossing);
     }
+    /// `crossing`: the messages in front of the stage cross the cut between zones.
     void extend(BatchDivision& division, const SearchBox& box, const PartialChain& so_far, std::size_t left,
-                std::size_t k, bool shared) {
+                std::size_t k, bool shared, bool crossing) {
         const StageTables& tables = division.common->tables;
         const std::size_t stage = stages_ - left;
         const std::vector<double>& price = shared ? prices_.charges().shared : prices_.charges().own;
@@ -108,14 +115,18 @@ private:
         PartialChain next = so_far;
         next.k = k;
         next.shared = shared;
+        next.crossed = so_far.crossed || crossing;
         double received = 0;
         if (stage > 0) {
             // Where fewer than half are of other classes on both sides, two of the classes meet.
             const bool meet = !shared && !so_far.shared;
-            const double forward = meet ? tables.own_forward(so_far.layer, so_far.k, k)
-                                        : tables.forward(so_far.layer, so_far.k, k);
-            const double backward = meet ? tables.own_backward(so_far.layer, so_far.k, k)
-                                         : tables.backward(so_far.layer, so_far.k, k);
+            const CutMessages* const cut = division.cut();
+            const double forward = crossing ? cut->forward(so_far.layer, so_far.k, k)
+                                   : meet   ? tables.own_forward(so_far.layer, so_far.k, k)
+                                            : tables.forward(so_far.layer, so_far.k, k);
+            const double backward = crossing ? cut->backward(so_far.layer, so_far.k, k)
+                                    : meet   ? tables.own_backward(so_far.layer, so_far.k, k)
+                                             : tables.backward(so_far.layer, so_far.k, k);
             const double sent = forward * (stage == 1 && stages_ > 3 ? 2 : 1);
             received = backward * (left == 1 ? 2 : 1);
             next.sum += sent + received;
@@ -123,6 +134,7 @@ private:
             next.largest = std::max(next.largest, so_far.open + sent);
             if (next.largest > box.high || next.sum == never) return;
         }
+        if (left == 1 && !next.crossed) return;
         next.update = std::max(next.update, tables.classes()[k].update[so_far.layer]);
         const double before = next.sum, before_seconds = next.seconds;
         const std::size_t from = left == 1 ? tables.layers() : so_far.layer + 1;
@@ -144,14 +156,15 @@ private:
             next.reduce = std::max(so_far.reduce, reducing[span]);
             if (next.reduce > box.reduce_high) continue;
             ++searched_;
-            const double behind =
-                left == 1 ? 0
-                          : division.common->relaxation.behind(left - 1, end, k, stage == 0 && stages_ > 3);
+            const double behind = left == 1 ? 0
+                                            : division.common->relaxation.behind(
+                                                  left - 1, end, k, stage == 0 && stages_ > 3, next.crossed);
             const double reduce = std::max(next.reduce, least_reduce(division, left - 1, end));
             const double largest = std::max(next.largest, next.open);
+            const double spent = std::max(box.spend_low, next.spending);
             const double bound = goal_.least(
                 division.repeats * largest + next.sum + behind + reduce + next.update, box.price.back(),
-                std::max(box.spend_low, next.spending), box.spend_high, division.repeats * largest);
+                spent, box.spend_high, division.repeats * largest, division.traffic_usd(spent));
             if (incumbent_.leave_out(bound) || !room_.take(division, at, shared, left - 1)) continue;
             if ((searched_ & 255) == 0 && !stopped_)
                 stopped_ = searched_ >= question_.most_searched || stop_();
@@ -176,21 +189,43 @@ private:
 
     /// Finds plans of a whole chain; its own bound needs no prices, and knows where its stages can lie.
     void close(BatchDivision& division, const SearchBox& box, const PartialChain& whole) {
+        const double spent = std::max(box.spend_low, whole.spending), traffic = division.traffic_usd(spent);
         const auto bound_of = [&](double seconds) {
-            return goal_.least(seconds, 0, std::max(box.spend_low, whole.spending), box.spend_high, seconds);
+            return goal_.least(seconds, 0, spent, box.spend_high, seconds, traffic);
         };
         double seconds = division.repeats * std::max(whole.largest, whole.open) + whole.seconds +
                          whole.reduce + whole.update;
         if (incumbent_.leave_out(bound_of(seconds))) return;
-        const double enough = goal_.most_time(incumbent_.value(), whole.spending) - whole.update;
-        seconds = std::max(
-            seconds, whole.update + zones_.least_seconds(division.common->tables, chain_, division.replicas,
-                                                         division.repeats, enough));
+        const double enough = goal_.most_time(incumbent_.value(), whole.spending, traffic) - whole.update;
+        seconds = std::max(seconds, whole.update + zones_.least_seconds(division, chain_, enough));
         const double bound = bound_of(seconds);
         if (incumbent_.leave_out(bound)) return;
         const double value = incumbent_.try_chain(division.common->tables, division.replicas, chain_,
                                                   std::numeric_limits<int>::max());
-        if (!(value <= bound + 1e-9 * std::abs(bound))) leave_open(division, bound);
+        const auto reaches = [](double value, double bound) {
+            return value <= bound + 1e-9 * std::abs(bound);
+        };
+        if (reaches(value, bound)) return;
+        double least = bound;
+        if (!question_.mixed_stages) {
+            // What is kept holds in other boxes too: it is of the chain's own spending.
+            const double own_traffic = division.traffic_usd(whole.spending);
+            const auto own_bound_of = [&](double its) {
+                const double all = its + whole.update;
+                return goal_.least(all, 0, whole.spending, whole.spending, all, own_traffic);
+            };
+            const auto [known, is_new] = laid_out_.try_emplace({&division, chain_.ends, chain_.classes}, 0);
+            if (is_new)
+                known->second = columns_.least_seconds(
+                    division, chain_, question_.global_batch,
+                    [&](double its) { return incumbent_.leave_out(own_bound_of(its)); },
+                    [&](const ParallelPlan& plan, double its) {
+                        return reaches(incumbent_.consider(plan), own_bound_of(its));
+                    },
+                    stop_);
+            least = std::max(bound, own_bound_of(known->second));
+        }
+        if (least < never && !incumbent_.leave_out(least)) leave_open(division, least);
     }
 
     /// No plan found for the chain is as good as its bound: all are tried, or the bound counts.
@@ -198,15 +233,14 @@ private:
         const bool few = few_plans(division, stages_);
         if (closing_ && few &&
             completion_.run(
-                division.common->tables, chain_, division.replicas, question_.global_batch, 20000,
-                [&] { return incumbent_.value(); },
+                division.region().cluster, division.common->tables, chain_, division.replicas,
+                question_.global_batch, 20000, [&] { return incumbent_.value(); },
                 [&](const ParallelPlan& plan) { incumbent_.consider(plan); }))
             return;
         double& open = few && !closing_ ? open_few_ : open_;
         open = std::min(open, bound);
     }
 
-    const ParallelCluster& cluster_;
     const PlanQuestion& question_;
     const PlanGoal& goal_;
     BoxPrices& prices_;
@@ -214,6 +248,10 @@ private:
     Stop& stop_;
     ChainCompletion completion_;
     ZonePacking zones_;
+    ChainColumns columns_;
+    /// Seconds that chains take at least, by division, ends and classes.
+    std::map<std::tuple<const BatchDivision*, std::vector<std::size_t>, std::vector<std::size_t>>, double>
+        laid_out_{};
     double open_ = never, open_few_ = never;
     std::size_t searched_ = 0, most_searched_ = 0;
     bool stopped_ = false, closing_ = false, gave_up_ = false;

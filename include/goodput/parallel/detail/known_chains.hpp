@@ -42,6 +42,7 @@ struct PartialChain {
     double spending;
     std::size_t k;  // class of the last stage
     bool shared;    // half of it or more are of others
+    bool crossed;   // no message behind it has to cross the cut between zones
     ChainSignature stages;
 };
 
@@ -76,7 +77,7 @@ public:
         std::vector<PartialChain>& known = known_[place];
         for (const PartialChain& before : known)
             if (before.sum <= now.sum && before.largest <= now.largest && before.open <= now.open &&
-                before.reduce <= now.reduce && before.update <= now.update)
+                before.reduce <= now.reduce && before.update <= now.update && before.crossed >= now.crossed)
                 return true;
         known.push_back(now);
         return false;

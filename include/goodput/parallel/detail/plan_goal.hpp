@@ -33,6 +33,9 @@ public:
     /// Whether spending matters at all.
     [[nodiscard]] bool spends() const { return objective_ != PlanObjective::throughput || most_usd_ < never; }
 
+    /// Whether the dollars of traffic matter.
+    [[nodiscard]] bool counts_traffic() const { return spends() && objective_ != PlanObjective::reward; }
+
     /// Whether what GPUs cost decides how many a plan takes, rather than how many there are.
     [[nodiscard]] bool pays() const { return objective_ == PlanObjective::reward && most_seconds_ == never; }
 
@@ -45,8 +48,9 @@ public:
     }
 
     /// The least value of any plan whose spending is in [low, high] and whose seconds are at least
-    /// sum - slope * spending, and at least `floor`.
-    [[nodiscard]] double least(double sum, double slope, double low, double high, double floor) const {
+    /// sum - slope * spending, and at least `floor`. `extra`: the traffic's dollars at least.
+    [[nodiscard]] double least(double sum, double slope, double low, double high, double floor,
+                               double extra) const {
         if (sum == never) return never;
         const auto seconds = [&](double spending) { return std::max(sum - slope * spending, floor); };
         if (seconds(high) > most_seconds_ * (1 + 1e-9)) return never;
@@ -56,32 +60,35 @@ public:
         if (slope > 0 && sum - slope * high < floor) end = std::clamp((sum - floor) / slope, low, high);
         if (objective_ == PlanObjective::reward)
             return std::min(low - earned(seconds(low)), end - earned(seconds(end)));
-        const double usd = std::min(low * seconds(low), end * seconds(end));
+        const double usd = std::min(low * seconds(low), end * seconds(end)) + extra;
         if (usd > most_usd_ * (1 + 1e-9)) return never;
         return objective_ == PlanObjective::throughput ? seconds(high) : usd;
     }
 
-    /// A plan that is better than `value` takes less than so many seconds, if its spending is at least `low`.
-    [[nodiscard]] double most_time(double value, double low) const {
+    /// A plan that is better than `value` takes less than so many seconds, if its spending is at least `low`
+    /// and its traffic costs at least `extra` dollars.
+    [[nodiscard]] double most_time(double value, double low, double extra) const {
         double most = most_seconds_;
         if (objective_ == PlanObjective::throughput) most = std::min(most, value);
-        if (objective_ == PlanObjective::cost && low > 0) most = std::min(most, value / low);
+        if (objective_ == PlanObjective::cost && low > 0) most = std::min(most, (value - extra) / low);
         if (objective_ == PlanObjective::reward && value < low)
             most = std::min(
                 most, power_ == 1 ? reward_ / (low - value) : std::pow(reward_ / (low - value), 1 / power_));
-        if (most_usd_ < never && low > 0) most = std::min(most, most_usd_ / low);
-        return most * (1 + 1e-9);
+        if (most_usd_ < never && low > 0) most = std::min(most, (most_usd_ - extra) / low);
+        return most + 1e-9 * std::abs(most);
     }
 
-    /// A plan that is better than `value` spends less than this, if it takes at least so many seconds.
-    [[nodiscard]] double most_spending(double value, double seconds) const {
+    /// A plan that is better than `value` spends less than this, if it takes at least so many seconds and its
+    /// traffic costs at least `extra` dollars.
+    [[nodiscard]] double most_spending(double value, double seconds, double extra) const {
         double most = never;
         if (objective_ == PlanObjective::reward && value < never) {
             const double all = earned(seconds);
             most = value + all + 1e-9 * (std::abs(value) + all);
         }
-        if (objective_ == PlanObjective::cost) most = value / seconds * (1 + 1e-9);
-        return std::min(most, most_usd_ / seconds * (1 + 1e-9));
+        if (objective_ == PlanObjective::cost) most = (value - extra) / seconds;
+        most = std::min(most, (most_usd_ - extra) / seconds);
+        return most + 1e-9 * std::abs(most);
     }
 
     /// A slope for least() that suits plans of about these seconds and spending.

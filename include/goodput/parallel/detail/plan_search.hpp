@@ -39,7 +39,7 @@ public:
           incumbent_(model, cluster, question, constants, goal_),
           divisions_(model, cluster, question, constants, goal_),
           prices_(goal_, incumbent_),
-          chains_(model, cluster, question, constants, goal_, prices_, incumbent_, stop) {}
+          chains_(model, question, constants, goal_, prices_, incumbent_, stop) {}
 
     void run(PlanAnswer& answer) {
         for (SearchBox& box : divisions_.make()) queue_.push(std::move(box));
@@ -48,6 +48,7 @@ public:
         for (BatchDivision& division : divisions_.all()) {
             if (goal_.pays()) break;
             if (division.replicas < 1.4 * last && division.replicas > last) continue;
+            if (incumbent_.good_enough(division.bound)) continue;
             if (stop_()) break;
             last = division.replicas;
             divisions_.prepare(division);
@@ -111,7 +112,8 @@ private:
             reduce = std::min(reduce, least_reduce(division, p, 0));
         }
         if (rest == never) return;
-        const double most = goal_.most_time(incumbent_.value(), box.spend_low);
+        const double traffic = division.traffic_usd(box.spend_low);
+        const double most = goal_.most_time(incumbent_.value(), box.spend_low, traffic);
         box.high = std::min(box.high, (most - rest) / std::max(division.repeats, 1e-300) * (1 + 1e-9));
         box.reduce_low = std::max(box.reduce_low, reduce);
         box.reduce_high =
@@ -119,7 +121,8 @@ private:
         if (box.low > box.high || box.reduce_low > box.reduce_high) return;
         const bool single = box.by_stages.size() == 2;
         if (goal_.spends()) {
-            const double spent = goal_.most_spending(incumbent_.value(), division.repeats * box.low + rest);
+            const double spent =
+                goal_.most_spending(incumbent_.value(), division.repeats * box.low + rest, traffic);
             if (spent < box.spend_high) lower_spending(division, box, spent);
             if (box.spend_low > box.spend_high) return;
         }
@@ -205,10 +208,9 @@ private:
     [[nodiscard]] double plain_bound(const BatchDivision& division, const SearchBox& box,
                                      std::size_t stages) const {
         const double seconds = division.repeats * box.low + rest_of(division, box, stages);
-        return goal_.least(
-            seconds, 0,
-            std::max(box.least_spending_of(stages), static_cast<double>(stages) * division.spend_low),
-            box.spend_high, seconds);
+        const double spending =
+            std::max(box.least_spending_of(stages), static_cast<double>(stages) * division.spend_low);
+        return goal_.least(seconds, 0, spending, box.spend_high, seconds, division.traffic_usd(spending));
     }
 
     /// One stage, and more.
@@ -217,8 +219,10 @@ private:
         for (std::size_t k = 0; k < division.common->tables.size(); ++k)
             most = std::max(most, division.common->tables.compute(k, 0, division.common->tables.layers()));
         box.high = most + division.common->most_send;
+        if (const CutMessages* const cut = division.cut()) box.high += cut->most();
         box.reduce_high = division.reduce->most;
         for (const bool single : {true, false}) {
+            if (single && division.cut() != nullptr) continue;  // one stage sends nothing
             SearchBox part = box;
             part.by_stages.assign(single ? 2 : division.most_stages + 1, never);
             for (std::size_t p = single ? 1 : 2; p < part.by_stages.size(); ++p)

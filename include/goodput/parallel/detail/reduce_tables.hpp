@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "goodput/parallel/detail/stage_tables.hpp"
+#include "goodput/parallel/detail/zone_regions.hpp"
 
 namespace goodput::detail {
 
@@ -18,15 +19,20 @@ namespace goodput::detail {
 /// fewer than half are of other classes are of the span's class somewhere.
 class ReduceTables {
 public:
-    ReduceTables(const ParallelCluster& cluster, const StageTables& tables, int replicas,
+    /// `across`: the gradients of every stage cross the cut of the region.
+    ReduceTables(const ZoneRegion& region, bool across, const StageTables& tables, int replicas,
                  const ParallelConstants& constants)
         : own(tables.spans(), 0), at_least(own), shared_(tables.is_mixed() ? tables.spans() : 0, 0) {
         if (replicas <= 1) return;
+        const ParallelCluster& cluster = region.cluster;
         std::vector<std::pair<double, double>> known;
         for (std::size_t k = 0; k < tables.size(); ++k) {
             Neighbours alone, mixed, apart;
             const StageClass& mine = tables.classes()[k];
             add(cluster, constants, mine, mine, alone);
+            Neighbours crossing;
+            for (const Neighbour& pair : alone)
+                if (region.crosses(pair.from, pair.to)) crossing.push_back(pair);
             for (const std::size_t o : tables.as_fast(k)) {
                 add(cluster, constants, mine, tables.classes()[o], mixed);
                 for (const std::size_t p : tables.as_fast(k))
@@ -42,6 +48,7 @@ public:
                         const double bytes = tables.distinct_bytes()[number];
                         const double between = between_zones(apart, room, bytes, replicas, constants);
                         pure = std::max(between, least_of(alone, bytes, replicas, constants));
+                        if (across) pure = std::max(pure, least_of(crossing, bytes, replicas, constants));
                         if (tables.is_mixed())
                             other = std::max(between, least_of(mixed, bytes, replicas, constants));
                     }

@@ -46,33 +46,61 @@ struct GpuTest {
     double least = 0;              // of any stage
 };
 
-/// What all divisions with the same micro-batch share.
+/// What all divisions with the same region and micro-batch share.
 struct MicrobatchTables {
-    explicit MicrobatchTables(StageTables with) : tables(std::move(with)), relaxation(tables) {}
+    MicrobatchTables(const ZoneRegion& of, StageTables with)
+        : region(&of), tables(std::move(with)), relaxation(tables) {}
     MicrobatchTables(const MicrobatchTables&) = delete;  // the relaxation refers to the tables
     MicrobatchTables& operator=(const MicrobatchTables&) = delete;
 
+    const ZoneRegion* region;
     StageTables tables;
+    std::unique_ptr<CutMessages> cut{};  // where the region has one
     ChainRelaxation relaxation;
     std::vector<double> least_sum{};                        // by stages: computing and sending
     double most_send = 0;                                   // seconds, of a stage
     std::vector<double> least_forward{}, least_backward{};  // by class
+    double message_usd = 0;  // of a micro-batch's messages between two zones, there and back, at least
 };
 
-/// How the global batch is divided: a micro-batch and a number of replicas.
+/// How the global batch is divided: a micro-batch and a number of replicas. In which zones, too.
 struct BatchDivision {
+    double bound = 0;  // of all its plans
     int replicas = 0;
     double repeats = 0;          // micro-batches of a replica but one
     std::vector<double> gpus{};  // of a type for each replica
     std::size_t most_stages = 0;
     std::unique_ptr<ReduceTables> reduce{};
     MicrobatchTables* common = nullptr;
-    std::vector<double> least_reduce{};  // by stages left, layer
-    double spend_low = 0;                // of one stage at least
-    double low = 0;                      // seconds of the largest stage at least
-    std::vector<double> price{};         // the last good one
+    ZoneCrossing crossing = ZoneCrossing::none;
+    double ring_usd = 0;      // of all gradients at least, each time that they go from zone to zone
+    double pipeline_usd = 0;  // of messages between zones at least, where all replicas send some
+    std::vector<double> zone_spending{};  // of all GPUs in so many zones at most
+    std::vector<double> least_reduce{};   // by stages left, layer
+    double spend_low = 0;                 // of one stage at least
+    double low = 0;                       // seconds of the largest stage at least
+    std::vector<double> price{};          // the last good one
     std::vector<GpuTest> tests{};
     StageCharges spending{};  // of a replica
+
+    [[nodiscard]] const ZoneRegion& region() const { return *common->region; }
+    /// Messages one of which has to be in every plan, or nullptr.
+    [[nodiscard]] const CutMessages* cut() const {
+        return crossing == ZoneCrossing::messages ? common->cut.get() : nullptr;
+    }
+    /// Dollars of traffic of a plan at least, if it spends at least so much on GPUs. Pipelines that send
+    /// nothing between zones lie in one each, and as many as these have GPUs for. Where they lie in several
+    /// zones, the gradients of all stages go round these.
+    [[nodiscard]] double traffic_usd(double spending) const {
+        if (crossing == ZoneCrossing::none) return 0;
+        double least = never;
+        for (std::size_t zones = 0; zones < zone_spending.size(); ++zones) {
+            const double within = spending > 0 ? std::min(1.0, zone_spending[zones] / spending) : 1;
+            const double round = zones < 2 ? 0 : static_cast<double>(zones) * ring_usd;
+            least = std::min(least, round + (1 - within) * pipeline_usd);
+        }
+        return std::max(least, crossing == ZoneCrossing::gradients ? 2 * ring_usd : pipeline_usd / replicas);
+    }
 };
 
 }  // namespace goodput::detail

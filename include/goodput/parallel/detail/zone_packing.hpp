@@ -2,49 +2,50 @@
 #define GOODPUT_PARALLEL_DETAIL_ZONE_PACKING_HPP
 
 // How fast a chain can be at most, given that all its stages have to lie somewhere: a search over the zones
-// that each stage touches. A stage that touches several zones reduces over links between them, every zone
-// that it touches exchanges messages with some zone of the next stage, and stages that touch no other zones
-// than a few must find room in these.
+// that each stage touches. The replicas of a stage that touches several zones go from zone to zone over links
+// between them, every zone that it touches exchanges messages with some zone of the next stage, and stages
+// that touch no other zones than a few must find room in these.
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "goodput/parallel/detail/chain_relaxation.hpp"
+#include "goodput/parallel/detail/search_box.hpp"
 
 namespace goodput::detail {
 
 /// Bounds on chains whose stages are of one class each, in few zones.
 class ZonePacking {
 public:
-    ZonePacking(const LayeredModel& model, const ParallelCluster& cluster, bool mixed,
-                const ParallelConstants& constants)
-        : model_(model),
-          cluster_(cluster),
-          constants_(constants),
-          on_(!mixed && cluster.zones.size() > 1 && cluster.zones.size() <= most_zones) {
+    ZonePacking(const LayeredModel& model, bool mixed, const ParallelConstants& constants)
+        : model_(model), constants_(constants), mixed_(mixed) {
         for (const LayerSize& size : model.sizes.at(1))
             bytes_.push_back(bytes_.back() + size.parameters * model.bytes_per_float);
     }
 
-    /// Seconds of an iteration of the chain at least, without updates; `repeats` micro-batches follow the
-    /// first. 0 where nothing is known; anything from `enough` on may be returned as never.
-    [[nodiscard]] double least_seconds(const StageTables& tables, const Chain& chain, int replicas,
-                                       double repeats, double enough) {
-        if (!on_) return 0;
-        prepare(tables, chain, replicas);
-        repeats_ = repeats;
-        replicas_ = replicas;
-        const double least = with_needed_zones();
-        if (least >= enough) return never;
+    /// Seconds of an iteration of the chain at least, without updates, where it lies in the region of the
+    /// division. 0 where nothing is known; anything from `enough` on may be returned as never.
+    [[nodiscard]] double least_seconds(const BatchDivision& division, const Chain& chain, double enough) {
+        region_ = &division.region();
+        zones_.clear();
+        for (std::size_t z = 0; z < cluster().zones.size(); ++z)
+            if (std::any_of(cluster().gpus[z].begin(), cluster().gpus[z].end(),
+                            [](int gpus) { return gpus > 0; }))
+                zones_.push_back(z);
+        if (mixed_ || zones() > most_zones) return 0;
+        repeats_ = division.repeats;
+        replicas_ = division.replicas;
+        prepare(division, chain);
         best_ = enough;
-        steps_ = 2000;
+        steps_ = 5000;
         sets_.assign(stages_.size(), 0);
         place(0, 0, 0, 0, 0);
-        if (steps_ < 0) return least;
-        return best_ < enough ? std::max(best_, least) : never;
+        if (steps_ < 0) return 0;
+        return best_ < enough ? best_ : never;
     }
 
 private:
@@ -54,16 +55,19 @@ private:
         std::size_t gpu_type = 0;
         int tensor_parallel = 1;
         double compute = 0;
-        std::vector<double> reduce{};               // by set of zones; never where it has no room
-        std::vector<std::size_t> sets{};            // those with room, few zones first
-        std::vector<double> forward{}, backward{};  // to the next stage and back, by zone and its zone
+        const std::vector<double>* reduce = nullptr;  // by set of zones; never where it has no room
+        std::vector<std::size_t> sets{};              // those with room, few zones first
+        std::vector<double> forward{}, backward{};    // to the next stage and back, by zone and its zone
         double least_forward = 0, least_backward = 0;
-        double least_behind = 0;  // computing and sending of all stages behind this one
+        double least_behind = 0;                       // computing and sending of all stages behind this one
+        double largest_behind = 0, reduce_behind = 0;  // of any of them, at least
     };
 
-    [[nodiscard]] std::size_t zones() const { return cluster_.zones.size(); }
+    [[nodiscard]] const ParallelCluster& cluster() const { return region_->cluster; }
+    [[nodiscard]] std::size_t zones() const { return zones_.size(); }
 
-    void prepare(const StageTables& tables, const Chain& chain, int replicas) {
+    void prepare(const BatchDivision& division, const Chain& chain) {
+        const StageTables& tables = division.common->tables;
         stages_.clear();
         std::size_t begin = 0;
         for (std::size_t s = 0; s < chain.ends.size(); ++s) {
@@ -74,7 +78,8 @@ private:
             stage.compute = tables.compute(chain.classes[s], begin, chain.ends[s]);
             const double bytes = (bytes_[chain.ends[s]] - bytes_[begin]) /
                                  std::min(its.tensor_parallel, constants_.most_shards);
-            add_sets(stage, bytes, replicas);
+            stage.reduce = &reduce_by_set(its, bytes);
+            add_sets(stage, division.crossing);
             if (s + 1 < chain.ends.size())
                 add_messages(stage, its, tables.classes()[chain.classes[s + 1]], chain.ends[s],
                              tables.microbatch());
@@ -86,60 +91,104 @@ private:
             // What is sent over the boundary in front of `next` counts with this stage's.
             stages_[s].least_behind =
                 next.least_behind + next.compute + next.least_forward + next.least_backward;
+            stages_[s].largest_behind =
+                std::max(next.largest_behind, next.compute + next.least_forward + stages_[s].least_backward);
+            double least = never;
+            for (const std::size_t set : next.sets) least = std::min(least, (*next.reduce)[set]);
+            stages_[s].reduce_behind = std::max(next.reduce_behind, least);
         }
     }
 
-    void add_sets(Stage& stage, double bytes, int replicas) const {
-        const auto link_seconds = [&](std::size_t a, std::size_t b) {
-            const BandwidthCurve* link = cluster_.link({a, stage.gpu_type, 1}, {b, stage.gpu_type, 1});
-            return link == nullptr ? never : reduce_seconds(bytes, replicas, *link, constants_);
-        };
-        std::vector<double> between(zones() * zones(), never);
-        for (std::size_t a = 0; a < zones(); ++a)
-            for (std::size_t b = 0; b < zones(); ++b)
-                // Neighbours come in one order or the other.
-                between[a * zones() + b] = std::min(link_seconds(a, b), link_seconds(b, a));
-        stage.reduce.assign(std::size_t{1} << zones(), never);
-        for (std::size_t set = 1; set < stage.reduce.size(); ++set) {
-            int room = 0, touched = 0;
-            for (std::size_t z = 0; z < zones(); ++z)
-                if ((set >> z) & 1) {
-                    const int here = cluster_.gpus[z][stage.gpu_type] / stage.tensor_parallel;
-                    if (here == 0) touched += replicas;  // it cannot be touched
-                    room += here;
-                    ++touched;
-                }
-            if (room < replicas || touched > replicas) continue;
-            stage.reduce[set] = replicas > 1 ? bottleneck(set, between) : 0;
-            if (stage.reduce[set] < never) stage.sets.push_back(set);
-        }
+    void add_sets(Stage& stage, ZoneCrossing crossing) const {
+        std::size_t first = 0;  // zones on the first side of the cut
+        for (std::size_t z = 0; z < zones(); ++z)
+            if (crossing == ZoneCrossing::gradients && !region_->side[zones_[z]])
+                first |= std::size_t{1} << z;
+        const std::vector<double>& reduce = *stage.reduce;
+        for (std::size_t set = 1; set < reduce.size(); ++set)
+            if (reduce[set] < never &&
+                (crossing != ZoneCrossing::gradients || ((set & first) != 0 && (set & ~first) != 0)))
+                stage.sets.push_back(set);
         std::stable_sort(stage.sets.begin(), stage.sets.end(), [&](std::size_t a, std::size_t b) {
-            return std::pair(std::popcount(a), stage.reduce[a]) <
-                   std::pair(std::popcount(b), stage.reduce[b]);
+            return std::pair(std::popcount(a), reduce[a]) < std::pair(std::popcount(b), reduce[b]);
         });
     }
-    /// The slowest of the links that join a set of zones at best (a tree from its first zone); within a zone
-    /// where it is only one.
-    [[nodiscard]] double bottleneck(std::size_t set, const std::vector<double>& between) const {
-        const auto first = static_cast<std::size_t>(std::countr_zero(set));
-        std::size_t joined = std::size_t{1} << first;
-        if (joined == set) return between[first * zones() + first];
-        double slowest = 0;
-        while (joined != set) {
-            double least = never;
-            std::size_t nearest = zones();
-            for (std::size_t a = 0; a < zones(); ++a)
-                for (std::size_t b = 0; b < zones(); ++b)
-                    if (((joined >> a) & 1) && ((set & ~joined) >> b & 1) &&
-                        between[a * zones() + b] < least) {
-                        least = between[a * zones() + b];
-                        nearest = b;
-                    }
-            if (nearest == zones()) return never;
-            slowest = std::max(slowest, least);
-            joined |= std::size_t{1} << nearest;
+
+    /// Seconds of the gradients of a stage at least by the set of zones that it touches.
+    const std::vector<double>& reduce_by_set(const StageClass& its, double bytes) {
+        std::vector<double>& reduce =
+            known_[std::tuple(region_, its.gpu_type, its.tensor_parallel, replicas_, bytes)];
+        if (!reduce.empty()) return reduce;
+        std::vector<double> link(zones() * zones(), never);
+        std::vector<int> room(zones());
+        for (std::size_t a = 0; a < zones(); ++a) {
+            room[a] = cluster().gpus[zones_[a]][its.gpu_type] / its.tensor_parallel;
+            for (std::size_t b = 0; b < zones(); ++b)
+                if (const BandwidthCurve* curve =
+                        cluster().link({zones_[a], its.gpu_type, 1}, {zones_[b], its.gpu_type, 1}))
+                    link[a * zones() + b] = reduce_seconds(bytes, replicas_, *curve, constants_);
         }
-        return slowest;
+        reduce.assign(std::size_t{1} << zones(), never);
+        for (std::size_t set = 1; set < reduce.size(); ++set) reduce[set] = least_walk(set, link, room);
+        return reduce;
+    }
+    /// The replicas of a stage follow each other from zone to zone. The least seconds such that links of no
+    /// more lead to all zones of a set and suffice for all replicas.
+    [[nodiscard]] double least_walk(std::size_t set, const std::vector<double>& link,
+                                    const std::vector<int>& room) const {
+        if (std::popcount(set) > replicas_) return never;
+        long long all = 0;
+        for (std::size_t z = 0; z < zones(); ++z)
+            if ((set >> z) & 1) {
+                if (room[z] == 0) return never;
+                all += room[z];
+            }
+        if (all < replicas_) return never;
+        if (replicas_ == 1) return 0;
+        std::vector<double> seconds;
+        for (std::size_t a = 0; a < zones(); ++a)
+            for (std::size_t b = 0; b < zones(); ++b)
+                if (((set >> a) & 1) && ((set >> b) & 1) && link[a * zones() + b] < never)
+                    seconds.push_back(link[a * zones() + b]);
+        std::sort(seconds.begin(), seconds.end());
+        const auto suffices = [&](double most) { return walk_exists(set, link, room, most); };
+        const auto found = std::partition_point(seconds.begin(), seconds.end(),
+                                                [&](double most) { return !suffices(most); });
+        return found == seconds.end() ? never : *found;
+    }
+    /// Whether there may be a way over links of at most so many seconds that touches all zones of a set and
+    /// no others, as often as there are replicas. A zone without a link within itself is left at once, so
+    /// that it has every other replica at most; one that no way leads back to has one.
+    [[nodiscard]] bool walk_exists(std::size_t set, const std::vector<double>& link,
+                                   const std::vector<int>& room, double most) const {
+        std::vector<std::size_t> reached(zones(), 0);  // from each zone, a bit each
+        for (std::size_t a = 0; a < zones(); ++a)
+            for (std::size_t b = 0; b < zones(); ++b)
+                if (a != b && ((set >> a) & 1) && ((set >> b) & 1) && link[a * zones() + b] <= most)
+                    reached[a] |= std::size_t{1} << b;
+        for (std::size_t by = 0; by < zones(); ++by)
+            for (std::size_t a = 0; a < zones(); ++a)
+                if ((reached[a] >> by) & 1) reached[a] |= reached[by];
+        long long replicas = 0;
+        for (std::size_t z = 0; z < zones(); ++z)
+            if ((set >> z) & 1) {
+                const bool stays = link[z * zones() + z] <= most, returns = (reached[z] >> z) & 1;
+                replicas += std::min(room[z], stays ? replicas_ : returns ? (replicas_ + 1) / 2 : 1);
+            }
+        if (replicas < replicas_) return false;
+        // All zones can be put in an order in which each is reached from the one before.
+        std::size_t left = set;
+        while (left != 0) {
+            // The next one reaches all that are left, but those that it goes round with are as good.
+            bool found = false;
+            for (std::size_t z = 0; z < zones() && !found; ++z)
+                if (((left >> z) & 1) && (left & ~(reached[z] | (std::size_t{1} << z))) == 0) {
+                    left &= ~(std::size_t{1} << z);
+                    found = true;
+                }
+            if (!found) return false;
+        }
+        return true;
     }
 
     void add_messages(Stage& stage, const StageClass& from, const StageClass& to, std::size_t layer,
@@ -152,14 +201,14 @@ private:
         stage.least_forward = stage.least_backward = never;
         for (std::size_t a = 0; a < zones(); ++a)
             for (std::size_t b = 0; b < zones(); ++b) {
-                const LinkEnd sender{a, from.gpu_type, from.tensor_parallel};
-                const LinkEnd receiver{b, to.gpu_type, to.tensor_parallel};
+                const LinkEnd sender{zones_[a], from.gpu_type, from.tensor_parallel};
+                const LinkEnd receiver{zones_[b], to.gpu_type, to.tensor_parallel};
                 double& forward = stage.forward[a * zones() + b];
                 double& backward = stage.backward[a * zones() + b];
-                forward = message_seconds(there, cluster_.link(sender, receiver), constants_);
-                backward = message_seconds(back, cluster_.link(receiver, sender), constants_);
-                if (cluster_.gpus[a][from.gpu_type] < from.tensor_parallel ||
-                    cluster_.gpus[b][to.gpu_type] < to.tensor_parallel)
+                forward = message_seconds(there, cluster().link(sender, receiver), constants_);
+                backward = message_seconds(back, cluster().link(receiver, sender), constants_);
+                if (cluster().gpus[zones_[a]][from.gpu_type] < from.tensor_parallel ||
+                    cluster().gpus[zones_[b]][to.gpu_type] < to.tensor_parallel)
                     continue;
                 stage.least_forward = std::min(stage.least_forward, forward);
                 stage.least_backward = std::min(stage.least_backward, backward);
@@ -179,73 +228,6 @@ private:
                 slowest = std::max(slowest, least);
             }
         return slowest;
-    }
-
-    /// Where the other zones have no room for all stages, a zone is touched. Then a stage lies in it and in
-    /// others, and its reduction crosses its border; or a stage lies in it alone, and messages to or from a
-    /// neighbour do.
-    [[nodiscard]] double with_needed_zones() const {
-        const std::size_t count = stages_.size();
-        double sum = 0, reduce = 0, largest = 0;
-        std::vector<double> alone(count);  // seconds of each stage, with the fastest links
-        for (std::size_t s = 0; s < count; ++s) {
-            alone[s] = stages_[s].compute + sent(s, stages_[s].least_forward) +
-                       (s > 0 ? received(s, stages_[s - 1].least_backward) : 0);
-            sum += alone[s];
-            largest = std::max(largest, alone[s]);
-            double least = never;
-            for (const std::size_t set : stages_[s].sets) least = std::min(least, stages_[s].reduce[set]);
-            reduce = std::max(reduce, least);
-        }
-        double bound = repeats_ * largest + sum + reduce;
-        for (std::size_t z = 0; z < zones(); ++z) {
-            if (!is_needed(z)) continue;
-            double crossing = never;  // the least of any way
-            for (std::size_t s = 0; s < count; ++s) {
-                for (const std::size_t set : stages_[s].sets)
-                    if (((set >> z) & 1) && std::popcount(set) > 1)
-                        crossing = std::min(
-                            crossing, repeats_ * largest + sum + std::max(reduce, stages_[s].reduce[set]));
-                if (s + 1 == count) continue;
-                for (const bool into : {false, true}) {
-                    double forward = never, backward = never;
-                    for (std::size_t other = 0; other < zones(); ++other) {
-                        if (other == z) continue;
-                        const std::size_t at = into ? other * zones() + z : z * zones() + other;
-                        forward = std::min(forward, stages_[s].forward[at]);
-                        backward = std::min(backward, stages_[s].backward[at]);
-                    }
-                    const double more = sent(s, forward) - sent(s, stages_[s].least_forward);
-                    const double more_back =
-                        received(s + 1, backward) - received(s + 1, stages_[s].least_backward);
-                    const double slowest = std::max({largest, alone[s] + more, alone[s + 1] + more_back});
-                    crossing = std::min(crossing, repeats_ * slowest + sum + more + more_back + reduce);
-                }
-            }
-            // A plan of one stage in one zone crosses nothing; nor do stages that all lie in this one.
-            bound = std::max(bound, crossing);
-        }
-        return bound;
-    }
-    [[nodiscard]] double sent(std::size_t s, double seconds) const {
-        return s + 1 == stages_.size() ? 0 : s == 0 && stages_.size() > 3 ? 2 * seconds : seconds;
-    }
-    [[nodiscard]] double received(std::size_t s, double seconds) const {
-        return s + 1 == stages_.size() ? 2 * seconds : seconds;
-    }
-    /// Whether neither the other zones alone nor this one alone have room for all stages.
-    [[nodiscard]] bool is_needed(std::size_t zone) const {
-        bool needed = false, alone = true;
-        for (std::size_t type = 0; type < cluster_.types.size(); ++type) {
-            long long need = 0, others = 0;
-            for (const Stage& stage : stages_)
-                if (stage.gpu_type == type) need += static_cast<long long>(stage.tensor_parallel) * replicas_;
-            for (std::size_t z = 0; z < zones(); ++z)
-                if (z != zone) others += cluster_.gpus[z][type];
-            needed |= need > others;
-            alone = alone && need <= cluster_.gpus[zone][type];
-        }
-        return needed && !alone;
     }
 
     /// Chooses zones for stage s and those behind it. `received`: what stage s - 1 is known to take before
@@ -270,10 +252,13 @@ private:
                 here += backward;
                 its_sum += forward + backward;
             }
-            const double its_reduce = std::max(reduce, stage.reduce[set]);
+            const double its_reduce = std::max(reduce, (*stage.reduce)[set]);
             const double behind =
                 s + 1 < count ? stage.least_behind + stage.least_forward + stage.least_backward : 0;
-            if (repeats_ * std::max(its_largest, here) + its_sum + behind + its_reduce >= best_) continue;
+            if (repeats_ * std::max({its_largest, here, stage.largest_behind}) + its_sum + behind +
+                    std::max(its_reduce, stage.reduce_behind) >=
+                best_)
+                continue;
             sets_[s] = set;
             if (has_room(s)) place(s + 1, its_largest, here, its_sum, its_reduce);
         }
@@ -289,17 +274,19 @@ private:
                 if (stages_[t].gpu_type == type && (sets_[t] & ~within) == 0)
                     need += static_cast<long long>(stages_[t].tensor_parallel) * replicas_;
             for (std::size_t z = 0; z < zones(); ++z)
-                if ((within >> z) & 1) there += cluster_.gpus[z][type];
+                if ((within >> z) & 1) there += cluster().gpus[zones_[z]][type];
             if (need > there) return false;
         }
         return true;
     }
 
     const LayeredModel& model_;
-    const ParallelCluster& cluster_;
     const ParallelConstants& constants_;
-    bool on_;
+    bool mixed_;
+    const ZoneRegion* region_ = nullptr;
+    std::vector<std::size_t> zones_{};  // those of the region that have GPUs; sets have a bit for each
     std::vector<double> bytes_{0};
+    std::map<std::tuple<const ZoneRegion*, std::size_t, int, int, double>, std::vector<double>> known_{};
     std::vector<Stage> stages_{};
     std::vector<std::size_t> sets_{};
     double repeats_ = 0, best_ = 0;

@@ -1,0 +1,259 @@
+#ifndef GOODPUT_PARALLEL_DETAIL_COLUMN_TABLES_HPP
+#define GOODPUT_PARALLEL_DETAIL_COLUMN_TABLES_HPP
+
+// The zones of one pipeline's stages are a column. All columns that a chain may have, how long its messages
+// and gradients take from zone to zone, and whether GPUs may suffice where gradients take so long at most.
+
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "goodput/parallel/detail/search_box.hpp"
+
+namespace goodput::detail {
+
+/// A chain whose stages are of one class each, in the zones of a region.
+class ColumnTables {
+public:
+    /// A stage and its links.
+    struct Stage {
+        std::size_t begin = 0, end = 0, gpu_type = 0;
+        int tensor_parallel = 1;
+        double compute = 0;
+        std::vector<double> reduce{};                     // by zone, then zone of the next replica
+        std::vector<double> forward{}, backward{};        // to the next stage and back, by zone and its zone
+        std::vector<std::pair<double, double>> limits{};  // on both that are worth a look
+    };
+
+    ColumnTables(const LayeredModel& model, const ParallelConstants& constants)
+        : model_(model), constants_(constants) {}
+
+    /// Sets all for a chain; false where it has no columns, or too many.
+    bool begin(const BatchDivision& division, const Chain& chain) {
+        cluster_ = &division.region().cluster;
+        replicas_ = division.replicas;
+        zones_.clear();
+        for (std::size_t z = 0; z < cluster_->zones.size(); ++z)
+            if (std::any_of(cluster_->gpus[z].begin(), cluster_->gpus[z].end(),
+                            [](int gpus) { return gpus > 0; }))
+                zones_.push_back(z);
+        if (zones_.size() < 2 || zones_.size() > most_zones || replicas_ > most_replicas) return false;
+        const StageTables& tables = division.common->tables;
+        stages_.clear();
+        std::size_t first = 0;
+        for (std::size_t s = 0; s < chain.ends.size(); ++s) {
+            const StageClass& its = tables.classes()[chain.classes[s]];
+            Stage stage{first, chain.ends[s], its.gpu_type, its.tensor_parallel};
+            stage.compute = tables.compute(chain.classes[s], first, chain.ends[s]);
+            add_links(stage, its);
+            if (s + 1 < chain.ends.size())
+                add_messages(stage, its, tables.classes()[chain.classes[s + 1]], tables.microbatch());
+            stages_.push_back(std::move(stage));
+            first = chain.ends[s];
+        }
+        columns_.clear();
+        std::vector<std::size_t> column;
+        if (!add_columns(division, column)) return false;
+        add_steps();
+        return !columns_.empty() && !seconds_.empty();
+    }
+
+    [[nodiscard]] const ParallelCluster& cluster() const { return *cluster_; }
+    [[nodiscard]] int replicas() const { return replicas_; }
+    [[nodiscard]] const std::vector<Stage>& stages() const { return stages_; }
+    /// By number in Stage and columns(): those of the region that have GPUs.
+    [[nodiscard]] const std::vector<std::size_t>& zones() const { return zones_; }
+    /// A zone for each stage.
+    [[nodiscard]] const std::vector<std::vector<std::size_t>>& columns() const { return columns_; }
+    /// Seconds of gradients between replicas side by side in two columns.
+    [[nodiscard]] double step(std::size_t from, std::size_t to) const {
+        return step_[from * columns_.size() + to];
+    }
+    /// All seconds that gradients may take.
+    [[nodiscard]] const std::vector<double>& seconds() const { return seconds_; }
+
+    /// Whether columns may suffice for all replicas if gradients take so long at most.
+    [[nodiscard]] bool may_suffice(const std::vector<bool>& within, double most) {
+        set_runs(most);
+        const std::size_t count = columns_.size();
+        std::vector<bool> seen(count, false);
+        for (std::size_t start = 0; start < count; ++start) {
+            if (!within[start] || seen[start]) continue;
+            // A walk lies in what can be reached from its first column.
+            std::vector<std::size_t> reached{start};
+            std::vector<bool> mine(count, false);
+            mine[start] = true;
+            for (std::size_t i = 0; i < reached.size(); ++i)
+                for (std::size_t c = 0; c < count; ++c)
+                    if (within[c] && !mine[c] && step_[reached[i] * count + c] <= most) {
+                        mine[c] = true;
+                        reached.push_back(c);
+                    }
+            std::vector<std::size_t> touched(stages_.size(), 0);  // a bit for each zone
+            for (const std::size_t c : reached) {
+                seen[c] = true;
+                for (std::size_t s = 0; s < stages_.size(); ++s)
+                    touched[s] |= std::size_t{1} << columns_[c][s];
+            }
+            if (has_room(cluster_->gpus, replicas_, [&](std::size_t s, std::size_t set) {
+                    return most_visits(s, set & touched[s], replicas_);
+                }))
+                return true;
+        }
+        return false;
+    }
+    /// Of so many replicas of a stage, how many can lie in a set of zones: between runs, some lie elsewhere.
+    [[nodiscard]] long long most_visits(std::size_t s, std::size_t set, long long replicas) const {
+        const long long run = runs_[(s << zones_.size()) + set];
+        if (set == 0 || run == 0) return set == 0 ? 0 : replicas;
+        return replicas / (run + 1) * run + std::min(replicas % (run + 1), run);
+    }
+    /// Whether GPUs suffice for so many more replicas of each stage, of which at most `visits(stage, zones)`
+    /// lie in a set of zones: what has to lie in the other ones finds room there.
+    template <class Visits>
+    [[nodiscard]] bool has_room(const std::vector<std::vector<int>>& gpus, long long replicas,
+                                Visits visits) const {
+        const std::size_t all = (std::size_t{1} << zones_.size()) - 1;
+        for (std::size_t type = 0; type < cluster_->types.size(); ++type)
+            for (std::size_t set = 0; set <= all; ++set) {
+                long long need = 0, there = 0;
+                for (std::size_t s = 0; s < stages_.size(); ++s)
+                    if (stages_[s].gpu_type == type)
+                        need += std::max(replicas - visits(s, all & ~set), 0LL) * stages_[s].tensor_parallel;
+                for (std::size_t z = 0; z < zones_.size(); ++z)
+                    if ((set >> z) & 1) there += gpus[zones_[z]][type];
+                if (need > there) return false;
+            }
+        return true;
+    }
+
+private:
+    static constexpr std::size_t most_columns = 128, most_zones = 6;
+    static constexpr int most_replicas = 1024;
+
+    void add_links(Stage& stage, const StageClass& its) const {
+        double bytes = 0;
+        for (std::size_t l = stage.begin; l < stage.end; ++l)
+            bytes += model_.sizes.at(1)[l].parameters * model_.bytes_per_float;
+        bytes /= std::min(its.tensor_parallel, constants_.most_shards);
+        for (const std::size_t a : zones_)
+            for (const std::size_t b : zones_) {
+                const BandwidthCurve* const link = cluster_->link({a, its.gpu_type, 1}, {b, its.gpu_type, 1});
+                stage.reduce.push_back(replicas_ == 1 ? 0
+                                       : link == nullptr
+                                           ? never
+                                           : reduce_seconds(bytes, replicas_, *link, constants_));
+            }
+    }
+    void add_messages(Stage& stage, const StageClass& from, const StageClass& to, int microbatch) const {
+        const double per_float = model_.bytes_per_float * microbatch;
+        const double there =
+            (*model_.sizes_of(from.tensor_parallel))[stage.end - 1].output_floats * per_float;
+        const double back = (*model_.sizes_of(to.tensor_parallel))[stage.end].output_floats * per_float;
+        for (const std::size_t a : zones_)
+            for (const std::size_t b : zones_) {
+                const LinkEnd sender{a, from.gpu_type, from.tensor_parallel};
+                const LinkEnd receiver{b, to.gpu_type, to.tensor_parallel};
+                stage.forward.push_back(message_seconds(there, cluster_->link(sender, receiver), constants_));
+                stage.backward.push_back(message_seconds(back, cluster_->link(receiver, sender), constants_));
+            }
+        // Limits that some messages reach.
+        for (const double forward : stage.forward)
+            for (const double backward : stage.backward) {
+                double most = 0, most_back = 0;
+                for (std::size_t i = 0; i < stage.forward.size(); ++i)
+                    if (stage.forward[i] <= forward && stage.backward[i] <= backward) {
+                        most = std::max(most, stage.forward[i]);
+                        most_back = std::max(most_back, stage.backward[i]);
+                    }
+                if (most == forward && most_back == backward && forward + backward < never)
+                    stage.limits.emplace_back(forward, backward);
+            }
+        std::sort(stage.limits.begin(), stage.limits.end(), [](const auto& a, const auto& b) {
+            return std::tuple(a.first + a.second, a.first) < std::tuple(b.first + b.second, b.first);
+        });
+        stage.limits.erase(std::unique(stage.limits.begin(), stage.limits.end()), stage.limits.end());
+    }
+
+    /// All columns that a plan in the region may have; false where they are too many.
+    bool add_columns(const BatchDivision& division, std::vector<std::size_t>& column) {
+        if (column.size() == stages_.size()) {
+            columns_.push_back(column);
+            return columns_.size() <= most_columns;
+        }
+        const std::size_t s = column.size();
+        for (std::size_t z = 0; z < zones_.size(); ++z) {
+            if (cluster_->gpus[zones_[z]][stages_[s].gpu_type] < stages_[s].tensor_parallel) continue;
+            if (division.crossing == ZoneCrossing::gradients && s > 0 &&
+                division.region().crosses(zones_[column[0]], zones_[z]))
+                continue;
+            if (s > 0 && stages_[s - 1].forward[column[s - 1] * zones_.size() + z] +
+                                 stages_[s - 1].backward[column[s - 1] * zones_.size() + z] ==
+                             never)
+                continue;
+            column.push_back(z);
+            const bool few = add_columns(division, column);
+            column.pop_back();
+            if (!few) return false;
+        }
+        return true;
+    }
+    void add_steps() {
+        const std::size_t count = columns_.size();
+        step_.assign(count * count, 0);
+        for (std::size_t a = 0; a < count; ++a)
+            for (std::size_t b = 0; b < count; ++b)
+                for (std::size_t s = 0; s < stages_.size(); ++s)
+                    step_[a * count + b] =
+                        std::max(step_[a * count + b],
+                                 stages_[s].reduce[columns_[a][s] * zones_.size() + columns_[b][s]]);
+        seconds_.assign(step_.begin(), step_.end());
+        if (replicas_ == 1) seconds_.assign(1, 0);
+        std::sort(seconds_.begin(), seconds_.end());
+        seconds_.erase(std::unique(seconds_.begin(), seconds_.end()), seconds_.end());
+        while (!seconds_.empty() && seconds_.back() == never) seconds_.pop_back();
+    }
+
+    /// Sets how many replicas of each stage can follow each other within a set of zones if gradients take so
+    /// long at most; 0 where links lead round and round.
+    void set_runs(double most) {
+        runs_.assign(stages_.size() << zones_.size(), 0);
+        for (std::size_t s = 0; s < stages_.size(); ++s)
+            for (std::size_t set = 1; set < (std::size_t{1} << zones_.size()); ++set) {
+                int longest = 0;  // zones are taken away that no link leads into
+                for (std::size_t left = set; left != 0; ++longest) {
+                    std::size_t first = 0;
+                    for (std::size_t z = 0; z < zones_.size(); ++z) {
+                        bool entered = !((left >> z) & 1);
+                        for (std::size_t from = 0; from < zones_.size() && !entered; ++from)
+                            entered =
+                                ((left >> from) & 1) && stages_[s].reduce[from * zones_.size() + z] <= most;
+                        if (!entered) first |= std::size_t{1} << z;
+                    }
+                    if (first == 0) {
+                        longest = 0;
+                        break;
+                    }
+                    left &= ~first;
+                }
+                runs_[(s << zones_.size()) + set] = longest;
+            }
+    }
+
+    const LayeredModel& model_;
+    const ParallelConstants& constants_;
+    const ParallelCluster* cluster_ = nullptr;
+    int replicas_ = 0;
+    std::vector<std::size_t> zones_{};
+    std::vector<Stage> stages_{};
+    std::vector<std::vector<std::size_t>> columns_{};
+    std::vector<double> step_{};     // by column, then the next one
+    std::vector<double> seconds_{};  // ascending
+    std::vector<int> runs_{};        // by stage, then set of zones
+};
+
+}  // namespace goodput::detail
+
+#endif

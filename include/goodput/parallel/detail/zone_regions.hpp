@@ -1,0 +1,192 @@
+#ifndef GOODPUT_PARALLEL_DETAIL_ZONE_REGIONS_HPP
+#define GOODPUT_PARALLEL_DETAIL_ZONE_REGIONS_HPP
+
+// Every plan lies in one zone, or crosses between two groups of zones. Zones are joined pair by pair, those
+// with the fastest links first; each joining is a region with a cut between its two sides. A plan has a
+// smallest region that it lies in, and has replicas on both sides of that region's cut. Think of its replicas
+// as a grid, a column for each pipeline: either some column has stages on both sides, so that messages
+// between two of its stages cross the cut, or every column lies on one side, so that the gradients of every
+// stage do. Plans of one side alone have the GPUs of that side alone.
+
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "goodput/parallel/detail/stage_tables.hpp"
+
+namespace goodput::detail {
+
+/// What crosses the cut of a region.
+enum class ZoneCrossing {
+    none,       ///< anything may: the region has no cut
+    gradients,  ///< those of every stage, and no messages between stages
+    messages    ///< messages between the stages of some column
+};
+
+/// Zones whose plans are searched together.
+struct ZoneRegion {
+    ParallelCluster cluster{};  ///< the GPUs of these zones, and the links between them
+    std::vector<bool> side{};   ///< by zone: on which side of the cut; empty where there is none
+
+    [[nodiscard]] bool has_cut() const { return !side.empty(); }
+    /// Whether the way from one zone to another crosses the cut.
+    [[nodiscard]] bool crosses(std::size_t from, std::size_t to) const {
+        return has_cut() && side[from] != side[to];
+    }
+};
+
+/// The part of a cluster that lies in some zones; zones and types keep their numbers.
+inline ParallelCluster part_of(const ParallelCluster& cluster, const std::vector<std::size_t>& zones) {
+    ParallelCluster part;
+    part.types = cluster.types;
+    part.zones = cluster.zones;
+    part.usd_per_gigabyte = cluster.usd_per_gigabyte;
+    part.gpus.assign(cluster.zones.size(), std::vector<int>(cluster.types.size(), 0));
+    for (const std::size_t zone : zones) part.gpus[zone] = cluster.gpus[zone];
+    const auto there = [&](const LinkEnd& end) { return part.gpus[end.zone][end.gpu_type] > 0; };
+    for (const auto& link : cluster.links)
+        if (there(link.first.first) && there(link.first.second)) part.links.insert(part.links.end(), link);
+    return part;
+}
+
+/// Regions such that every plan is one of exactly one of them, within a zone or across a cut; all zones
+/// without a cut where these are many, or where `whole` says so.
+inline std::vector<ZoneRegion> zone_regions(const ParallelCluster& cluster, bool whole) {
+    constexpr std::size_t most_zones = 8;
+    constexpr double message = 1e7;  // bytes, with which links are compared
+    std::vector<std::size_t> used;
+    for (std::size_t z = 0; z < cluster.zones.size(); ++z)
+        if (std::any_of(cluster.gpus[z].begin(), cluster.gpus[z].end(), [](int gpus) { return gpus > 0; }))
+            used.push_back(z);
+    std::vector<ZoneRegion> regions;
+    if (whole || used.size() > most_zones) {
+        regions.push_back({part_of(cluster, used), {}});
+        return regions;
+    }
+    for (const std::size_t zone : used) regions.push_back({part_of(cluster, {zone}), {}});
+    std::vector<std::tuple<double, std::size_t, std::size_t>> pairs;
+    for (std::size_t i = 0; i < used.size(); ++i)
+        for (std::size_t j = i + 1; j < used.size(); ++j) pairs.emplace_back(never, used[i], used[j]);
+    for (const auto& [ends, curve] : cluster.links)
+        for (auto& [seconds, a, b] : pairs)
+            if (std::minmax(ends.first.zone, ends.second.zone) == std::minmax(a, b) &&
+                cluster.gpus[ends.first.zone][ends.first.gpu_type] > 0 &&
+                cluster.gpus[ends.second.zone][ends.second.gpu_type] > 0)
+                seconds = std::min(seconds, curve.seconds(message));
+    std::sort(pairs.begin(), pairs.end());
+    std::vector<std::vector<std::size_t>> group(cluster.zones.size());  // by zone: those that it is joined to
+    for (const std::size_t zone : used) group[zone] = {zone};
+    for (const auto& [seconds, a, b] : pairs) {
+        if (std::find(group[a].begin(), group[a].end(), b) != group[a].end()) continue;
+        std::vector<std::size_t> both = group[a];
+        both.insert(both.end(), group[b].begin(), group[b].end());
+        ZoneRegion joined{part_of(cluster, both), std::vector<bool>(cluster.zones.size(), false)};
+        for (const std::size_t zone : group[b]) joined.side[zone] = true;
+        regions.push_back(std::move(joined));
+        for (const std::size_t zone : both) group[zone] = both;
+    }
+    return regions;
+}
+
+/// How long messages between stages take that cross the cut of a region, as StageTables says of all messages.
+class CutMessages {
+public:
+    CutMessages(const LayeredModel& model, const ZoneRegion& region, const StageTables& tables,
+                const ParallelConstants& constants)
+        : classes_(tables.size()) {
+        const std::size_t layers = tables.layers();
+        forward_.assign(layers * classes_ * classes_, never);
+        backward_ = crossing_ = last_crossing_ = forward_;
+        least_forward_.assign(layers * classes_, never);
+        least_backward_ = least_forward_;
+        for (std::size_t k = 0; k < classes_; ++k)
+            for (std::size_t next = 0; next < classes_; ++next)
+                add(model, region, tables, k, next, constants);
+        least_forward_from_ = least_forward_;
+        for (std::size_t i = least_forward_from_.size() - classes_; i-- > 0;)
+            least_forward_from_[i] = std::min(least_forward_from_[i], least_forward_from_[i + classes_]);
+    }
+
+    [[nodiscard]] double forward(std::size_t layer, std::size_t k, std::size_t next) const {
+        return forward_[(layer * classes_ + next) * classes_ + k];
+    }
+    [[nodiscard]] double backward(std::size_t layer, std::size_t k, std::size_t next) const {
+        return backward_[(layer * classes_ + next) * classes_ + k];
+    }
+    [[nodiscard]] const double* crossing_into(std::size_t layer, std::size_t next, bool last) const {
+        return &(last ? last_crossing_ : crossing_)[(layer * classes_ + next) * classes_];
+    }
+    [[nodiscard]] double least_forward(std::size_t layer, std::size_t k) const {
+        return least_forward_[layer * classes_ + k];
+    }
+    [[nodiscard]] double least_forward_from(std::size_t layer, std::size_t k) const {
+        return least_forward_from_[layer * classes_ + k];
+    }
+    [[nodiscard]] double least_backward(std::size_t layer, std::size_t k) const {
+        return least_backward_[layer * classes_ + k];
+    }
+
+    /// Seconds that such messages add to a stage at most, but for those that never arrive.
+    [[nodiscard]] double most() const {
+        double most = 0;
+        for (const std::vector<double>* list : {&forward_, &backward_})
+            for (const double seconds : *list)
+                if (seconds < never) most = std::max(most, 4 * seconds);
+        return most;
+    }
+
+private:
+    void add(const LayeredModel& model, const ZoneRegion& region, const StageTables& tables, std::size_t k,
+             std::size_t next, const ParallelConstants& constants) {
+        const StageClass &from = tables.classes()[k], &to = tables.classes()[next];
+        std::vector<std::pair<const BandwidthCurve*, const BandwidthCurve*>> links;  // there and back
+        for (std::size_t a = 0; a < region.side.size(); ++a)
+            for (std::size_t b = 0; b < region.side.size(); ++b) {
+                if (!region.crosses(a, b) || region.cluster.gpus[a][from.gpu_type] < from.tensor_parallel ||
+                    region.cluster.gpus[b][to.gpu_type] < to.tensor_parallel)
+                    continue;
+                const LinkEnd sender{a, from.gpu_type, from.tensor_parallel};
+                const LinkEnd receiver{b, to.gpu_type, to.tensor_parallel};
+                const BandwidthCurve* const there = region.cluster.link(sender, receiver);
+                const BandwidthCurve* const back = region.cluster.link(receiver, sender);
+                if (there != nullptr && back != nullptr) links.emplace_back(there, back);
+            }
+        const double bytes = model.bytes_per_float * tables.microbatch();
+        const auto& sizes = *model.sizes_of(from.tensor_parallel);
+        const auto& sizes_back = *model.sizes_of(to.tensor_parallel);
+        for (std::size_t layer = 1; layer < tables.layers(); ++layer) {
+            const std::size_t at = (layer * classes_ + next) * classes_ + k;
+            if (const std::size_t before = at - classes_ * classes_;
+                layer > 1 && sizes[layer - 1].output_floats == sizes[layer - 2].output_floats &&
+                sizes_back[layer].output_floats == sizes_back[layer - 1].output_floats) {
+                forward_[at] = forward_[before];  // layers of one kind hand on the same
+                backward_[at] = backward_[before];
+            } else
+                for (const auto& [there, back] : links) {
+                    const double sent =
+                        message_seconds(sizes[layer - 1].output_floats * bytes, there, constants);
+                    const double returned =
+                        message_seconds(sizes_back[layer].output_floats * bytes, back, constants);
+                    forward_[at] = std::min(forward_[at], sent);
+                    backward_[at] = std::min(backward_[at], returned);
+                }
+            crossing_[at] = forward_[at] + backward_[at];
+            last_crossing_[at] = forward_[at] + 2 * backward_[at];
+            double& least = least_forward_[layer * classes_ + k];
+            double& least_back = least_backward_[layer * classes_ + next];
+            least = std::min(least, forward_[at]);
+            least_back = std::min(least_back, backward_[at]);
+        }
+    }
+
+    std::size_t classes_;
+    std::vector<double> forward_{}, backward_{}, crossing_{},
+        last_crossing_{};  // by layer, next class, class
+    std::vector<double> least_forward_{}, least_forward_from_{}, least_backward_{};
+};
+
+}  // namespace goodput::detail
+
+#endif

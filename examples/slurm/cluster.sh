@@ -152,11 +152,16 @@ crash)
     # kill the step, and Slurm, which cannot reach the node, tries again a minute later. By then the job may have been
     # started again there, and its step, which has the same number, would be killed.
     stopped=none
-    until processes=$(processes_on "$1") && [[ $processes == "$stopped" ]]; do
+    until processes=$(processes_on "$1" | sort -u) && [[ $processes == "$stopped" ]]; do
         for process in $processes; do kill -STOP "$process" 2>/dev/null || true; done
         stopped=$processes
     done
-    for process in $processes; do kill -KILL "$process" 2>/dev/null || true; done
+    # Children before their parents, whose death would wake them up (SIGHUP and SIGCONT, as they are orphans then).
+    while [[ -n $processes ]]; do
+        parents=$(ps -o ppid= -p "$(paste -sd, <<<"$processes")" | tr -d ' ') || true
+        for process in $(grep -vxF "$parents" <<<"$processes"); do kill -KILL "$process" 2>/dev/null || true; done
+        processes=$(grep -xF "$parents" <<<"$processes") || true
+    done
     ;;
 boot)
     if [[ $1 == slurmctld ]]; then slurmctld -f "$SLURM_CONF"; else start_node "$1"; fi

@@ -198,7 +198,7 @@ private:
     [[nodiscard]] bool knows_enough() const {
         return model() && measured_steps_ >= settings_.least_measured_steps;
     }
-    [[nodiscard]] int steps_a_measurement(bool splits) const;
+    [[nodiscard]] int steps_a_measurement(bool single, bool splits) const;
     [[nodiscard]] BestPlan best_plan() const;
     [[nodiscard]] bool pays(double goodput, double present, int changes) const;
     [[nodiscard]] BatchPlan plan_to_try() const;

@@ -409,6 +409,38 @@ TEST_CASE("After a restart on other GPUs the agent goes on with what it knows") 
     CHECK(second.useful_examples() > first.useful_examples());
 }
 
+TEST_CASE("After a restart the total batch stays unless another is so much better that changing pays") {
+    support::Random random(64);
+    const NoisyQuadratic problem(200, 1, 20, 65);
+    Noise noise(66);
+    const World clock{{0.02, 5e-4, 0.1, 0.005, 0.03, 0.002, 2}, 0.05, &random};
+    TrainingSettings settings = settings_for(problem.size());
+    TrainingAgent first(settings);
+    first.hold({.gpus = 1});
+    double now = 0;
+    train(first, problem, noise, 800, now, clock);
+    for (const int gpus : {2, 4, 8})
+        for (const double gain : {1.0, 1.05, 100.0}) {
+            CAPTURE(gpus);
+            CAPTURE(gain);
+            settings.retune_gain = gain;
+            TrainingAgent second(settings);
+            second.restore(first.save());
+            second.hold({.gpus = gpus});
+            const NoiseScaleEfficiency believed{32, second.statistics()};
+            const double largest = 2 * second.step_times().largest_total_batch();
+            const BestPlan best = best_batch_plan(*second.model(), believed, {1, gpus},
+                                                  {32, static_cast<int>(std::min(4096.0, largest)), 1, 256});
+            const double reached = detail::goodput_of(*second.model(), believed, {1, gpus}, second.plan());
+            CHECK(reached * gain >= best.goodput * (1 - 1e-12));
+            if (gain == 100) {
+                CHECK(second.total_batch() >= first.total_batch());
+                CHECK(second.total_batch() <
+                      first.total_batch() + gpus * (second.plan().accumulation_steps + 1));
+            }
+        }
+}
+
 TEST_CASE("An agent that was saved and restored answers the same, bit by bit") {
     support::Random random(71);
     const NoisyQuadratic problem(100, 1, 20, 72);

@@ -38,12 +38,22 @@ inline void TrainingAgent::hold(const Holding& holding) {
                   "few enough, and large enough, for a total batch of at most " +
                       text_of(settings_.max_batch) + " with at least " + text_of(settings_.min_atomic_batch) +
                       " examples each");
+    const auto before =
+        std::clamp<std::int64_t>(plan_.total(holding_.gpus), settings_.initial_batch, settings_.max_batch);
     type_ = times_.type_index(holding.gpu_type);
     holding_ = holding;
     meter_.forget();
     begun_ = false;
-    if (knows_enough())
-        if (const BestPlan best = best_plan(); best.goodput > 0) plan = best.plan;
+    if (knows_enough()) {
+        const BestPlan best = best_plan();
+        allowed.initial_batch = static_cast<int>(before);
+        const BatchPlan same = detail::initial_plan(holding.shape(), allowed);
+        const bool stays =
+            same.atomic_batch > 0 &&
+            detail::goodput_of(*model(), efficiency_model(), holding.shape(), same) * settings_.retune_gain >=
+                best.goodput;
+        if (stays || best.goodput > 0) plan = stays ? same : best.plan;
+    }
     change(plan);
 }
 

@@ -30,10 +30,7 @@ import time
 NODES = ["small:3:t4:4", "big:2:a100:8"]
 CRASHED_NODE = "small1"
 CONTROLLER_KILLED_AT, CONTROLLER_BACK_AT = 22, 29
-# Slurm asks a node that is back for the jobs that it should run, but only for those that were started twenty seconds
-# before. The next time is five minutes later.
-AWAY = 25
-NODE_CRASHES_AT = 34
+NODE_CRASHES_AT, NODE_BACK_AT = 34, 49
 SLURMCTLD_KILLED_AT, SLURMCTLD_BACK_AT = 44, 47  # nobody can submit meanwhile
 SAVED_AFTER = 6  # seconds: a slurmctld that is killed forgets what was submitted in the last five
 GIVE_UP_AT = 220
@@ -288,13 +285,8 @@ def main():
                     (SLURMCTLD_BACK_AT, lambda: elastic.call("boot", "slurmctld"))]
         else:
             todo = [(CONTROLLER_KILLED_AT, kill_controller), (CONTROLLER_BACK_AT, start_controller)]
-
-        def crash_node():
-            elastic.call("crash", CRASHED_NODE)
-            todo.append((time.time() - begin + AWAY, lambda: elastic.call("boot", CRASHED_NODE)))
-            todo.sort(key=lambda entry: entry[0])
-
-        todo.append((NODE_CRASHES_AT, crash_node))
+        todo.append((NODE_CRASHES_AT, lambda: elastic.call("crash", CRASHED_NODE)))
+        todo.append((NODE_BACK_AT, lambda: elastic.call("boot", CRASHED_NODE)))
         for at, application, gpus, examples in workload():
             command = [batch, options.training, application, str(examples)]
             comment = f"goodput gpus=1-16 {LIMITS[application]}"

@@ -19,12 +19,15 @@ import sys
 import tempfile
 import time
 
-from elastic_cluster import AWAY, LIMITS, Checks, Cluster, held, read_lines
+from elastic_cluster import LIMITS, Checks, Cluster, held, read_lines
 
 NODES = ["small:2:t4:2", "big:1:a100:4"]
 STEPS, CHECKPOINT_EVERY, PAUSE_MS = 2000, 50, 15
 REAL = "goodput gpus=1-4 batch=8-512 local=t4:1-256,a100:1-256"
 CRASH_AT, GIVE_UP_AT = 30, 400
+# Slurm asks a node that is back for the jobs that it should run, but only for those that were started twenty seconds
+# before. The next time is five minutes later.
+AWAY = 25
 
 
 def starts_of(cluster, job):

@@ -94,7 +94,7 @@ BENCHMARK_CAPTURE(agent_step, halves_adam_default, 1, false, Optimizer::adam, 0,
     ->Iterations(256);
 BENCHMARK_CAPTURE(agent_step, two_summed, 2, false, Optimizer::sgd, 1)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(agent_step, two_mean_given, 2, true, Optimizer::sgd, 1)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(agent_step, two_mean_given_default, 2, true, Optimizer::sgd, 0)
+BENCHMARK_CAPTURE(agent_step, two_mean_given_default, 2, true, Optimizer::sgd, 0, 8)
     ->Unit(benchmark::kMillisecond)
     ->Iterations(256);
 

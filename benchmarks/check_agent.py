@@ -112,26 +112,33 @@ def time_to_target(program, arguments):
 
 
 def resume(program, arguments):
-    """Loss after a stop halfway and a start on another number of processes, against five uninterrupted runs."""
+    """Loss after a stop halfway and a start on another number of processes, against uninterrupted runs on either."""
     cases = [("cnn, batch 32", CNN + ["--fixed-batch", 32], 12800), ("cnn, by goodput", CNN, 12800),
              ("transformer, batch 32", TRANSFORMER + ["--fixed-batch", 32], 32000),
              ("transformer, by goodput", TRANSFORMER, 32000)]
+    seeds = range(1, arguments.seeds + 1)
+
+    def loss(words, seed, examples, first, then):
+        with tempfile.TemporaryDirectory() as folder:
+            words = words + ["--processor-time", "--seed", seed, "--checkpoint", os.path.join(folder, "checkpoint")]
+            if first != then:
+                run(program, *words, "--most-examples", examples // 2, processes=first)
+            return run(program, *words, "--most-examples", examples, processes=then)["loss"]
+
     for name, words, examples in chosen(cases, arguments):
-        whole = [run(program, *words, "--seed", seed, "--most-examples", examples)["loss"] for seed in range(1, 6)]
-        print(f"{name}: loss of five runs {', '.join(f'{loss:.4f}' for loss in whole)}")
+        whole = {on: [loss(words, seed, examples, on, on) for seed in seeds] for on in (1, 2)}
+        for on, losses in whole.items():
+            print(f"{name}: {on} process{'es' if on > 1 else ''}, uninterrupted: {', '.join(f'{each:.4f}' for each in losses)}")
+        count = 2 * len(seeds)
         for first, then in ((1, 2), (2, 1)):
-            stopped = []
-            for seed in range(1, 4):
-                with tempfile.TemporaryDirectory() as folder:
-                    checkpoint = ["--seed", seed, "--checkpoint", os.path.join(folder, "checkpoint")]
-                    run(program, *words, *checkpoint, "--most-examples", examples // 2, processes=first)
-                    goes_on = run(program, *words, *checkpoint, "--most-examples", examples, processes=then)
-                    stopped.append(goes_on["loss"])
-            inside = sum(min(whole) <= loss <= max(whole) for loss in stopped)
-            away = [abs(loss - statistics.mean(whole)) / statistics.stdev(whole) for loss in stopped]
-            print(f"  {first} then {then} processes, seeds 1 to 3: {', '.join(f'{loss:.4f}' for loss in stopped)}; "
-                  f"{inside} of 3 within their range, at most {max(away):.1f} standard deviations from their mean",
-                  flush=True)
+            moved = [loss(words, seed, examples, first, then) for seed in seeds]
+            least, most = (edge(whole[1] + whole[2]) for edge in (min, max))
+            ratios = [math.log(each / alone) for each, alone in zip(moved, whole[first])]
+            away = max(math.exp(abs(ratio)) - 1 for ratio in ratios)
+            print(f"  {first} then {then}: {', '.join(f'{each:.4f}' for each in moved)}; {sum(least <= each <= most for each in moved)} of "
+                  f"{len(moved)} within the range of those (of a run like them {(count - 1) / (count + 1):.0%} are); from the "
+                  f"uninterrupted run of the same seed at most {away:.1%} away, on average {statistics.mean(ratios):+.1%} "
+                  f"(+- {statistics.stdev(ratios) / math.sqrt(len(ratios)):.1%})", flush=True)
 
 
 def efficiency(program, arguments):
@@ -172,16 +179,21 @@ def efficiency(program, arguments):
 
 
 def steps(program, arguments):
-    """Step times: fitted to half of (processes, batch) pairs, asked for the rest."""
-    for name, words in chosen([("cnn", CNN), ("transformer", TRANSFORMER)], arguments):
-        measured = []
-        for processes in (1, 2):
-            for atomic in (4, 8, 16, 32, 64, 128):
-                result = run(program, *words, "--initial-batch", 4, "--fixed-batch", atomic * processes, "--split-every", 0,
-                             "--evaluate-every", 10**9, "--most-steps", 60, "--timing", processes=processes)
-                gpus, batch, accumulation, step, sync = result["output"].splitlines()[-1].split()
-                measured.append({"gpu_type": "cpu", "nodes": 1, "gpus": int(gpus), "local_batch": int(batch),
-                                 "accumulation": int(accumulation), "step_s": float(step), "sync_s": float(sync)})
+    """Step times in processor time: fitted to half of (processes, batch) pairs, asked for the rest."""
+    for name, network in chosen([("cnn", CNN[:2]), ("transformer", TRANSFORMER[:2])], arguments):
+        runs = {}
+        for _ in range(3):  # the pairs in turns, so that what else runs here hits all of them alike
+            for processes in (1, 2):
+                for atomic in (4, 8, 16, 32, 64, 128):
+                    result = run(program, *network, "--initial-batch", 4, "--fixed-batch", atomic * processes,
+                                 "--split-every", 0, "--evaluate-every", 10**9, "--most-steps", 60, "--timing",
+                                 "--processor-time", processes=processes)
+                    gpus, batch, accumulation, step, sync = result["output"].splitlines()[-1].split()
+                    runs.setdefault((int(gpus), int(batch), int(accumulation)), []).append((float(step), float(sync)))
+        noise = [apart(first[0], second[0]) for each in runs.values() for first, second in zip(each, each[1:])]
+        measured = [{"gpu_type": "cpu", "nodes": 1, "gpus": gpus, "local_batch": batch, "accumulation": accumulation,
+                     "step_s": sorted(each)[len(each) // 2][0], "sync_s": sorted(each)[len(each) // 2][1]}
+                    for (gpus, batch, accumulation), each in runs.items()]
         errors = []
         for half in (0, 1):
             known = [sample for i, sample in enumerate(measured) if (i + i // 6) % 2 == half]
@@ -190,10 +202,13 @@ def steps(program, arguments):
             question = json.dumps({"samples": known, "predict": asked})
             answer = subprocess.run([arguments.goodput, "fit"], input=question, capture_output=True, text=True,
                                     check=True)
-            predicted = json.loads(answer.stdout)["predictions"]
-            errors += [abs(guess["iteration_s"] / sample["step_s"] - 1) for guess, sample in zip(predicted, rest)]
+            for guess, sample in zip(json.loads(answer.stdout)["predictions"], rest):
+                errors.append(abs(guess["iteration_s"] / sample["step_s"] - 1))
+                print(f"  {sample['gpus']} of batch {sample['local_batch']}: {1e3 * sample['step_s']:.3f} ms (of which "
+                      f"waiting {1e3 * sample['sync_s']:.3f}), predicted {1e3 * guess['iteration_s']:.3f}")
         print(f"{name}: step times of pairs that were not measured: median error {statistics.median(errors):.1%}, "
-              f"largest {max(errors):.1%}", flush=True)
+              f"largest {max(errors):.1%}; between two runs of the same pair {statistics.median(noise):.1%} in the median, "
+              f"at most {max(noise):.1%}", flush=True)
 
 
 def overhead(program, _):
@@ -222,7 +237,7 @@ def main():
     parser.add_argument("--program", default="build/training/examples/training/goodput-training")
     parser.add_argument("--goodput", default="build/release/examples/goodput")
     parser.add_argument("--network", choices=("cnn", "transformer"), help="only this one")
-    parser.add_argument("--seeds", type=int, default=5, help="of time and efficiency")
+    parser.add_argument("--seeds", type=int, default=5, help="of time, resume and efficiency")
     parser.add_argument("measures", nargs="+", choices=MEASURES, metavar="MEASURE")
     arguments = parser.parse_args()
     for measure in arguments.measures:

@@ -82,6 +82,7 @@ TEST_CASE("The agent measures the noise scale of accumulated, replicated and sin
             CAPTURE(most);
             TrainingSettings settings = settings_for(problem.size());
             settings.max_atomic_batch = most;
+            settings.measure_every = 1;
             TrainingAgent agent(settings);
             agent.hold({.gpus = gpus});
             double now = 0;
@@ -237,6 +238,7 @@ TEST_CASE("Replicas that sum totals and gradients know what one with all microba
         TrainingSettings settings = settings_for(n);
         settings.group_sizes = {100, 200};
         settings.max_atomic_batch = 8;
+        settings.measure_every = 1;
         TrainingAgent whole(settings);
         settings.mean_gradient_given = mean_given;
         std::vector<TrainingAgent> replicas(2, TrainingAgent(settings));
@@ -274,6 +276,59 @@ TEST_CASE("Replicas that sum totals and gradients know what one with all microba
                   doctest::Approx(whole.statistics(g).squared_norm).epsilon(1e-3));
         }
         CHECK(replicas[0].learning_rate_factor(1) == replicas[1].learning_rate_factor(1));
+    }
+}
+
+TEST_CASE("At one batch size a training knows the same on one replica, on two, and moved in between") {
+    constexpr std::size_t n = 100;
+    const NoisyQuadratic problem(n, 1, 20, 37);
+    for (const bool large : {false, true}) {
+        CAPTURE(large);
+        Noise noise(38);
+        TrainingSettings settings = settings_for(large ? 2'000'000 : n);
+        settings.mean_gradient_given = true;
+        // On one replica, on one that accumulates, on two, and from one to two after 150 steps.
+        std::vector<TrainingAgent> agents(4, TrainingAgent(settings));
+        const auto start = [](TrainingAgent& agent, int gpus, BatchPlan plan) {
+            agent.hold({.gpus = gpus});
+            agent.adopt(plan);
+        };
+        start(agents[0], 1, {128, 0});
+        start(agents[1], 1, {64, 1});
+        start(agents[2], 2, {64, 0});
+        start(agents[3], 1, {128, 0});
+        for (int t = 0; t < 300; ++t) {
+            if (t == 150) {
+                TrainingAgent moved(settings);
+                moved.restore(agents[3].save());
+                start(moved, 2, {64, 0});
+                agents[3] = std::move(moved);
+            }
+            const std::vector<double> first = problem.sample(2, noise), second = problem.sample(2, noise);
+            double squares = 0, of_mean = 0;
+            for (std::size_t i = 0; i < n; ++i) {
+                squares += (first[i] * first[i] + second[i] * second[i]) / 2;
+                of_mean += (first[i] + second[i]) * (first[i] + second[i]) / 4;
+            }
+            const std::vector<GradientNorms> norms{{squares, of_mean, 2, 4}};
+            int looked_at = 0;
+            for (TrainingAgent& agent : agents) {
+                agent.begin_step(t);
+                looked_at += agent.gradients_wanted() ? 1 : 0;
+                if (agent.gradients_wanted())
+                    agent.end_step(t + 0.5, {}, norms);
+                else
+                    agent.end_step(t + 0.5);
+            }
+            CHECK((looked_at == 0 || looked_at == 4));
+            for (const TrainingAgent& agent : agents) {
+                CHECK(agent.statistics().squared_norm == agents[0].statistics().squared_norm);
+                CHECK(agent.statistics().variance == agents[0].statistics().variance);
+                CHECK(agent.learning_rate_factor() == agents[0].learning_rate_factor());
+                CHECK(agent.progress_steps() == agents[0].progress_steps());
+            }
+        }
+        CHECK(agents[0].learning_rate_factor() > 1);
     }
 }
 
@@ -325,7 +380,7 @@ TEST_CASE("Without knowing speed or noise the agent ends within 10 % of the best
             const BestPlan best = best_batch_plan(clock.truth, truth, holding.shape(), {32, 4096, 1, 256});
             const double reached = detail::goodput_of(clock.truth, truth, holding.shape(), agent.plan());
             CHECK(reached > 0.9 * best.goodput);
-            CHECK(relative_error(agent.goodput(), reached) < 0.15);
+            CHECK(relative_error(agent.goodput(), reached) < 0.25);
         }
     }
 }
@@ -352,6 +407,38 @@ TEST_CASE("After a restart on other GPUs the agent goes on with what it knows") 
     const BestPlan best = best_batch_plan(clock.truth, truth, {1, 4}, {32, 4096, 1, 256});
     CHECK(detail::goodput_of(clock.truth, truth, {1, 4}, second.plan()) > 0.9 * best.goodput);
     CHECK(second.useful_examples() > first.useful_examples());
+}
+
+TEST_CASE("After a restart the total batch stays unless another is so much better that changing pays") {
+    support::Random random(64);
+    const NoisyQuadratic problem(200, 1, 20, 65);
+    Noise noise(66);
+    const World clock{{0.02, 5e-4, 0.1, 0.005, 0.03, 0.002, 2}, 0.05, &random};
+    TrainingSettings settings = settings_for(problem.size());
+    TrainingAgent first(settings);
+    first.hold({.gpus = 1});
+    double now = 0;
+    train(first, problem, noise, 800, now, clock);
+    for (const int gpus : {2, 4, 8})
+        for (const double gain : {1.0, 1.05, 100.0}) {
+            CAPTURE(gpus);
+            CAPTURE(gain);
+            settings.retune_gain = gain;
+            TrainingAgent second(settings);
+            second.restore(first.save());
+            second.hold({.gpus = gpus});
+            const NoiseScaleEfficiency believed{32, second.statistics()};
+            const double largest = 2 * second.step_times().largest_total_batch();
+            const BestPlan best = best_batch_plan(*second.model(), believed, {1, gpus},
+                                                  {32, static_cast<int>(std::min(4096.0, largest)), 1, 256});
+            const double reached = detail::goodput_of(*second.model(), believed, {1, gpus}, second.plan());
+            CHECK(reached * gain >= best.goodput * (1 - 1e-12));
+            if (gain == 100) {
+                CHECK(second.total_batch() >= first.total_batch());
+                CHECK(second.total_batch() <
+                      first.total_batch() + gpus * (second.plan().accumulation_steps + 1));
+            }
+        }
 }
 
 TEST_CASE("An agent that was saved and restored answers the same, bit by bit") {

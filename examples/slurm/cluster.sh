@@ -25,14 +25,15 @@ export SLURM_CONF=$folder/slurm.conf
 
 # Processes of this cluster in whose environment a line is.
 processes_with() {
-    local process lines
-    for process in /proc/[0-9]*; do
-        lines=$(cat "$process/environ" 2>/dev/null | tr '\0' '\n') || continue
-        if [[ ${process#/proc/} != "$$" && $'\n'$lines$'\n' == *$'\n'"SLURM_CONF=$SLURM_CONF"$'\n'* &&
-            $'\n'$lines$'\n' == *$'\n'"$1"$'\n'* ]]; then
-            echo "${process#/proc/}"
-        fi
-    done
+    local files
+    mapfile -t files < <(grep -lszxF "SLURM_CONF=$SLURM_CONF" /proc/[0-9]*/environ)
+    grep -lszxF "$1" "${files[@]}" /dev/null | sed -n 's|^/proc/\([0-9]*\)/environ$|\1|p' | grep -vx $$ || true
+}
+
+# What runs on a node: its slurmd and the slurmstepds, which write to its log, and what they have started.
+processes_on() {
+    { find /proc/[0-9]*/fd -lname "$folder/log/slurmd-$1.log" 2>/dev/null || true; } | sed 's|^/proc/\([0-9]*\)/.*|\1|'
+    processes_with "SLURMD_NODENAME=$1"
 }
 
 job_of() { # the job that a process runs under; nothing for others
@@ -40,7 +41,7 @@ job_of() { # the job that a process runs under; nothing for others
 }
 
 start_node() {
-    SLURM_CONF=$SLURM_CONF slurmd -N "$1" -f "$SLURM_CONF"
+    slurmd -N "$1" -f "$SLURM_CONF"
 }
 
 case $action in
@@ -146,12 +147,20 @@ crash)
         kill -KILL "$(cat "$folder/run/slurmctld.pid")"
         exit
     fi
-    # The steps of a job outlive their slurmd; a machine that loses power takes them along.
-    kill -KILL "$(cat "$folder/run/slurmd-$1.pid")" 2>/dev/null || true
-    for process in $(processes_with "SLURMD_NODENAME=$1"); do
-        parent=$(sed -n 's/^PPid:[^0-9]*//p' "/proc/$process/status" 2>/dev/null) || true
-        if [[ $(cat "/proc/$parent/comm" 2>/dev/null) == slurmstepd ]]; then kill -KILL "$parent" 2>/dev/null || true; fi
-        kill -KILL "$process" 2>/dev/null || true
+    # The steps of a job outlive their slurmd; a machine that loses power takes them along, and nothing on it has a last
+    # word. So all are stopped before the first is killed: an srun that dies leaves a process behind that has Slurm
+    # kill the step, and Slurm, which cannot reach the node, tries again a minute later. By then the job may have been
+    # started again there, and its step, which has the same number, would be killed.
+    stopped=none
+    until processes=$(processes_on "$1" | sort -u) && [[ $processes == "$stopped" ]]; do
+        for process in $processes; do kill -STOP "$process" 2>/dev/null || true; done
+        stopped=$processes
+    done
+    # Children before their parents, whose death would wake them up (SIGHUP and SIGCONT, as they are orphans then).
+    while [[ -n $processes ]]; do
+        parents=$(ps -o ppid= -p "$(paste -sd, <<<"$processes")" | tr -d ' ') || true
+        for process in $(grep -vxF "$parents" <<<"$processes"); do kill -KILL "$process" 2>/dev/null || true; done
+        processes=$(grep -xF "$parents" <<<"$processes") || true
     done
     ;;
 boot)

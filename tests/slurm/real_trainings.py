@@ -24,7 +24,10 @@ from elastic_cluster import LIMITS, Checks, Cluster, held, read_lines
 NODES = ["small:2:t4:2", "big:1:a100:4"]
 STEPS, CHECKPOINT_EVERY, PAUSE_MS = 2000, 50, 15
 REAL = "goodput gpus=1-4 batch=8-512 local=t4:1-256,a100:1-256"
-CRASH_AT, BACK_AT, GIVE_UP_AT = 30, 45, 400  # Slurm looks for lost jobs only ten seconds after their start
+CRASH_AT, GIVE_UP_AT = 30, 400
+# Slurm asks a node that is back for the jobs that it should run, but only for those that were started twenty seconds
+# before. The next time is five minutes later.
+AWAY = 25
 
 
 def starts_of(cluster, job):
@@ -98,9 +101,10 @@ def main():
             checks.require(bool(first), "no real training runs when a node should crash")
             crashed.append(max(sorted(set(first)), key=first.count) if first else "small0")
             cluster.call("crash", crashed[0])
+            todo.append((time.time() - begin + AWAY, lambda: cluster.call("boot", crashed[0])))
 
         todo = [(0, lambda: submit_real(1)), (1, submit_played), (8, lambda: submit_real(2)), (9, submit_played),
-                (16, lambda: submit_real(3)), (CRASH_AT, crash), (BACK_AT, lambda: cluster.call("boot", crashed[0]))]
+                (16, lambda: submit_real(3)), (CRASH_AT, crash)]
         while time.time() < begin + GIVE_UP_AT:
             while todo and time.time() >= begin + todo[0][0]:
                 todo.pop(0)[1]()

@@ -74,9 +74,10 @@ public:
           times_(settings_.least_steps),
           progress_{.initial_batch = static_cast<double>(settings_.initial_batch)} {}
 
-    /// At the start and after each restart: what the job holds now. Chooses the plan for it: the best one
-    /// where enough is known, else the initial batch split over the replicas, with as few accumulation steps
-    /// as fit. Refuses a holding that validate() refuses, and one on which no allowed batch is possible
+    /// At the start and after each restart: what the job holds now. Chooses the plan for it: where enough is
+    /// known, the total batch from before, or the best plan if that is better by retune_gain; else the
+    /// initial batch. A total batch is split over the replicas with as few accumulation steps as fit. Refuses
+    /// a holding that validate() refuses, and one on which no allowed batch is possible
     /// (std::invalid_argument).
     void hold(const Holding& holding);
     /// The batch plan to train with now; {0, 0} before hold(). Within a step it is that step's, which may be
@@ -198,7 +199,7 @@ private:
     [[nodiscard]] bool knows_enough() const {
         return model() && measured_steps_ >= settings_.least_measured_steps;
     }
-    [[nodiscard]] int steps_a_measurement(bool splits) const;
+    [[nodiscard]] int steps_a_measurement(bool single, bool splits) const;
     [[nodiscard]] BestPlan best_plan() const;
     [[nodiscard]] bool pays(double goodput, double present, int changes) const;
     [[nodiscard]] BatchPlan plan_to_try() const;

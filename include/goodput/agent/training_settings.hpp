@@ -48,8 +48,10 @@ struct TrainingSettings {
     /// agent keeps no sum of its own.
     bool mean_gradient_given = false;
     /// Gradients are looked at in one step of so many (two successive ones where successive gradients are
-    /// compared). 0: in every step up to a million parameters, whose gradient fits into a cache; else in one
-    /// of 16, with Adam, whose metric takes a root and a division a parameter, in one of 64.
+    /// compared). 0: as often with several gradients a step as with one, which split_every says; the training
+    /// then goes the same way on one replica and on many. Where split_every is 0, too: in every step up to a
+    /// million parameters, whose gradient fits into a cache; else in one of 16, with Adam, whose metric takes
+    /// a root and a division a parameter, in one of 64.
     int measure_every = 0;
     /// Where a step would have a single gradient (one replica, no accumulation), one in so many steps takes
     /// its batch in two halves: TrainingAgent::plan() says so from begin_step() to end_step(). Until enough
@@ -82,7 +84,7 @@ struct TrainingSettings {
     [[nodiscard]] std::size_t group_size(std::size_t group) const {
         return group_sizes.empty() ? parameters : group_sizes[group];
     }
-    /// measure_every, or what its 0 stands for.
+    /// measure_every, or what its 0 stands for where split_every is 0.
     [[nodiscard]] int steps_a_measurement() const {
         if (measure_every > 0) return measure_every;
         if (parameters <= 1'000'000) return 1;

@@ -602,7 +602,7 @@ typedef struct goodput_agent_settings {
     int32_t min_atomic_batch;      ///< least examples a GPU and microbatch; 0: 1
     int32_t max_atomic_batch;      ///< most of them
     uint32_t flags;                ///< GOODPUT_AGENT_MEAN_GIVEN and the like, added up
-    int32_t measure_every;         ///< gradients are looked at in one step of so many; 0: by their size
+    int32_t measure_every;         ///< of several gradients, one step in so many is looked at; 0: as of one
     double smoothing;              ///< what a step leaves of the noise's averages, below 1; 0: 0.996
     int32_t warmup_steps;          ///< steps of a plan that are not timed; 0: 3
     int32_t least_steps;           ///< steps timed before a plan's time is believed; 0: 5

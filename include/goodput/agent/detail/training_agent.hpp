@@ -38,12 +38,22 @@ inline void TrainingAgent::hold(const Holding& holding) {
                   "few enough, and large enough, for a total batch of at most " +
                       text_of(settings_.max_batch) + " with at least " + text_of(settings_.min_atomic_batch) +
                       " examples each");
+    const auto before =
+        std::clamp<std::int64_t>(plan_.total(holding_.gpus), settings_.initial_batch, settings_.max_batch);
     type_ = times_.type_index(holding.gpu_type);
     holding_ = holding;
     meter_.forget();
     begun_ = false;
-    if (knows_enough())
-        if (const BestPlan best = best_plan(); best.goodput > 0) plan = best.plan;
+    if (knows_enough()) {
+        const BestPlan best = best_plan();
+        allowed.initial_batch = static_cast<int>(before);
+        const BatchPlan same = detail::initial_plan(holding.shape(), allowed);
+        const bool stays =
+            same.atomic_batch > 0 &&
+            detail::goodput_of(*model(), efficiency_model(), holding.shape(), same) * settings_.retune_gain >=
+                best.goodput;
+        if (stays || best.goodput > 0) plan = stays ? same : best.plan;
+    }
     change(plan);
 }
 
@@ -85,12 +95,16 @@ inline void TrainingAgent::require_time(double now_seconds, double since) const 
         bad_input("agent", "seconds", now_seconds, "no less than before, " + text_of(since));
 }
 
-inline int TrainingAgent::steps_a_measurement(bool splits) const {
-    if (!splits) return settings_.steps_a_measurement();
-    // A young training has to know soon; a halved batch costs what a pass costs besides its examples.
-    if (measured_steps_ < settings_.least_measured_steps) return std::max(settings_.measure_every, 2);
-    const bool large = settings_.measure_every == 0 && settings_.steps_a_measurement() > 1;
-    return large ? 8 * settings_.split_every : std::max(settings_.measure_every, settings_.split_every);
+inline int TrainingAgent::steps_a_measurement(bool single, bool splits) const {
+    const int asked = settings_.measure_every;
+    if (settings_.split_every == 0 || (single && !splits)) return settings_.steps_a_measurement();
+    if (!single && asked > 0) return asked;
+    // A young training has to know soon; a halved batch costs what a pass costs besides its examples. With
+    // several gradients more would cost little. But then learning rates, which follow from the estimates,
+    // would depend on how many replicas there are, and so would the training.
+    if (measured_steps_ < settings_.least_measured_steps) return std::max(asked, 2);
+    const bool large = asked == 0 && settings_.steps_a_measurement() > 1;
+    return large ? 8 * settings_.split_every : std::max(asked, settings_.split_every);
 }
 
 inline void TrainingAgent::begin_step(double now_seconds, const StepGradients& gradients) {
@@ -100,7 +114,7 @@ inline void TrainingAgent::begin_step(double now_seconds, const StepGradients& g
     const int half = detail::divide_up(plan_.atomic_batch, 2);
     const bool splits =
         single && settings_.split_every > 0 && plan_.atomic_batch > 1 && half >= settings_.min_atomic_batch;
-    measured_every_ = steps_a_measurement(splits);
+    measured_every_ = steps_a_measurement(single, splits);
     const std::int64_t every = measured_every_, phase = steps_ % every;
     wanted_ = phase == 0 || (single && !splits && phase == 1);
     step_plan_ = splits && wanted_ ? BatchPlan{half, 1} : plan_;

@@ -88,29 +88,29 @@ public:
         const std::size_t classes = tables.size(), stages = division.most_stages;
         std::vector<double> most(stages * classes);
         const auto enough = [&](double seconds) {
-            std::vector<double> rate(box.gpus.size(), 0);
             for (std::size_t e = 1; e <= stages; ++e)
                 for (std::size_t k = 0; k < classes; ++k) {
                     const double sending =
                         e == 1 ? 2 * division.common->least_backward[k] : division.common->least_forward[k];
-                    double& mine = most[(e - 1) * classes + k];
-                    mine = most_work(tables, k, e, seconds - sending, division.reduce.get(), box.reduce_high);
-                    const StageClass& its = tables.classes()[k];
-                    rate[its.gpu_type] = std::max(rate[its.gpu_type], mine / its.tensor_parallel);
+                    most[(e - 1) * classes + k] =
+                        most_work(tables, k, e, seconds - sending, division.reduce.get(), box.reduce_high);
                 }
+            const std::vector<double> rate = rates(tables, seconds, most, box.gpus.size());
             // The work that all stages can do, less a charge for their GPUs, plus the charge for all GPUs.
             double all = 0;
             for (std::size_t t = 0; t < rate.size(); ++t) all += rate[t] * box.gpus[t];
+            const auto charge = [&](std::size_t k) {
+                return cheapest(tables, k, [&](const StageClass& its) {
+                    return rate[its.gpu_type] * its.tensor_parallel;
+                });
+            };
             for (const double part : {0.0, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 1.0}) {
                 double work = part * all;
                 for (std::size_t e = 0; e < stages; ++e) {
                     double best = 0;
-                    for (std::size_t k = 0; k < classes; ++k) {
-                        const StageClass& its = tables.classes()[k];
+                    for (std::size_t k = 0; k < classes; ++k)
                         if (most[e * classes + k] > 0)
-                            best = std::max(best, most[e * classes + k] -
-                                                      part * rate[its.gpu_type] * its.tensor_parallel);
-                    }
+                            best = std::max(best, most[e * classes + k] - part * charge(k));
                     work += best;
                 }
                 if (work * (1 + 1e-9) < 1) return false;
@@ -127,6 +127,34 @@ public:
     }
 
 private:
+    /// The least charge of a replica in a stage whose slowest ones are of class k.
+    template <class Charge>
+    static double cheapest(const StageTables& tables, std::size_t k, Charge charge) {
+        double least = never;
+        for (const std::size_t joining : tables.as_fast(k))
+            least = std::min(least, charge(tables.classes()[joining]));
+        return least;
+    }
+
+    /// The most work that a GPU of each type has part in, for `most` by stages left and class. A replica that
+    /// is faster than the slowest ones of its stage does as much as these, and what is known of their
+    /// sending and reducing does not hold of its own.
+    [[nodiscard]] static std::vector<double> rates(const StageTables& tables, double seconds,
+                                                   const std::vector<double>& most, std::size_t types) {
+        const std::size_t classes = tables.size();
+        std::vector<double> rate(types, 0);
+        for (std::size_t i = 0; i < most.size(); ++i)
+            for (const std::size_t joining : tables.as_fast(i % classes)) {
+                const StageClass& its = tables.classes()[joining];
+                const double alone = joining == i % classes ? most[i]
+                                                            : most_work(tables, joining, i / classes + 1,
+                                                                        seconds * (1 + 1e-9) + 1e-15);
+                double& mine = rate[its.gpu_type];
+                mine = std::max(mine, std::min(most[i], alone) / its.tensor_parallel);
+            }
+        return rate;
+    }
+
     /// Whether stages of one class each, of at most that many seconds, can do all work: for each type, the
     /// most work that stages on its GPUs can do together.
     [[nodiscard]] bool covers(const BatchDivision& division, const SearchBox& box, double seconds) const {
@@ -156,8 +184,9 @@ private:
                                const std::vector<double>& most) const {
         const std::size_t classes = division.common->tables.size();
         const auto cost = [&](std::size_t k) {
-            const StageClass& its = division.common->tables.classes()[k];
-            return its.tensor_parallel * goal_.weights()[its.gpu_type];
+            return cheapest(division.common->tables, k, [&](const StageClass& its) {
+                return its.tensor_parallel * goal_.weights()[its.gpu_type];
+            });
         };
         double rate = 0;
         for (std::size_t i = 0; i < most.size(); ++i) {

@@ -73,6 +73,15 @@ PlanAnswer right_answer(const ParallelCase& asked, const PlanQuestion& question,
     return answer;
 }
 
+/// The planner's answer, of which all claims are checked.
+PlanAnswer checked_answer(const ParallelCase& asked, const PlanQuestion& question,
+                          const AllParallelPlans& all) {
+    PlanAnswer answer = answer_of(asked, question);
+    const auto broken = broken_claims(asked, question, answer, support::all_rivals(asked, all));
+    CHECK_MESSAGE(broken.empty(), joined(broken));
+    return answer;
+}
+
 /// Plans to begin with, and two that are none.
 std::vector<ParallelPlan> some_known(Random& random, const ParallelCase& asked, const AllParallelPlans& all) {
     std::vector<ParallelPlan> known(1);
@@ -137,9 +146,7 @@ TEST_CASE("small cases: the plan can be run, the bound holds, and what is proven
             CAPTURE(repeat);
             PlanQuestion question = support::random_plan_question(random, asked, all.plans());
             if (random.chance(0.3)) question.known = some_known(random, asked, all);
-            const PlanAnswer answer = answer_of(asked, question);
-            const auto broken = broken_claims(asked, question, answer, support::all_rivals(asked, all));
-            CHECK_MESSAGE(broken.empty(), joined(broken));
+            const PlanAnswer answer = checked_answer(asked, question, all);
             proven += answer.status == PlanStatus::optimal;
             none += answer.status == PlanStatus::none;
             open += answer.status == PlanStatus::feasible || answer.status == PlanStatus::unknown;
@@ -167,9 +174,7 @@ TEST_CASE("links and profiles without gaps: the same with more GPUs") {
                .wild_links = false},
               60000, [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
                   const PlanQuestion question = support::random_plan_question(random, asked, all.plans());
-                  const PlanAnswer answer = answer_of(asked, question);
-                  const auto broken = broken_claims(asked, question, answer, support::all_rivals(asked, all));
-                  CHECK_MESSAGE(broken.empty(), joined(broken));
+                  const PlanAnswer answer = checked_answer(asked, question, all);
               });
 }
 
@@ -179,9 +184,7 @@ TEST_CASE("several zones: the bound holds of plans across any of them, and what 
               [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
                   PlanQuestion question = support::random_plan_question(random, asked, all.plans());
                   question.mixed_stages = false;
-                  const PlanAnswer answer = answer_of(asked, question);
-                  const auto broken = broken_claims(asked, question, answer, support::all_rivals(asked, all));
-                  CHECK_MESSAGE(broken.empty(), joined(broken));
+                  const PlanAnswer answer = checked_answer(asked, question, all);
                   proven += answer.status == PlanStatus::optimal;
                   open += answer.status == PlanStatus::feasible || answer.status == PlanStatus::unknown;
                   std::set<std::size_t> zones;
@@ -212,9 +215,7 @@ TEST_CASE("mixed stages, half of the zones far from the others: what is proven i
             CAPTURE(repeat);
             PlanQuestion question = support::random_plan_question(random, asked, all.plans());
             question.mixed_stages = true;
-            const PlanAnswer answer = answer_of(asked, question);
-            const auto broken = broken_claims(asked, question, answer, support::all_rivals(asked, all));
-            CHECK_MESSAGE(broken.empty(), joined(broken));
+            const PlanAnswer answer = checked_answer(asked, question, all);
             proven += answer.status == PlanStatus::optimal;
         }
     }

@@ -18,6 +18,12 @@ namespace goodput::detail {
 
 class CarefulBound {
 public:
+    /// Makes room for problems of so many resources.
+    void reserve(std::size_t resources) {
+        left_.reserve(resources);
+        lost_.reserve(resources);
+    }
+
     /// No allotment is worth more. `choice`: by group, its best option at the prices as far as rounding lets
     /// one see. Counts what is left of each capacity, not what is paid, and adds all that rounding may hide.
     double operator()(const CompactProblem& problem, std::span<const double> prices,

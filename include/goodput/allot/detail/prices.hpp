@@ -60,6 +60,7 @@ public:
         points_.reserve(usual_passes * resources);
         choices_.reserve(usual_passes * problem.groups());
         master_.reserve(usual_passes * blocks_, usual_passes * resources);
+        careful_bound_.reserve(resources);
         column_of_.clear();
         column_of_.reserve(usual_passes * blocks_);
         basic_.reserve(usual_passes);

@@ -754,8 +754,9 @@ TEST_CASE("who gets GPUs has a batch that fits, though nothing is known of its g
     one["gradient"] = nullptr;
     one["samples"] = Json::array({sample("aws", {1, 1}, 64), sample("aws", {1, 1}, 256)});
     for (const char* models : {"separate", "published", "refined"})
-        for (const auto& [least, most, largest, gpus] :
+        for (const auto& numbers :
              {std::array{33, 33, 1000, 2}, {33, 33, 1000, 16}, {16, 512, 500, 16}, {100, 120, 1000, 4}}) {
+            const int least = numbers[0], most = numbers[1], largest = numbers[2], gpus = numbers[3];
             CAPTURE(models);
             CAPTURE(least);
             CAPTURE(gpus);

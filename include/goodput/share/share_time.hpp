@@ -84,7 +84,9 @@ ShareResult share_by_level(const ShareProblem& problem, const O& objective, cons
         result.bound = number(best.bound);
         const double around = 1e-6 * best.bound;
         const double scale = std::abs(number(best.bound) - number(best.bound - around)) / around;
-        for (double& price : result.prices) price *= scale;
+        // Where the level has next to no slope a price may be beyond all numbers, or none at all.
+        for (double& price : result.prices)
+            price = price * scale > 0 ? std::min(price * scale, std::numeric_limits<double>::max()) : 0;
         set_status(result, options.gap);
     } else {
         // Nobody has a need: there is nothing to prove, and no program.

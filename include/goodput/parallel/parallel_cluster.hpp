@@ -4,6 +4,7 @@
 // GPUs by zone and type, and the links between them: how long a message takes and what it costs. Bandwidth
 // grows with the message; it was measured and fitted by a parabola in the message's logarithm (Sailor).
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -73,6 +74,15 @@ struct ParallelCluster {
         int sum = 0;
         for (const auto& zone : gpus) sum += zone[type];
         return sum;
+    }
+
+    /// Those that have GPUs of any type, ascending.
+    [[nodiscard]] std::vector<std::size_t> zones_with_gpus() const {
+        std::vector<std::size_t> some;
+        for (std::size_t z = 0; z < gpus.size(); ++z)
+            if (std::any_of(gpus[z].begin(), gpus[z].end(), [](int count) { return count > 0; }))
+                some.push_back(z);
+        return some;
     }
 
     /// Refuses tables of another size than zones and types, GPUs below 0, nodes without GPUs, and memory,

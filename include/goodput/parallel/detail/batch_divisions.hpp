@@ -172,10 +172,11 @@ private:
             for (std::size_t t = 0; t < cluster_.types.size(); ++t)
                 all += region.cluster.gpus[a][t] * goal_.weights()[t];
             division.zone_spending.push_back(all);
-            for (std::size_t b = 0; b < cluster_.zones.size(); ++b)
-                if (a != b && has_gpus(region, a) && has_gpus(region, b))
-                    usd = std::min(usd, cluster_.usd_per_gigabyte[a][b]);
         }
+        const std::vector<std::size_t> zones = region.cluster.zones_with_gpus();
+        for (const std::size_t a : zones)
+            for (const std::size_t b : zones)
+                if (a != b) usd = std::min(usd, cluster_.usd_per_gigabyte[a][b]);
         std::vector<double>& within = division.zone_spending;
         std::sort(within.begin(), within.end(), std::greater<>());
         within.insert(within.begin(), 0);
@@ -183,10 +184,6 @@ private:
         for (const LayerSize& size : model_.sizes.at(1)) bytes += size.parameters * model_.bytes_per_float;
         division.ring_usd = 2.0 * (division.replicas - 1) / division.replicas * bytes / 1e9 * usd;
         division.pipeline_usd = (division.repeats + 1) * division.replicas * division.common->message_usd;
-    }
-    [[nodiscard]] static bool has_gpus(const ZoneRegion& region, std::size_t zone) {
-        const std::vector<int>& gpus = region.cluster.gpus[zone];
-        return std::any_of(gpus.begin(), gpus.end(), [](int count) { return count > 0; });
     }
 
     /// Whether traffic by way of another zone is nowhere cheaper, so that a plan with a replica less costs no
@@ -259,9 +256,10 @@ private:
             }
         }
         double least = never;
-        for (std::size_t a = 0; a < cluster_.zones.size(); ++a)
-            for (std::size_t b = 0; b < cluster_.zones.size(); ++b)
-                if (a != b && has_gpus(region, a) && has_gpus(region, b))
+        const std::vector<std::size_t> zones = region.cluster.zones_with_gpus();
+        for (const std::size_t a : zones)
+            for (const std::size_t b : zones)
+                if (a != b)
                     least = std::min(least, there * cluster_.usd_per_gigabyte[a][b] +
                                                 back * cluster_.usd_per_gigabyte[b][a]);
         return least < never ? least : 0;

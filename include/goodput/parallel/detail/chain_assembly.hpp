@@ -15,10 +15,7 @@ namespace goodput::detail {
 
 /// Orders of zones to try: all of few, rotations both ways of many.
 inline std::vector<std::vector<std::size_t>> zone_orders(const ParallelCluster& cluster) {
-    std::vector<std::size_t> order;
-    for (std::size_t z = 0; z < cluster.zones.size(); ++z)
-        if (std::any_of(cluster.gpus[z].begin(), cluster.gpus[z].end(), [](int gpus) { return gpus > 0; }))
-            order.push_back(z);
+    std::vector<std::size_t> order = cluster.zones_with_gpus();
     std::vector<std::vector<std::size_t>> orders;
     if (order.size() <= 5) {
         do {

@@ -87,9 +87,7 @@ public:
 private:
     /// Whether chains of so many stages have few plans.
     [[nodiscard]] bool few_plans(const BatchDivision& division, std::size_t stages) const {
-        double kinds = 0;
-        for (const auto& zone : division.region().cluster.gpus)
-            kinds += std::any_of(zone.begin(), zone.end(), [](int gpus) { return gpus > 0; }) ? 1 : 0;
+        auto kinds = static_cast<double>(division.region().cluster.zones_with_gpus().size());
         if (question_.mixed_stages) kinds *= static_cast<double>(division.common->tables.size());
         return std::log2(kinds) * division.replicas * static_cast<double>(stages) <= 24;
     }

@@ -34,11 +34,7 @@ public:
     bool begin(const BatchDivision& division, const Chain& chain) {
         cluster_ = &division.region().cluster;
         replicas_ = division.replicas;
-        zones_.clear();
-        for (std::size_t z = 0; z < cluster_->zones.size(); ++z)
-            if (std::any_of(cluster_->gpus[z].begin(), cluster_->gpus[z].end(),
-                            [](int gpus) { return gpus > 0; }))
-                zones_.push_back(z);
+        zones_ = cluster_->zones_with_gpus();
         if (zones_.size() < 2 || zones_.size() > most_zones || replicas_ > most_replicas) return false;
         const StageTables& tables = division.common->tables;
         stages_.clear();
@@ -47,7 +43,7 @@ public:
             const StageClass& its = tables.classes()[chain.classes[s]];
             Stage stage{first, chain.ends[s], its.gpu_type, its.tensor_parallel};
             stage.compute = tables.compute(chain.classes[s], first, chain.ends[s]);
-            add_links(stage, its);
+            add_links(stage, its, tables.distinct_bytes()[tables.bytes_number(stage.begin, stage.end)]);
             if (s + 1 < chain.ends.size())
                 add_messages(stage, its, tables.classes()[chain.classes[s + 1]], tables.microbatch());
             stages_.push_back(std::move(stage));
@@ -133,10 +129,7 @@ private:
     static constexpr std::size_t most_columns = 128, most_zones = 6;
     static constexpr int most_replicas = 1024;
 
-    void add_links(Stage& stage, const StageClass& its) const {
-        double bytes = 0;
-        for (std::size_t l = stage.begin; l < stage.end; ++l)
-            bytes += model_.sizes.at(1)[l].parameters * model_.bytes_per_float;
+    void add_links(Stage& stage, const StageClass& its, double bytes) const {
         bytes /= std::min(its.tensor_parallel, constants_.most_shards);
         for (const std::size_t a : zones_)
             for (const std::size_t b : zones_) {
@@ -148,17 +141,10 @@ private:
             }
     }
     void add_messages(Stage& stage, const StageClass& from, const StageClass& to, int microbatch) const {
-        const double per_float = model_.bytes_per_float * microbatch;
-        const double there =
-            (*model_.sizes_of(from.tensor_parallel))[stage.end - 1].output_floats * per_float;
-        const double back = (*model_.sizes_of(to.tensor_parallel))[stage.end].output_floats * per_float;
-        for (const std::size_t a : zones_)
-            for (const std::size_t b : zones_) {
-                const LinkEnd sender{a, from.gpu_type, from.tensor_parallel};
-                const LinkEnd receiver{b, to.gpu_type, to.tensor_parallel};
-                stage.forward.push_back(message_seconds(there, cluster_->link(sender, receiver), constants_));
-                stage.backward.push_back(message_seconds(back, cluster_->link(receiver, sender), constants_));
-            }
+        ZoneMessages messages =
+            zone_messages(model_, *cluster_, zones_, from, to, stage.end, microbatch, constants_);
+        stage.forward = std::move(messages.forward);
+        stage.backward = std::move(messages.backward);
         // Limits that some messages reach.
         for (const double forward : stage.forward)
             for (const double backward : stage.backward) {

@@ -22,20 +22,13 @@ namespace goodput::detail {
 class ZonePacking {
 public:
     ZonePacking(const LayeredModel& model, bool mixed, const ParallelConstants& constants)
-        : model_(model), constants_(constants), mixed_(mixed) {
-        for (const LayerSize& size : model.sizes.at(1))
-            bytes_.push_back(bytes_.back() + size.parameters * model.bytes_per_float);
-    }
+        : model_(model), constants_(constants), mixed_(mixed) {}
 
     /// Seconds of an iteration of the chain at least, without updates, where it lies in the region of the
     /// division. 0 where nothing is known; anything from `enough` on may be returned as never.
     [[nodiscard]] double least_seconds(const BatchDivision& division, const Chain& chain, double enough) {
         region_ = &division.region();
-        zones_.clear();
-        for (std::size_t z = 0; z < cluster().zones.size(); ++z)
-            if (std::any_of(cluster().gpus[z].begin(), cluster().gpus[z].end(),
-                            [](int gpus) { return gpus > 0; }))
-                zones_.push_back(z);
+        zones_ = cluster().zones_with_gpus();
         if (mixed_ || zones() > most_zones) return 0;
         repeats_ = division.repeats;
         replicas_ = division.replicas;
@@ -76,7 +69,7 @@ private:
             stage.gpu_type = its.gpu_type;
             stage.tensor_parallel = its.tensor_parallel;
             stage.compute = tables.compute(chain.classes[s], begin, chain.ends[s]);
-            const double bytes = (bytes_[chain.ends[s]] - bytes_[begin]) /
+            const double bytes = tables.distinct_bytes()[tables.bytes_number(begin, chain.ends[s])] /
                                  std::min(its.tensor_parallel, constants_.most_shards);
             stage.reduce = &reduce_by_set(its, bytes);
             add_sets(stage, division.crossing);
@@ -193,25 +186,18 @@ private:
 
     void add_messages(Stage& stage, const StageClass& from, const StageClass& to, std::size_t layer,
                       int microbatch) const {
-        const double per_float = model_.bytes_per_float * microbatch;
-        const double there = (*model_.sizes_of(from.tensor_parallel))[layer - 1].output_floats * per_float;
-        const double back = (*model_.sizes_of(to.tensor_parallel))[layer].output_floats * per_float;
-        stage.forward.assign(zones() * zones(), never);
-        stage.backward = stage.forward;
+        ZoneMessages messages =
+            zone_messages(model_, cluster(), zones_, from, to, layer, microbatch, constants_);
+        stage.forward = std::move(messages.forward);
+        stage.backward = std::move(messages.backward);
         stage.least_forward = stage.least_backward = never;
         for (std::size_t a = 0; a < zones(); ++a)
             for (std::size_t b = 0; b < zones(); ++b) {
-                const LinkEnd sender{zones_[a], from.gpu_type, from.tensor_parallel};
-                const LinkEnd receiver{zones_[b], to.gpu_type, to.tensor_parallel};
-                double& forward = stage.forward[a * zones() + b];
-                double& backward = stage.backward[a * zones() + b];
-                forward = message_seconds(there, cluster().link(sender, receiver), constants_);
-                backward = message_seconds(back, cluster().link(receiver, sender), constants_);
                 if (cluster().gpus[zones_[a]][from.gpu_type] < from.tensor_parallel ||
                     cluster().gpus[zones_[b]][to.gpu_type] < to.tensor_parallel)
                     continue;
-                stage.least_forward = std::min(stage.least_forward, forward);
-                stage.least_backward = std::min(stage.least_backward, backward);
+                stage.least_forward = std::min(stage.least_forward, stage.forward[a * zones() + b]);
+                stage.least_backward = std::min(stage.least_backward, stage.backward[a * zones() + b]);
             }
     }
     /// Every zone of either set exchanges messages with some zone of the other.
@@ -285,7 +271,6 @@ private:
     bool mixed_;
     const ZoneRegion* region_ = nullptr;
     std::vector<std::size_t> zones_{};  // those of the region that have GPUs; sets have a bit for each
-    std::vector<double> bytes_{0};
     std::map<std::tuple<const ZoneRegion*, std::size_t, int, int, double>, std::vector<double>> known_{};
     std::vector<Stage> stages_{};
     std::vector<std::size_t> sets_{};

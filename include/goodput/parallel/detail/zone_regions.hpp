@@ -51,15 +51,35 @@ inline ParallelCluster part_of(const ParallelCluster& cluster, const std::vector
     return part;
 }
 
+/// Seconds of a micro-batch's messages between two stages there and back, by zone and zone of the next stage.
+struct ZoneMessages {
+    std::vector<double> forward{}, backward{};
+};
+/// Those over a boundary in front of `layer`, between stages of these classes in any of some zones.
+inline ZoneMessages zone_messages(const LayeredModel& model, const ParallelCluster& cluster,
+                                  const std::vector<std::size_t>& zones, const StageClass& from,
+                                  const StageClass& to, std::size_t layer, int microbatch,
+                                  const ParallelConstants& constants) {
+    const double per_float = model.bytes_per_float * microbatch;
+    const double there = (*model.sizes_of(from.tensor_parallel))[layer - 1].output_floats * per_float;
+    const double back = (*model.sizes_of(to.tensor_parallel))[layer].output_floats * per_float;
+    ZoneMessages messages;
+    for (const std::size_t a : zones)
+        for (const std::size_t b : zones) {
+            const LinkEnd sender{a, from.gpu_type, from.tensor_parallel};
+            const LinkEnd receiver{b, to.gpu_type, to.tensor_parallel};
+            messages.forward.push_back(message_seconds(there, cluster.link(sender, receiver), constants));
+            messages.backward.push_back(message_seconds(back, cluster.link(receiver, sender), constants));
+        }
+    return messages;
+}
+
 /// Regions such that every plan is one of exactly one of them, within a zone or across a cut; all zones
 /// without a cut where these are many, or where `whole` says so.
 inline std::vector<ZoneRegion> zone_regions(const ParallelCluster& cluster, bool whole) {
     constexpr std::size_t most_zones = 8;
     constexpr double message = 1e7;  // bytes, with which links are compared
-    std::vector<std::size_t> used;
-    for (std::size_t z = 0; z < cluster.zones.size(); ++z)
-        if (std::any_of(cluster.gpus[z].begin(), cluster.gpus[z].end(), [](int gpus) { return gpus > 0; }))
-            used.push_back(z);
+    const std::vector<std::size_t> used = cluster.zones_with_gpus();
     std::vector<ZoneRegion> regions;
     if (whole || used.size() > most_zones) {
         regions.push_back({part_of(cluster, used), {}});

@@ -17,8 +17,7 @@ namespace support {
 
 struct RoundKind {
     double drained = 0;  ///< chance of a node to be drained
-    /// Whatever fits the pools can be placed: no job of a fixed number of GPUs, and none that keeps a part of
-    /// an open node.
+    /// Whatever keeps to the rows can be placed: no job of a fixed number of GPUs.
     bool packs = false;
 };
 
@@ -32,7 +31,8 @@ public:
         for (int t = 0; t < types; ++t) {
             snapshot.cluster.gpu_types.push_back("type-" + std::to_string(t));
             const int nodes = random.integer(1, 6),
-                      size = std::vector<int>{1, 2, 4, 8, 6}[static_cast<std::size_t>(random.integer(0, 4))];
+                      size = std::vector<int>{
+                          1, 2, 4, 8, 6, 7, 5, 3}[static_cast<std::size_t>(random.integer(0, 7))];
             for (int n = 0; n < nodes; ++n)
                 snapshot.cluster.nodes.push_back(
                     {"node-" + std::to_string(t) + "-" + std::to_string(n), static_cast<std::size_t>(t),
@@ -105,13 +105,10 @@ private:
 
     /// What a job that keeps what it holds may hold: several nodes for itself, or as the kind says.
     [[nodiscard]] bool may_keep(const goodput::Job& job) const {
-        bool whole = true, open = false;
-        for (const goodput::NodeShare& held : job.placement) {
-            const goodput::Node& node = snapshot.cluster.nodes[held.node];
-            whole &= held.gpus == node.gpus;
-            open |= !node.drained;
-        }
-        return whole || (job.placement.size() == 1 && !(kind_.packs && open));
+        bool whole = true;
+        for (const goodput::NodeShare& held : job.placement)
+            whole &= held.gpus == snapshot.cluster.nodes[held.node].gpus;
+        return whole || job.placement.size() == 1;
     }
 
     goodput::JobModel random_model(Random& random, const goodput::Job& job) const {

@@ -103,9 +103,10 @@ public:
         switch (found.reason) {
             case JobReason::nothing_offered:
             case JobReason::too_large:
-                answer.reason = found.reason == JobReason::too_large && scheduler_.limit_rows().size() > 0
-                                    ? DecisionReason::beyond_limit
-                                    : DecisionReason::no_shape;
+                answer.reason =
+                    found.reason == JobReason::too_large && scheduler_.problem().capacity.size() > pools()
+                        ? DecisionReason::beyond_limit
+                        : DecisionReason::no_shape;
                 answer.detail = decision.verdict.reason;
                 return answer;
             case JobReason::got_wanted:
@@ -168,7 +169,7 @@ private:
         const std::size_t row = in_the_way != no_resource ? in_the_way
                                 : uses.empty()            ? std::size_t{0}
                                                           : uses.front().resource;
-        if (row >= pools()) answer.limit = scheduler_.limit_rows()[row - pools()].name;
+        if (row >= pools()) answer.limit = scheduler_.row_of(snapshot_, row).name;
         answer.price_needed = price_needed(j, k, row, of_all);
         answer.goodput_needed = goodput_needed(j, k, of_all);
         for (const ResourceUse& use : uses) {
@@ -179,7 +180,7 @@ private:
             if (use.resource < pools()) {
                 answer.gpus_short += static_cast<int>(std::ceil(missing - 1e-6));
             } else {
-                const LimitRow& limit = scheduler_.limit_rows()[use.resource - pools()];
+                const LimitRow limit = scheduler_.row_of(snapshot_, use.resource);
                 answer.limits_short.push_back({limit.name, limit.unit, missing});
             }
         }
@@ -270,7 +271,7 @@ private:
         for (const ResourceUse& use : problem_.uses(j, best))
             if (in_the_way == no_resource && more(use.resource) > 0) in_the_way = use.resource;
         if (in_the_way == no_resource || in_the_way < pools()) return faster;
-        const LimitRow& limit = scheduler_.limit_rows()[in_the_way - pools()];
+        const LimitRow limit = scheduler_.row_of(snapshot_, in_the_way);
         faster.limit = limit.name;
         faster.unit = limit.unit;
         faster.capacity = problem_.capacity[in_the_way];
@@ -316,7 +317,7 @@ private:
         if (best == no_option) return;
         for (const ResourceUse& use : problem_.uses(j, best)) {
             if (use.resource < pools() || use.units <= problem_.capacity[use.resource] * (1 + 1e-9)) continue;
-            const LimitRow& limit = scheduler_.limit_rows()[use.resource - pools()];
+            const LimitRow limit = scheduler_.row_of(snapshot_, use.resource);
             answer.detail = describe(snapshot_.cluster, scheduler_.options_of(j)[best].configuration);
             append_excess(answer.detail, limit, use.units, limit.capacity);
             return;

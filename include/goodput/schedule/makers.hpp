@@ -22,11 +22,13 @@
 // nobody offers more, and its bound then covers the options that were never listed
 // (detail/asked_options.hpp).
 //
-// The maker that is used by default, ListedShapes, offers on one node: the node's size divided by 2 as long
-// as it is even, and 1 (8, 4, 2, 1; 6, 3, 1), because sizes that divide one another always pack; over several
-// nodes: whole nodes only. So whatever fits the capacities can be placed (Sia, section 3.4). A job whose
-// number of GPUs is fixed (Adaptivity::none: max_gpus; any other with min_gpus == max_gpus) gets just that
-// number, on as few nodes as hold it: such a job may fit the capacities and yet find no nodes.
+// The maker that is used by default, ListedShapes, offers on one node: 1, 2, 4, 8, ... GPUs and the whole
+// node (on a node of 7 GPUs 1, 2, 4, 7); over several nodes: whole nodes only (Sia, section 3.4). Below a
+// whole node these sizes divide one another, so that whatever keeps to the rows of the nodes can be placed
+// (detail/node_blocks.hpp). A job that may have none of these numbers is offered its fewest and its most
+// GPUs, on as few nodes as hold them. So is one whose number of GPUs is fixed (Adaptivity::none: max_gpus;
+// any other with min_gpus == max_gpus): such numbers may keep to all rows and yet find no nodes. What a job
+// holds is on offer to it as long as it may have so many GPUs, whatever the maker lists.
 
 #include <algorithm>
 #include <concepts>
@@ -83,11 +85,11 @@ template <class MostGpus>
 void append_options(const Job& job, std::span<const Pool> pools, MostGpus most_gpus,
                     std::vector<Option>& options);
 
-/// Puts what the job holds in its place among its options, which begin at `first`, unless it is there: if it
-/// is a shape of the pools and no larger than most_gpus(gpu_type), or if there is no other option.
-template <class MostGpus>
-void insert_held(const Job& job, const Configuration& held, std::span<const Pool> pools, MostGpus most_gpus,
-                 std::size_t first, std::vector<Option>& options);
+/// Puts what the job holds in its place among its options, which begin at `first`, unless it is there or the
+/// job may not hold it: GPUs of several pools, of none of these, or of another number or on more nodes than
+/// the job may have.
+inline void insert_held(const Job& job, const Configuration& held, std::span<const Pool> pools,
+                        std::size_t first, std::vector<Option>& options);
 
 /// Why append_options() finds nothing for a job on these pools, in one sentence: no GPU type that it can use,
 /// none that is open, or the sizes that it could be offered and that none of them is one that it may hold.
@@ -101,7 +103,14 @@ inline bool has_fixed_gpus(const Job& job) {
     return job.adaptivity == Adaptivity::none || job.min_gpus == job.max_gpus;
 }
 
-/// Calls visit(shape) for the shapes of a job on a pool.
+/// A job may have that many GPUs of a type on that many nodes.
+inline bool may_hold(const Job& job, const TypeLimits& limits, Shape shape) {
+    return limits.max_atomic_batch > 0 && shape.nodes <= limits.max_nodes &&
+           shape.gpus >= (has_fixed_gpus(job) ? job.max_gpus : job.min_gpus) && shape.gpus <= job.max_gpus &&
+           shape.gpus % limits.gpus_per_replica == 0;
+}
+
+/// Calls visit(shape) for the shapes of a job on a pool, the smallest first.
 template <class Visit>
 void for_each_shape(const Job& job, const Pool& pool, Visit visit) {
     const TypeLimits& limits = job.types[pool.gpu_type];
@@ -109,21 +118,39 @@ void for_each_shape(const Job& job, const Pool& pool, Visit visit) {
     const int nodes =
         std::min(static_cast<int>(std::min<std::size_t>(pool.nodes.size(), 1 << 20)), limits.max_nodes);
     const int size = pool.gpus_per_node;
-    const auto offer = [&](Shape shape) {
-        if (shape.gpus >= job.min_gpus && shape.gpus <= job.max_gpus &&
-            shape.gpus % limits.gpus_per_replica == 0)
-            visit(shape);
+    const auto offer = [&](int gpus) {
+        const Shape shape{(gpus + size - 1) / size, gpus};
+        if (gpus > 0 && shape.nodes <= nodes && may_hold(job, limits, shape)) visit(shape);
     };
     if (has_fixed_gpus(job)) {
-        const int needed = (job.max_gpus + size - 1) / size;
-        if (needed <= nodes) offer({needed, job.max_gpus});
+        offer(job.max_gpus);
         return;
     }
-    int least = size;
-    while (least % 2 == 0) least /= 2;
-    if (least > 1) offer({1, 1});
-    for (int gpus = least; gpus <= size; gpus *= 2) offer({1, gpus});
-    for (int n = 2; n <= nodes && n * size <= job.max_gpus; ++n) offer({n, n * size});
+    bool any = false;
+    const auto offer_listed = [&](Shape shape) {
+        if (!may_hold(job, limits, shape)) return;
+        any = true;
+        visit(shape);
+    };
+    for (int gpus = 1; gpus < size; gpus *= 2) offer_listed({1, gpus});
+    offer_listed({1, size});
+    for (int n = 2; n <= nodes && n * size <= job.max_gpus; ++n) offer_listed({n, n * size});
+    if (any) return;
+    const int replica = limits.gpus_per_replica, fewest = (job.min_gpus + replica - 1) / replica * replica,
+              most = std::min(job.max_gpus, nodes * size) / replica * replica;
+    offer(fewest);
+    if (most != fewest) offer(most);
+}
+
+/// Whether append_options() lists a configuration of one part that the job holds.
+inline bool is_listed(const Job& job, const Configuration& held, std::span<const Pool> pools,
+                      std::span<const int> most_gpus) {
+    const PoolShare& part = held.first();
+    const std::size_t pool = find_pool(pools, part);
+    bool listed = false;
+    if (held.is_single() && pool < pools.size() && part.shape.gpus <= most_gpus[part.gpu_type])
+        for_each_shape(job, pools[pool], [&](Shape shape) { listed |= shape == part.shape; });
+    return listed;
 }
 
 }  // namespace detail
@@ -147,20 +174,19 @@ void append_options(const Job& job, std::span<const Pool> pools, MostGpus most_g
         });
 }
 
-template <class MostGpus>
-void insert_held(const Job& job, const Configuration& held, std::span<const Pool> pools, MostGpus most_gpus,
-                 std::size_t first, std::vector<Option>& options) {
+inline void insert_held(const Job& job, const Configuration& held, std::span<const Pool> pools,
+                        std::size_t first, std::vector<Option>& options) {
     const PoolShare& part = held.first();
-    const std::size_t pool = find_pool(pools, part);
-    if (held.empty() || !held.is_single() || pool == pools.size()) return;
-    if (options.size() > first && part.shape.gpus > most_gpus(part.gpu_type)) return;
-    bool is_shape = false;
-    detail::for_each_shape(job, pools[pool], [&](Shape shape) { is_shape |= shape == part.shape; });
-    const auto place = std::lower_bound(options.begin() + static_cast<std::ptrdiff_t>(first), options.end(),
-                                        held, [](const Option& option, const Configuration& configuration) {
+    if (held.empty() || !held.is_single() || find_pool(pools, part) == pools.size() ||
+        !detail::may_hold(job, job.types[part.gpu_type], part.shape))
+        return;
+    const auto begin = options.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto same = [&](const Option& option) { return option.configuration.same_gpus(held); };
+    if (std::any_of(begin, options.end(), same)) return;
+    const auto place = std::lower_bound(begin, options.end(), held,
+                                        [](const Option& option, const Configuration& configuration) {
                                             return option.configuration < configuration;
                                         });
-    if (!is_shape || (place != options.end() && place->configuration.same_gpus(held))) return;
     options.insert(place, {held, {}, 0, Knowledge::unknown});
 }
 

@@ -6,8 +6,12 @@
 //
 //     what is open -> what is offered -> the rows -> what it is worth -> the allotment -> the nodes ->
 //     their cores and memory -> reasons
+//
+// What the rows cannot say of the nodes (racks, sizes that do not divide one another) may leave a job without
+// nodes: then that option is withdrawn, and allotment and nodes are found again (detail/leftovers.hpp).
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -15,6 +19,7 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
+#include "goodput/allot/detail/clock.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/place/concepts.hpp"
@@ -24,6 +29,7 @@
 #include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/detail/asked_options.hpp"
 #include "goodput/schedule/detail/hosting.hpp"
+#include "goodput/schedule/detail/leftovers.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/detail/placing.hpp"
@@ -105,16 +111,10 @@ public:
         worth_.find(snapshot, round_of(snapshot), policy_, offers_, rows_, plan_.faults);
         let_failed_jobs_keep(snapshot);
         step(PlanStep::value);
+        const detail::Clock clock(options_.deadline);
         allot(snapshot);
         step(PlanStep::allot);
-        decide(snapshot);
-        placing_.find(snapshot, open_, placer_, plan_, [&](std::size_t job, const Verdict& why) {
-            Decision& decision = plan_.decisions[job];
-            plan_.objective -= decision.value;
-            give_nothing(decision);
-            decision.verdict = why;
-        });
-        divide_hosts(snapshot);
+        place(snapshot, clock);
         count_limits();
         step(PlanStep::place);
         return plan_;
@@ -132,14 +132,15 @@ public:
     [[nodiscard]] Pack& limits() { return limits_; }
 
     /// The last plan, and what it was made from: the pools that prices and resources are of, without their
-    /// drained nodes; the allotment problem, whose first rows are these pools and whose others are those of
-    /// the limits, with its solution (not that of the plan for a job that found no nodes).
+    /// drained nodes; the allotment problem, whose first rows are these pools, whose next are those of the
+    /// limits and whose last are those of blocks of nodes (detail/node_blocks.hpp), with its solution (not
+    /// that of the plan for a job that found no nodes).
     [[nodiscard]] const Plan& last_plan() const { return plan_; }
     /// See last_plan().
     [[nodiscard]] std::span<const Pool> pools() const { return open_.pools(); }
     /// See last_plan().
     [[nodiscard]] const AllotmentProblem& problem() const { return rows_.problem; }
-    /// See last_plan().
+    /// See last_plan(). Where options found no nodes: of the last allotment, with the bound of the first.
     [[nodiscard]] const AllotResult& allotted() const { return allotted_; }
     /// The policy, with its settings.
     [[nodiscard]] const P& policy() const { return policy_; }
@@ -162,8 +163,14 @@ public:
     [[nodiscard]] bool left_alone(std::size_t job) const { return offers_.left_alone(job); }
     /// What the rows of the limits were; Plan::limits says what came of them.
     [[nodiscard]] std::span<const LimitRow> limit_rows() const { return rows_.limits(); }
+    /// A row of problem() that is no pool, in words; for the snapshot of the last plan.
+    [[nodiscard]] LimitRow row_of(const Snapshot& snapshot, std::size_t row) const {
+        return rows_.describe(row, snapshot.cluster, open_);
+    }
 
 private:
+    static constexpr int most_passes = 8;
+
     /// Who is left alone and holds something keeps it, and is offered nothing else.
     void let_failed_jobs_keep(const Snapshot& snapshot) {
         const Round round = round_of(snapshot);
@@ -186,14 +193,80 @@ private:
                                      offers_, rows_, solver_, options_, plan_.faults);
         else
             allotted_ = solver_(problem(), options_);
+        steady();
+        plan_.bound = allotted_.bound;
+        plan_.status = allotted_.status;
+    }
+    void allot_again(const detail::Clock& clock) {
+        AllotOptions options = options_;
+        options.deadline = clock.left();
+        allotted_ = solver_(problem(), options);
+        steady();
+        allotted_.bound = plan_.bound;  // with what was withdrawn
+    }
+    void steady() {
         check_allotted();
         // With other cores and memory beside the same GPUs a job runs on.
-        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+        for (std::size_t j = 0; j < problem().jobs(); ++j)
             if (rows_.held[j] != no_option && allotted_.choice[j] != no_option &&
                 options_of(j)[allotted_.choice[j]].configuration.same_gpus(
                     options_of(j)[rows_.held[j]].configuration))
                 rows_.held[j] = allotted_.choice[j];
         steady_.keep(problem(), rows_.held, options_.gap, allotted_);
+    }
+
+    /// Nodes, cores and memory for what is allotted, and for what is allotted instead where there are none.
+    void place(const Snapshot& snapshot, const detail::Clock& clock) {
+        const double allotted = allotted_.objective;
+        withdrawn_.clear();
+        for (int pass = 1;; ++pass) {
+            decide(snapshot);
+            find_nodes(snapshot);
+            if (unplaced_.empty() || pass == most_passes) {
+                withdrawn_.count(rows_, true);
+                if (!unplaced_.empty() || !withdrawn_.first().empty()) give_leftovers(snapshot);
+                divide_hosts(snapshot);
+                if (unplaced_.empty() || pass == most_passes) break;
+                withdrawn_.count(rows_, false);
+            }
+            withdrawn_.add(unplaced_, snapshot, offers_, rows_, plan_.decisions);
+            allot_again(clock);
+        }
+        for (const detail::Unplaced& of : withdrawn_.first())
+            if (plan_.decisions[of.job].placement.empty()) {
+                plan_.decisions[of.job].verdict = of.why;
+                chosen_[of.job] = of.option;
+            }
+        // What is proven of the allotment is proven of the plan as far as the plan is worth as much.
+        if (plan_.objective < allotted - 1e-9 * std::abs(allotted))
+            plan_.status =
+                plan_.bound - plan_.objective <= options_.gap * std::max(1.0, std::abs(plan_.bound))
+                    ? AllotStatus::optimal
+                    : AllotStatus::feasible;
+    }
+    void find_nodes(const Snapshot& snapshot) {
+        chosen_ = allotted_.choice;
+        unplaced_.clear();
+        placing_.find(snapshot, open_, placer_, plan_,
+                      [&](std::size_t j, const Verdict& why) { lose_nodes(j, why, false); });
+    }
+    void lose_nodes(std::size_t j, Verdict why, bool beside_others) {
+        unplaced_.push_back({j, chosen_[j], why, beside_others});
+        plan_.objective -= plan_.decisions[j].value;
+        give_nothing(plan_.decisions[j]);
+        plan_.decisions[j].verdict = std::move(why);
+    }
+    void give_leftovers(const Snapshot& snapshot) {
+        leftovers_.offer(snapshot, open_, offers_, rows_, chosen_, placer_, plan_,
+                         [&](std::size_t j, std::size_t option, const Placement& placement) {
+                             Decision& decision = plan_.decisions[j];
+                             give_nothing(decision);
+                             choose(snapshot, j, option);
+                             decision.placement = placement;
+                             decision.starts = placement != snapshot.jobs[j].placement;
+                             chosen_[j] = option;
+                             plan_.objective += decision.value;
+                         });
     }
 
     /// Refuses what no solver may answer (std::invalid_argument). One that found no allotment in time,
@@ -234,8 +307,6 @@ private:
 
     void decide(const Snapshot& snapshot) {
         plan_.objective = allotted_.objective;
-        plan_.bound = allotted_.bound;
-        plan_.status = allotted_.status;
         plan_.prices.clear();
         for (std::size_t p = 0; p < pools().size(); ++p)
             plan_.prices.push_back(
@@ -247,9 +318,8 @@ private:
             if (const std::size_t choice = allotted_.choice[j]; choice != no_option) {
                 choose(snapshot, j, choice);
             } else {
-                decision.verdict.outcome =
-                    detail::say_why_not(snapshot, j, offers_, rows_, open_.pools_for(snapshot.jobs[j]),
-                                        allotted_.prices, decision.verdict.reason);
+                decision.verdict.outcome = detail::say_why_not(snapshot, j, open_, offers_, rows_,
+                                                               allotted_.prices, decision.verdict.reason);
                 if constexpr (ReasonMaker<Maker>)
                     if (std::string why = maker_.why_none(snapshot.jobs[j]);
                         options_of(j).empty() && !left_alone(j) && !why.empty())
@@ -260,20 +330,19 @@ private:
 
     /// What is given becomes what the nodes can give of the allotment.
     void divide_hosts(const Snapshot& snapshot) {
-        chosen_ = allotted_.choice;
         hosting_.find(
-            snapshot, open_, offers_, rows_, allotted_.choice, plan_,
+            snapshot, open_, offers_, rows_, chosen_, plan_,
             [&](std::size_t j, std::size_t option) {
                 plan_.objective += values_of(j)[option] - plan_.decisions[j].value;
                 chosen_[j] = option;
                 choose(snapshot, j, option);
             },
             [&](std::size_t j) {
-                plan_.objective -= plan_.decisions[j].value;
-                give_nothing(plan_.decisions[j]);
-                plan_.decisions[j].verdict = {Outcome::waits,
-                                              "its nodes cannot give the cores and the memory that it needs "
-                                              "beside those of others"};
+                lose_nodes(
+                    j,
+                    {Outcome::waits,
+                     "its nodes cannot give the cores and the memory that it needs beside those of others"},
+                    true);
             });
     }
 
@@ -309,8 +378,8 @@ private:
         for (std::size_t j = 0; j < plan_.decisions.size(); ++j) {
             if (plan_.decisions[j].placement.empty()) continue;
             for (const ResourceUse& use : problem().uses(j, chosen_[j]))
-                if (use.resource >= rows_.pools())
-                    plan_.limits[use.resource - rows_.pools()].used += use.units;
+                if (const std::size_t limit = rows_.limit_of(use.resource); limit < limit_rows().size())
+                    plan_.limits[limit].used += use.units;
         }
     }
 
@@ -331,6 +400,9 @@ private:
     detail::SteadyChoice steady_;
     std::vector<std::size_t> chosen_;
     detail::Placing placing_;
+    std::vector<detail::Unplaced> unplaced_;  // of this pass
+    detail::Withdrawn withdrawn_;
+    detail::Leftovers leftovers_;
     detail::Hosting hosting_;
     Plan plan_;
 };

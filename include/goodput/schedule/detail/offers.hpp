@@ -132,6 +132,8 @@ public:
     }
     /// Where its options lie, below end(): at the same place for jobs that share them.
     [[nodiscard]] std::size_t place_of(std::size_t job) const { return range_[job].first; }
+    /// Those of all jobs, and perhaps some that nobody is offered.
+    [[nodiscard]] std::span<const Option> all() const { return options(); }
     /// Above all places.
     [[nodiscard]] std::size_t end() const { return options().size(); }
     /// Everything that was asked about it failed.
@@ -186,9 +188,10 @@ private:
                const P& policy, Predictor& predict, Maker& maker, std::vector<PlanFault>& faults) {
         const Job& job = snapshot.jobs[j];
         const JobModel& model = model_of(snapshot, j);
-        const bool keeps = open.keeps(j),
-                   may_stay = !keeps && open.may_stay_on_drained(j) && may_hold(job, round);
+        const bool keeps = open.keeps(j);
         if (!keeps) find_most_gpus(policy, snapshot, j, most_gpus_);
+        // What it holds is always on offer to it, also where nobody else would be offered that.
+        const Configuration held = keeps || !may_hold(job, round) ? Configuration() : round.held_by(job);
         const auto list = [&](std::vector<Option>& options) {
             if (keeps) {
                 options.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
@@ -196,10 +199,7 @@ private:
             }
             const std::size_t first = options.size();
             maker.list(round_for(job, round, open), job, std::span<const int>(most_gpus_), options);
-            if (may_stay)
-                insert_held(
-                    job, round.held_by(job), open.used_pools(),
-                    [&](std::size_t type) { return most_gpus_[type]; }, first, options);
+            insert_held(job, held, open.used_pools(), first, options);
         };
         const auto ask = [&](std::span<Option> options) {
             predict_as_valued(policy, job, model, predict, options);
@@ -216,7 +216,9 @@ private:
             return faults.size() == before;
         };
         if constexpr (DeclaresInputs<Predictor>) {
-            const bool complete = DeclaresJobInputs<Maker> && !keeps && !may_stay;
+            const bool complete =
+                DeclaresJobInputs<Maker> && !keeps &&
+                (held.empty() || is_listed(job, held, open.pools_for(job), std::span<const int>(most_gpus_)));
             const auto input = [&](Question& question) {
                 std::optional<GradientStatistics> gradient = job.gradient;
                 if constexpr (GradientForecast<P>) gradient = policy.expected_gradient(job);

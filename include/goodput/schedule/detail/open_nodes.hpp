@@ -10,8 +10,9 @@
 //     the GPUs of the open nodes among those that the job holds
 //
 // which is 0 for a job on drained nodes alone, and every other configuration, smaller ones too, takes open
-// GPUs in full. Jobs that stay on drained nodes lie on open ones wholly or not at all, so that the shapes of
-// makers.hpp pack into the open nodes as if there were no drained ones: whatever fits can be placed.
+// GPUs in full. Jobs that stay on drained nodes lie on open ones wholly or not at all, so that others pack
+// into the open nodes as if there were no drained ones. What those who keep what they hold leave of each open
+// node is free_beside_kept(): what fits there is a matter of rows of its own (node_blocks.hpp).
 //
 // Where a job over several nodes does not have its nodes to itself, the placer may have to lay it out anew:
 // then keeping takes all that it occupies, like any other configuration.
@@ -94,6 +95,11 @@ public:
     [[nodiscard]] std::span<const ResourceUse> uses_to_keep(std::size_t job) const {
         return std::span(kept_uses_)
             .subspan(kept_[job].first_use, kept_[job + 1].first_use - kept_[job].first_use);
+    }
+    /// GPUs of a node that are open to jobs beside those that keep what they hold.
+    [[nodiscard]] int free_beside_kept(std::size_t node, const Cluster& cluster) const {
+        const Node& of = cluster.nodes[node];
+        return of.drained ? 0 : of.gpus - holders_[node].taken;
     }
     /// It holds something on a drained node that it may keep.
     [[nodiscard]] bool may_stay_on_drained(std::size_t job) const { return kept_[job].on_drained; }

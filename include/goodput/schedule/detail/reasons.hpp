@@ -21,8 +21,9 @@ namespace goodput::detail {
 inline void append_who_asks(std::string& reason, const Rows& rows, std::span<const ResourceUse> uses,
                             std::span<const double> prices) {
     for (const ResourceUse& use : uses) {
-        if (use.resource < rows.pools() || prices[use.resource] * use.units <= 0) continue;
-        const LimitRow& limit = rows.limits()[use.resource - rows.pools()];
+        if (rows.limit_of(use.resource) >= rows.limits().size() || prices[use.resource] * use.units <= 0)
+            continue;
+        const LimitRow& limit = rows.limits()[rows.limit_of(use.resource)];
         reason.append(", ").append(rounded_text_of(prices[use.resource] * use.units));
         reason.append(" of that for ").append(limit.name);
     }
@@ -36,15 +37,16 @@ inline void append_excess(std::string& text, const LimitRow& limit, double units
 }
 
 /// Why a job gets nothing: everything failed for it, or there is no option at all, or none worth its price.
-inline Outcome say_why_not(const Snapshot& snapshot, std::size_t j, const Offers& offers, const Rows& rows,
-                           std::span<const Pool> pools, std::span<const double> prices, std::string& reason) {
+inline Outcome say_why_not(const Snapshot& snapshot, std::size_t j, const OpenNodes& open,
+                           const Offers& offers, const Rows& rows, std::span<const double> prices,
+                           std::string& reason) {
     const std::span<const Option> options = offers.options_of(j);
     if (offers.left_alone(j)) {
         reason = "the policy failed for it";
         return Outcome::waits;
     }
     if (options.empty()) {
-        reason = why_no_option(snapshot.jobs[j], snapshot.cluster, pools);
+        reason = why_no_option(snapshot.jobs[j], snapshot.cluster, open.pools_for(snapshot.jobs[j]));
         return Outcome::impossible;
     }
     std::size_t best = options.size();
@@ -78,7 +80,7 @@ inline Outcome say_why_not(const Snapshot& snapshot, std::size_t j, const Offers
         const double capacity = rows.problem.capacity[use.resource];
         if (use.resource < rows.pools() || use.units <= capacity * (1 + 1e-9)) continue;
         append_wanted();
-        append_excess(reason, rows.limits()[use.resource - rows.pools()], use.units, capacity);
+        append_excess(reason, rows.describe(use.resource, snapshot.cluster, open), use.units, capacity);
         return Outcome::waits;
     }
     if (best_reduced <= 0) {

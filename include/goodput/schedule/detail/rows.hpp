@@ -2,7 +2,7 @@
 #define GOODPUT_SCHEDULE_DETAIL_ROWS_HPP
 
 // Third station of a round: the allotment problem, without values. Its first rows are the GPUs of the pools,
-// the others those of the limits.
+// then come those of the limits, and last those that say what the nodes can hold (node_blocks.hpp).
 
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +13,7 @@
 
 #include "goodput/allot/problem.hpp"
 #include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/detail/node_blocks.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/limits.hpp"
@@ -40,6 +41,9 @@ public:
     void pose(const Snapshot& snapshot, const Round& round, const OpenNodes& open, const Offers& offers,
               Pack& limits, std::vector<PlanFault>& faults) {
         problem.clear();
+        problem.capacity.resize(pools_);
+        for (const LimitRow& row : rows_.all()) problem.capacity.push_back(row.capacity);
+        blocks_.find(snapshot.cluster, open, offers.all(), problem.capacity.size());
         held.assign(snapshot.jobs.size(), no_option);
         forbidden.clear();
         conflicts.clear();
@@ -71,6 +75,7 @@ public:
             }
         }
         if (!rows_.all().empty()) make_room_for_what_is_kept();
+        for (const NodeBlocks::Row& row : blocks_.rows()) problem.capacity.push_back(row.capacity);
     }
 
     /// What an option takes; `failed(what)` is told of a limit that threw.
@@ -86,16 +91,30 @@ public:
                              static_cast<double>(option.configuration.occupied_gpus())});
         else
             append_occupied(option.configuration, open.pools(), uses_);
+        if (keeps)
+            blocks_.append_uses_to_keep(j, job.placement, round.cluster, open, uses_);
+        else
+            blocks_.append_uses(option.configuration, open.pools(), uses_);
         if (rows_.all().empty()) return uses_;
-        const std::size_t of_pools = uses_.size();
-        if (!contained([&] { limits.uses(round, job, option, uses_); }, failed)) uses_.resize(of_pools);
+        const std::size_t of_nodes = uses_.size();
+        if (!contained([&] { limits.uses(round, job, option, uses_); }, failed)) uses_.resize(of_nodes);
         return uses_;
     }
 
     /// Number of rows that are GPU pools.
     [[nodiscard]] std::size_t pools() const { return pools_; }
-    /// The other rows, as they were added.
+    /// The rows of limits, as they were added, which follow those of the pools.
     [[nodiscard]] std::span<const LimitRow> limits() const { return rows_.all(); }
+    /// The limit that a row is of, by its index in limits(); limits().size() or more: none.
+    [[nodiscard]] std::size_t limit_of(std::size_t row) const {
+        return row < pools_ ? limits().size() : row - pools_;
+    }
+    /// A row that is no pool, in words.
+    [[nodiscard]] LimitRow describe(std::size_t row, const Cluster& cluster, const OpenNodes& open) const {
+        const std::size_t limit = limit_of(row);
+        return limit < limits().size() ? limits()[limit]
+                                       : blocks_.describe(limit - limits().size(), cluster, open);
+    }
 
     AllotmentProblem problem;
     std::vector<std::size_t> held;                               ///< by job: the option that it holds
@@ -133,6 +152,7 @@ private:
     PoolShare last_part_{};
     std::uint32_t last_pool_ = 0;
     LimitRows rows_;
+    NodeBlocks blocks_;
     std::vector<ResourceUse> uses_;
     std::vector<std::size_t> posed_;  // by place of a list of options: a job that has it, and holds nothing
     std::vector<double> kept_;        // by row: units of jobs that keep what they hold

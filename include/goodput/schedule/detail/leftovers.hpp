@@ -1,0 +1,254 @@
+#ifndef GOODPUT_SCHEDULE_DETAIL_LEFTOVERS_HPP
+#define GOODPUT_SCHEDULE_DETAIL_LEFTOVERS_HPP
+
+// What happens after an option has found no nodes. The rows of the allotment cannot say everything about
+// nodes: that all of a job's nodes have to lie in one rack, or that jobs of 3 and of 2 GPUs do not always
+// fill nodes of 8.
+//
+// 1. The option is withdrawn for the round, and the allotment is made again: so nobody is stopped, or made
+//    smaller, for the sake of a job that then gets no nodes. It is withdrawn from all who were not given the
+//    same GPUs, too: if there is no place for one more of them, there is none for another job's.
+// 2. What is free after a few such passes is offered to those who have nothing: what they held first, then
+//    what is worth most to them.
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/problem.hpp"
+#include "goodput/core/placement.hpp"
+#include "goodput/core/verdict.hpp"
+#include "goodput/place/concepts.hpp"
+#include "goodput/schedule/detail/offers.hpp"
+#include "goodput/schedule/detail/open_nodes.hpp"
+#include "goodput/schedule/detail/rows.hpp"
+#include "goodput/schedule/snapshot.hpp"
+
+namespace goodput::detail {
+
+/// An option that a job was allotted and that found no nodes.
+struct Unplaced {
+    std::size_t job = 0;
+    std::size_t option = 0;
+    Verdict why{};
+    bool beside_others = false;  ///< for want of cores and memory, which other jobs need not lack
+};
+
+/// Options that are out of a round: in the problem they are worth nothing. Keeps its buffers.
+class Withdrawn {
+public:
+    /// For the next round.
+    void clear() {
+        options_.clear();
+        first_.clear();
+    }
+    /// The first that each job was allotted in vain.
+    [[nodiscard]] std::span<const Unplaced> first() const { return first_; }
+
+    /// Takes what found no nodes out of the problem; `decisions` are those of the plan that failed.
+    void add(std::span<const Unplaced> unplaced, const Snapshot& snapshot, const Offers& offers, Rows& rows,
+             std::span<const Decision> decisions) {
+        for (const Unplaced& of : unplaced) {
+            const Configuration& gpus = offers.options_of(of.job)[of.option].configuration;
+            if (std::none_of(first_.begin(), first_.end(),
+                             [&](const Unplaced& known) { return known.job == of.job; }))
+                first_.push_back(of);
+            take_out(rows, offers, of.job, gpus);
+            for (std::size_t j = 0; !of.beside_others && j < decisions.size(); ++j)
+                if (snapshot.jobs[j].within == snapshot.jobs[of.job].within && !rows.problem.must(j) &&
+                    !decisions[j].option.configuration.same_gpus(gpus) &&
+                    !(rows.held[j] != no_option &&
+                      offers.options_of(j)[rows.held[j]].configuration.same_gpus(gpus)))
+                    take_out(rows, offers, j, gpus);
+        }
+    }
+    /// Lets them have the values that they had, or none again.
+    void count(Rows& rows, bool counted) const {
+        for (const auto& [job, option, value] : options_)
+            rows.problem.set_value(job, option, counted ? value : 0);
+    }
+
+private:
+    struct Value {
+        std::size_t job = 0, option = 0;
+        double value = 0;
+    };
+    /// All options of a job with these GPUs.
+    void take_out(Rows& rows, const Offers& offers, std::size_t job, const Configuration& gpus) {
+        const std::span<const Option> options = offers.options_of(job);
+        for (std::size_t k = 0; k < options.size(); ++k) {
+            const double value = rows.problem.value(job, k);
+            if (value <= 0 || !options[k].configuration.same_gpus(gpus)) continue;
+            options_.push_back({job, k, value});
+            rows.problem.set_value(job, k, 0);
+        }
+    }
+    std::vector<Value> options_;
+    std::vector<Unplaced> first_;
+};
+
+/// Deals out what is free. Keeps its buffers.
+class Leftovers {
+public:
+    /// `give(job, option, placement)` is told of jobs without nodes that get some after all; `chosen` by job,
+    /// for those that have nodes.
+    template <Placer NodePlacer, class Give>
+    void offer(const Snapshot& snapshot, const OpenNodes& open, const Offers& offers, const Rows& rows,
+               std::span<const std::size_t> chosen, const NodePlacer& placer, const Plan& plan, Give give) {
+        const AllotmentProblem& problem = rows.problem;
+        find_left(snapshot.cluster, problem, chosen, plan);
+        order_waiting(snapshot, problem, plan);
+        for (const auto& [held, value, j] : waiting_) {
+            order_options(problem, j, rows.held[j]);
+            for (const std::size_t k : options_) {
+                const std::span<const ResourceUse> uses = problem.uses(j, k);
+                if (!std::all_of(uses.begin(), uses.end(),
+                                 [&](const ResourceUse& use) { return use.units <= left_[use.resource]; }))
+                    continue;
+                const bool keeps = k == rows.held[j] && is_free(snapshot.jobs[j].placement, snapshot.cluster);
+                if (keeps)
+                    placement_ = snapshot.jobs[j].placement;
+                else if (!lay_out(snapshot, open, offers.options_of(j)[k].configuration, j, placer))
+                    continue;
+                take(placement_, snapshot.cluster);
+                for (const ResourceUse& use : uses) left_[use.resource] -= use.units;
+                give(j, k, placement_);
+                break;
+            }
+        }
+    }
+
+private:
+    struct Waiting {
+        bool held = false;
+        double value = 0;
+        std::size_t job = 0;
+    };
+
+    void find_left(const Cluster& cluster, const AllotmentProblem& problem,
+                   std::span<const std::size_t> chosen, const Plan& plan) {
+        free_.clear();
+        for (const Node& node : cluster.nodes) free_.push_back(node.drained ? 0 : node.gpus);
+        left_.clear();
+        for (const double capacity : problem.capacity)
+            left_.push_back(capacity + capacity_tolerance(capacity));
+        for (std::size_t j = 0; j < plan.decisions.size(); ++j) {
+            if (plan.decisions[j].placement.empty()) continue;
+            take(plan.decisions[j].placement, cluster);
+            for (const ResourceUse& use : problem.uses(j, chosen[j])) left_[use.resource] -= use.units;
+        }
+    }
+    /// Who runs comes first, then whose options are worth most.
+    void order_waiting(const Snapshot& snapshot, const AllotmentProblem& problem, const Plan& plan) {
+        waiting_.clear();
+        for (std::size_t j = 0; j < plan.decisions.size(); ++j) {
+            if (!plan.decisions[j].placement.empty()) continue;
+            double most = 0;
+            for (const double value : problem.values(j)) most = std::max(most, value);
+            if (most > 0) waiting_.push_back({!snapshot.jobs[j].placement.empty(), most, j});
+        }
+        std::stable_sort(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) {
+            return a.held != b.held ? a.held : a.value > b.value;
+        });
+    }
+    /// What it holds comes first, then what is worth most.
+    void order_options(const AllotmentProblem& problem, std::size_t j, std::size_t held) {
+        options_.clear();
+        for (std::size_t k = 0; k < problem.options_of(j); ++k)
+            if (problem.value(j, k) > 0) options_.push_back(k);
+        std::stable_sort(options_.begin(), options_.end(), [&](std::size_t a, std::size_t b) {
+            return (a == held) != (b == held) ? a == held : problem.value(j, a) > problem.value(j, b);
+        });
+    }
+
+    static int taken_on(const Placement& placement, const NodeShare& share, const Cluster& cluster) {
+        return placement.size() > 1 ? cluster.nodes[share.node].gpus : share.gpus;
+    }
+    void take(const Placement& placement, const Cluster& cluster) {
+        for (const NodeShare& share : placement)
+            free_[share.node] = std::max(free_[share.node] - taken_on(placement, share, cluster), 0);
+    }
+    /// Whether nobody else has what a job holds. Nobody else comes to a drained node.
+    [[nodiscard]] bool is_free(const Placement& placement, const Cluster& cluster) const {
+        return !placement.empty() &&
+               std::all_of(placement.begin(), placement.end(), [&](const NodeShare& share) {
+                   return cluster.nodes[share.node].drained ||
+                          taken_on(placement, share, cluster) <= free_[share.node];
+               });
+    }
+
+    /// Finds nodes in placement_.
+    template <Placer NodePlacer>
+    bool lay_out(const Snapshot& snapshot, const OpenNodes& open, const Configuration& configuration,
+                 std::size_t j, const NodePlacer& placer) {
+        const std::string& within = snapshot.jobs[j].within;
+        const auto lies_within = [&]([[maybe_unused]] const Placement& placement) {
+            if constexpr (KnowsTopology<NodePlacer>)
+                return within.empty() || placer.lies_within(within, placement);
+            else
+                return true;
+        };
+        const auto side_by_side = [&](std::size_t a, std::size_t b) {
+            return within.empty() || lies_within({{a, 1}, {b, 1}});
+        };
+        placement_.clear();
+        for (const PoolShare& part : configuration.parts()) {
+            const std::size_t pool = find_pool(open.pools_for(snapshot.jobs[j]), part);
+            if (pool == open.pools().size() || !lay_out(open.pools()[pool].nodes, part, side_by_side))
+                return false;
+        }
+        std::sort(placement_.begin(), placement_.end());
+        return lies_within(placement_);
+    }
+    template <class SideBySide>
+    bool lay_out(std::span<const std::size_t> nodes, const PoolShare& part, SideBySide side_by_side) {
+        const auto is_taken = [&](std::size_t node) {
+            return std::any_of(placement_.begin(), placement_.end(),
+                               [&](const NodeShare& share) { return share.node == node; });
+        };
+        if (part.shape.nodes == 1) {
+            // The fullest node on which it fits.
+            std::size_t best = std::numeric_limits<std::size_t>::max();
+            int least = std::numeric_limits<int>::max();
+            for (const std::size_t node : nodes)
+                if (free_[node] >= part.shape.gpus && free_[node] < least && !is_taken(node)) {
+                    least = free_[node];
+                    best = node;
+                }
+            if (least == std::numeric_limits<int>::max()) return false;
+            placement_.push_back({best, part.shape.gpus});
+            return true;
+        }
+        const std::size_t before = placement_.size();
+        for (std::size_t first = 0; first < nodes.size(); ++first) {
+            placement_.resize(before);
+            int gpus = part.shape.gpus, left = part.shape.nodes;
+            for (std::size_t n = first; n < nodes.size() && left > 0; ++n) {
+                if (free_[nodes[n]] < part.gpus_per_node || is_taken(nodes[n]) ||
+                    !side_by_side(nodes[first], nodes[n]))
+                    continue;
+                // As a placer spreads them: full nodes first, and none without a GPU.
+                const int here = std::min(part.gpus_per_node, gpus - --left);
+                placement_.push_back({nodes[n], here});
+                gpus -= here;
+            }
+            if (left == 0) return true;
+        }
+        placement_.resize(before);
+        return false;
+    }
+
+    std::vector<int> free_;     // by node
+    std::vector<double> left_;  // by row, with what may be exceeded by rounding
+    std::vector<Waiting> waiting_;
+    std::vector<std::size_t> options_;
+    Placement placement_;
+};
+
+}  // namespace goodput::detail
+
+#endif

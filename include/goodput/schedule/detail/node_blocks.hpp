@@ -1,0 +1,179 @@
+#ifndef GOODPUT_SCHEDULE_DETAIL_NODE_BLOCKS_HPP
+#define GOODPUT_SCHEDULE_DETAIL_NODE_BLOCKS_HPP
+
+// Rows that say of the nodes of a pool what the sum of their GPUs does not.
+//
+// A node with f GPUs free has floor(f / b) blocks of b GPUs, and a job that takes t GPUs of one node uses up
+// at least floor(t / b) of them. So for every size b that is offered in a pool
+//
+//     sum over all that is given, node by node, of floor(GPUs / b)  <=  sum over the nodes of floor(free / b)
+//
+// where free is what jobs that keep what they hold leave of the open nodes. Whole nodes are the largest size:
+// a job over several nodes takes each of them wholly. Where every size below a whole node divides the next
+// larger one, these rows say exactly what can be placed: the largest first, whole nodes before all, never
+// gets stuck (place/detail/packing.hpp). Other sizes have to fulfil them as well, and may yet find no nodes.
+//
+// A row that another one implies is left out: one that takes at least as large a part of its capacity for
+// every size. Where nodes have a power of two of GPUs and nobody keeps a part of one, the pool's GPUs imply
+// all.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/core/option.hpp"
+#include "goodput/schedule/detail/open_nodes.hpp"
+#include "goodput/schedule/limits.hpp"
+
+namespace goodput::detail {
+
+/// Rows for blocks of nodes. Keeps its buffers.
+class NodeBlocks {
+public:
+    /// Blocks of one size in one pool.
+    struct Row {
+        std::size_t pool = 0;
+        int size = 0;         ///< GPUs of a block
+        double capacity = 0;  ///< blocks that are free beside the jobs that keep what they hold
+    };
+
+    /// Finds the rows for these options; the first has the index `first` in the problem.
+    void find(const Cluster& cluster, const OpenNodes& open, std::span<const Option> options,
+              std::size_t first) {
+        first_ = first;
+        rows_.clear();
+        const std::span<const Pool> pools = open.pools();
+        if (sizes_.size() < pools.size()) sizes_.resize(pools.size());
+        for (std::vector<int>& sizes : sizes_) sizes.clear();
+        find_sizes(pools, options);
+        first_of_pool_.assign(1, 0);
+        for (std::size_t pool = 0; pool < pools.size(); ++pool) {
+            find_rows(cluster, open, pool);
+            first_of_pool_.push_back(rows_.size());
+        }
+    }
+
+    /// Pool by pool, the smaller blocks first.
+    [[nodiscard]] std::span<const Row> rows() const { return rows_; }
+
+    /// Appends the blocks that an option takes; `pools` are those of OpenNodes.
+    void append_uses(const Configuration& configuration, std::span<const Pool> pools,
+                     std::vector<ResourceUse>& uses) const {
+        if (rows_.empty()) return;
+        for (const PoolShare& part : configuration.parts())
+            append(find_pool(pools, part), on_each_node(part), part.shape.nodes, uses);
+    }
+    /// Appends the blocks of open nodes that a job takes if it keeps what it holds.
+    void append_uses_to_keep(std::size_t job, const Placement& placement, const Cluster& cluster,
+                             const OpenNodes& open, std::vector<ResourceUse>& uses) const {
+        if (rows_.empty() || open.keeps(job)) return;  // free is what those who keep leave
+        if (!open.may_stay_on_drained(job)) {
+            append_uses(configuration_of(placement, cluster), open.pools(), uses);
+            return;
+        }
+        for (const NodeShare& share : placement) {
+            const Node& node = cluster.nodes[share.node];
+            if (!node.drained)
+                append(find_pool(open.pools(), node), placement.size() > 1 ? node.gpus : share.gpus, 1, uses);
+        }
+    }
+
+    /// A row in words.
+    [[nodiscard]] LimitRow describe(std::size_t row, const Cluster& cluster, const OpenNodes& open) const {
+        const Pool& pool = open.pools()[rows_[row].pool];
+        const std::string nodes = (pool.spot ? "spot " : "") + cluster.gpu_types[pool.gpu_type] +
+                                  " nodes of " + text_of(pool.gpus_per_node) +
+                                  (pool.gpus_per_node == 1 ? " GPU" : " GPUs");
+        if (rows_[row].size == pool.gpus_per_node)
+            return {"the wholly free " + nodes, rows_[row].capacity == 1 ? "node" : "nodes",
+                    rows_[row].capacity};
+        return {"the free blocks of " + text_of(rows_[row].size) + " GPUs on " + nodes,
+                rows_[row].capacity == 1 ? "block" : "blocks", rows_[row].capacity};
+    }
+
+private:
+    /// GPUs that nobody else can use on each node of a part.
+    static int on_each_node(const PoolShare& part) {
+        return part.shape.nodes > 1 ? part.gpus_per_node : part.shape.gpus;
+    }
+
+    void find_sizes(std::span<const Pool> pools, std::span<const Option> options) {
+        PoolShare last{};
+        std::size_t pool = pools.size();
+        for (const Option& option : options)
+            for (const PoolShare& part : option.configuration.parts()) {
+                if (!part.same_pool(last)) {
+                    last = part;
+                    pool = find_pool(pools, part);
+                }
+                if (pool == pools.size()) continue;
+                const int size = on_each_node(part);
+                std::vector<int>& sizes = sizes_[pool];
+                const auto at = std::lower_bound(sizes.begin(), sizes.end(), size);
+                if (at == sizes.end() || *at != size) sizes.insert(at, size);
+            }
+    }
+
+    void find_rows(const Cluster& cluster, const OpenNodes& open, std::size_t pool) {
+        const std::vector<int>& sizes = sizes_[pool];
+        if (sizes.empty() || sizes.back() == 1) return;
+        count_free(cluster, open, pool);
+        candidates_.assign(1, {pool, 1, blocks_of(1)});  // the GPUs, which are a row already
+        for (const int size : sizes)
+            if (size > 1) candidates_.push_back({pool, size, blocks_of(size)});
+        for (std::size_t c = candidates_.size(); c-- > 1;)
+            if (std::any_of(candidates_.begin(), candidates_.end(), [&](const Row& other) {
+                    return &other != &candidates_[c] && implies(other, candidates_[c], sizes);
+                }))
+                candidates_.erase(candidates_.begin() + static_cast<std::ptrdiff_t>(c));
+        rows_.insert(rows_.end(), candidates_.begin() + 1, candidates_.end());
+    }
+    /// How many nodes of the pool have how many GPUs free.
+    void count_free(const Cluster& cluster, const OpenNodes& open, std::size_t pool) {
+        free_.clear();
+        for (const std::size_t node : open.pools()[pool].nodes) {
+            const int gpus = open.free_beside_kept(node, cluster);
+            const auto known =
+                std::find_if(free_.begin(), free_.end(), [&](const auto& of) { return of.first == gpus; });
+            if (known == free_.end())
+                free_.emplace_back(gpus, 1);
+            else
+                ++known->second;
+        }
+    }
+    [[nodiscard]] double blocks_of(int size) const {
+        double blocks = 0;
+        for (const auto& [gpus, nodes] : free_) blocks += static_cast<double>(nodes) * (gpus / size);
+        return blocks;
+    }
+    /// Whatever keeps to the row `by` keeps to the row `other`.
+    static bool implies(const Row& by, const Row& other, std::span<const int> sizes) {
+        return std::all_of(sizes.begin(), sizes.end(), [&](int size) {
+            return (size / other.size) * by.capacity <= (size / by.size) * other.capacity;
+        });
+    }
+
+    void append(std::size_t pool, int size, int nodes, std::vector<ResourceUse>& uses) const {
+        if (pool + 1 >= first_of_pool_.size()) return;
+        for (std::size_t row = first_of_pool_[pool]; row < first_of_pool_[pool + 1]; ++row)
+            if (const int blocks = size / rows_[row].size; blocks > 0)
+                add_use(uses, 0, first_ + row, static_cast<double>(nodes) * blocks);
+    }
+
+    std::size_t first_ = 0;
+    std::vector<Row> rows_;
+    std::vector<std::size_t> first_of_pool_;         // by pool, and one more
+    std::vector<std::vector<int>> sizes_;            // by pool: GPUs taken on a node, ascending
+    std::vector<std::pair<int, std::size_t>> free_;  // GPUs free on a node, nodes, of one pool
+    std::vector<Row> candidates_;                    // of one pool
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -30,8 +30,9 @@ namespace {
 /// A random round with teams, prices, cores and memory, and limits that bind some of the time.
 struct LimitedRound {
     explicit LimitedRound(Random& random) : snapshot(RandomRound(random, {.packs = true}).snapshot) {
+        const double one = random.between(0, 30), other = random.chance(0.5) ? random.between(0, 30) : one;
         for (Node& node : snapshot.cluster.nodes) {
-            node.dollars_per_hour = random.between(0, 30);
+            node.dollars_per_hour = random.chance(0.5) ? one : other;
             node.cores = 4.0 * node.gpus;
             node.memory_gib = 16.0 * node.gpus;
         }
@@ -74,7 +75,8 @@ struct LimitedRound {
 int occupied(const Decision& decision) { return decision.option.configuration.occupied_gpus(); }
 
 /// What a plan takes, counted anew from placements and the words of the limits.
-std::map<std::string, double> counted(const LimitedRound& round, const Plan& plan) {
+std::map<std::string, double> counted(const LimitedRound& round, const Plan& plan,
+                                      std::span<const Pool> pools) {
     const Cluster& cluster = round.snapshot.cluster;
     std::map<std::string, double> used;
     for (std::size_t j = 0; j < plan.decisions.size(); ++j) {
@@ -83,13 +85,9 @@ std::map<std::string, double> counted(const LimitedRound& round, const Plan& pla
         if (decision.placement.empty()) continue;
         double dollars = 0;
         for (const PoolShare& part : decision.option.configuration.parts()) {
-            double price = 0, gpus = 0;
-            for (const Node& node : cluster.nodes)
-                if (node.gpu_type == part.gpu_type && node.gpus == part.gpus_per_node) {
-                    price += node.dollars_per_hour;
-                    gpus += node.gpus;
-                }
-            dollars += part.occupied_gpus() * price / gpus;
+            const Pool& pool = pools[find_pool(pools, part)];
+            for (const std::size_t node : pool.nodes)
+                dollars += part.occupied_gpus() * cluster.nodes[node].dollars_per_hour / pool.gpus();
             used["the quota of team " + job.team + " on " + cluster.gpu_types[part.gpu_type]] +=
                 part.occupied_gpus();
             const bool said = !decision.option.configuration.host().empty();
@@ -121,7 +119,7 @@ TEST_CASE("no plan exceeds a limit, and what is said to be used is what is used"
         const Plan& plan = scheduler.plan(round.snapshot);
         check_plan(round.snapshot, plan);
         CHECK(plan.faults.empty());
-        std::map<std::string, double> used = counted(round, plan);
+        std::map<std::string, double> used = counted(round, plan, scheduler.pools());
         std::vector<double> kept(plan.limits.size(), 0);
         for (const LimitConflict& conflict : plan.conflicts) kept[conflict.limit] = conflict.kept;
         for (std::size_t l = 0; l < plan.limits.size(); ++l) {
@@ -136,6 +134,48 @@ TEST_CASE("no plan exceeds a limit, and what is said to be used is what is used"
     }
     CHECK(binding > 500);
     CHECK(conflicts > 20);
+}
+
+TEST_CASE("under a budget a job gets nodes that it can pay, and what is used is what its nodes cost") {
+    Random random(11);
+    int without = 0;
+    for (int trial = 0; trial < 300; ++trial) {
+        CAPTURE(trial);
+        Snapshot snapshot;
+        snapshot.cluster = {{"A100"}, {}};
+        for (int n = random.integer(2, 6); n > 0; --n)
+            snapshot.cluster.nodes.push_back({.name = "node " + text_of(n),
+                                              .gpus = 8,
+                                              .dollars_per_hour = random.chance(0.5) ? 10.0 : 1.0});
+        for (int j = random.integer(1, 4); j > 0; --j) {
+            Job job{.name = "job " + text_of(j), .min_gpus = 8, .max_gpus = 8, .initial_batch = 64};
+            job.max_batch = 512;
+            job.types = {{.max_atomic_batch = 64}};
+            snapshot.jobs.push_back(job);
+        }
+        const double budget = random.integer(0, 30);
+        auto scheduler = Scheduler<Sia>().limited_by(Budget(budget));
+        const Plan& plan = scheduler.plan(snapshot);
+        // As many as can be paid run, the cheapest nodes first.
+        std::vector<double> prices;
+        for (const Node& node : snapshot.cluster.nodes) prices.push_back(node.dollars_per_hour);
+        std::sort(prices.begin(), prices.end());
+        std::size_t most = 0;
+        for (double sum = 0; most < std::min(prices.size(), snapshot.jobs.size()); ++most)
+            if ((sum += prices[most]) > budget) break;
+        double dollars = 0;
+        std::size_t running = 0;
+        for (const Decision& decision : plan.decisions) {
+            running += decision.placement.empty() ? 0 : 1;
+            for (const NodeShare& share : decision.placement)
+                dollars += snapshot.cluster.nodes[share.node].dollars_per_hour;
+        }
+        CHECK(running == most);
+        CHECK(dollars <= budget);
+        CHECK(plan.limits[0].used == doctest::Approx(dollars));
+        without += running < snapshot.jobs.size();
+    }
+    CHECK(without > 50);
 }
 
 TEST_CASE("limits are rows of one problem: nothing better respects them all") {
@@ -170,7 +210,11 @@ TEST_CASE("limits are rows of one problem: nothing better respects them all") {
         const Plan free = unlimited.plan(round.snapshot);
         auto wide = Scheduler<Sia>({}, {.gap = 0})
                         .limited_by(TeamQuotas({{"red", 1e6, {}, 1e9}, {"blue", 1e6, {}, {}}}), Budget(1e9));
-        CHECK(wide.plan(round.snapshot).objective == doctest::Approx(free.objective));
+        // Where nodes cost unlike, no job is spread over both kinds while dollars are limited.
+        const double limited = wide.plan(round.snapshot).objective;
+        CHECK(limited <= doctest::Approx(free.objective));
+        if (wide.pools().size() == unlimited.pools().size())
+            CHECK(limited == doctest::Approx(free.objective));
         if (std::none_of(round.snapshot.jobs.begin(), round.snapshot.jobs.end(),
                          [](const Job& job) { return job.host.has_value(); }))
             CHECK(plan.objective <= free.objective + 1e-9);
@@ -241,9 +285,9 @@ TEST_CASE("acting on what an explanation says of a limit makes room") {
                 AllotmentProblem larger = problem;
                 const std::size_t pools = scheduler.pools().size();
                 for (const LimitShortage& shortage : alternative->limits_short)
-                    for (std::size_t l = 0; l < plan.limits.size(); ++l)
-                        if (plan.limits[l].name == shortage.limit)
-                            larger.capacity[pools + l] += shortage.units;
+                    for (std::size_t r = pools; r < larger.capacity.size(); ++r)
+                        if (scheduler.row_of(round.snapshot, r).name == shortage.limit)
+                            larger.capacity[r] += shortage.units;
                 for (std::size_t p = 0; p < pools; ++p) larger.capacity[p] += alternative->gpus_short;
                 const std::size_t got = scheduler.allotted().choice[j];
                 const double gain = alternative->value - (got == no_option ? 0 : problem.value(j, got));

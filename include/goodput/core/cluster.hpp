@@ -2,8 +2,8 @@
 #define GOODPUT_CORE_CLUSTER_HPP
 
 // The machines: nodes, each with GPUs of one type. Nodes of one GPU type and one size are interchangeable for
-// an allotment and form a pool, spot nodes one of their own; a pool's GPUs are one resource of the allotment
-// problem.
+// an allotment and form a pool, spot nodes one of their own, and those of each group; a pool's GPUs are one
+// resource of the allotment problem.
 
 #include <algorithm>
 #include <cstddef>
@@ -28,6 +28,7 @@ struct Node {
     double dollars_per_hour = 0;        ///< what the whole node costs
     double interruptions_per_hour = 0;  ///< how often it is expected to be lost
     bool spot = false;                  ///< the provider may take it back: a pool apart from others like it
+    int group = 0;  ///< at least 0; nodes of another number here are a pool apart, though alike in all else
 };
 
 /// The healthy nodes now. A node that is lost, or drained at once, is simply left out; one that is drained
@@ -38,23 +39,25 @@ struct Cluster {
     std::vector<Node> nodes{};             ///< in any order; placements name a node by its index here
 };
 
-/// The nodes of one GPU type and size, all spot or none.
+/// The nodes of one GPU type, size and group, all spot or none.
 struct Pool {
     std::size_t gpu_type = 0;          ///< index into Cluster::gpu_types
     int gpus_per_node = 0;             ///< size of each of its nodes
     std::vector<std::size_t> nodes{};  ///< indices into Cluster::nodes, ascending
     bool spot = false;                 ///< Node::spot of each of them
+    int group = 0;                     ///< Node::group of each of them
 
     /// GPUs of all its nodes.
     [[nodiscard]] int gpus() const { return gpus_per_node * static_cast<int>(nodes.size()); }
     /// GPUs of it in that shape.
-    [[nodiscard]] PoolShare share(Shape shape) const { return {gpu_type, gpus_per_node, shape, spot}; }
+    [[nodiscard]] PoolShare share(Shape shape) const { return {gpu_type, gpus_per_node, shape, spot, group}; }
 };
 
 /// Whether a node is one of a pool's, or one of the pool that a share is of.
 template <class PoolOrShare>
 [[nodiscard]] constexpr bool is_node_of(const Node& node, const PoolOrShare& pool) {
-    return node.gpu_type == pool.gpu_type && node.gpus == pool.gpus_per_node && node.spot == pool.spot;
+    return node.gpu_type == pool.gpu_type && node.gpus == pool.gpus_per_node && node.spot == pool.spot &&
+           node.group == pool.group;
 }
 
 /// Most GPUs that a cluster may have in all: sums of GPUs are ints everywhere.
@@ -117,12 +120,12 @@ namespace detail {
 template <class Pools>
 auto pool_position(Pools& pools, const PoolShare& of) {
     return std::partition_point(pools.begin(), pools.end(), [&](const Pool& pool) {
-        return pool.share({}) < PoolShare{of.gpu_type, of.gpus_per_node, {}, of.spot};
+        return pool.share({}) < PoolShare{of.gpu_type, of.gpus_per_node, {}, of.spot, of.group};
     });
 }
 
 /// A node's pool, without a shape.
-inline PoolShare pool_of(const Node& node) { return {node.gpu_type, node.gpus, {}, node.spot}; }
+inline PoolShare pool_of(const Node& node) { return {node.gpu_type, node.gpus, {}, node.spot, node.group}; }
 
 }  // namespace detail
 
@@ -137,26 +140,26 @@ inline PoolShare pool_of(const Node& node) { return {node.gpu_type, node.gpus, {
 [[nodiscard]] inline std::size_t find_pool(std::span<const Pool> pools, const Node& node) {
     return find_pool(pools, detail::pool_of(node));
 }
-/// Index of the pool of that GPU type and node size that is not spot.
+/// Index of the pool of that GPU type and node size that is not spot and of group 0.
 [[nodiscard]] inline std::size_t find_pool(std::span<const Pool> pools, std::size_t gpu_type,
                                            int gpus_per_node) {
     return find_pool(pools, PoolShare{gpu_type, gpus_per_node, {}});
 }
 
-/// Makes `pools` those of a cluster, ordered by GPU type, then node size, spot last. Pools that were there
-/// before keep their memory.
+/// Makes `pools` those of a cluster, ordered by GPU type, then node size, spot last, then group. Pools that
+/// were there before keep their memory.
 inline void find_pools(const Cluster& cluster, std::vector<Pool>& pools) {
     for (Pool& pool : pools) pool.nodes.clear();
     for (std::size_t index = 0; index < cluster.nodes.size(); ++index) {
         const Node& node = cluster.nodes[index];
         auto at = detail::pool_position(pools, detail::pool_of(node));
         if (at == pools.end() || !is_node_of(node, *at))
-            at = pools.insert(at, {node.gpu_type, node.gpus, {}, node.spot});
+            at = pools.insert(at, {node.gpu_type, node.gpus, {}, node.spot, node.group});
         at->nodes.push_back(index);
     }
     std::erase_if(pools, [](const Pool& pool) { return pool.nodes.empty(); });
 }
-/// The pools of a cluster, ordered by GPU type, then node size, spot last.
+/// The pools of a cluster, ordered by GPU type, then node size, spot last, then group.
 [[nodiscard]] inline std::vector<Pool> pools_of(const Cluster& cluster) {
     std::vector<Pool> pools;
     find_pools(cluster, pools);

@@ -41,7 +41,7 @@ using Placement = std::vector<NodeShare>;
         const Node& node = cluster.nodes[share.node];
         if (!detail::pool_of(node).same_pool(detail::pool_of(first))) return {};
     }
-    return {first.gpu_type, first.gpus, shape_of(placement), first.spot};
+    return {first.gpu_type, first.gpus, shape_of(placement), first.spot, first.group};
 }
 
 /// The configuration that a placement realises: one part for every pool that it has nodes of.
@@ -51,7 +51,7 @@ using Placement = std::vector<NodeShare>;
     std::vector<PoolShare> parts;
     for (const NodeShare& share : placement) {
         const Node& node = cluster.nodes[share.node];
-        const PoolShare added{node.gpu_type, node.gpus, {1, share.gpus}, node.spot};
+        const PoolShare added{node.gpu_type, node.gpus, {1, share.gpus}, node.spot, node.group};
         const auto part = std::find_if(parts.begin(), parts.end(),
                                        [&](const PoolShare& known) { return known.same_pool(added); });
         if (part == parts.end()) {

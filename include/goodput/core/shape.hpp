@@ -18,13 +18,14 @@ struct Shape {
     friend constexpr auto operator<=>(const Shape&, const Shape&) = default;
 };
 
-/// GPUs of a pool (see Cluster) in a shape: what a placement lays out on nodes. The pool is named by its GPU
-/// type, its node size and whether it is spot, so that it means the same in every round.
+/// GPUs of a pool (see Cluster) in a shape: what a placement lays out on nodes. The pool is named by what its
+/// nodes have in common, so that it means the same in every round.
 struct PoolShare {
     std::size_t gpu_type = 0;  ///< index into Cluster::gpu_types
     int gpus_per_node = 0;     ///< size of the pool's nodes
     Shape shape{};             ///< {0, 0}: nothing
     bool spot = false;         ///< nodes that the provider may take back (Node::spot)
+    int group = 0;             ///< Node::group
 
     /// Whether it gives the job nothing.
     [[nodiscard]] constexpr bool empty() const { return shape.gpus == 0; }
@@ -35,7 +36,8 @@ struct PoolShare {
     }
     /// Whether both are of one pool.
     [[nodiscard]] constexpr bool same_pool(const PoolShare& other) const {
-        return gpu_type == other.gpu_type && gpus_per_node == other.gpus_per_node && spot == other.spot;
+        return gpu_type == other.gpu_type && gpus_per_node == other.gpus_per_node && spot == other.spot &&
+               group == other.group;
     }
 
     /// Same pool, same shape.
@@ -45,6 +47,7 @@ struct PoolShare {
         if (const auto order = a.gpu_type <=> b.gpu_type; order != 0) return order;
         if (const auto order = a.gpus_per_node <=> b.gpus_per_node; order != 0) return order;
         if (const auto order = a.spot <=> b.spot; order != 0) return order;
+        if (const auto order = a.group <=> b.group; order != 0) return order;
         return a.shape <=> b.shape;
     }
 };

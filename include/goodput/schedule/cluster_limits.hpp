@@ -54,7 +54,8 @@ inline int spot_gpus_of(const Configuration& configuration) {
 }  // namespace detail
 
 /// Dollars an hour of everybody together, by Node::dollars_per_hour. A configuration costs its share of the
-/// nodes of its pools, at their mean price.
+/// nodes of its pools: a Scheduler takes nodes of unlike prices for pools of their own, but for those over
+/// which one job runs, which are counted at their mean price.
 class Budget {
 public:
     /// At most so many dollars an hour; none: no limit.
@@ -66,6 +67,8 @@ public:
         rows.add("the budget", *most_, "dollars an hour");
         per_gpu_ = detail::mean_per_gpu(round, &Node::dollars_per_hour);
     }
+    /// Unlike prices of nodes matter.
+    [[nodiscard]] bool counts_dollars() const { return most_.has_value(); }
     /// Dollars an hour of the GPUs that the option occupies.
     void uses(const Round& round, const Job&, const Option& option, LimitUses& uses) const {
         if (most_) uses.add(0, detail::total_of(option.configuration, round, per_gpu_));

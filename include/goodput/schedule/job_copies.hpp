@@ -125,8 +125,8 @@ public:
             for (const PoolShare& part : option.configuration.parts()) {
                 const int copies = std::max(1, part.shape.gpus / job.max_gpus);
                 const Shape one{std::max(1, part.shape.nodes / copies), part.shape.gpus / copies};
-                const Option alone =
-                    parts_.ask(job, model, {part.gpu_type, part.gpus_per_node, one, part.spot}, gradient...);
+                const Option alone = parts_.ask(
+                    job, model, {part.gpu_type, part.gpus_per_node, one, part.spot, part.group}, gradient...);
                 if (option.goodput == 0) option.plan = alone.plan;
                 option.goodput += copies * alone.goodput * factor_;
                 option.knowledge = std::max(option.knowledge, alone.knowledge);

@@ -10,7 +10,8 @@
 //
 // and, if it has to look something up for every job, void start_job(const Round& round, const Job& job),
 // which is called before the options of the job are asked about. A limit may keep buffers, but its answers
-// must not depend on them.
+// must not depend on them. One that limits dollars says so by bool counts_dollars() const: then nodes that
+// cost unlike are pools of their own (detail/price_groups.hpp).
 //
 // Jobs that keep what they hold may take more of a row than there is. Nobody else gets anything of it then,
 // and the plan says so (Plan::conflicts). If rows() throws, there is no plan: the exception passes through.
@@ -104,6 +105,18 @@ public:
     /// These limits.
     explicit Limits(Ls... limits) requires(sizeof...(Ls) > 0) : limits_(std::move(limits)...) {}
 
+    /// Whether any of them limits dollars.
+    [[nodiscard]] bool counts_dollars() const {
+        const auto ask = []([[maybe_unused]] const auto& limit) {
+            if constexpr (requires {
+                              { limit.counts_dollars() } -> std::convertible_to<bool>;
+                          })
+                return static_cast<bool>(limit.counts_dollars());
+            else
+                return false;
+        };
+        return std::apply([&](const auto&... limit) { return (false || ... || ask(limit)); }, limits_);
+    }
     /// Collects all rows, which follow `first` others in the problem.
     void rows(const Round& round, std::size_t first, LimitRows& rows) {
         rows.clear();

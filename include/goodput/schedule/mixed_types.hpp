@@ -156,8 +156,8 @@ public:
             const Shape all{mixed.nodes(), mixed.gpus()};
             bool first = true;
             for (const PoolShare& part : mixed.parts()) {
-                const Option alone =
-                    parts_.ask(job, model, {part.gpu_type, part.gpus_per_node, all, part.spot}, gradient...);
+                const Option alone = parts_.ask(
+                    job, model, {part.gpu_type, part.gpus_per_node, all, part.spot, part.group}, gradient...);
                 const Knowledge knowledge =
                     first ? alone.knowledge : std::max(option.knowledge, alone.knowledge);
                 if (std::exchange(first, false) || alone.goodput * factor_ < option.goodput) {

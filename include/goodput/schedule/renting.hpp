@@ -179,7 +179,8 @@ private:
         pools_ = pools_of(all_);
         on_demand_.clear();
         for (const Pool& pool : pools_)
-            on_demand_.push_back(pool.spot ? Pool{pool.gpu_type, pool.gpus_per_node, {}, true} : pool);
+            on_demand_.push_back(pool.spot ? Pool{pool.gpu_type, pool.gpus_per_node, {}, true, pool.group}
+                                           : pool);
         terms_.assign(pools_.size(), {});
         for (std::size_t o = 0; o < offers.size(); ++o) {
             const RentOffer& offer = offers[o];

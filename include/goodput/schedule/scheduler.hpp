@@ -33,6 +33,7 @@
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/detail/placing.hpp"
+#include "goodput/schedule/detail/price_groups.hpp"
 #include "goodput/schedule/detail/reasons.hpp"
 #include "goodput/schedule/detail/rows.hpp"
 #include "goodput/schedule/detail/snapshot_check.hpp"
@@ -98,26 +99,8 @@ public:
     template <class AfterStep>
     const Plan& plan(const Snapshot& snapshot, AfterStep step) {
         check_(snapshot);
-        if constexpr (!KnowsTopology<NodePlacer>)
-            for (const Job& job : snapshot.jobs)
-                if (!job.within.empty())
-                    bad_input("job '" + job.name + "'", "within", "'" + job.within + "'",
-                              "left out: this scheduler's placer knows no topology, as TopologyPlacer does");
-        plan_.faults.clear();
-        open_.find(snapshot.cluster, snapshot.jobs);
-        rows_.find_capacity(round_of(snapshot), open_, limits_);
-        offers_.make(snapshot, round_of(snapshot), open_, policy_, predict_, maker_, plan_.faults);
-        rows_.pose(snapshot, round_of(snapshot), open_, offers_, limits_, plan_.faults);
-        worth_.find(snapshot, round_of(snapshot), policy_, offers_, rows_, plan_.faults);
-        let_failed_jobs_keep(snapshot);
-        step(PlanStep::value);
-        const detail::Clock clock(options_.deadline);
-        allot(snapshot);
-        step(PlanStep::allot);
-        place(snapshot, clock);
-        count_limits();
-        step(PlanStep::place);
-        return plan_;
+        by_price_ = limits_.counts_dollars() && price_groups_.find(snapshot);
+        return plan_round(by_price_ ? price_groups_.snapshot() : snapshot, step);
     }
     /// The plan for a snapshot, without a call after each step.
     const Plan& plan(const Snapshot& snapshot) {
@@ -147,7 +130,8 @@ public:
 
     /// The last plan's snapshot as the policy saw it.
     [[nodiscard]] Round round_of(const Snapshot& snapshot) const {
-        return {snapshot.time_seconds, snapshot.cluster, open_.pools(), rows_.problem.capacity};
+        const Cluster& cluster = by_price_ ? price_groups_.snapshot().cluster : snapshot.cluster;
+        return {snapshot.time_seconds, cluster, open_.pools(), rows_.problem.capacity};
     }
     /// The options and values that the last plan chose from, for the job of that index.
     [[nodiscard]] std::span<const Option> options_of(std::size_t job) const {
@@ -170,6 +154,30 @@ public:
 
 private:
     static constexpr int most_passes = 8;
+
+    template <class AfterStep>
+    const Plan& plan_round(const Snapshot& snapshot, AfterStep step) {
+        if constexpr (!KnowsTopology<NodePlacer>)
+            for (const Job& job : snapshot.jobs)
+                if (!job.within.empty())
+                    bad_input("job '" + job.name + "'", "within", "'" + job.within + "'",
+                              "left out: this scheduler's placer knows no topology, as TopologyPlacer does");
+        plan_.faults.clear();
+        open_.find(snapshot.cluster, snapshot.jobs);
+        rows_.find_capacity(round_of(snapshot), open_, limits_);
+        offers_.make(snapshot, round_of(snapshot), open_, policy_, predict_, maker_, plan_.faults);
+        rows_.pose(snapshot, round_of(snapshot), open_, offers_, limits_, plan_.faults);
+        worth_.find(snapshot, round_of(snapshot), policy_, offers_, rows_, plan_.faults);
+        let_failed_jobs_keep(snapshot);
+        step(PlanStep::value);
+        const detail::Clock clock(options_.deadline);
+        allot(snapshot);
+        step(PlanStep::allot);
+        place(snapshot, clock);
+        count_limits();
+        step(PlanStep::place);
+        return plan_;
+    }
 
     /// Who is left alone and holds something keeps it, and is offered nothing else.
     void let_failed_jobs_keep(const Snapshot& snapshot) {
@@ -309,8 +317,8 @@ private:
         plan_.objective = allotted_.objective;
         plan_.prices.clear();
         for (std::size_t p = 0; p < pools().size(); ++p)
-            plan_.prices.push_back(
-                {pools()[p].gpu_type, pools()[p].gpus_per_node, allotted_.prices[p], pools()[p].spot});
+            plan_.prices.push_back({pools()[p].gpu_type, pools()[p].gpus_per_node, allotted_.prices[p],
+                                    pools()[p].spot, pools()[p].group});
         plan_.decisions.resize(snapshot.jobs.size());
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             Decision& decision = plan_.decisions[j];
@@ -391,6 +399,8 @@ private:
     Pack limits_;
     Maker maker_;
     detail::SnapshotCheck check_;
+    detail::PriceGroups price_groups_;
+    bool by_price_ = false;  // in the last plan, nodes of unlike prices were pools of their own
     detail::OpenNodes open_;
     detail::Offers offers_;
     detail::Rows rows_;

@@ -50,6 +50,7 @@ struct PoolPrice {
     int gpus_per_node = 0;     ///< size of the pool's nodes
     double price = 0;          ///< at least 0
     bool spot = false;         ///< of spot nodes
+    int group = 0;             ///< Node::group; where dollars are limited, one for each price
 };
 
 /// A row of the plan that is no GPU pool: a quota, a budget (schedule/limits.hpp).

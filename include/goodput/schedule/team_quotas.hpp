@@ -68,6 +68,11 @@ public:
         }
         if (priced) per_gpu_ = detail::mean_per_gpu(round, &Node::dollars_per_hour);
     }
+    /// Unlike prices of nodes matter.
+    [[nodiscard]] bool counts_dollars() const {
+        return std::any_of(quotas_.begin(), quotas_.end(),
+                           [](const TeamQuota& quota) { return quota.dollars_per_hour.has_value(); });
+    }
     /// Looks up the team of the job whose options come next.
     void start_job(const Round&, const Job& job) {
         const auto at = std::lower_bound(

@@ -259,7 +259,7 @@ private:
                 const std::size_t b = order_[k - 1];
                 const Node &here = cluster_->nodes[a], &there = cluster_->nodes[b];
                 if (b != a && there.gpu_type == here.gpu_type && there.gpus == here.gpus &&
-                    there.spot == here.spot)
+                    there.spot == here.spot && there.group == here.group)
                     find_swaps(a, b);
             }
             std::stable_sort(swaps_.begin(), swaps_.end(),

@@ -70,7 +70,8 @@ public:
         on_demand_pools_.clear();
         if (std::none_of(pools_.begin(), pools_.end(), [](const Pool& pool) { return pool.spot; })) return;
         for (const Pool& pool : pools_)
-            on_demand_pools_.push_back(pool.spot ? Pool{pool.gpu_type, pool.gpus_per_node, {}, true} : pool);
+            on_demand_pools_.push_back(
+                pool.spot ? Pool{pool.gpu_type, pool.gpus_per_node, {}, true, pool.group} : pool);
     }
 
     /// These jobs keep what they hold, as if they said so themselves: finds anew what keeping takes, for the

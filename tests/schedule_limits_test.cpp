@@ -85,15 +85,16 @@ std::map<std::string, double> counted(const LimitedRound& round, const Plan& pla
         if (decision.placement.empty()) continue;
         double dollars = 0;
         for (const PoolShare& part : decision.option.configuration.parts()) {
-            const Pool& pool = pools[find_pool(pools, part)];
+            const auto its = std::find_if(pools.begin(), pools.end(), [&](const Pool& pool) {
+                return std::count(pool.nodes.begin(), pool.nodes.end(), decision.placement.front().node);
+            });
+            const Pool& pool = *its;
             for (const std::size_t node : pool.nodes)
                 dollars += part.occupied_gpus() * cluster.nodes[node].dollars_per_hour / pool.gpus();
             used["the quota of team " + job.team + " on " + cluster.gpu_types[part.gpu_type]] +=
                 part.occupied_gpus();
             const bool said = !decision.option.configuration.host().empty();
-            const std::string where = cluster.gpu_types[part.gpu_type] + " nodes of " +
-                                      text_of(part.gpus_per_node) +
-                                      (part.gpus_per_node == 1 ? " GPU" : " GPUs");
+            const std::string where = describe(pool, cluster);
             const HostShare host = said ? decision.option.configuration.host() : HostShare{4, 16};
             used["the CPU cores of " + where] += host.cores_per_gpu * part.shape.gpus;
             used["the memory of " + where] += host.memory_gib_per_gpu * part.shape.gpus;
@@ -176,6 +177,31 @@ TEST_CASE("under a budget a job gets nodes that it can pay, and what is used is 
         without += running < snapshot.jobs.size();
     }
     CHECK(without > 50);
+}
+
+TEST_CASE("what one more unit of a limit is said to be worth at most, it is worth at most") {
+    Random random(12);
+    int said = 0, above_the_price = 0;
+    for (int trial = 0; trial < 400; ++trial) {
+        CAPTURE(trial);
+        const LimitedRound round(random);
+        auto scheduler = round.scheduler({.gap = 0});
+        const Plan plan = scheduler.plan(round.snapshot);
+        if (plan.status != AllotStatus::optimal) continue;
+        for (std::size_t l = 0; l < plan.limits.size(); ++l) {
+            CAPTURE(plan.limits[l].report());
+            CHECK(plan.limits[l].most_of_one_more.has_value() == (plan.limits[l].price > 0));
+            if (!plan.limits[l].most_of_one_more) continue;
+            AllotmentProblem larger = scheduler.problem();
+            larger.capacity[scheduler.pools().size() + l] += 1;
+            const double worth = allot(larger, {.gap = 0}).objective - plan.objective;
+            ++said;
+            above_the_price += worth > plan.limits[l].price + 1e-9;
+            CHECK(worth <= *plan.limits[l].most_of_one_more + 1e-9);
+        }
+    }
+    CHECK(said > 100);
+    CHECK(above_the_price > 5);
 }
 
 TEST_CASE("limits are rows of one problem: nothing better respects them all") {

@@ -53,6 +53,15 @@ struct Pool {
     [[nodiscard]] PoolShare share(Shape shape) const { return {gpu_type, gpus_per_node, shape, spot, group}; }
 };
 
+/// A pool's nodes in words: "spot A100 nodes of 8 GPUs"; what each costs where that sets them apart.
+[[nodiscard]] inline std::string describe(const Pool& pool, const Cluster& cluster) {
+    std::string text = (pool.spot ? "spot " : "") + cluster.gpu_types[pool.gpu_type] + " nodes of " +
+                       text_of(pool.gpus_per_node) + (pool.gpus_per_node == 1 ? " GPU" : " GPUs");
+    if (pool.group < 0 && !pool.nodes.empty())
+        text += " at " + rounded_text_of(cluster.nodes[pool.nodes.front()].dollars_per_hour) + " dollars";
+    return text;
+}
+
 /// Whether a node is one of a pool's, or one of the pool that a share is of.
 template <class PoolOrShare>
 [[nodiscard]] constexpr bool is_node_of(const Node& node, const PoolOrShare& pool) {

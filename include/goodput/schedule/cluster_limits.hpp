@@ -169,9 +169,7 @@ public:
                 least.memory_gib_per_gpu = std::min(least.memory_gib_per_gpu, node.memory_gib / node.gpus);
             }
             if (of.nodes.empty()) continue;
-            const std::string where = (of.spot ? "spot " : "") + round.cluster.gpu_types[of.gpu_type] +
-                                      " nodes of " + text_of(of.gpus_per_node) +
-                                      (of.gpus_per_node == 1 ? " GPU" : " GPUs");
+            const std::string where = describe(of, round.cluster);
             if (least.cores_per_gpu > 0) {
                 mine.cores_row = count++;
                 mine.usual.cores_per_gpu = least.cores_per_gpu;

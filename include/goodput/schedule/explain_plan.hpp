@@ -308,7 +308,7 @@ private:
     /// Why there was nothing larger: a limit that an option worth more exceeds alone, or else the sizes that
     /// the job may have.
     void say_what_limits_size(std::size_t j, const JobExplanation& found, DecisionExplanation& answer) const {
-        answer.limit = size_limit(j, answer.got);
+        answer.limit = size_limit(j, scheduler_.options_of(j)[found.got].configuration);
         std::size_t best = no_option;
         for (std::size_t k = 0; found.options_too_large > 0 && k < problem_.options_of(j); ++k)
             if (value(j, k) > value(j, best == no_option ? found.got : best) &&

@@ -100,7 +100,11 @@ public:
     const Plan& plan(const Snapshot& snapshot, AfterStep step) {
         check_(snapshot);
         by_price_ = limits_.counts_dollars() && price_groups_.find(snapshot);
-        return plan_round(by_price_ ? price_groups_.snapshot() : snapshot, step);
+        if (!by_price_) return plan_round(snapshot, step);
+        plan_round(price_groups_.snapshot(), step);
+        for (Decision& decision : plan_.decisions)
+            price_groups_.forget(snapshot.cluster, decision.placement, decision.option.configuration);
+        return plan_;
     }
     /// The plan for a snapshot, without a call after each step.
     const Plan& plan(const Snapshot& snapshot) {
@@ -383,6 +387,14 @@ private:
             plan_.limits.push_back(
                 {row.name, row.unit, row.capacity, 0, allotted_.prices[rows_.pools() + l]});
         }
+        if constexpr (!PricedOptionMaker<Maker>)
+            if (std::any_of(plan_.limits.begin(), plan_.limits.end(),
+                            [](const LimitUse& limit) { return limit.price > 0; })) {
+                const double above =
+                    std::max(detail::bound_at(problem(), allotted_.prices) - plan_.objective, 0.0);
+                for (LimitUse& limit : plan_.limits)
+                    if (limit.price > 0) limit.most_of_one_more = limit.price + above;
+            }
         for (std::size_t j = 0; j < plan_.decisions.size(); ++j) {
             if (plan_.decisions[j].placement.empty()) continue;
             for (const ResourceUse& use : problem().uses(j, chosen_[j]))

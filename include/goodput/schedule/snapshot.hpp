@@ -50,7 +50,7 @@ struct PoolPrice {
     int gpus_per_node = 0;     ///< size of the pool's nodes
     double price = 0;          ///< at least 0
     bool spot = false;         ///< of spot nodes
-    int group = 0;             ///< Node::group; where dollars are limited, one for each price
+    int group = 0;             ///< Node::group; below 0 where dollars are limited and its nodes cost unlike
 };
 
 /// A row of the plan that is no GPU pool: a quota, a budget (schedule/limits.hpp).
@@ -60,6 +60,10 @@ struct LimitUse {
     double capacity = 0;  ///< what there is
     double used = 0;      ///< by all jobs together
     double price = 0;     ///< what a unit is worth, as PoolPrice::price
+    /// With one unit more no plan is worth more above the objective than this, whole options and all: weak
+    /// duality, price + (bound at the prices - objective). None where the price is 0, or options are not all
+    /// listed.
+    std::optional<double> most_of_one_more{};
 
     /// One line: how much is used, and what one more would be worth.
     [[nodiscard]] inline std::string report() const;
@@ -154,7 +158,10 @@ inline void append_description(std::string& text, const Cluster& cluster,
 inline std::string LimitUse::report() const {
     const std::string amount = rounded_text_of(capacity) + (unit.empty() ? "" : " " + unit);
     const std::string level = name + ": " + rounded_text_of(used) + " of " + amount + " used";
-    return price > 0 ? level + "; one more would be worth at most " + rounded_text_of(price) : level;
+    if (!(price > 0)) return level;
+    return level + "; one more would be worth " +
+           (most_of_one_more ? "at most " + rounded_text_of(*most_of_one_more)
+                             : "about " + rounded_text_of(price));
 }
 
 inline std::string LimitConflict::report(const LimitUse& limit_use, std::span<const Job> all_jobs) const {

@@ -43,6 +43,17 @@ double best_reduced_value(const Problem& problem, std::size_t job, std::span<con
     return best;
 }
 
+/// What no allotment is worth more than, by these prices (weak duality). All options count, those that exceed
+/// a capacity alone as well, so that it also holds for larger capacities at what the additional units cost.
+template <class Problem>
+double bound_at(const Problem& problem, std::span<const double> prices) {
+    double bound = 0;
+    for (std::size_t r = 0; r < prices.size(); ++r) bound += prices[r] * problem.capacity[r];
+    for (std::size_t j = 0; j < problem.jobs(); ++j)
+        bound += best_reduced_value(problem, j, prices, [](std::size_t) { return true; });
+    return bound;
+}
+
 /// Units of one resource.
 inline double units_of(std::span<const ResourceUse> uses, std::size_t resource) {
     double sum = 0;

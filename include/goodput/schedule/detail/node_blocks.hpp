@@ -87,9 +87,7 @@ public:
     /// A row in words.
     [[nodiscard]] LimitRow describe(std::size_t row, const Cluster& cluster, const OpenNodes& open) const {
         const Pool& pool = open.pools()[rows_[row].pool];
-        const std::string nodes = (pool.spot ? "spot " : "") + cluster.gpu_types[pool.gpu_type] +
-                                  " nodes of " + text_of(pool.gpus_per_node) +
-                                  (pool.gpus_per_node == 1 ? " GPU" : " GPUs");
+        const std::string nodes = goodput::describe(pool, cluster);
         if (rows_[row].size == pool.gpus_per_node)
             return {"the wholly free " + nodes, rows_[row].capacity == 1 ? "node" : "nodes",
                     rows_[row].capacity};

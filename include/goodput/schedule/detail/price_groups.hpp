@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
@@ -46,6 +47,18 @@ public:
     }
     /// The snapshot of the last find() that was true.
     [[nodiscard]] const Snapshot& snapshot() const { return separated_; }
+
+    /// Names the pools of a configuration as the cluster does.
+    static void forget(const Cluster& cluster, const Placement& placement, Configuration& configuration) {
+        std::vector<PoolShare> parts(configuration.parts().begin(), configuration.parts().end());
+        for (PoolShare& part : parts)
+            for (const NodeShare& share : placement)
+                if (PoolShare of = pool_of(cluster.nodes[share.node]); part.group < 0) {
+                    of.group = part.group;
+                    if (of.same_pool(part)) part.group = cluster.nodes[share.node].group;
+                }
+        configuration = Configuration(std::move(parts), configuration.host());
+    }
 
 private:
     /// Below 0, unlike the groups that callers have, and the cheapest first.

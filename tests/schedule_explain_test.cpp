@@ -41,7 +41,21 @@ public:
         REQUIRE(found != options.end());
         return static_cast<std::size_t>(found - options.begin());
     }
-    [[nodiscard]] ResourceUse use(std::size_t k) const { return scheduler_.problem().uses(job_, k).front(); }
+    /// What an option takes of the row of that name; none: of its pool.
+    [[nodiscard]] ResourceUse use(std::size_t k, const std::string& row) const {
+        for (const ResourceUse& use : scheduler_.problem().uses(job_, k))
+            if (row.empty() || (use.resource >= scheduler_.pools().size() &&
+                                scheduler_.row_of(snapshot_, use.resource).name == row))
+                return use;
+        FAIL("takes nothing of " << row);
+        return {};
+    }
+    [[nodiscard]] double price(std::size_t k) const {
+        double price = 0;
+        for (const ResourceUse& use : scheduler_.problem().uses(job_, k))
+            price += prices_[use.resource] * use.units;
+        return price;
+    }
     void set_price(std::size_t pool, double price) { prices_[pool] = price; }
     /// The policy's values with another goodput of one option.
     void scale(std::size_t option, double factor) {
@@ -53,9 +67,7 @@ public:
         for (std::size_t k = 0; k < options.size(); ++k)
             if (options[k].goodput <= 0) values_[k] = 0;
     }
-    [[nodiscard]] double reduced(std::size_t k) const {
-        return values_[k] - prices_[use(k).resource] * use(k).units;
-    }
+    [[nodiscard]] double reduced(std::size_t k) const { return values_[k] - price(k); }
     /// By how much an option is better than all others and than going without; or than going without alone.
     [[nodiscard]] double lead(std::size_t option, bool of_all) const {
         double best = 0;
@@ -86,15 +98,16 @@ void act_on(const S& scheduler, const Snapshot& snapshot, std::size_t j, const A
             const AllotmentProblem& problem, Counts& counts) {
     const Wishes<S> now(scheduler, snapshot, j);
     const std::size_t k = now.option(said.configuration);
-    const ResourceUse use = now.use(k);
+    const ResourceUse use = now.use(k, said.limit);
     const double present = scheduler.allotted().prices[use.resource], tiny = 1e-9 * (1 + said.price);
     CHECK(said.value == problem.value(j, k));
-    CHECK(said.price == doctest::Approx(present * use.units));
+    CHECK(said.price == doctest::Approx(now.price(k)));
     CHECK(said.price_needed <= present);
 
     Wishes<S> cheaper = now, dearer = now;
     cheaper.set_price(use.resource, said.price_needed * (1 - 1e-6));
-    CHECK(cheaper.lead(k, of_all) >= -tiny);
+    // Other rows may cost it too much even where this one is free.
+    CHECK((said.price_needed == 0 || cheaper.lead(k, of_all) >= -tiny));
     if (said.price_needed < present * (1 - 1e-5)) {
         dearer.set_price(use.resource, said.price_needed * (1 + 1e-6));
         CHECK(dearer.lead(k, of_all) < tiny);
@@ -113,15 +126,18 @@ void act_on(const S& scheduler, const Snapshot& snapshot, std::size_t j, const A
     const std::size_t got = scheduler.allotted().choice[j];
     const double gain = said.value - (got == no_option ? 0 : problem.value(j, got));
     AllotmentProblem larger = problem;
-    larger.capacity[use.resource] += said.gpus_short;
+    larger.capacity[now.use(k, {}).resource] += said.gpus_short;
+    for (const LimitShortage& missing : said.limits_short)
+        larger.capacity[now.use(k, missing.limit).resource] += missing.units;
     CHECK(Allotter<>()(larger, brief).bound >= scheduler.allotted().objective + gain - 1e-6);
     if (said.gpus_short > 0) {
+        const ResourceUse gpus = now.use(k, {});
         double others = 0;
         for (std::size_t i = 0; i < problem.jobs(); ++i)
             if (const std::size_t choice = scheduler.allotted().choice[i]; i != j && choice != no_option)
                 for (const ResourceUse& of : problem.uses(i, choice))
-                    if (of.resource == use.resource) others += of.units;
-        CHECK(others + use.units > problem.capacity[use.resource] + said.gpus_short - 1 + 1e-6);
+                    if (of.resource == gpus.resource) others += of.units;
+        CHECK(others + gpus.units > problem.capacity[gpus.resource] + said.gpus_short - 1 + 1e-6);
     }
 }
 
@@ -152,7 +168,9 @@ void check_explanations(S& scheduler, const Snapshot& snapshot, Counts& counts) 
         if (said.reason != DecisionReason::not_placed) CHECK(said.value == doctest::Approx(decision.value));
         double best = 0, best_reduced = 0;
         for (std::size_t k = 0; k < problem.options_of(j); ++k) {
-            best = std::max(best, problem.value(j, k));
+            // Who keeps a part of a node may leave no room for it whatever the others get.
+            if (detail::fits_alone(problem.uses(j, k), problem.capacity))
+                best = std::max(best, problem.value(j, k));
             best_reduced = std::max(best_reduced, now.reduced(k));
         }
         if (said.best_at_prices) CHECK(said.value - said.price >= best_reduced - 1e-6);
@@ -193,7 +211,9 @@ void check_explanations(S& scheduler, const Snapshot& snapshot, Counts& counts) 
                 CHECK((said.restarting ? job.restarting : !job.preemptible));
                 break;
             case DecisionReason::beyond_limit:
-                FAIL("there are no limits");
+                // Of nodes: nobody else has to be there for its options to find no room.
+                for (std::size_t k = 0; k < problem.options_of(j); ++k)
+                    CHECK_FALSE(detail::fits_alone(problem.uses(j, k), problem.capacity));
                 break;
             case DecisionReason::not_placed:
                 CHECK(decision.placement.empty());

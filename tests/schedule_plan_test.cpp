@@ -91,15 +91,28 @@ TEST_CASE(
         return sizes;
     };
     CHECK(shapes()[8] == std::vector<int>{1, 2, 4, 8, 16, 24});
-    CHECK(shapes()[6] == std::vector<int>{1, 3, 6, 12});
+    CHECK(shapes()[6] == std::vector<int>{1, 2, 4, 6, 12});
     job.types[0].gpus_per_replica = 4;
     job.types[1].max_nodes = 1;
     CHECK(shapes()[8] == std::vector<int>{4, 8, 16, 24});
-    CHECK(shapes()[6] == std::vector<int>{1, 3, 6});
+    CHECK(shapes()[6] == std::vector<int>{1, 2, 4, 6});
     job.min_gpus = 6;
     job.max_gpus = 16;
     CHECK(shapes()[8] == std::vector<int>{8, 16});
     CHECK(shapes()[6] == std::vector<int>{6});
+    // Who may have none of these is offered its fewest and its most.
+    job.min_gpus = 5;
+    job.max_gpus = 7;
+    job.types[0].gpus_per_replica = 1;
+    CHECK(shapes()[8] == std::vector<int>{5, 7});
+    CHECK(shapes()[6] == std::vector<int>{6});
+    job.types[0].gpus_per_replica = 3;
+    CHECK(shapes()[8] == std::vector<int>{6});
+    job.min_gpus = 9;
+    job.max_gpus = 14;
+    job.types[0].gpus_per_replica = 4;
+    CHECK(shapes()[8] == std::vector<int>{12});
+    CHECK(shapes()[6].empty());
     job.adaptivity = Adaptivity::none;
     job.max_gpus = 12;
     job.types[1].max_nodes = 2;
@@ -140,7 +153,7 @@ TEST_CASE("a fixed number of GPUs is offered as it is, whatever else about the j
 TEST_CASE("a job that is offered nothing is told what there is, and the true reason") {
     Snapshot snapshot{.time_seconds = 100};
     snapshot.cluster = {{"T4", "A100"}, {{"a", 0, 4}, {"b", 0, 4}, {"c", 1, 6}}};
-    Job job{.name = "job", .min_gpus = 5, .max_gpus = 7, .initial_batch = 32, .max_batch = 640};
+    Job job{.name = "job", .min_gpus = 9, .max_gpus = 11, .initial_batch = 32, .max_batch = 640};
     job.target_batch = 64;
     job.types = {{.max_atomic_batch = 64}, {}};
     Scheduler<Sia> scheduler;
@@ -152,14 +165,14 @@ TEST_CASE("a job that is offered nothing is told what there is, and the true rea
         CHECK(explained == "impossible: " + decision.verdict.reason);
         return decision.verdict.reason;
     };
-    CHECK(reason() == "offered are 1, 2, 4, 8 GPUs on T4: none is within 5 to 7");
+    CHECK(reason() == "offered are 1, 2, 4, 8 GPUs on T4: none is within 9 to 11");
     job.types[0].max_nodes = 1;
-    CHECK(reason() == "offered are 1, 2, 4 GPUs on T4 (on at most 1 node): none is within 5 to 7");
+    CHECK(reason() == "offered are 1, 2, 4 GPUs on T4 (on at most 1 node): none is within 9 to 11");
     job.types[0] = {.max_atomic_batch = 64, .gpus_per_replica = 4};
     job.types[1] = {.max_atomic_batch = 64, .gpus_per_replica = 4};
     CHECK(reason() ==
-          "offered are 4, 8 GPUs on T4 (in replicas of 4); none on A100 (in replicas of 4): none is within 5 "
-          "to 7");
+          "offered are 4, 8 GPUs on T4 (in replicas of 4); 4 GPUs on A100 (in replicas of 4): none is within "
+          "9 to 11");
     job.types = {{.max_atomic_batch = 64}, {.max_atomic_batch = 64}};
     job.adaptivity = Adaptivity::none;
     job.min_gpus = 1;
@@ -178,8 +191,11 @@ TEST_CASE("a job that is offered nothing is told what there is, and the true rea
     job.adaptivity = Adaptivity::gpus;
     job.min_gpus = 65;
     job.max_gpus = 71;
-    CHECK(reason() ==
-          "offered are ..., 40, 48, 56, 64, 72, 80, 88, 96, ... GPUs on T4: none is within 65 to 71");
+    job.types[0].gpus_per_replica = 8;
+    CHECK(
+        reason() ==
+        "offered are ..., 40, 48, 56, 64, 72, 80, 88, 96, ... GPUs on T4 (in replicas of 8): none is within "
+        "65 to 71");
 }
 
 TEST_CASE("a model of more GPU types than the cluster has is refused, one of fewer is not") {

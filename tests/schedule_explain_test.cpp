@@ -194,7 +194,7 @@ void check_explanations(S& scheduler, const Snapshot& snapshot, Counts& counts) 
                 break;
             case DecisionReason::no_room:
                 REQUIRE(said.wanted);
-                CHECK(said.wanted->gpus_short > 0);
+                CHECK((said.wanted->gpus_short > 0 || !said.wanted->limits_short.empty()));
                 CHECK(said.wanted->value - said.wanted->price >= said.value - said.price - 1e-6);
                 act_on(scheduler, snapshot, j, *said.wanted, true, problem, counts);
                 break;

@@ -68,7 +68,6 @@ public:
         : problem_(problem),
           hierarchy_(hierarchy),
           options_(options),
-          give_(0.5 * std::clamp(options.gap, 1e-8, 1e-7)),
           program_(problem),
           open_(problem.types(), 1),
           rising_(problem.jobs.size(), 0),
@@ -97,6 +96,7 @@ public:
 
 private:
     static constexpr double accuracy = 5e-11;  // of a program's worth
+    static constexpr double give = 1e-7;       // the part of what they have that those who stand may miss
     static constexpr double clear = 1e-6;      // the part of the worth from where a price is clearly above 0
 
     [[nodiscard]] bool flat() const { return hierarchy_.entities.empty(); }
@@ -153,18 +153,16 @@ private:
                 program_, problem_.jobs.size(),
                 [&](std::size_t j) {
                     const double height = height_at(j, level_);
-                    return one_[j] * height * (stands(j, height) ? 1 - give_ : 1);
+                    return one_[j] * height * (stands(j, height) ? 1 - give : 1);
                 },
                 accuracy);
             result_.iterations += trial.iterations();
-            if(getenv("WV")) printf("step %d level %.14g worth-1 %.4g passes %zu end %.6g\n",step,level_,trial.worth()-1,trial.iterations(),end);
             ShareResult found;
             trial.take(options_.least_part, found);
             result_.shares = std::move(found.shares);
             result_.rates = std::move(found.rates);
-            if(getenv("WV")) { double w=0; for (std::size_t j = 0; j < height_.size(); ++j) {double h=one_[j]*height_at(j,level_); if(h>0&&1-result_.rates[j]/h>w) w=1-result_.rates[j]/h;} printf("   short %.4g\n",w);}
             // Nobody but those who have stopped is in the way.
-            if (trial.worth() >= 1 + (1 - 1e-3) * give_) break;
+            if (trial.worth() >= 1 + (1 - 1e-3) * give) break;
             const auto needed = [&](double at) {
                 return trial.cost([&](std::size_t j) { return one_[j] * height_at(j, at); });
             };
@@ -205,27 +203,41 @@ private:
         return std::isfinite(lowest) ? lowest : 0;
     }
 
+    /// The largest part that a job misses of what it is said to have.
+    [[nodiscard]] double missed(const std::vector<double>& rates) const {
+        double missed = 0;
+        for (std::size_t j = 0; j < height_.size(); ++j)
+            if (height_[j] > 0) missed = std::max(missed, 1 - rates[j] / (one_[j] * height_[j]));
+        return missed;
+    }
     ShareResult finished() {
-        for (std::size_t j = 0; j < height_.size(); ++j) {
-            // What is claimed is had.
-            const double had = program_.top_rate(j) > 0 ? result_.rates[j] / one_[j] : 0;
-            if (had < height_[j] * (1 - std::max(options_.gap, 2 * give_))) {
-                height_[j] = had;
-                found_ = false;
+        const double allowed = std::min(options_.gap, give);
+        double missing = missed(result_.rates);
+        if (missing > allowed) {
+            // All levels are known now: the shares that are nearest to giving everybody his.
+            const LevelTrial trial(
+                program_, problem_.jobs.size(), [&](std::size_t j) { return one_[j] * height_[j]; }, accuracy);
+            result_.iterations += trial.iterations();
+            ShareResult found;
+            trial.take(options_.least_part, found);
+            if(getenv("WV")) printf("missing %.3g then %.3g, worth-1 %.3g\n",missing,missed(found.rates),trial.worth()-1);
+            if (const double then = missed(found.rates); then < missing) {
+                missing = then;
+                result_.shares = std::move(found.shares);
+                result_.rates = std::move(found.rates);
             }
-            result_.levels.push_back(level_of(j));
         }
-        result_.objective = lowest();
+        for (std::size_t j = 0; j < height_.size(); ++j) result_.levels.push_back(level_of(j));
+        result_.objective = lowest() * (1 - std::max(missing, 0.0));
         result_.bound = std::max(result_.bound, result_.objective);
         if (flat()) set_status(result_, options_.gap);
-        if (!found_) result_.status = ShareStatus::feasible;
+        if (!found_ || missing > options_.gap) result_.status = ShareStatus::feasible;
         return std::move(result_);
     }
 
     const ShareProblem& problem_;
     const ShareHierarchy& hierarchy_;
     const ShareOptions& options_;
-    double give_;  // part of what those have who have stopped that they are not asked for
     ShareProgram program_;
     std::vector<char> open_;    // by type
     std::vector<char> rising_;  // by job

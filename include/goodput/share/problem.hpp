@@ -8,8 +8,9 @@
 //
 // and what a job has of it is its effective rate  e_j = sum_t rate_jt x_jt  in steps a second.
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,12 +21,14 @@ namespace goodput {
 
 /// A job of a fixed number of workers.
 struct ShareJob {
-    std::string name{};           ///< for messages
-    int workers = 1;              ///< GPUs that it takes while it runs, at least 1
-    double weight = 1;            ///< above 0: how much of the cluster it deserves beside others
-    std::vector<double> rates{};  ///< by GPU type: steps/s of all its workers there; 0: cannot run there
-    double steps_left = 0;        ///< to do, at least 0; matters where finish times do
-    double age_seconds = 0;       ///< since it was submitted
+    std::string name{};  ///< for messages
+    int workers = 1;     ///< GPUs that it takes while it runs, at least 1
+    double weight = 1;   ///< above 0: how much of the cluster it deserves beside others
+    /// By GPU type: steps/s of all its workers there; 0: cannot run there. Where there are fewer GPUs than
+    /// its workers need at once, a rate counts as 0 (ShareProblem::can_run).
+    std::vector<double> rates{};
+    double steps_left = 0;   ///< to do, at least 0; matters where finish times do
+    double age_seconds = 0;  ///< since it was submitted
     /// Seconds that what it has done would have taken with an equal part of the cluster (Themis).
     double isolated_seconds = 0;
     std::optional<double> deadline_seconds{};  ///< from now, above 0, by which its steps should be done
@@ -33,7 +36,8 @@ struct ShareJob {
 
 /// What is to be shared, and among whom.
 struct ShareProblem {
-    std::vector<double> gpus{};              ///< by GPU type, at least 0
+    /// By GPU type, at least 0; a part of a GPU is one that is there for that part of the time.
+    std::vector<double> gpus{};
     std::vector<double> dollars_per_hour{};  ///< of a GPU, by GPU type; empty: not known
     std::vector<ShareJob> jobs{};            ///< in any order
 
@@ -44,6 +48,17 @@ struct ShareProblem {
         double sum = 0;
         for (const double number : gpus) sum += number;
         return sum;
+    }
+    /// Whether the job can run on a GPU type at all: it has a rate there, and all of its workers find a GPU
+    /// at once.
+    [[nodiscard]] bool can_run(std::size_t job, std::size_t type) const {
+        return jobs[job].rates[type] > 0 && jobs[job].workers <= std::ceil(gpus[type]);
+    }
+    /// Whether the job can run on any GPU type.
+    [[nodiscard]] bool can_run(std::size_t job) const {
+        for (std::size_t t = 0; t < types(); ++t)
+            if (can_run(job, t)) return true;
+        return false;
     }
 
     /// Refuses numbers that are not finite or out of range (std::invalid_argument with job, field and value).
@@ -90,7 +105,8 @@ private:
 /// relative to (Gavel, section 4.1: the part of a type is its part of all GPUs, whatever the job's workers).
 [[nodiscard]] inline double proportional_rate(const ShareProblem& problem, std::size_t job) {
     double sum = 0;
-    for (std::size_t t = 0; t < problem.types(); ++t) sum += problem.jobs[job].rates[t] * problem.gpus[t];
+    for (std::size_t t = 0; t < problem.types(); ++t)
+        if (problem.can_run(job, t)) sum += problem.jobs[job].rates[t] * problem.gpus[t];
     const double all = problem.all_gpus();
     return all > 0 ? sum / all : 0;
 }
@@ -106,7 +122,7 @@ private:
 [[nodiscard]] inline double isolated_rate(const ShareProblem& problem, std::size_t job) {
     double sum = 0;
     for (std::size_t t = 0; t < problem.types(); ++t)
-        sum += problem.jobs[job].rates[t] * isolated_share(problem, job, t);
+        if (problem.can_run(job, t)) sum += problem.jobs[job].rates[t] * isolated_share(problem, job, t);
     return sum;
 }
 

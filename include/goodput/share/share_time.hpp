@@ -153,8 +153,10 @@ ShareResult share_by_value(const ShareProblem& problem, const O& objective, cons
     result.bound = program.dual_value([&](std::size_t t) { return method.price(t); },
                                       [&](std::size_t g) { return method.rate_price(g); }) /
                    scale;
-    for (std::size_t t = 0; t < problem.types(); ++t)
-        result.prices.push_back(problem.gpus[t] > 0 ? method.price(t) / problem.gpus[t] / scale : 0);
+    result.prices = program.gpu_prices(
+        [&](std::size_t t) { return method.price(t); }, [&](std::size_t g) { return method.rate_price(g); },
+        [&](std::size_t j, std::size_t t) { return scale * objective.value(problem, j, t); });
+    for (double& price : result.prices) price /= scale;
     set_status(result, options.gap);
     return result;
 }
@@ -205,8 +207,9 @@ ShareResult share_by_utility(const ShareProblem& problem, const O& objective, co
     }
     result.bound = tangents + program.dual_value([&](std::size_t t) { return method.price(t); },
                                                  [&](std::size_t g) { return slopes[g]; });
-    for (std::size_t t = 0; t < problem.types(); ++t)
-        result.prices.push_back(problem.gpus[t] > 0 ? method.price(t) / problem.gpus[t] : 0);
+    result.prices = program.gpu_prices([&](std::size_t t) { return method.price(t); },
+                                       [&](std::size_t g) { return slopes[g]; },
+                                       [](std::size_t, std::size_t) { return 0.0; });
     // Of a sum of logarithms only differences mean something: a part of each job's rate.
     result.status =
         result.bound - result.objective <= options.gap * size ? ShareStatus::optimal : ShareStatus::feasible;

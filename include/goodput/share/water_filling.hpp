@@ -6,11 +6,17 @@
 // the first level). With entities, what an entity has is split among its jobs: by weight, or all to the first
 // that can still rise.
 //
-// Water rises in every job at a speed that is its part of its entity's weight. A job stops rising when it
-// runs on its fastest type all the time, which its entity knows beforehand, or when the types that it could
-// use are full, which is what the prices of a level tell: jobs whose rate has a price there have stopped. A
-// level ends only when another type is full, so that there are no more levels than types, and one. Gavel's
-// code finds who has stopped by an integer program a level.
+// Water rises in every job at a speed that is its part of its entity's weight, until the types that somebody
+// needs are full. Those are the types with a price: they are closed, since whoever has more of one from now
+// on takes it from somebody who is no higher. A job stops where it runs all the time on the fastest type that
+// is still open to it, which its entity knows beforehand. So it is a few prices that decide who has stopped,
+// not one of each job, most of which are nearly 0 whether they are 0 or not. Every level closes a type, so
+// that there are no more levels than types. Gavel's code finds who has stopped by an integer program a level.
+//
+// Where all who have stopped must keep all of what they have, they alone fill the closed types, and prices
+// of those types prove that nothing better exists whatever the others do. So they are asked for a trace less
+// (WaterLevels::give): then only prices that say something of the others are best. The level itself is
+// computed from these prices with all of what they have, and has no trace of that.
 
 #include <algorithm>
 #include <cmath>
@@ -21,8 +27,10 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
+#include "goodput/share/detail/entity_water.hpp"
 #include "goodput/share/detail/level_search.hpp"
 #include "goodput/share/detail/share_program.hpp"
+#include "goodput/share/objectives.hpp"
 #include "goodput/share/problem.hpp"
 #include "goodput/share/result.hpp"
 
@@ -42,9 +50,10 @@ struct ShareHierarchy {
 };
 
 /// Shares by water filling. A job's level is workers * rate / (weight * proportional rate); the objective is
-/// the lowest level. Its bound is proven by prices; with entities, where the lowest level may come last, the
-/// status says whether every level was. Refuses what ShareProblem::validate() does, entities of weights that
-/// are not above 0, and jobs without one where there are entities (std::invalid_argument).
+/// the lowest level of those that can run. Its bound is proven by prices; with entities, where the lowest
+/// level may come last, the status says whether every level was found. Refuses what ShareProblem::validate()
+/// does, entities of weights that are not above 0, and jobs without one where there are entities
+/// (std::invalid_argument).
 [[nodiscard]] ShareResult fill_water(const ShareProblem& problem, const ShareHierarchy& hierarchy = {},
                                      const ShareOptions& options = {});
 
@@ -52,88 +61,194 @@ struct ShareHierarchy {
 
 namespace detail {
 
-/// How high the water is in the jobs of one entity when it has got so much, and the other way round. Water is
-/// counted as workers * rate / proportional rate.
-class EntityWater {
+/// One level after the other.
+class WaterLevels {
 public:
-    /// Heights that miss the highest by the part `gap` count as that.
-    EntityWater(double weight, bool in_order, double gap) : weight_(weight), in_order_(in_order), gap_(gap) {}
-
-    /// A job that is at `low` and can rise to `high`; in the order of the problem.
-    void add(std::size_t job, double weight, double low, double high) {
-        members_.push_back({job, weight, low, high, 0, 0});
-    }
-    /// After the last job.
-    void begin() {
-        if (in_order_) {
-            double start = 0;
-            for (Member& member : members_) {
-                member.start = start;
-                start = member.full = start + (member.high - member.low) / weight_;
-            }
-            return;
-        }
-        // By weight: the clock of the entity runs faster as jobs are full.
-        std::vector<Member*> order;
-        double weights = 0;
-        for (Member& member : members_) {
-            order.push_back(&member);
-            weights += member.weight;
-        }
-        const auto room = [](const Member* member) { return (member->high - member->low) / member->weight; };
-        std::stable_sort(order.begin(), order.end(),
-                         [&](const Member* a, const Member* b) { return room(a) < room(b); });
-        double clock = 0, got = 0;
-        for (Member* member : order) {
-            turns_.push_back({clock, got, weight_ / weights});
-            got += (room(member) - clock) * weights / weight_;
-            clock = room(member);
-            member->full = got;
-            weights -= member->weight;
+    WaterLevels(const ShareProblem& problem, const ShareHierarchy& hierarchy, const ShareOptions& options)
+        : problem_(problem),
+          hierarchy_(hierarchy),
+          options_(options),
+          program_(problem),
+          open_(problem.types(), 1),
+          rising_(problem.jobs.size(), 0),
+          one_(problem.jobs.size()),
+          height_(problem.jobs.size(), 0),
+          place_(problem.jobs.size()) {
+        result_.types = problem.types();
+        result_.shares.assign(problem.jobs.size() * problem.types(), 0);
+        result_.rates.assign(problem.jobs.size(), 0);
+        result_.prices.assign(problem.types(), 0);
+        for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
+            rising_[j] = program_.top_rate(j) > 0;
+            one_[j] = proportional_rate(problem, j) / problem.jobs[j].workers;
         }
     }
-    /// When the last job is full.
-    [[nodiscard]] double end() const {
-        double end = 0;
-        for (const Member& member : members_) end = std::max(end, member.full);
-        return end;
-    }
 
-    struct Member {
-        std::size_t job;
-        double weight, low, high;
-        double start, full;  // what the entity has got when it begins to rise, and when it is full
-    };
-    [[nodiscard]] const std::vector<Member>& members() const { return members_; }
-
-    [[nodiscard]] double height(const Member& member, double got) const {
-        if (got >= member.full) return member.high;
-        if (in_order_) return member.low + std::max(got - member.start, 0.0) * weight_;
-        auto turn = std::upper_bound(turns_.begin(), turns_.end(), got,
-                                     [](double value, const Turn& of) { return value < of.got; });
-        if (turn != turns_.begin()) --turn;
-        const double clock = turn->clock + (got - turn->got) * turn->speed;
-        return std::min(member.high, member.low + member.weight * clock);
-    }
-    [[nodiscard]] double got_at(const Member& member, double height) const {
-        if (height >= member.high * (1 - gap_)) return std::numeric_limits<double>::infinity();
-        if (in_order_) return member.start + (height - member.low) / weight_;
-        const double clock = (height - member.low) / member.weight;
-        auto turn = std::upper_bound(turns_.begin(), turns_.end(), clock,
-                                     [](double value, const Turn& of) { return value < of.clock; });
-        if (turn != turns_.begin()) --turn;
-        return turn->got + (clock - turn->clock) / turn->speed;
+    ShareResult fill() && {
+        while (pour()) {
+            const double end = raise();
+            if (result_.bound == 0) result_.bound = lowest();
+            if (level_ >= end) break;
+            close();
+        }
+        return finished();
     }
 
 private:
-    struct Turn {
-        double clock, got, speed;
-    };
-    double weight_;
-    bool in_order_;
-    double gap_;
-    std::vector<Member> members_;
-    std::vector<Turn> turns_;
+    static constexpr double accuracy = 5e-11;  // of a program's worth
+    static constexpr double give = 1e-7;       // the part of what they have that those who stand may miss
+    static constexpr double clear = 1e-6;      // the part of the worth from where a price is clearly above 0
+
+    [[nodiscard]] bool flat() const { return hierarchy_.entities.empty(); }
+
+    /// Finds who can rise still, and deals the water of entities to them; answers whether there is anybody.
+    bool pour() {
+        waters_.clear();
+        for (const ShareEntity& entity : hierarchy_.entities)
+            waters_.emplace_back(entity.weight, entity.in_order);
+        bool any = false;
+        for (std::size_t j = 0; j < problem_.jobs.size(); ++j) {
+            if (!rising_[j]) continue;
+            double fastest = 0;
+            for (std::size_t t = 0; t < problem_.types(); ++t)
+                if (open_[t] && problem_.can_run(j, t))
+                    fastest = std::max(fastest, problem_.jobs[j].rates[t]);
+            const double high = fastest / one_[j];
+            if (height_[j] >= high * (1 - 1e-9)) {
+                rising_[j] = 0;
+                continue;
+            }
+            for (std::size_t t = 0; t < problem_.types(); ++t)
+                if (!open_[t]) program_.bar(j, t);
+            if (flat()) waters_.emplace_back(problem_.jobs[j].weight, false);
+            const std::size_t water = flat() ? waters_.size() - 1 : hierarchy_.entity_of[j];
+            place_[j] = {water, waters_[water].members().size()};
+            waters_[water].add(j, problem_.jobs[j].weight, height_[j], high);
+            any = true;
+        }
+        for (EntityWater& water : waters_) water.begin();
+        return any;
+    }
+
+    /// Height of a job when entities have got so much in this level.
+    [[nodiscard]] double height_at(std::size_t job, double got) const {
+        if (!rising_[job]) return height_[job];
+        const EntityWater& water = waters_[place_[job].first];
+        return water.height(water.members()[place_[job].second], got);
+    }
+    /// Whether it has no more there than it could have.
+    [[nodiscard]] bool stands(std::size_t job, double height) const {
+        return !rising_[job] ||
+               height >= waters_[place_[job].first].members()[place_[job].second].high * (1 - 1e-9);
+    }
+
+    /// As high as it goes, which is level_; answers where everybody who rises would be at his end.
+    double raise() {
+        double end = 0;
+        for (const EntityWater& water : waters_) end = std::max(end, water.end());
+        parts_.assign(problem_.types(), 0);
+        level_ = end;
+        for (int step = 0;; ++step) {
+            const LevelTrial trial(
+                program_, problem_.jobs.size(),
+                [&](std::size_t j) {
+                    const double height = height_at(j, level_);
+                    return one_[j] * height * (stands(j, height) ? 1 - give : 1);
+                },
+                accuracy);
+            result_.iterations += trial.iterations();
+            ShareResult found;
+            trial.take(options_.least_part, found);
+            result_.shares = std::move(found.shares);
+            result_.rates = std::move(found.rates);
+            // Nobody but those who have stopped is in the way.
+            if (trial.worth() >= 1 + (1 - 1e-3) * give) break;
+            const auto needed = [&](double at) {
+                return trial.cost([&](std::size_t j) { return one_[j] * height_at(j, at); });
+            };
+            const double bound = highest_where(needed, trial.worth() + 1e-14, 0.0, level_);
+            for (std::size_t t = 0; t < parts_.size(); ++t) parts_[t] = trial.price(t);
+            if (result_.bound == 0) result_.prices = level_prices(trial, needed, bound);
+            const bool stays = bound >= level_ * (1 - 2 * accuracy);
+            level_ = bound;
+            if (stays) break;
+            if (step < 40) continue;
+            found_ = false;
+            break;
+        }
+        for (std::size_t j = 0; j < height_.size(); ++j)
+            height_[j] = std::max(height_[j], height_at(j, level_));
+        return end;
+    }
+
+    /// Types with a price have nothing more for those who rise.
+    void close() {
+        std::size_t dearest = parts_.size();
+        bool any = false;
+        for (std::size_t t = 0; t < parts_.size(); ++t) {
+            if (!open_[t]) continue;
+            if (dearest == parts_.size() || parts_[t] > parts_[dearest]) dearest = t;
+            if (parts_[t] < clear) continue;
+            open_[t] = 0;
+            any = true;
+        }
+        if (!any && dearest < parts_.size()) open_[dearest] = 0;
+    }
+
+    [[nodiscard]] double level_of(std::size_t job) const { return height_[job] / problem_.jobs[job].weight; }
+    [[nodiscard]] double lowest() const {
+        double lowest = std::numeric_limits<double>::infinity();
+        for (std::size_t j = 0; j < height_.size(); ++j)
+            if (program_.top_rate(j) > 0) lowest = std::min(lowest, level_of(j));
+        return std::isfinite(lowest) ? lowest : 0;
+    }
+
+    /// The largest part that a job misses of what it is said to have.
+    [[nodiscard]] double missed(const std::vector<double>& rates) const {
+        double missed = 0;
+        for (std::size_t j = 0; j < height_.size(); ++j)
+            if (height_[j] > 0) missed = std::max(missed, 1 - rates[j] / (one_[j] * height_[j]));
+        return missed;
+    }
+    ShareResult finished() {
+        const double allowed = std::min(options_.gap, give);
+        double missing = missed(result_.rates);
+        if (missing > allowed) {
+            // All levels are known now: the shares that are nearest to giving everybody his.
+            const LevelTrial trial(
+                program_, problem_.jobs.size(), [&](std::size_t j) { return one_[j] * height_[j]; }, accuracy);
+            result_.iterations += trial.iterations();
+            ShareResult found;
+            trial.take(options_.least_part, found);
+            if(getenv("WV")) printf("missing %.3g then %.3g, worth-1 %.3g\n",missing,missed(found.rates),trial.worth()-1);
+            if (const double then = missed(found.rates); then < missing) {
+                missing = then;
+                result_.shares = std::move(found.shares);
+                result_.rates = std::move(found.rates);
+            }
+        }
+        for (std::size_t j = 0; j < height_.size(); ++j) result_.levels.push_back(level_of(j));
+        result_.objective = lowest() * (1 - std::max(missing, 0.0));
+        result_.bound = std::max(result_.bound, result_.objective);
+        if (flat()) set_status(result_, options_.gap);
+        if (!found_ || missing > options_.gap) result_.status = ShareStatus::feasible;
+        return std::move(result_);
+    }
+
+    const ShareProblem& problem_;
+    const ShareHierarchy& hierarchy_;
+    const ShareOptions& options_;
+    ShareProgram program_;
+    std::vector<char> open_;    // by type
+    std::vector<char> rising_;  // by job
+    std::vector<double> one_;   // by job: rate of a height of 1
+    std::vector<double> height_;
+    std::vector<EntityWater> waters_;
+    std::vector<std::pair<std::size_t, std::size_t>> place_;  // by job that rises: its water, its place there
+    double level_ = 0;                                        // what entities have got in this level
+    std::vector<double> parts_;                               // by type: the price of all of its GPUs
+    ShareResult result_;
+    bool found_ = true;
 };
 
 }  // namespace detail
@@ -152,107 +267,7 @@ inline ShareResult fill_water(const ShareProblem& problem, const ShareHierarchy&
         if (hierarchy.entity_of[j] >= hierarchy.entities.size())
             bad_input("job '" + problem.jobs[j].name + "'", "entity", hierarchy.entity_of[j],
                       "an index into the entities");
-
-    detail::ShareProgram program(problem);
-    std::vector<double> one(jobs), height(jobs, 0), top(jobs);  // rate of one unit of height
-    std::vector<char> rising(jobs, 0);
-    for (std::size_t j = 0; j < jobs; ++j) {
-        one[j] = proportional_rate(problem, j) / problem.jobs[j].workers;
-        rising[j] = program.top_rate(j) > 0;
-        top[j] = rising[j] ? program.top_rate(j) / one[j] : 0;
-    }
-    ShareResult result;
-    result.types = problem.types();
-    result.shares.assign(jobs * problem.types(), 0);
-    result.rates.assign(jobs, 0);
-    result.prices.assign(problem.types(), 0);
-    result.levels.assign(jobs, 0);
-    bool proven = true;
-    double below = 0;  // what entities have got in the levels before
-    for (std::size_t stage = 0; stage <= jobs; ++stage) {
-        // What rises now, and by which clock.
-        std::vector<detail::EntityWater> waters;
-        std::vector<std::pair<std::size_t, std::size_t>> place(jobs);
-        for (const ShareEntity& entity : hierarchy.entities)
-            waters.emplace_back(entity.weight, entity.in_order, options.gap);
-        bool any = false;
-        for (std::size_t j = 0; j < jobs; ++j) {
-            if (!rising[j]) continue;
-            any = true;
-            const double weight = problem.jobs[j].weight;
-            if (flat) waters.emplace_back(weight, false, options.gap);
-            const std::size_t water = flat ? waters.size() - 1 : hierarchy.entity_of[j];
-            place[j] = {water, waters[water].members().size()};
-            waters[water].add(j, weight, height[j], top[j]);
-        }
-        if (!any) break;
-        double end = 0;
-        for (detail::EntityWater& water : waters) {
-            water.begin();
-            end = std::max(end, water.end());
-        }
-        const auto need = [&](std::size_t j, double got) {
-            if (!rising[j]) return one[j] * height[j];
-            const detail::EntityWater& water = waters[place[j].first];
-            return one[j] * water.height(water.members()[place[j].second], got);
-        };
-        const auto got_at = [&](std::size_t j, double rate) {
-            // Who has stopped stays where he is.
-            if (!rising[j])
-                return rate >= one[j] * height[j] * (1 - options.gap)
-                           ? std::numeric_limits<double>::infinity()
-                           : 0.0;
-            const detail::EntityWater& water = waters[place[j].first];
-            return water.got_at(water.members()[place[j].second], rate / one[j]);
-        };
-        detail::HighestLevel best =
-            detail::highest_level(problem, program, need, got_at, end, end, options, below);
-        const bool found = best.bound - best.reached <= options.gap * (best.bound + below);
-        proven = proven && found;
-        below += best.reached;
-        result.iterations += best.result.iterations;
-        if (stage == 0) result.prices = best.prices;
-        // Where nobody can rise, or rounding would have somebody fall below what he has, everybody stays.
-        if (stage == 0 || best.reached > 0) {
-            result.shares = std::move(best.result.shares);
-            result.rates = std::move(best.result.rates);
-        } else if (!found) {
-            break;
-        }
-        std::size_t risers = 0, stopped = 0;
-        double push = 0;
-        if (stage == 0) result.bound = std::numeric_limits<double>::infinity();
-        for (std::size_t j = 0; j < jobs; ++j) {
-            if (!rising[j]) continue;
-            ++risers;
-            if (stage == 0)
-                result.bound = std::min(result.bound, need(j, best.bound) / one[j] / problem.jobs[j].weight);
-            push = std::max(push, best.push[j]);
-            height[j] = std::max(height[j], need(j, best.reached) / one[j]);
-        }
-        for (std::size_t j = 0; j < jobs; ++j) {
-            if (!rising[j]) continue;
-            const bool full = height[j] >= top[j] * (1 - 1e-9);
-            // In the middle of all answers one of the two is clearly above 0.
-            const bool held = best.push[j] * static_cast<double>(risers) > best.slack[j];
-            if (!full && !held && best.push[j] < push) continue;
-            rising[j] = 0;
-            ++stopped;
-        }
-        if (stopped == 0) break;
-    }
-    result.objective = std::numeric_limits<double>::infinity();
-    for (std::size_t j = 0; j < jobs; ++j) {
-        result.levels[j] = height[j] / problem.jobs[j].weight;
-        if (program.top_rate(j) > 0) result.objective = std::min(result.objective, result.levels[j]);
-    }
-    if (!std::isfinite(result.objective)) result.objective = result.bound = 0;
-    if (flat)
-        detail::set_status(result, options.gap);
-    else  // who waits in an entity rises after the first level, whose bound says nothing of him
-        result.bound = std::max(result.bound, result.objective);
-    if (!proven) result.status = ShareStatus::feasible;
-    return result;
+    return detail::WaterLevels(problem, hierarchy, options).fill();
 }
 
 }  // namespace goodput

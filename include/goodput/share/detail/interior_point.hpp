@@ -39,10 +39,11 @@ public:
             return true;
         }
         for (iterations_ = 0; iterations_ < most_iterations; ++iterations_) {
+            const double error_before = error_;
             measure();
             if (centre_ <= accuracy * worth_ / now_.products && error_ <= 10 * accuracy) return true;
-            // Rows that rounding keeps from holding so well hold no better later.
-            if (centre_ <= 1e-20 * worth_ / now_.products) return false;
+            // Rows that rounding keeps from holding so well hold no better later, but worse.
+            if (centre_ <= 0.1 * accuracy * worth_ / now_.products && error_ >= 0.5 * error_before) return false;
             factor();
             // Straight to the end, to see how far that goes; then with what was learned from it.
             find_direction([](const SlackAndPrice&) { return 0.0; });

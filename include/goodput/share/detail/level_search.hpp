@@ -9,7 +9,7 @@
 // has z >= 1 exactly where l can be reached, and prices pi of the types and y_j of the rates. With them, no
 // level at which  sum_j y_j rate_for(j, level) > the worth of all capacity at these prices  can be reached:
 // that is the next level to try. It is Newton's method on z(l) = 1, from above, where it does not overshoot;
-// where needs are proportional to the level, the first step ends.
+// where needs are proportional to the level, the first step ends. LevelTrial is one step.
 
 #include <algorithm>
 #include <cmath>
@@ -27,8 +27,6 @@ struct HighestLevel {
     double bound = std::numeric_limits<double>::infinity();  ///< cannot be passed
     ShareResult result{};                                    ///< shares, rates and iterations
     std::vector<double> prices{};                            ///< by type: levels for a GPU more
-    std::vector<double> push{};   ///< by job: part of the bound that its need makes, 1 in sum
-    std::vector<double> slack{};  ///< by job: rate beyond its need, relative
 };
 
 /// The largest level of [low, high] at which a function that does not fall is at most `most`, from above; low
@@ -61,44 +59,90 @@ double highest_where(Function function, double most, double low, double high) {
     return high;
 }
 
+/// What the program says of one level.
+class LevelTrial {
+public:
+    /// `asked(job)` is the rate that the program asks of a job, in steps/s.
+    template <class Asked>
+    LevelTrial(ShareProgram& program, std::size_t jobs, Asked asked, double accuracy)
+        : program_(program), jobs_(jobs), method_(built(program, asked)) {
+        method_.solve(accuracy);
+        worth_ = program.dual_value([&](std::size_t t) { return price(t); },
+                                    [&](std::size_t g) { return method_.rate_price(g); });
+    }
+    [[nodiscard]] std::size_t iterations() const { return method_.iterations(); }
+    /// Of all of a type's GPUs.
+    [[nodiscard]] double price(std::size_t type) const { return method_.price(type); }
+    /// Of a GPU, by type; `unit` is what the price of 1 stands for.
+    [[nodiscard]] std::vector<double> gpu_prices(double unit) const {
+        std::vector<double> prices = program_.gpu_prices([&](std::size_t t) { return price(t); },
+                                                         [&](std::size_t g) { return method_.rate_price(g); },
+                                                         [](std::size_t, std::size_t) { return 0.0; });
+        for (double& of_gpu : prices) of_gpu *= unit;
+        return prices;
+    }
+    /// What all rates that can be had cost at most.
+    [[nodiscard]] double worth() const { return worth_; }
+    /// What rates cost: jobs that need the same at one level may need different rates at another.
+    template <class RateOf>
+    [[nodiscard]] double cost(RateOf rate_of) const {
+        double sum = 0;
+        for (std::size_t j = 0; j < jobs_; ++j)
+            if (const std::size_t g = program_.group_of(j); g != ShareProgram::no_group)
+                sum += method_.rate_price(g) * rate_of(j) / program_.top_rate(j);
+        return sum;
+    }
+    /// Shares and rates.
+    void take(double least_part, ShareResult& result) const { program_.take(method_, least_part, result); }
+
+private:
+    template <class Asked>
+    static const BlockProgram& built(ShareProgram& program, Asked asked) {
+        program.build(
+            [&](std::size_t job) -> ProgramRow {
+                return {asked(job) / program.top_rate(job), 0};
+            },
+            [](std::size_t, std::size_t) { return 0.0; }, false, false);
+        program.program().reward = 1;
+        return program.program();
+    }
+
+    ShareProgram& program_;
+    std::size_t jobs_;
+    InteriorPoint<> method_;
+    double worth_ = 0;
+};
+
+/// Levels for a GPU more, by type, where a level of `bound` costs needed(bound).
+template <class Needed>
+std::vector<double> level_prices(const LevelTrial& trial, Needed needed, double bound) {
+    const double around = 1e-6 * bound, steep = (needed(bound) - needed(bound - around)) / around;
+    return trial.gpu_prices(steep > 0 ? 1 / steep : 0);
+}
+
 /// Highest level: `rate_for(job, level)` in steps/s, `level_at(job, rate)` its inverse, infinity where a job
 /// does not count. `first` is where to begin, `top` where to end at the latest, both above 0.
 template <class RateFor, class LevelAt>
 HighestLevel highest_level(const ShareProblem& problem, ShareProgram& program, RateFor rate_for,
-                           LevelAt level_at, double first, double top, const ShareOptions& options,
-                           double below = 0) {
+                           LevelAt level_at, double first, double top, const ShareOptions& options) {
     const double gap = options.gap;
-    const std::size_t jobs = problem.jobs.size(), types = problem.types();
+    const std::size_t jobs = problem.jobs.size();
     HighestLevel best;
     best.bound = top;
-    const auto no_value = [](std::size_t, std::size_t) { return 0.0; };
     double level = std::min(first, top);
     for (int step = 0; step < 40; ++step) {
-        const auto row = [&](std::size_t job) -> ProgramRow {
-            return {rate_for(job, level) / program.top_rate(job), 0};
-        };
-        const BlockProgram& block = program.build(row, no_value, false, false);
-        program.program().reward = 1;
-        InteriorPoint<> method(block);
-        method.solve(std::max(0.5 * gap, 1e-10));
-        best.result.iterations += method.iterations();
+        const LevelTrial trial(
+            program, jobs, [&](std::size_t job) { return rate_for(job, level); }, std::max(0.5 * gap, 1e-10));
+        best.result.iterations += trial.iterations();
         ShareResult found;
-        program.take(method, options.least_part, found);
+        trial.take(options.least_part, found);
         double reached = top;
         for (std::size_t j = 0; j < jobs; ++j)
             if (program.top_rate(j) > 0) reached = std::min(reached, level_at(j, found.rates[j]));
-        const auto price = [&](std::size_t t) { return method.price(t); };
-        const auto rate_price = [&](std::size_t g) { return method.rate_price(g); };
-        const double worth = program.dual_value(price, rate_price);
-        // Jobs that need the same at one level may need different rates at another.
         const auto needed = [&](double at) {
-            double sum = 0;
-            for (std::size_t j = 0; j < jobs; ++j)
-                if (const std::size_t g = program.group_of(j); g != ShareProgram::no_group)
-                    sum += method.rate_price(g) * rate_for(j, at) / program.top_rate(j);
-            return sum;
+            return trial.cost([&](std::size_t job) { return rate_for(job, at); });
         };
-        const double bound = highest_where(needed, worth, std::min(reached, best.bound), best.bound);
+        const double bound = highest_where(needed, trial.worth(), std::min(reached, best.bound), best.bound);
         const bool higher = reached > best.reached || step == 0;
         if (higher) {
             const std::size_t iterations = best.result.iterations;
@@ -108,22 +152,9 @@ HighestLevel highest_level(const ShareProblem& problem, ShareProgram& program, R
         }
         if (bound < best.bound || step == 0) {
             best.bound = std::min(best.bound, bound);
-            const double around = 1e-6 * best.bound, all = needed(best.bound);
-            const double steep = (all - needed(best.bound - around)) / around;
-            best.prices.assign(types, 0);
-            for (std::size_t t = 0; t < types && steep > 0; ++t)
-                if (problem.gpus[t] > 0) best.prices[t] = method.price(t) / problem.gpus[t] / steep;
-            best.push.assign(jobs, 0);
-            best.slack.assign(jobs, 0);
-            for (std::size_t j = 0; j < jobs; ++j) {
-                const std::size_t g = program.group_of(j);
-                if (g == ShareProgram::no_group) continue;
-                const double need = block.slope[g] * method.level();
-                best.push[j] = method.rate_price(g) * block.slope[g];
-                best.slack[j] = need > 0 ? method.rate_slack(g) / need : 1;
-            }
+            best.prices = level_prices(trial, needed, best.bound);
         }
-        if (best.bound - best.reached <= gap * (best.bound + below) || (!higher && bound >= level)) break;
+        if (best.bound - best.reached <= gap * best.bound || (!higher && bound >= level)) break;
         level = best.bound;
     }
     return best;

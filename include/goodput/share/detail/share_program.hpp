@@ -40,7 +40,12 @@ public:
 
     /// The job can run on that type.
     [[nodiscard]] bool usable(std::size_t job, std::size_t type) const {
-        return problem_.jobs[job].rates[type] > 0 && problem_.gpus[type] > 0;
+        return problem_.can_run(job, type) && (barred_.empty() || !barred_[job * problem_.types() + type]);
+    }
+    /// From now on the job gets nothing of that type.
+    void bar(std::size_t job, std::size_t type) {
+        barred_.resize(problem_.jobs.size() * problem_.types(), 0);
+        barred_[job * problem_.types() + type] = 1;
     }
     /// Steps/s of a job on its fastest type at all times; 0: it can run nowhere.
     [[nodiscard]] double top_rate(std::size_t job) const { return top_[job]; }
@@ -158,6 +163,29 @@ public:
         return sum;
     }
 
+    /// Of one GPU of each type. Of a type without any, it is what the first one would be worth to a job of
+    /// one worker; `value(job, type)` is what the job's time there has for its own sake.
+    template <class Prices, class RatePrices, class Value>
+    [[nodiscard]] std::vector<double> gpu_prices(const Prices& prices, const RatePrices& rate_price,
+                                                 Value value) const {
+        std::vector<double> of_gpu(program_.types, 0);
+        for (std::size_t t = 0; t < program_.types; ++t) {
+            if (problem_.gpus[t] > 0) {
+                of_gpu[t] = prices(t) / problem_.gpus[t];
+                continue;
+            }
+            for (std::size_t j = 0; j < problem_.jobs.size(); ++j) {
+                const ShareJob& job = problem_.jobs[j];
+                if (job.workers > 1 || job.rates[t] <= 0) continue;
+                double gain = value(j, t);
+                if (const std::size_t g = group_of_[j]; g != no_group)
+                    gain += rate_price(g) * job.rates[t] / top_[j] - best_reduced(g, rate_price(g), prices);
+                of_gpu[t] = std::max(of_gpu[t], gain);
+            }
+        }
+        return of_gpu;
+    }
+
 private:
     static std::uint64_t mixed(std::uint64_t value, std::uint64_t hash) {
         hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL;
@@ -175,6 +203,7 @@ private:
     const ShareProblem& problem_;
     BlockProgram program_;
     std::vector<double> top_;
+    std::vector<char> barred_;  // by job and type; empty: nobody is
     std::vector<std::size_t> group_of_, job_of_, slots_;
 };
 

@@ -53,12 +53,14 @@ struct Job {
     int max_gpus = 1;                           ///< most that it may hold: left at 1, one GPU, elastic or not
     Adaptivity adaptivity = Adaptivity::batch;  ///< what a decision may change
     int initial_batch = 0;                      ///< total batch size that efficiency is relative to
-    int max_batch = 0;                          ///< largest total batch size (Adaptivity::batch)
-    int target_batch = 0;                       ///< total batch size of the other two classes
-    bool single_gpu_accumulates = false;        ///< see BatchLimits
-    std::vector<TypeLimits> types{};            ///< by GPU type, as many as Cluster::gpu_types
-    std::optional<GradientStatistics> gradient{};  ///< at the initial batch size; none: not measured yet
-    bool preemptible = true;                       ///< false: keeps what it holds
+    /// Largest total batch size, which no plan exceeds; 0: no limit, for the classes that have a target.
+    int max_batch = 0;
+    int target_batch = 0;                 ///< total batch size of the classes that do not tune it
+    bool single_gpu_accumulates = false;  ///< see BatchLimits
+    std::vector<TypeLimits> types{};      ///< by GPU type, as many as Cluster::gpu_types
+    std::optional<GradientStatistics>
+        gradient{};           ///< at the initial batch size; none, or both 0: not measured
+    bool preemptible = true;  ///< false: keeps what it holds
     bool restarting = false;  ///< in the middle of a restart: keeps what it holds this round
     Placement placement{};    ///< where it runs now; empty: it waits
     /// Useful examples still to do, where the user declared the job's total work.

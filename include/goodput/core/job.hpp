@@ -138,7 +138,7 @@ inline void validate(const Job& job, const Cluster& cluster) {
     if (!(job.weight >= 1e-9 && job.weight <= 1e9))
         bad_input(subject(), "weight", job.weight, "between 1e-9 and 1e9");
     if (job.host) validate(*job.host, subject);
-    for (const CheckpointMechanism& mechanism : job.checkpoints) validate(mechanism);
+    for (const CheckpointMechanism& mechanism : job.checkpoints) validate(mechanism, subject);
     if (job.checkpoint_seconds) require_positive(subject, "checkpoint_seconds", *job.checkpoint_seconds);
     if (job.tasks) validate(*job.tasks, subject);
     if (job.gradient) validate(*job.gradient, subject);

@@ -241,7 +241,7 @@ void RefinedFitter<Backend>::minimise(const RefinedFitOptions& options, RefinedF
                               normal_);
         fit.iterations += found.iterations;
         fit.status = found.status;
-        if (settled || fit.status != FitStatus::converged) return;
+        if (settled || !is_fitted(fit.status) || fit.iterations >= options.max_iterations) return;
         settled = !weigh(fit, options.robust) || round == 7;
     }
 }

@@ -202,9 +202,9 @@ DenseSquaresResult SmallStepsBackend::minimise(const Problem& problem, DenseVect
             moved_on = normal.squares - next.squares > 0.2 * part * promised && next.finite();
             if (moved_on) x = candidate;
         }
+        result.status = FitStatus::iteration_limit;
         if (!moved_on && !damped_step(problem, x, normal, next, tolerance, damping)) return result;
         std::swap(normal, next);
-        result.status = FitStatus::iteration_limit;
     }
 }
 

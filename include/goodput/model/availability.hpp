@@ -116,17 +116,17 @@ namespace goodput {
         return Checkpointing{0, interval, useful_share_until_end(job, mechanism, interval, left_seconds)};
     };
     Checkpointing best = at(long_run_seconds);
-    const double begin = std::max(std::round(left_seconds / long_run_seconds), 1.0);
-    if (!mechanism.saves || begin > 1e6) return best;
+    double start = std::max(std::round(left_seconds / long_run_seconds), 1.0);
+    if (!mechanism.saves || start > 1e6) return best;
     // With so many intervals, the rest as the last of them.
     const auto best_of = [&](double parts) {
         // A little longer, so that rounding does not make one part more of it.
-        const double equal = left_seconds / parts * (1 + 1e-12);
+        const double equal = std::max(left_seconds / parts * (1 + 1e-12), mechanism.write_seconds);
         Checkpointing found = at(equal);
-        if (parts == 1) return found;
+        const double longest = parts > 1 ? left_seconds / (parts - 1) : 0;
+        if (longest <= equal) return found;
         // A second nearly always costs more in a whole interval than in the rest, so that all are equally
         // long; but where most work is caught at interruptions, a short rest may be better.
-        const double longest = left_seconds / (parts - 1);
         const auto longer = [&](double part) { return at(equal + part * (longest - equal)); };
         if (!(longer(0.01).availability > found.availability)) return found;
         double low = 0, high = 1;
@@ -140,12 +140,33 @@ namespace goodput {
         }
         return found;
     };
+    double of_start = -1;
+    const auto consider = [&](double parts) {
+        const Checkpointing here = best_of(parts);
+        if (here.availability > best.availability) best = here;
+        if (here.availability > of_start) {
+            of_start = here.availability;
+            start = parts;
+        }
+    };
+    consider(start);
+    consider(1);
+    // Where interruptions spare some of the work anyway, there may be several numbers that are better than
+    // those beside them.
+    if (mechanism.caught > 0 || mechanism.kept < 1) {
+        const double shortest = std::max(
+            {mechanism.write_seconds, mechanism.pause_seconds / 8,
+             young_interval(job, {.pause_seconds = mechanism.pause_seconds + mechanism.write_seconds}) / 8,
+             left_seconds * 1e-6});
+        for (double parts = 2; parts < left_seconds / shortest; parts *= 2) consider(parts);
+    }
     for (const double step : {-1.0, 1.0})
-        for (double parts = begin; parts >= 1; parts += step) {
+        for (double parts = start + step, last = of_start; parts >= 1; parts += step) {
+            const double before = last;
             const Checkpointing here = best_of(parts);
-            const bool better = here.availability > best.availability;
-            if (better) best = here;
-            if (!better && parts != begin) break;
+            last = here.availability;
+            if (last > best.availability) best = here;
+            if (!(last > before)) break;
         }
     return best;
 }

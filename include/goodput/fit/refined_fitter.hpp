@@ -193,8 +193,11 @@ void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, cons
     minimise(options, fit);
     fit.coordinates.assign(x_.all().begin(), x_.all().end());
     squares_.write(x_, fit.model);
-    const bool better = is_fitted(fit.status) && x_.finite() &&
-                        detail::explains_as_well(squares_.squares(x_), squares_.squares(fallback));
+    // The minimisation itself is content with a sum that is larger by less than this.
+    constexpr double tolerance = 1e-6;
+    const bool better =
+        is_fitted(fit.status) && x_.finite() &&
+        detail::explains_as_well(squares_.squares(x_), squares_.squares(fallback) + tolerance);
     if (better) {
         add_shape_factors(fit);
         estimate_covariance(fit);

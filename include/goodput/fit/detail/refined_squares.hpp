@@ -107,6 +107,24 @@ struct RefinedSquares {
 
     void linearise(const DenseVector& x, DenseNormalEquations& normal) const;
 
+    /// x moved by that part of a step. What samples say best of computing is its time at the middle batch, and
+    /// worst what is constant of it: so that time's logarithm and the logarithm of the two parts' ratio move in
+    /// straight lines, not those of the parts themselves, whose sum would bend away from the samples.
+    [[nodiscard]] DenseVector moved(const DenseVector& x, const DenseVector& step, double part) const {
+        DenseVector result = x.moved(step, part);
+        const double log_batch = std::log(batches[batches.size() / 2].batch);
+        const double ratio = x[computing_slope] + log_batch - x[computing_constant];
+        const double next_ratio = result[computing_slope] + log_batch - result[computing_constant];
+        // ln(1 + e^ratio): of the whole over its constant part.
+        const double over = LogStep(ratio, 1).excess, next_over = LogStep(next_ratio, 1).excess;
+        const double share = LogStep(ratio, 1).sync_share;
+        const double whole = x[computing_constant] + over +
+                             part * ((1 - share) * step[computing_constant] + share * step[computing_slope]);
+        result[computing_constant] = whole - next_over;
+        result[computing_slope] = whole - next_over + next_ratio - log_batch;
+        return result;
+    }
+
     /// Calls visit(row, errors) for every row at x.
     template <class Visit>
     void for_each_row(const DenseVector& x, Visit&& visit) const {

@@ -81,15 +81,16 @@ inline ComputingLine line_of_computing(const RefinedSquares& samples) {
     return {std::exp(log_seconds / count), 0};
 }
 
-/// Computing from the line; synchronising at each of three overlaps from what the steps then say of it.
+/// Computing from the line; synchronising at each of three overlaps from what the steps then say of it. Or what
+/// is believed beforehand, where that explains the samples better.
 inline DenseVector cold_start(const RefinedSquares& samples, const ComputingLine& line) {
     DenseVector x = samples.mean;
     const auto& batches = samples.batches;
     const double middle = batches[batches.size() / 2].batch, least = 1e-3 * line.at(middle);
     x[computing_constant] = std::log(std::max(line.constant, least));
     x[computing_slope] = std::log(std::max(line.slope, least / middle));
-    DenseVector best = x;
-    double least_squares = std::numeric_limits<double>::infinity();
+    DenseVector best = samples.mean;
+    double least_squares = samples.squares(best);
     for (const double overlap : {0.25, 1.0, 3.0}) {
         const double gamma = 1 + overlap;
         DenseVector candidate = x;

@@ -47,6 +47,25 @@ struct RefinedRow {
     bool split = true;  ///< log_compute was measured; else it is that of the step
 };
 
+/// In which samples computing was measured: those whose step is split, or where none is, those of the fewest
+/// replicas, which stand for them.
+class ComputingMeasured {
+public:
+    explicit ComputingMeasured(std::span<const ThroughputSample> samples) {
+        for (const ThroughputSample& sample : samples) {
+            any_split_ = any_split_ || sample.compute_seconds().has_value();
+            fewest_ = std::min(fewest_, sample.shape.gpus);
+        }
+    }
+    [[nodiscard]] bool operator()(const ThroughputSample& sample) const {
+        return any_split_ ? sample.compute_seconds().has_value() : sample.shape.gpus <= fewest_;
+    }
+
+private:
+    bool any_split_ = false;
+    int fewest_ = std::numeric_limits<int>::max();
+};
+
 struct RefinedSquares {
     std::vector<RefinedRow> rows{};
     std::vector<RefinedBatch> batches{};  ///< ascending
@@ -177,11 +196,18 @@ inline void RefinedSquares::read(std::span<const ThroughputSample> samples) {
         if (batch == batches.end() || batch->batch != sample.plan.atomic_batch)
             batches.insert(batch, RefinedBatch{.batch = static_cast<double>(sample.plan.atomic_batch)});
     }
-    // Where there are too many batches to give each a break point, evenly many share one.
-    const std::size_t count = std::min(batches.size(), most_break_points);
+    // A batch whose computing nobody measured gets no break point: it would take up what the laws of
+    // synchronising leave unexplained. Where there are too many batches, evenly many share one.
+    const ComputingMeasured measured(samples);
     breaks.clear();
-    for (std::size_t i = 0; i < count; ++i)
-        breaks.push_back(batches[count < 2 ? 0 : i * (batches.size() - 1) / (count - 1)].batch);
+    for (const ThroughputSample& sample : samples) {
+        const double its = sample.plan.atomic_batch;
+        const auto at = std::lower_bound(breaks.begin(), breaks.end(), its);
+        if (measured(sample) && (at == breaks.end() || *at != its)) breaks.insert(at, its);
+    }
+    const std::size_t all = breaks.size(), count = std::min(all, most_break_points);
+    for (std::size_t i = 0; i < count; ++i) breaks[i] = breaks[count < 2 ? 0 : i * (all - 1) / (count - 1)];
+    breaks.resize(count);
     for (RefinedBatch& batch : batches)
         batch = locate_batch(batch.batch, count, [&](std::size_t i) { return breaks[i]; });
     rows.clear();

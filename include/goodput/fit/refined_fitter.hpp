@@ -258,6 +258,7 @@ void RefinedFitter<Backend>::fall_back(std::span<const ThroughputSample> samples
         fit = previous_;
         fit.identified.fill(false);
     } else {
+        fit.prior = squares_.believed;
         detail::set_to_prior(fit, squares_.breaks);
         fit.step_deviation = 0.05;
         fit.degrees_of_freedom = 2;
@@ -334,7 +335,10 @@ bool RefinedFitter<Backend>::weigh(RefinedFit& fit, bool robust) {
     set_scatter(fit, sum, weights, static_cast<double>(squares_.parameters()));
     const double change = std::abs(std::log(fit.step_deviation / squares_.scatter));
     squares_.scatter = fit.step_deviation;
-    return change > 0.05 || largest_change > 0.05;
+    const bool loosened = squares_.loosen(x_);
+    for (const RefinedParameter at : {alone_factor, straggling_exponent})
+        fit.prior.deviation[at] = squares_.deviation[at];
+    return change > 0.05 || largest_change > 0.05 || loosened;
 }
 
 /// Two ridge equations a shape, linear at the laws' solution: ln of its factors of computing and

@@ -29,12 +29,16 @@
 #include "goodput/fit/detail/log_step.hpp"
 #include "goodput/fit/detail/refined_terms.hpp"
 #include "goodput/fit/refined_parameters.hpp"
+#include "goodput/fit/refined_prior.hpp"
 #include "goodput/model/refined.hpp"
 
 namespace goodput {
 
 namespace detail {
 
+/// Beyond so many of a prior's deviations a parameter of how computing scales is one that was not expected:
+/// then the prior pulls no harder than there (RefinedSquares::loosen).
+inline constexpr double unlikely_deviations = 2;
 inline constexpr std::size_t most_break_points = most_parameters - refined_parameters;
 
 /// Coordinates as refined_terms.hpp reads them.
@@ -71,7 +75,8 @@ struct RefinedSquares {
     std::vector<RefinedBatch> batches{};  ///< ascending
     std::vector<RefinedShape> shapes{};   ///< ascending
     std::vector<double> breaks{};         ///< batches, ascending, at most most_break_points
-    DenseVector mean{}, deviation{};      ///< the prior
+    RefinedPrior believed{};              ///< the prior, in its own units
+    DenseVector mean{}, deviation{};      ///< the same in the coordinates, with what loosen() made of it
     double scatter = 0.05;                ///< s
 
     /// Of a row: ln of what is modelled over what was measured, and what the step is made of.
@@ -96,6 +101,7 @@ struct RefinedSquares {
 
     /// The prior in the coordinates of a type that computes for `seconds` at `batch`.
     void set_prior(const RefinedPrior& prior, double batch, double seconds) {
+        believed = prior;
         mean.assign(parameters(), 0);
         deviation.assign(parameters(), prior.break_deviation);
         for (std::size_t i = 0; i < refined_parameters; ++i) {
@@ -105,6 +111,20 @@ struct RefinedSquares {
         mean[computing_constant] += std::log(seconds);
         mean[computing_slope] += std::log(seconds / batch);
         mean[node_level] += std::log(seconds);
+    }
+
+    /// Widens what is believed of the number of replicas in computing, where x is far from it: caches, data
+    /// loaders and other hosts can make computing scale in ways that no prior foresees. Whether that changes
+    /// much.
+    bool loosen(const DenseVector& x) {
+        bool changed = false;
+        for (const RefinedParameter at : {alone_factor, straggling_exponent}) {
+            const double off = std::abs(x[at] - mean[at]) / unlikely_deviations;
+            const double wide = std::max(believed.deviation[at], off);
+            changed = changed || std::abs(std::log(wide / deviation[at])) > 0.05;
+            deviation[at] = wide;
+        }
+        return changed;
     }
 
     /// Takes in samples, which are valid. Keeps its buffers.
@@ -126,9 +146,9 @@ struct RefinedSquares {
 
     void linearise(const DenseVector& x, DenseNormalEquations& normal) const;
 
-    /// x moved by that part of a step. What samples say best of computing is its time at the middle batch, and
-    /// worst what is constant of it: so that time's logarithm and the logarithm of the two parts' ratio move in
-    /// straight lines, not those of the parts themselves, whose sum would bend away from the samples.
+    /// x moved by that part of a step. What samples say best of computing is its time at the middle batch,
+    /// and worst what is constant of it: so that time's logarithm and the logarithm of the two parts' ratio
+    /// move in straight lines, not those of the parts themselves, whose sum would bend away from the samples.
     [[nodiscard]] DenseVector moved(const DenseVector& x, const DenseVector& step, double part) const {
         DenseVector result = x.moved(step, part);
         const double log_batch = std::log(batches[batches.size() / 2].batch);

@@ -61,8 +61,7 @@ TEST_CASE("a refined model speaks for itself: measured as far as replicas were, 
                                                   option.configuration.first().shape, batch_limits(job, 0));
             CHECK(option.plan == best.plan);
             CHECK(option.goodput == doctest::Approx(best.goodput));
-            const bool measured =
-                most_replicas > 1 || (most_replicas == 1 && option.configuration.gpus() == 1);
+            const bool measured = option.configuration.gpus() <= most_replicas;
             CHECK(option.knowledge == (measured ? Knowledge::measured : Knowledge::projected));
         }
     }

@@ -132,10 +132,8 @@ private:
     /// One's own model; what lies beyond the replicas measured is a projection.
     void predict_refined(const Job& job, const TypeModel& own, std::span<Option> options) {
         predict_with(job, own, options, 1, Knowledge::projected);
-        const bool several = own.most_replicas > 1;
         for (Option& option : options)
-            if (several || (own.most_replicas == 1 && replicas_of(job, option) == 1))
-                option.knowledge = Knowledge::measured;
+            if (replicas_of(job, option) <= own.most_replicas) option.knowledge = Knowledge::measured;
     }
 
     static int replicas_of(const Job& job, const Option& option) {

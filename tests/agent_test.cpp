@@ -441,6 +441,113 @@ TEST_CASE("After a restart the total batch stays unless another is so much bette
         }
 }
 
+TEST_CASE("Under Adam, too, a restart or another batch keeps the total batch and the learning rate") {
+    TrainingSettings settings = settings_for(50);
+    settings.optimizer = Optimizer::adam;
+    settings.measure_every = 1;
+    const auto metered_steps = [](TrainingAgent& agent, int steps, double& now) {
+        // Two gradients, the second the negative of half the first: norms do not depend on the batch.
+        const std::vector<double> moments(50, 1.0);
+        for (; steps > 0; --steps) {
+            agent.begin_step(now, {.adam_updates = 1000});
+            const int gradients = agent.holding().gpus * (agent.plan().accumulation_steps + 1);
+            for (int q = 0; q < gradients; ++q) {
+                std::vector<double> one(50, 0.05);
+                for (std::size_t i = 0; i < one.size(); ++i)
+                    one[i] += (i + static_cast<std::size_t>(q)) % 2 == 0 ? 0.3 : -0.3;
+                agent.add_gradient(std::span<const double>(one), std::span<const double>(moments));
+            }
+            now += 0.1 + 0.001 * agent.plan().atomic_batch;
+            agent.end_step(now);
+        }
+    };
+    double now = 0;
+    TrainingAgent agent(settings);
+    agent.hold({.gpus = 2});
+    metered_steps(agent, 60, now);
+    REQUIRE(agent.learning_rate_factor() == 1);
+    agent.adopt({64, 0});
+    const double grown = agent.learning_rate_factor();
+    REQUIRE(grown > 1.2);
+    for (int step = 0; step < 60; ++step) {
+        metered_steps(agent, 1, now);
+        CAPTURE(step);
+        // The metric is another one now: until enough was measured in it, what was known is believed.
+        CHECK(agent.learning_rate_factor() > 1.1);
+        TrainingAgent moved(settings);
+        moved.restore(agent.save());
+        CHECK(moved.save() == agent.save());
+        CHECK(moved.learning_rate_factor() == agent.learning_rate_factor());
+        CHECK(moved.report() == agent.report());
+        moved.hold({.gpus = 4});
+        CHECK(moved.total_batch() >= 128);
+        CHECK(moved.learning_rate_factor() > 1.1);
+    }
+    // A text of the version before has neither.
+    std::string old = agent.save();
+    old.replace(0, old.find('\n'), "goodput-agent 1");
+    const std::size_t from = old.find("measured_at "), to = old.find("metric_known ");
+    old.erase(from, to - from);
+    TrainingAgent restored(settings);
+    restored.restore(old);
+    CHECK(restored.learning_rate_factor() == agent.learning_rate_factor());
+    CHECK_THROWS_AS(restored.restore("goodput-agent 3" + old.substr(15)), std::invalid_argument);
+}
+
+TEST_CASE("Norms that are given at every step count as one step each, at one of eight as eight") {
+    support::Random random(81);
+    for (const int every : {1, 8}) {
+        TrainingSettings settings = settings_for(50);
+        settings.measure_every = 8;
+        TrainingAgent agent(settings);
+        agent.hold({.gpus = 2});
+        NoiseScaleEstimator expected(settings.smoothing);
+        for (int step = 0; step < 160; ++step) {
+            agent.begin_step(step);
+            if (step % every != 0) {
+                agent.end_step(step + 0.5);
+                continue;
+            }
+            GradientNorms norms{random.between(2, 3), random.between(1, 2), 2, 1};
+            agent.end_step(step + 0.5, {}, std::span(&norms, 1));
+            norms.steps = step == 0 ? 1 : every;
+            expected.observe(norms);
+        }
+        CHECK(agent.statistics().squared_norm == doctest::Approx(expected.statistics().squared_norm));
+        CHECK(agent.statistics().variance == doctest::Approx(expected.statistics().variance));
+    }
+}
+
+TEST_CASE("The square of the mean has to be given of every group") {
+    TrainingSettings settings = settings_for(10);
+    settings.group_sizes = {4, 6};
+    settings.mean_gradient_given = true;
+    const std::vector<double> gradient(10, 1.0);
+    GradientMeter meter(settings);
+    std::vector<GradientNorms> norms(2);
+    const auto begin = [&] {
+        meter.begin({});
+        for (int q = 0; q < 2; ++q) meter.add(std::span<const double>(gradient));
+    };
+    for (const std::size_t only : {0u, 1u}) {
+        begin();
+        meter.set_square_of_mean(only, 4);
+        CHECK_THROWS_AS(meter.end(norms), std::invalid_argument);
+    }
+    begin();
+    meter.set_square_of_mean(1, 6);
+    meter.set_square_of_mean(0, 4);
+    CHECK(meter.end(norms) == StepNorms::known);
+    CHECK(norms[0].square_of_mean == 4);
+    CHECK(norms[1].square_of_mean == 6);
+    begin();
+    CHECK_THROWS_AS(meter.end(norms), std::invalid_argument);
+    begin();
+    meter.add_mean(std::span<const double>(gradient), std::span<const double>(), 1);
+    CHECK(meter.end(norms) == StepNorms::known);
+    CHECK(norms[1].square_of_mean == doctest::Approx(6));
+}
+
 TEST_CASE("An agent that was saved and restored answers the same, bit by bit") {
     support::Random random(71);
     const NoisyQuadratic problem(100, 1, 20, 72);

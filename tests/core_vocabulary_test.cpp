@@ -288,6 +288,8 @@ TEST_CASE("a job is refused by its name, the field and the value, whichever fiel
          "job 'bert-3' on t4: reference_rate is nan,"},
         {[](Job& job) { job.gradient->squared_norm = -1; }, "job 'bert-3': gradient.sqr is -1,"},
         {[](Job& job) { job.gradient->variance = not_a_number; }, "job 'bert-3': gradient.var is nan,"},
+        {[](Job& job) { job.checkpoints = {{.name = "full", .pause_seconds = -1}}; },
+         "job 'bert-3', checkpoint mechanism 'full': pause_seconds is -1,"},
         {[](Job& job) { job.remaining_examples = -1; }, "job 'bert-3': remaining_examples is -1,"},
         {[](Job& job) {
              job.placement = {{3, 1}};

@@ -122,6 +122,29 @@ TEST_CASE("Runs that follow some constants give these back, on two platforms wit
     }
 }
 
+TEST_CASE("The constants on a platform are those that the fit itself explains its runs with") {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        support::Random random(seed);
+        support::RandomParallelRuns made(24, 3, random);
+        const ParallelConstants truth = random_parallel_constants(random);
+        measure_parallel_runs(made.runs,
+                              {truth, detail::with_fixed_bytes(truth, random.between(2e9, 9e9)),
+                               detail::with_fixed_bytes(truth, random.between(2e9, 9e9))},
+                              0.02, random);
+        // The first platform has nearly no fixed bytes: without tensor parallelism they would be below 0.
+        for (ParallelRun& run : made.runs)
+            if (run.platform == 0) *run.most_bytes *= 0.3;
+        const ParallelFit fit = fit_parallel_constants(made.runs);
+        CAPTURE(seed);
+        for (std::size_t r = 0; r < made.runs.size(); ++r) {
+            const ParallelRun& run = made.runs[r];
+            const auto [seconds, bytes] = predict_run(run, fit.on(run.platform));
+            CHECK(seconds / *run.iteration_seconds - 1 == doctest::Approx(fit.time_errors[r]));
+            CHECK(bytes / *run.most_bytes - 1 == doctest::Approx(fit.bytes_errors[r]));
+        }
+    }
+}
+
 TEST_CASE("A dozen runs that are off by 3 % predict others to 2 % in the mean, though one in six lies") {
     double sum = 0, bytes_sum = 0, count = 0;
     for (std::uint64_t seed = 0; seed < 30; ++seed) {

@@ -301,6 +301,136 @@ TEST_CASE("Fitting only what changed gives what fitting everything gives") {
     }
 }
 
+TEST_CASE(
+    "Fitting only what changed gives what fitting everything gives, also where the reference batch moves") {
+    support::Random random(18);
+    JobFitter<> fitter;
+    for (int round = 0; round < 20; ++round) {
+        const std::array<RefinedThroughput, 2> truth = support::random_types(random, measured_batches);
+        // The second type was measured at small batches; the first takes larger and larger ones.
+        std::vector<std::vector<ThroughputSample>> samples(2);
+        for (const Shape shape : {Shape{1, 1}, Shape{1, 2}, Shape{1, 4}})
+            for (const int batch : {16, 24})
+                samples[1].push_back(support::sample_of(truth[1], shape, batch, 0.02, random));
+        std::vector<TypeFit> kept(2);
+        for (int doublings = 0; doublings < 7; ++doublings) {
+            samples[0].push_back(support::sample_of(truth[0], {1, 1}, 16 << doublings, 0.02, random));
+            fitter([&](std::size_t t) -> std::span<const ThroughputSample> { return samples[t]; },
+                   std::span<TypeFit>(kept), "job", [&](std::size_t t) { return t == 0; });
+            std::vector<TypeFit> fresh(2);
+            fitter(samples, fresh);
+            CAPTURE(round);
+            CAPTURE(doublings);
+            for (std::size_t t = 0; t < 2; ++t)
+                for (const Shape shape : {Shape{1, 1}, Shape{1, 8}, Shape{2, 8}})
+                    CHECK(std::abs(log_error(kept[t].fit.model, fresh[t].fit.model, shape, 40)) < 0.01);
+        }
+    }
+}
+
+TEST_CASE("Many equal step times are as sure as few, rounded ones, too") {
+    for (const double seconds : {0.3, 0.0123, 4.0})
+        for (const bool rounded : {false, true})
+            for (const std::vector<int>& batches : {std::vector<int>{64}, std::vector<int>{32, 64, 512}}) {
+                double last = 1;
+                for (const int count : {10, 50, 54, 55, 60, 100, 200, 256, 500}) {
+                    CAPTURE(seconds);
+                    CAPTURE(rounded);
+                    CAPTURE(count);
+                    std::vector<ThroughputSample> samples;
+                    for (int i = 0; i < count; ++i) {
+                        const int batch = batches[static_cast<std::size_t>(i) % batches.size()];
+                        // A thousandth of a second more or less, in a fixed order.
+                        const double off = rounded ? 1e-3 * (i * 7 % 3 - 1) * std::min(1.0, seconds) : 0;
+                        samples.push_back({{1, 1}, {batch, 0}, seconds + off, 0});
+                    }
+                    std::vector<TypeFit> types(1);
+                    JobFitter<>()(std::vector<std::vector<ThroughputSample>>{samples}, types);
+                    CHECK(types[0].fit.status == FitStatus::converged);
+                    CHECK(types[0].fit.iterations <= 50);
+                    for (const int batch : batches) {
+                        const Forecast forecast(types[0].fit, {1, 1}, {batch, 0});
+                        const Interval interval = forecast.interval();
+                        CHECK(forecast.median() == doctest::Approx(seconds).epsilon(0.01));
+                        const double width = std::log(interval.high / interval.low);
+                        CHECK(width < (count >= 50 ? 0.05 : 0.15));
+                        if (batch == batches.front()) {
+                            CHECK(width < last * 1.01);
+                            last = width;
+                        }
+                    }
+                }
+            }
+}
+
+TEST_CASE("On exact samples computing takes no less time for fewer examples") {
+    support::Random random(19);
+    RefinedFitter<> fitter;
+    int rising = 0;
+    for (int round = 0; round < 400; ++round) {
+        PolluxThroughput truth{.alpha_c = std::pow(10, random.between(-3, -0.5))};
+        truth.beta_c = truth.alpha_c * std::pow(10, random.between(-3.5, -0.5));
+        truth.alpha_n = truth.alpha_c * std::pow(10, random.between(-1, 1));
+        truth.beta_n = truth.alpha_n * std::pow(10, random.between(-2, 0));
+        truth.alpha_r = truth.alpha_c * std::pow(10, random.between(-1.5, 0.5));
+        truth.beta_r = truth.alpha_r * std::pow(10, random.between(-2, 0));
+        truth.gamma = random.between(1, 6);
+        std::vector<ThroughputSample> samples;
+        const int least = random.integer(0, 5), most = least + random.integer(1, 6);
+        for (int i = random.integer(4, 30); i > 0; --i) {
+            const int gpus = 1 << random.integer(0, 4);
+            const int nodes = gpus > 8                         ? 2
+                              : gpus > 1 && random.chance(0.5) ? std::min(gpus, 1 << random.integer(0, 2))
+                                                               : 1;
+            ThroughputSample sample{.shape = {nodes, gpus}, .plan = {1 << random.integer(least, most), 0}};
+            sample.step_seconds = truth.iteration_seconds(sample.shape, sample.plan);
+            sample.sync_known = gpus == 1;
+            samples.push_back(sample);
+        }
+        const RefinedFit fit = fitter.fit(samples);
+        double longest = 0, worst = 1;
+        for (int batch = 1; batch <= 2048; batch = std::max(batch + 1, batch * 5 / 4)) {
+            const double seconds = fit.model.compute_seconds(batch);
+            worst = std::max(worst, longest / seconds);
+            longest = std::max(longest, seconds);
+        }
+        CAPTURE(round);
+        CHECK(worst < 1.08);
+        rising += worst > 1.02 ? 1 : 0;
+    }
+    CHECK(rising <= 4);
+}
+
+TEST_CASE("A fit follows steps that get much shorter with more GPUs, though nobody expects that") {
+    support::Random random(20);
+    int close = 0;
+    for (int round = 0; round < 200; ++round) {
+        const double seconds = std::pow(10, random.between(-1.5, 0.7)), exponent = random.between(0.3, 1.2);
+        const int doublings = random.integer(1, 4), repeats = random.integer(1, 3);
+        const bool split = random.chance(0.3);
+        std::vector<ThroughputSample> samples;
+        for (int gpus = 1; gpus <= 1 << doublings; gpus *= 2)
+            for (int again = 0; again < repeats; ++again) {
+                ThroughputSample sample{.shape = {gpus > 8 ? gpus / 8 : 1, gpus}, .plan = {32, 0}};
+                sample.step_seconds = seconds * std::pow(gpus, -exponent) * random.between(0.98, 1.02);
+                sample.sync_known = gpus == 1 || split;
+                if (gpus > 1 && split) sample.sync_seconds = 0.1 * sample.step_seconds;
+                samples.push_back(sample);
+            }
+        std::vector<TypeFit> types(1);
+        JobFitter<>()(std::vector<std::vector<ThroughputSample>>{samples}, types);
+        double worst = 0;
+        for (const ThroughputSample& sample : samples)
+            worst = std::max(
+                worst, std::abs(std::log(types[0].fit.model.iteration_seconds(sample.shape, sample.plan) /
+                                         sample.step_seconds)));
+        CAPTURE(round);
+        CHECK(worst < 0.2);
+        close += worst < 0.05 ? 1 : 0;
+    }
+    CHECK(close >= 190);
+}
+
 TEST_CASE("Bad samples are refused by name") {
     const auto refused = [](ThroughputSample sample) {
         try {

@@ -531,8 +531,30 @@ TEST_CASE("Intervals: as wide as the noise where all is measured, wider where th
     CHECK_THROWS_AS((void)predict_interval(fit, {1, 1}, {64, 0}, 1.0), std::invalid_argument);
     CHECK_THROWS_AS((void)predict_interval(fit, {1, 1}, {64, 0}, std::nan("")), std::invalid_argument);
     CHECK(detail::normal_quantile(0.9) == doctest::Approx(1.6448536).epsilon(1e-6));
-    CHECK(detail::student_quantile(0.9, 5) == doctest::Approx(2.0150484).epsilon(1e-3));
-    CHECK(detail::student_quantile(0.9, 30) == doctest::Approx(1.6972609).epsilon(1e-5));
+    CHECK(detail::student_quantile(0.9, 5) == doctest::Approx(2.0150484).epsilon(1e-7));
+    CHECK(detail::student_quantile(0.9, 30) == doctest::Approx(1.6972609).epsilon(1e-7));
+    CHECK(detail::student_quantile(0.99, 2) == doctest::Approx(9.9248432).epsilon(1e-7));
+    // Closed forms of one, two and four degrees of freedom; then that the quantile falls with their number,
+    // whole or not, without a jump where the expansion takes over.
+    for (const double coverage : {1e-6, 0.1, 0.5, 0.9, 0.99, 0.9999, 1 - 1e-9}) {
+        CAPTURE(coverage);
+        CHECK(detail::student_quantile(coverage, 1) ==
+              doctest::Approx(std::tan(std::acos(-1.0) / 2 * coverage)).epsilon(1e-6));
+        CHECK(detail::student_quantile(coverage, 2) ==
+              doctest::Approx(coverage * std::sqrt(2 / ((1 - coverage) * (1 + coverage)))).epsilon(1e-6));
+        const double of_four = detail::student_quantile(coverage, 4),
+                     share = of_four * of_four / (4 + of_four * of_four);
+        CHECK(std::sqrt(share) * (3 - share) / 2 == doctest::Approx(coverage).epsilon(1e-9));
+        double last = detail::student_quantile(coverage, 1);
+        for (double freedom = 1.1; freedom < 2000; freedom *= 1.1) {
+            const double now = detail::student_quantile(coverage, freedom);
+            CHECK(now < last);
+            last = now;
+        }
+        CHECK(last == doctest::Approx(detail::normal_quantile(coverage)).epsilon(0.02));
+        CHECK(detail::student_quantile(coverage, 499.999) ==
+              doctest::Approx(detail::student_quantile(coverage, 500.001)).epsilon(1e-7));
+    }
 }
 
 TEST_SUITE("data") {

@@ -177,6 +177,23 @@ TEST_CASE("the best of several mechanisms is the best one at its own interval") 
     CHECK_THROWS_AS((void)usual_mechanisms({.storage_gib_per_second = std::nan("")}), std::invalid_argument);
 }
 
+TEST_CASE("who is soon done takes the checkpoints that are best until then") {
+    // Two thirds of an interval may well be left without a checkpoint; the long run's would be taken too
+    // late.
+    const Interruptions job{.per_hour = 0.0198};
+    const CheckpointMechanism how{.pause_seconds = 5, .write_seconds = 120, .caught = 0.5};
+    const double long_run = best_checkpointing(job, how, day).interval_seconds, left = 2396;
+    const Checkpointing best = best_checkpointing_until_end(job, how, long_run, left);
+    CHECK(best.availability > 1.001 * useful_share_until_end(job, how, long_run, left));
+    for (double interval = 60; interval < 2 * left; interval *= 1.01)
+        CHECK(useful_share_until_end(job, how, interval, left) <= best.availability);
+    // Far from the end it is the long run's share, and a checkpoint is never shorter than its writing.
+    CHECK(best_checkpointing_until_end(job, how, long_run, 1e8).availability ==
+          doctest::Approx(useful_share(job, how, long_run)).epsilon(1e-4));
+    CHECK(useful_share_until_end(job, how, 1, left) == useful_share_until_end(job, how, 120, left));
+    CHECK_THROWS_AS((void)useful_share_until_end(job, how, 60, 0), std::invalid_argument);
+}
+
 TEST_CASE("the lower part of a gamma distribution is what its special cases say") {
     for (double x = 1e-6; x < 60; x *= 1.7) {
         CHECK(detail::lower_gamma_part(1, x) == doctest::Approx(-std::expm1(-x)).epsilon(1e-12));
@@ -186,6 +203,20 @@ TEST_CASE("the lower part of a gamma distribution is what its special cases say"
             CHECK(std::abs(detail::lower_gamma_part(a, x) - step - detail::lower_gamma_part(a + 1, x)) <=
                   1e-13);
         }
+    }
+    // Of large shapes, for which the sums need thousands of terms: at the shape itself by its asymptotic
+    // expansion, around it by the step from one shape to the next.
+    for (const double a : {1e3, 1e5, 1e6, 1e8}) {
+        CAPTURE(a);
+        const double at_a = 0.5 + 1 / (3 * std::sqrt(2 * std::acos(-1.0) * a));
+        CHECK(detail::lower_gamma_part(a, a) == doctest::Approx(at_a).epsilon(0.1 / a));
+        for (const double deviations : {-5.0, -1.0, 1.0, 5.0}) {
+            const double normal = std::erfc(-deviations / std::sqrt(2.0)) / 2;
+            CHECK(std::abs(detail::lower_gamma_part(a, a + deviations * std::sqrt(a)) - normal) <
+                  1 / std::sqrt(a));
+        }
+        CHECK(detail::lower_gamma_part(a, a / 2) < 1e-10);
+        CHECK(detail::lower_gamma_part(a, 2 * a) > 1 - 1e-10);
     }
     CHECK(detail::lower_gamma_part(2, 0) == 0);
     CHECK(detail::lower_gamma_part(2, infinity) == 1);

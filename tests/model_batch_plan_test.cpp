@@ -257,30 +257,43 @@ TEST_CASE_TEMPLATE("extreme sizes end at once", Throughput, PolluxThroughput, Re
     CHECK(best_batch_plan(Throughput{}, FullEfficiency{}, {1, 2}, limits).goodput == 0);
 }
 
-TEST_CASE("a fixed total batch: the fewest accumulation steps that fit in memory") {
+TEST_CASE(
+    "a fixed total batch: the fewest accumulation steps that fit in memory and below the largest batch") {
     Random random(8);
+    int refused = 0, further = 0;
     for (int i = 0; i < 20000; ++i) {
         CAPTURE(i);
         auto c = random_case<PolluxThroughput>(random, {2000, 100, 16});
         c.limits.single_gpu_accumulates = false;
-        const int total = random.integer(1, 2000);
+        const int total = random.integer(1, random.chance(0.5) ? 2000 : 40);
+        c.limits.max_batch = random.chance(0.3) ? 0 : total + random.integer(-2, 20);
+        const int most = c.limits.max_batch > 0 ? c.limits.max_batch : 1 << 30;
         const BestPlan fixed = fixed_batch_plan(c.model, c.efficiency, c.shape, c.limits, total);
         const int gpus = c.shape.gpus;
+        const auto plan_with = [&](int steps) {
+            return BatchPlan{(total + gpus * (steps + 1) - 1) / (gpus * (steps + 1)), steps};
+        };
         int steps = 0;
-        const auto share = [&](int s) { return (total + gpus * (s + 1) - 1) / (gpus * (s + 1)); };
-        while (share(steps) > c.limits.max_atomic_batch) ++steps;
-        if (share(steps) < c.limits.min_atomic_batch) {
+        while (plan_with(steps).atomic_batch > c.limits.max_atomic_batch) ++steps;
+        const int fewest = steps;
+        while (plan_with(steps).atomic_batch > 1 && plan_with(steps).total(gpus) > most) ++steps;
+        const BatchPlan expected = plan_with(steps);
+        if (gpus > total || expected.atomic_batch < c.limits.min_atomic_batch ||
+            expected.total(gpus) > most) {
+            ++refused;
             CHECK(fixed.goodput == 0);
             CHECK(fixed.plan == BatchPlan{});
             continue;
         }
-        const BatchPlan expected{share(steps), steps};
+        further += steps > fewest ? 1 : 0;
         const double worth = detail::goodput_of(c.model, c.efficiency, c.shape, expected);
         CHECK(fixed.goodput == worth);
         if (worth > 0) CHECK(fixed.plan == expected);
         CHECK(expected.total(gpus) >= total);
         CHECK(expected.total(gpus) < total + gpus * (steps + 1));
     }
+    CHECK(refused > 1000);
+    CHECK(further > 100);
     const BatchLimits accumulates{16, 64, 4, 64, true};
     const PolluxThroughput model{.alpha_c = 0.1};
     CHECK(fixed_batch_plan(model, FullEfficiency{}, {1, 1}, accumulates, 32).plan == BatchPlan{16, 1});

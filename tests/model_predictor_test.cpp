@@ -61,8 +61,7 @@ TEST_CASE("a refined model speaks for itself: measured as far as replicas were, 
                                                   option.configuration.first().shape, batch_limits(job, 0));
             CHECK(option.plan == best.plan);
             CHECK(option.goodput == doctest::Approx(best.goodput));
-            const bool measured =
-                most_replicas > 1 || (most_replicas == 1 && option.configuration.gpus() == 1);
+            const bool measured = option.configuration.gpus() <= most_replicas;
             CHECK(option.knowledge == (measured ? Knowledge::measured : Knowledge::projected));
         }
     }
@@ -137,6 +136,67 @@ TEST_CASE("no plan takes a job that tunes its batch beyond the largest, whatever
     }
     CHECK(none > 100);
     CHECK(some > 100);
+}
+
+TEST_CASE(
+    "no plan of a job that keeps its batch is above the largest, and where there is none nothing is gained") {
+    support::Random random(23);
+    int none = 0, some = 0;
+    for (int round = 0; round < 600; ++round) {
+        CAPTURE(round);
+        Job job = elastic_job();
+        job.adaptivity = random.chance(0.5) ? Adaptivity::gpus : Adaptivity::none;
+        job.initial_batch = random.integer(1, 40);
+        job.target_batch = random.integer(1, random.chance(0.5) ? 16 : 200);
+        job.max_batch = random.chance(0.2) ? 0 : job.target_batch + random.integer(0, 6);
+        TypeLimits& limits = job.types[0];
+        limits.gpus_per_replica = random.chance(0.2) ? 2 : 1;
+        limits.min_atomic_batch = random.chance(0.7) ? 1 : random.integer(2, 6);
+        limits.max_atomic_batch = limits.min_atomic_batch + random.integer(0, 20);
+        if (random.chance(0.5)) job.gradient.reset();
+        std::vector<Option> options = options_of({{1, 2}, {1, 6}, {1, 8}, {2, 10}, {2, 16}});
+        JobModel model;
+        if (random.chance(0.6))
+            model.types = {{some_refined(), random.integer(1, 4), random.chance(0.5), {}}};
+        GoodputPredictor()(job, model, options);
+        for (const Option& option : options) {
+            const int replicas = option.configuration.gpus() / limits.gpus_per_replica;
+            const int most = job.max_batch > 0 ? job.max_batch : 1 << 30;
+            // The legal totals, by trying all plans that round up from the target.
+            bool possible = false;
+            for (int microbatches = 1; microbatches <= job.target_batch; ++microbatches) {
+                const int parts = replicas * microbatches, atomic = (job.target_batch + parts - 1) / parts;
+                possible = possible || (replicas <= job.target_batch && atomic >= limits.min_atomic_batch &&
+                                        atomic <= limits.max_atomic_batch && parts * atomic <= most);
+            }
+            CHECK((option.goodput > 0) == possible);
+            CHECK((option.plan.atomic_batch > 0) == possible);
+            CHECK(option.plan.total(replicas) <= most);
+            ++(possible ? some : none);
+        }
+    }
+    CHECK(none > 100);
+    CHECK(some > 100);
+}
+
+TEST_CASE("gradient statistics that are both zero say as little as none") {
+    Job job = elastic_job();
+    job.max_batch = 4096;
+    for (const bool modelled : {false, true})
+        for (const Adaptivity adaptivity : {Adaptivity::batch, Adaptivity::gpus}) {
+            job.adaptivity = adaptivity;
+            job.target_batch = 64;
+            JobModel model;
+            if (modelled) model.types = {{some_refined(), 4, true, {}}};
+            std::vector<Option> without = options_of(few_shapes), zero = without;
+            GoodputPredictor()(job, model, without, std::nullopt);
+            GoodputPredictor()(job, model, zero, GradientStatistics{0, 0});
+            for (std::size_t i = 0; i < zero.size(); ++i) {
+                CHECK(zero[i].plan == without[i].plan);
+                CHECK(zero[i].goodput == without[i].goodput);
+                CHECK(zero[i].plan.total(few_shapes[i].gpus) <= std::max(32, job.target_batch));
+            }
+        }
 }
 
 TEST_CASE("with many break points the best plan is still the best of all plans") {

@@ -87,6 +87,27 @@ TEST_CASE("availability: no interval and no other mechanism is better than the b
     });
 }
 
+TEST_CASE("availability: until the end, too, no interval is better than the best") {
+    for_all(20, [](Case& one) {
+        Interruptions job = random_interruptions(one);
+        job.shape = 1;
+        const CheckpointMechanism how = random_mechanism(one);
+        if (!how.saves) return;
+        const double left = between_powers(one, 1, 6),
+                     long_run = best_checkpointing(job, how, 30 * 86400.0).interval_seconds;
+        const Checkpointing best = best_checkpointing_until_end(job, how, long_run, left);
+        REQUIRE(best.availability == useful_share_until_end(job, how, best.interval_seconds, left));
+        // Intervals of all lengths, and around all numbers of equal parts.
+        for (int i = 0; i < 40; ++i) {
+            const double interval = i % 2 == 0
+                                        ? left * between_powers(one, -4, 0.5)
+                                        : left / one.random.integer(1, 20) * between_powers(one, -0.05, 0.05);
+            REQUIRE(useful_share_until_end(job, how, interval, left) <=
+                    best.availability * (1 + 1e-5) + 1e-7);
+        }
+    });
+}
+
 TEST_CASE("availability: more nodes lose more, and a notice at every interruption loses no work") {
     for_all(5, [](Case& one) {
         const Interruptions node = random_interruptions(one);

@@ -49,7 +49,7 @@ public:
             return type.refined() || (type.most_replicas > 0 && !is_valid(type));
         });
         if (source >= model.types.size() || pipeline || refined || job.adaptivity != Adaptivity::batch ||
-            !gradient) {
+            !goodput::measured_gradient(gradient)) {
             general_(job, model, options, gradient);
             return;
         }

@@ -62,6 +62,7 @@ public:
           parameters_(settings.parameters),
           totals_(settings.groups() + 1, 0.0),
           mean_squares_(settings.groups(), 0.0),
+          mean_square_set_(settings.groups(), false),
           previous_squares_(settings.groups(), 0.0),
           pair_squares_(settings.groups(), 0.0),
           both_squares_(settings.groups(), 0.0) {
@@ -89,7 +90,7 @@ public:
     /// multiplied by.
     template <std::floating_point Real, std::floating_point Moment>
     void add_mean(std::span<const Real> piece, std::span<const Moment> second_moments, double scale);
-    /// The squared norm of a group's part of it, by who has it already.
+    /// The squared norm of a group's part of it, by who has it already; of all groups then.
     void set_square_of_mean(std::size_t group, double square);
 
     /// Sum of this replica's gradients, to be summed over replicas in place; empty where the mean is given.
@@ -146,6 +147,7 @@ private:
     std::vector<float> weights_{};     ///< 1 / P^2 that goes with it
     std::vector<double> totals_;
     std::vector<double> mean_squares_;                 ///< of the mean, by group
+    std::vector<bool> mean_square_set_;                ///< by group, which of them were given as such
     std::vector<double> previous_squares_;             ///< of the step before, in its own metric
     std::vector<double> pair_squares_, both_squares_;  ///< of this one and of both, in the metric before
     MeteredStep step_{};

@@ -31,9 +31,11 @@ struct AgentState {
     BatchPlan plan{};                                     ///< the present one
     std::int64_t steps = 0;                               ///< begun so far
     std::int64_t measured_steps = 0;                      ///< that the noise scale's averages have taken in
+    std::int64_t measured_at = 0;                         ///< steps when norms were last looked at
     int warmup_left = 0;                                  ///< steps whose times do not count yet
     double progress = 0;                                  ///< scale-invariant iterations
     std::vector<NoiseScaleState> noise{};                 ///< by group
+    std::vector<GradientStatistics> before{};             ///< by group, of averages that began anew; or none
     bool metric_known = false;                            ///< GradientMeter::reported has a value
     bool metric_preconditioned = false;                   ///< its fields
     double metric_scale = 0;                              ///< its fields
@@ -71,6 +73,15 @@ void for_each_field(AgentState& state, Archive& archive) {
         archive("weight", noise.weight);
         archive("differenced", noise.differenced);
     });
+    if (archive.version() > 1) {
+        archive("measured_at", state.measured_at);
+        archive.list("before", state.before, state.noise.size(), [&](GradientStatistics& of_group) {
+            archive("squared_norm", of_group.squared_norm);
+            archive("variance", of_group.variance);
+        });
+    } else {
+        state.measured_at = state.steps;
+    }
     archive("metric_known", state.metric_known);
     archive("metric_preconditioned", state.metric_preconditioned);
     archive("metric_scale", state.metric_scale);
@@ -107,10 +118,12 @@ void for_each_field(AgentState& state, Archive& archive) {
                  });
 }
 
-inline constexpr std::string_view saved_state_heading = "goodput-agent 1\n";
+inline constexpr std::string_view saved_state_heading = "goodput-agent ";
+inline constexpr int saved_state_version = 2;  // 1, without measured_at and before, is read as well
 
 class StateWriter {
 public:
+    [[nodiscard]] static int version() { return saved_state_version; }
     void operator()(std::string_view name, std::string& value) {
         add(name, text_of(value.size()) + ":" + value);
     }
@@ -130,15 +143,19 @@ private:
     void add(std::string_view name, const std::string& value) {
         text_.append(name).append(1, ' ').append(value).append(1, '\n');
     }
-    std::string text_{saved_state_heading};
+    std::string text_ = std::string(saved_state_heading) + text_of(saved_state_version) + "\n";
 };
 
 class StateReader {
 public:
     explicit StateReader(std::string_view text) : text_(text) {
-        if (!text_.starts_with(saved_state_heading)) fail(saved_state_heading.substr(0, 15));
+        if (!text_.starts_with(saved_state_heading)) fail(saved_state_heading);
         at_ = saved_state_heading.size();
+        number(version_);
+        require_between("saved agent", "version", version_, 1, saved_state_version);
+        end_line();
     }
+    [[nodiscard]] int version() const { return version_; }
     void operator()(std::string_view name, std::string& value) {
         expect(name);
         std::size_t size = 0;
@@ -201,6 +218,7 @@ private:
 
     std::string_view text_;
     std::size_t at_ = 0;
+    int version_ = 0;
 };
 
 inline void validate(const AgentState& state) {
@@ -217,6 +235,10 @@ inline void validate(const AgentState& state) {
     }
     require_between(subject, "steps", state.steps, 0, std::int64_t{1} << 60);
     require_between(subject, "measured_steps", state.measured_steps, 0, state.steps);
+    require_between(subject, "measured_at", state.measured_at, 0, state.steps);
+    if (!state.before.empty() && state.before.size() != state.noise.size())
+        bad_input(subject, "before", state.before.size(), "none or one a group");
+    for (const GradientStatistics& of_group : state.before) goodput::validate(of_group, subject);
     require_between(subject, "warmup_left", state.warmup_left, 0, 1 << 20);
     require_at_least(subject, "progress", state.progress, 0);
     require_at_least(subject, "metric_scale", state.metric_scale, 0);

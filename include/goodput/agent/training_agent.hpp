@@ -72,7 +72,9 @@ public:
           noise_(settings_.groups(), settings_.smoothing),
           norms_(settings_.groups()),
           times_(settings_.least_steps),
-          progress_{.initial_batch = static_cast<double>(settings_.initial_batch)} {}
+          progress_{.initial_batch = static_cast<double>(settings_.initial_batch)} {
+        before_.reserve(settings_.groups());
+    }
 
     /// At the start and after each restart: what the job holds now. Chooses the plan for it: where enough is
     /// known, the total batch from before, or the best plan if that is better by retune_gain; else the
@@ -141,7 +143,8 @@ public:
     /// timed. Refuses a step that was not begun, has unfinished or missing gradients, or whose times make no
     /// sense (std::invalid_argument).
     bool end_step(double now_seconds, std::optional<double> synchronisation_seconds = {});
-    /// The same for who has the norms: by group, of gradients of this step.
+    /// The same for who has the norms: by group, of gradients of this step. They stand for all steps since
+    /// the last whose norms were given.
     bool end_step(double now_seconds, std::optional<double> synchronisation_seconds,
                   std::span<const GradientNorms> norms);
     /// The step that was begun does not count.
@@ -156,10 +159,22 @@ public:
     /// told within a step (std::invalid_argument).
     bool adopt(BatchPlan plan);
 
-    /// Gradient statistics at the initial batch, all groups together; zero before the first.
-    [[nodiscard]] GradientStatistics statistics() const { return noise_.statistics(); }
+    /// Gradient statistics at the initial batch, all groups together; zero before the first. Where averages
+    /// had to begin anew, because Adam's metric changes with the batch, those from before it, until as many
+    /// steps were measured again as a plan asks for.
+    [[nodiscard]] GradientStatistics statistics() const {
+        if (before_.empty()) return noise_.statistics();
+        GradientStatistics sum;
+        for (const GradientStatistics& group : before_) {
+            sum.squared_norm += group.squared_norm;
+            sum.variance += group.variance;
+        }
+        return sum;
+    }
     /// Those of one group; `group` below the number of groups.
-    [[nodiscard]] GradientStatistics statistics(std::size_t group) const { return noise_.statistics(group); }
+    [[nodiscard]] GradientStatistics statistics(std::size_t group) const {
+        return before_.empty() ? noise_.statistics(group) : before_[group];
+    }
     /// The gradient noise scale in examples; infinite while nothing is known.
     [[nodiscard]] double noise_scale() const { return efficiency_model().noise_scale(); }
     /// Statistical efficiency at the present plan, in (0, 1].
@@ -196,9 +211,8 @@ private:
         return {static_cast<double>(settings_.initial_batch), statistics()};
     }
     [[nodiscard]] BatchLimits limits() const;
-    [[nodiscard]] bool knows_enough() const {
-        return model() && measured_steps_ >= settings_.least_measured_steps;
-    }
+    [[nodiscard]] bool measured_enough() const { return measured_steps_ >= settings_.least_measured_steps; }
+    [[nodiscard]] bool knows_noise() const { return measured_enough() || !before_.empty(); }
     [[nodiscard]] int steps_a_measurement(bool single, bool splits) const;
     [[nodiscard]] BestPlan best_plan() const;
     [[nodiscard]] bool pays(double goodput, double present, int changes) const;
@@ -208,13 +222,16 @@ private:
         if (begun_) bad_input("agent", "step", "not ended", "ended before the plan is changed");
     }
     void require_time(double now_seconds, double since) const;
-    bool finish(double now_seconds, std::optional<double> synchronisation_seconds, StepNorms said);
+    void begin_anew();
+    bool finish(double now_seconds, std::optional<double> synchronisation_seconds, StepNorms said,
+                double stands_for);
     void add_time(double now_seconds, std::optional<double> synchronisation_seconds);
 
     TrainingSettings settings_;
     GradientMeter meter_;
     GroupedNoiseScale noise_;
     std::vector<GradientNorms> norms_;
+    std::vector<GradientStatistics> before_{};  // by group, while the averages that began anew are young
     StepTimes times_;
     Progress progress_;
     Holding holding_{.gpus = 0};
@@ -222,6 +239,7 @@ private:
     BatchPlan plan_{};
     BatchPlan step_plan_{};  // of the step that is begun
     std::int64_t steps_ = 0, measured_steps_ = 0;
+    std::int64_t measured_at_ = 0;  // steps_ when norms were last looked at
     int warmup_left_ = 0;
     // The step that is begun.
     double began_ = 0, last_mark_ = 0;

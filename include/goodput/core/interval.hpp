@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "goodput/core/detail/log_gamma.hpp"
+
 namespace goodput {
 
 /// From `low` to `high`.
@@ -29,11 +31,46 @@ inline double normal_quantile(double coverage) {
     return z;
 }
 
-/// The same for Student's t with at least two degrees of freedom (expansion in 1/freedom about the normal).
+/// The regularised incomplete beta function I_x(a, b), x at most (a + 1) / (a + b + 2), by its continued
+/// fraction; `log_beta` is ln B(a, b) (Abramowitz and Stegun 26.5.8, by Lentz' method).
+inline double lower_beta_part(double a, double b, double x, double log_beta) {
+    double c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), fraction = d;
+    for (int m = 1; m < 1000; ++m) {
+        const double n = m;
+        double part = n * (b - n) * x / ((a + 2 * n - 1) * (a + 2 * n));
+        d = 1 / (1 + part * d);
+        c = 1 + part / c;
+        fraction *= c * d;
+        part = -(a + n) * (a + b + n) * x / ((a + 2 * n) * (a + 2 * n + 1));
+        d = 1 / (1 + part * d);
+        c = 1 + part / c;
+        fraction *= c * d;
+        if (std::abs(c * d - 1) < 1e-15) break;
+    }
+    return std::exp(a * std::log(x) + b * std::log1p(-x) - log_beta) * fraction / a;
+}
+
+/// The same for Student's t with at least one degree of freedom, not necessarily a whole number of them.
 inline double student_quantile(double coverage, double freedom) {
-    const double z = normal_quantile(coverage), n = std::max(freedom, 2.0), zz = z * z;
-    return z * (1 + (zz + 1) / (4 * n) + ((5 * zz + 16) * zz + 3) / (96 * n * n) +
-                (((3 * zz + 19) * zz + 17) * zz - 15) / (384 * n * n * n));
+    const double z = normal_quantile(coverage), n = std::max(freedom, 1.0), zz = z * z;
+    // So near to the normal distribution that an expansion about it is exact.
+    if (n > 500)
+        return z * (1 + (zz + 1) / (4 * n) + ((5 * zz + 16) * zz + 3) / (96 * n * n) +
+                    (((3 * zz + 19) * zz + 17) * zz - 15) / (384 * n * n * n));
+    const double a = n / 2, b = 0.5;
+    const double log_beta = log_gamma(a) + log_gamma(b) - log_gamma(a + b);
+    // Newton's method from below the root: P(|T| < t) is concave in t, so that it rises to it.
+    double t = z;
+    for (int i = 0; i < 200; ++i) {
+        const double x = n / (n + t * t), other = t * t / (n + t * t);
+        const double short_of = x * (a + b + 2) <= a + 1 ? lower_beta_part(a, b, x, log_beta) - (1 - coverage)
+                                                         : coverage - lower_beta_part(b, a, other, log_beta);
+        const double density = 2 / std::sqrt(n) * std::exp((a + b) * std::log(x) - log_beta);
+        const double step = short_of / density;
+        t += step;
+        if (!(step > 1e-13 * t)) break;
+    }
+    return t;
 }
 
 }  // namespace detail

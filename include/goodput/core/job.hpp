@@ -53,12 +53,14 @@ struct Job {
     int max_gpus = 1;                           ///< most that it may hold: left at 1, one GPU, elastic or not
     Adaptivity adaptivity = Adaptivity::batch;  ///< what a decision may change
     int initial_batch = 0;                      ///< total batch size that efficiency is relative to
-    int max_batch = 0;                          ///< largest total batch size (Adaptivity::batch)
-    int target_batch = 0;                       ///< total batch size of the other two classes
-    bool single_gpu_accumulates = false;        ///< see BatchLimits
-    std::vector<TypeLimits> types{};            ///< by GPU type, as many as Cluster::gpu_types
-    std::optional<GradientStatistics> gradient{};  ///< at the initial batch size; none: not measured yet
-    bool preemptible = true;                       ///< false: keeps what it holds
+    /// Largest total batch size, which no plan exceeds; 0: no limit, for the classes that have a target.
+    int max_batch = 0;
+    int target_batch = 0;                 ///< total batch size of the classes that do not tune it
+    bool single_gpu_accumulates = false;  ///< see BatchLimits
+    std::vector<TypeLimits> types{};      ///< by GPU type, as many as Cluster::gpu_types
+    std::optional<GradientStatistics>
+        gradient{};           ///< at the initial batch size; none, or both 0: not measured
+    bool preemptible = true;  ///< false: keeps what it holds
     bool restarting = false;  ///< in the middle of a restart: keeps what it holds this round
     Placement placement{};    ///< where it runs now; empty: it waits
     /// Useful examples still to do, where the user declared the job's total work.
@@ -136,7 +138,7 @@ inline void validate(const Job& job, const Cluster& cluster) {
     if (!(job.weight >= 1e-9 && job.weight <= 1e9))
         bad_input(subject(), "weight", job.weight, "between 1e-9 and 1e9");
     if (job.host) validate(*job.host, subject);
-    for (const CheckpointMechanism& mechanism : job.checkpoints) validate(mechanism);
+    for (const CheckpointMechanism& mechanism : job.checkpoints) validate(mechanism, subject);
     if (job.checkpoint_seconds) require_positive(subject, "checkpoint_seconds", *job.checkpoint_seconds);
     if (job.tasks) validate(*job.tasks, subject);
     if (job.gradient) validate(*job.gradient, subject);

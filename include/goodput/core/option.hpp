@@ -12,8 +12,8 @@ namespace goodput {
 
 /// How sure the models are of an option's goodput.
 enum class Knowledge {
-    measured,   ///< the job's own model of this GPU type
-    projected,  ///< another GPU type's model, scaled to this one
+    measured,   ///< the job's own model of this GPU type; a refined one up to the replicas that were measured
+    projected,  ///< beyond those, or another GPU type's model, scaled to this one
     unknown     ///< no measurement of the job at all
 };
 

@@ -36,6 +36,13 @@ struct GradientStatistics {
     double variance = 0;      ///< at least 0; only the ratio of the two matters
 };
 
+/// What is known by a report of statistics: nothing where both are zero, as trainings report that have not
+/// measured any yet (no gradient is zero without any noise).
+[[nodiscard]] inline std::optional<GradientStatistics> measured_gradient(
+    const std::optional<GradientStatistics>& reported) {
+    return reported && reported->squared_norm == 0 && reported->variance == 0 ? std::nullopt : reported;
+}
+
 /// The shortest time that a step may take: far below what training takes, and near enough that what is fitted
 /// to such times does not vanish, on any shape and batch.
 inline constexpr double least_step_seconds = 1e-12;

@@ -115,7 +115,7 @@ inline PeriodPosterior period_posterior(std::span<const double> ended, std::span
         PeriodPosterior::Cell cell;
         if (shapes > 1) cell.log_shape = least_log + (most_log - least_log) * i / (shapes - 1);
         const double shape = std::exp(cell.log_shape), off = shapes > 1 ? cell.log_shape / shape_spread : 0;
-        cell.log_gamma = std::lgamma(1 + 1 / shape);
+        cell.log_gamma = log_gamma(1 + 1 / shape);
         double total = 0;
         for (const double t : ended) total += std::pow(t / result.unit, shape);
         for (const double t : running) total += std::pow(t / result.unit, shape);

@@ -9,8 +9,8 @@
 // model. So a job that ran on one GPU of each type and on many of a single one has models of all, with
 // intervals that say which is which.
 //
-// Incremental: a type whose measurements have not changed keeps its evidence, and every fit starts from the
-// last one. Cost: two fits of a few iterations for the type that changed, one for each other.
+// Incremental: a type whose measurements have not changed keeps its evidence as long as the reference batch
+// stays, in whose unit it is, and every fit starts from the last one. Cost: two fits of a few iterations for the type that changed, one for each other.
 
 #include <algorithm>
 #include <array>
@@ -75,7 +75,8 @@ public:
             const std::span<const ThroughputSample> samples = samples_of(t);
             if (samples.empty()) {
                 type = {};
-            } else if (changed(t) || type.fit.samples == 0) {
+            } else if (changed(t) || type.fit.samples == 0 ||
+                       type.fit.reference_batch != options.reference_batch) {
                 options.start = type.fit.samples > 0 ? &type.fit : nullptr;
                 fitter_.fit(samples, options, type.fit);
                 type.evidence = type.fit.evidence();

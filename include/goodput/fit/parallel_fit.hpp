@@ -66,8 +66,9 @@ struct ParallelFitOptions {
 
 /// Constants, and how well they explain the runs.
 struct ParallelFit {
-    ParallelConstants constants{};       ///< those of platform 0
-    std::vector<double> fixed_bytes{};   ///< by platform: ParallelConstants::fixed_bytes_parallel
+    ParallelConstants constants{};      ///< those of platform 0
+    std::vector<double> fixed_bytes{};  ///< by platform: ParallelConstants::fixed_bytes_parallel
+    double fixed_bytes_apart = 0;  ///< by how much fixed_bytes was above fixed_bytes_parallel at the start
     std::vector<double> time_errors{};   ///< by run: predicted / measured - 1; 0 where not measured
     std::vector<double> bytes_errors{};  ///< the same of the fullest GPU's bytes
     /// Standard deviations of what was fitted, by ParallelDeviations' order and then platforms: what the runs
@@ -238,7 +239,11 @@ inline ParallelConstants ParallelFit::on(std::size_t platform) const {
     if (platform >= fixed_bytes.size())
         bad_input("parallel fit", "platform", platform,
                   "below the number of platforms, " + text_of(fixed_bytes.size()));
-    return detail::with_fixed_bytes(constants, fixed_bytes[platform]);
+    // Not from the constants of platform 0, whose fixed_bytes may be 0 because less is not possible.
+    ParallelConstants made = constants;
+    made.fixed_bytes_parallel = fixed_bytes[platform];
+    made.fixed_bytes = std::max(fixed_bytes[platform] + fixed_bytes_apart, 0.0);
+    return made;
 }
 
 template <class Backend>
@@ -257,6 +262,7 @@ ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs, const Para
         if (!is_fitted(fit.status)) x.assign(x.size(), 0);
     }
     fit.constants = problem.constants(x, 0);
+    fit.fixed_bytes_apart = options.start.fixed_bytes - options.start.fixed_bytes_parallel;
     for (std::size_t p = 0; p < platforms; ++p) fit.fixed_bytes.push_back(problem.fixed_bytes(x, p));
     for (const ParallelRun& run : runs) {
         const auto [seconds, bytes] = predict_run(run, problem.constants(x, run.platform));

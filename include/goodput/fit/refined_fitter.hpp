@@ -193,8 +193,11 @@ void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, cons
     minimise(options, fit);
     fit.coordinates.assign(x_.all().begin(), x_.all().end());
     squares_.write(x_, fit.model);
-    const bool better = is_fitted(fit.status) && x_.finite() &&
-                        detail::explains_as_well(squares_.squares(x_), squares_.squares(fallback));
+    // The minimisation itself is content with a sum that is larger by less than this.
+    constexpr double tolerance = 1e-6;
+    const bool better =
+        is_fitted(fit.status) && x_.finite() &&
+        detail::explains_as_well(squares_.squares(x_), squares_.squares(fallback) + tolerance);
     if (better) {
         add_shape_factors(fit);
         estimate_covariance(fit);
@@ -241,7 +244,7 @@ void RefinedFitter<Backend>::minimise(const RefinedFitOptions& options, RefinedF
                               normal_);
         fit.iterations += found.iterations;
         fit.status = found.status;
-        if (settled || fit.status != FitStatus::converged) return;
+        if (settled || !is_fitted(fit.status) || fit.iterations >= options.max_iterations) return;
         settled = !weigh(fit, options.robust) || round == 7;
     }
 }
@@ -255,6 +258,7 @@ void RefinedFitter<Backend>::fall_back(std::span<const ThroughputSample> samples
         fit = previous_;
         fit.identified.fill(false);
     } else {
+        fit.prior = squares_.believed;
         detail::set_to_prior(fit, squares_.breaks);
         fit.step_deviation = 0.05;
         fit.degrees_of_freedom = 2;
@@ -331,7 +335,10 @@ bool RefinedFitter<Backend>::weigh(RefinedFit& fit, bool robust) {
     set_scatter(fit, sum, weights, static_cast<double>(squares_.parameters()));
     const double change = std::abs(std::log(fit.step_deviation / squares_.scatter));
     squares_.scatter = fit.step_deviation;
-    return change > 0.05 || largest_change > 0.05;
+    const bool loosened = squares_.loosen(x_);
+    for (const RefinedParameter at : {alone_factor, straggling_exponent})
+        fit.prior.deviation[at] = squares_.deviation[at];
+    return change > 0.05 || largest_change > 0.05 || loosened;
 }
 
 /// Two ridge equations a shape, linear at the laws' solution: ln of its factors of computing and

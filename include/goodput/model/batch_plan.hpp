@@ -85,10 +85,11 @@ void best_batch_plans(const Throughput& throughput, const Efficiency& efficiency
                       std::span<const Shape> shapes, const BatchLimits& limits, std::span<BestPlan> best);
 
 /// Which plan keeps the total batch size (strong scaling)? The fewest accumulation steps with which the share
-/// of a replica, rounded up, fits max_atomic_batch; goodput at the batch really used, which rounding can make
-/// larger than `total_batch` by less than one example a microbatch. Refused (empty plan, goodput 0) where the
-/// share is below min_atomic_batch, because the total batch would grow. limits.max_batch is not looked at;
-/// initial_batch only for single_gpu_accumulates.
+/// of a replica, rounded up, fits max_atomic_batch and keeps the total within limits.max_batch (0: no limit);
+/// goodput at the batch really used, which rounding can make larger than `total_batch` by less than one
+/// example a microbatch. Refused (empty plan, goodput 0) where there are more replicas than examples, or the
+/// share is below min_atomic_batch, because the total batch would grow. limits.initial_batch counts only for
+/// single_gpu_accumulates.
 template <ThroughputModel Throughput, EfficiencyModel Efficiency>
 [[nodiscard]] BestPlan fixed_batch_plan(const Throughput& throughput, const Efficiency& efficiency,
                                         Shape shape, const BatchLimits& limits, int total_batch);
@@ -188,12 +189,21 @@ void best_batch_plans(const Throughput& throughput, const Efficiency& efficiency
 template <ThroughputModel Throughput, EfficiencyModel Efficiency>
 BestPlan fixed_batch_plan(const Throughput& throughput, const Efficiency& efficiency, Shape shape,
                           const BatchLimits& limits, int total_batch) {
-    if (shape.gpus < 1 || total_batch < 1 || limits.max_atomic_batch < 1) return {};
+    if (shape.gpus < 1 || total_batch < shape.gpus || limits.max_atomic_batch < 1) return {};
     const int load = detail::divide_up(total_batch, shape.gpus);
+    const int most_load =
+        (limits.max_batch > 0 ? limits.max_batch : std::numeric_limits<int>::max()) / shape.gpus;
     int microbatches = detail::divide_up(load, limits.max_atomic_batch);
     if (limits.single_gpu_accumulates && shape.gpus == 1 && total_batch > limits.initial_batch)
         microbatches = std::max(microbatches, 2);
-    const BatchPlan plan{detail::divide_up(load, microbatches), microbatches - 1};
+    int atomic = detail::divide_up(load, microbatches);
+    // Where rounding up passes the largest batch, smaller microbatches may divide the load better.
+    while (std::int64_t{atomic} * microbatches > most_load) {
+        if (load > most_load || atomic == 1) return {};
+        microbatches = detail::divide_up(load, atomic - 1);
+        atomic = detail::divide_up(load, microbatches);
+    }
+    const BatchPlan plan{atomic, microbatches - 1};
     if (plan.atomic_batch < limits.min_atomic_batch) return {};
     const double goodput = detail::goodput_of(throughput, efficiency, shape, plan);
     return goodput > 0 ? BestPlan{plan, goodput} : BestPlan{};

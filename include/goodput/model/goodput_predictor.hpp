@@ -57,11 +57,11 @@ public:
         (*this)(job, model, options, job.gradient);
     }
     /// The same with other gradient statistics than the job's present ones: what it will be like later.
-    /// Refuses statistics that are negative or not finite (std::invalid_argument).
+    /// Both zero are none. Refuses statistics that are negative or not finite (std::invalid_argument).
     void operator()(const Job& job, const JobModel& model, std::span<Option> options,
                     const std::optional<GradientStatistics>& gradient) {
         if (gradient) validate(*gradient, [&] { return "job '" + job.name + "'"; });
-        gradient_ = gradient;
+        gradient_ = measured_gradient(gradient);
         for (std::size_t first = 0; first < options.size();) {
             std::size_t last = first;
             while (last < options.size() && options[last].configuration.first().gpu_type ==
@@ -132,10 +132,8 @@ private:
     /// One's own model; what lies beyond the replicas measured is a projection.
     void predict_refined(const Job& job, const TypeModel& own, std::span<Option> options) {
         predict_with(job, own, options, 1, Knowledge::projected);
-        const bool several = own.most_replicas > 1;
         for (Option& option : options)
-            if (several || (own.most_replicas == 1 && replicas_of(job, option) == 1))
-                option.knowledge = Knowledge::measured;
+            if (replicas_of(job, option) <= own.most_replicas) option.knowledge = Knowledge::measured;
     }
 
     static int replicas_of(const Job& job, const Option& option) {
@@ -201,15 +199,15 @@ private:
                                      : std::max(job.initial_batch, static_cast<int>(least));
     }
 
-    /// The plan with that total. Where the share of a replica, rounded up, would take a job that tunes its
-    /// batch beyond the largest, what tuning finds within the limits; a pipeline then has no plan.
+    /// The plan with that total. Where there is none for a job that tunes its batch, because the share of a
+    /// replica does not go into microbatches within the limits, what tuning finds; a pipeline then has no
+    /// plan.
     template <class Throughput, class Efficiency>
     static BestPlan kept_batch_plan(const Job& job, const Throughput& throughput,
                                     const Efficiency& efficiency, Shape shape, const BatchLimits& limits) {
         const BestPlan best =
             fixed_batch_plan(throughput, efficiency, shape, limits, fixed_total(job, shape, limits));
-        if (job.adaptivity != Adaptivity::batch || best.plan.total(shape.gpus) <= limits.max_batch)
-            return best;
+        if (job.adaptivity != Adaptivity::batch || best.goodput > 0) return best;
         if constexpr (detail::has_fast_search<Throughput, Efficiency>)
             return best_batch_plan(throughput, efficiency, shape, limits);
         return {};

@@ -5,7 +5,9 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
+#include "goodput/core/detail/log_gamma.hpp"
 #include "goodput/core/interruptions.hpp"
 
 namespace goodput {
@@ -18,16 +20,21 @@ namespace detail {
 inline double lower_gamma_part(double a, double x) {
     if (!(x > 0)) return 0;
     if (std::isinf(x)) return 1;
-    const double front = std::exp(a * std::log(x) - x - std::lgamma(a));
+    // x^a e^-x / Gamma(a); where a is large, Stirling's formula leaves a difference of nearly equal numbers.
+    const double off = (x - a) / a;
+    const double front = a < 10 ? std::exp(a * std::log(x) - x - log_gamma(a))
+                                : std::exp(a * (std::log1p(off) - off) - stirling_rest(a)) *
+                                      std::sqrt(a / (2 * std::numbers::pi));
+    // Both sums take some ten times the root of a terms where x is near a.
     if (x < a + 1) {
         double term = 1 / a, sum = term;
-        for (int n = 1; n < 500 && term > 1e-17 * sum; ++n) sum += term *= x / (a + n);
+        for (double n = 1; term > 1e-17 * sum; ++n) sum += term *= x / (a + n);
         return std::fmin(sum * front, 1);
     }
     // Lentz' method.
     constexpr double tiny = 1e-300;
     double b = x + 1 - a, c = 1 / tiny, d = 1 / b, fraction = d;
-    for (int n = 1; n < 500; ++n) {
+    for (double n = 1, most = 500 + 20 * std::sqrt(a); n < most; ++n) {
         const double an = -n * (n - a);
         b += 2;
         d = an * d + b;

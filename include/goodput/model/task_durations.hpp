@@ -219,21 +219,13 @@ inline DurationEstimate no_work_yet(const JobTasks& tasks, bool skewed) {
     return estimate;
 }
 
-/// The quantile of Student's t: exact for one and two degrees of freedom, where the expansion is not good.
-inline double task_quantile(double coverage, double freedom) {
-    if (std::isinf(freedom)) return normal_quantile(coverage);
-    if (freedom < 2) return std::tan(std::acos(-1.0) / 2 * coverage);
-    if (freedom < 3) return coverage * std::sqrt(2 / (1 - coverage * coverage));
-    return student_quantile(coverage, freedom);
-}
-
 }  // namespace detail
 
 inline Interval remaining_interval(const DurationEstimate& estimate, double coverage) {
     if (!(coverage > 0 && coverage < 1)) bad_input("interval", "coverage", coverage, "above 0 and below 1");
     const double remaining = estimate.remaining_seconds, error = estimate.remaining_error;
     if (std::isinf(error)) return {0, std::numeric_limits<double>::infinity()};
-    const double quantile = detail::task_quantile(coverage, estimate.freedom);
+    const double quantile = detail::student_quantile(coverage, estimate.freedom);
     if (!estimate.skewed || remaining <= 0)
         return {std::max(remaining - quantile * error, 0.0), remaining + quantile * error};
     const double variance = std::log1p((error / remaining) * (error / remaining));

@@ -128,8 +128,8 @@ struct GoodputPolicy {
 
     /// The gradient statistics that options are valued with.
     [[nodiscard]] std::optional<GradientStatistics> expected_gradient(const Job& job) const {
-        if (job.gradient) return job.gradient;
-        if (job.usual_gradient) return job.usual_gradient;
+        if (const auto measured = measured_gradient(job.gradient)) return measured;
+        if (const auto usual = measured_gradient(job.usual_gradient)) return usual;
         if (initial_noise > 0) return GradientStatistics{1, initial_noise};
         return std::nullopt;
     }

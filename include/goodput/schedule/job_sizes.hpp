@@ -197,7 +197,7 @@ private:
 
     /// The first one counts; of those of one round that of the job whose name comes first.
     void see_gradient(Kind& kind, const Job& job) const {
-        if (!job.gradient) return;
+        if (!measured_gradient(job.gradient)) return;
         if (kind.gradient && (kind.gradient_round != rounds_ || kind.gradient_of <= job.name)) return;
         const auto [norm, variance] = *job.gradient;
         if (!(std::isfinite(norm) && std::isfinite(variance) && norm >= 0 && variance >= 0)) return;

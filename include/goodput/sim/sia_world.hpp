@@ -83,7 +83,8 @@ inline Job sia_job(const Submission& submission, const Application& application,
     job.adaptivity = rules.rigid ? Adaptivity::none : Adaptivity::batch;
     job.max_gpus = rules.rigid ? submission.gpus : rules.most_gpus_per_job;
     job.initial_batch = application.curve.initial_batch();
-    job.max_batch = std::max(job.initial_batch, submission.batch);
+    // A batch that is given may be rounded up to a multiple of the GPUs.
+    job.max_batch = rules.rigid ? 0 : std::max(job.initial_batch, submission.batch);
     job.target_batch = submission.batch;
     job.single_gpu_accumulates = true;
     for (const ApplicationOnType& type : application.types)
@@ -284,7 +285,7 @@ private:
                                  known_->single_gpu_accumulates};
         const TypeModel& model = history().model().types[on.gpu_type];
         BestPlan best;
-        if (!rules_->rigid && gradient_ && model.most_replicas > 0)
+        if (!rules_->rigid && measured_gradient(gradient_) && model.most_replicas > 0)
             best = modelling_->best_plan(
                 model, NoiseScaleEfficiency{static_cast<double>(known_->initial_batch), *gradient_}, on.shape,
                 limits);
@@ -292,8 +293,9 @@ private:
                     ? best.plan
                     : detail::share_of(rules_->rigid ? known_->target_batch : known_->initial_batch, on.shape,
                                        limits);
-        known_->max_batch =
-            modelling_->max_batch(known_->max_batch, static_cast<int>(plan_.total(on.shape.gpus)));
+        if (!rules_->rigid)
+            known_->max_batch =
+                modelling_->max_batch(known_->max_batch, static_cast<int>(plan_.total(on.shape.gpus)));
     }
 
     Job* known_;  ///< its max_batch grows with what it uses

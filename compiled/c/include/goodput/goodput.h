@@ -298,14 +298,14 @@ typedef struct goodput_job {
     int32_t max_gpus;       ///< most that it may hold; 0: as min_gpus
     int32_t adapt;          ///< GOODPUT_ADAPT_BATCH and the like
     int32_t initial_batch;  ///< total batch size that efficiency is relative to, from 1
-    int32_t max_batch;      ///< largest total batch size (GOODPUT_ADAPT_BATCH)
+    int32_t max_batch;      ///< largest total batch size; 0: no limit (but with GOODPUT_ADAPT_BATCH)
     int32_t target_batch;   ///< total batch size (the others)
     uint32_t flags;         ///< GOODPUT_JOB_NOT_PREEMPTIBLE and the like, added up
     double restart_cost_s;  ///< seconds that one more restart would cost
     double attained_gpu_s;  ///< GPU-seconds that it has held so far
     double weight;          ///< factor on its values, 1e-9 to 1e9; 0: 1
     double gradient_sqr;    ///< squared norm of the gradient at the initial batch size
-    double gradient_var;    ///< its variance, in the same unit
+    double gradient_var;    ///< its variance, in the same unit; both 0: not measured
     double remaining_examples;        ///< useful examples still to do
     double done_examples;             ///< useful examples done
     double checkpoint_s;              ///< seconds of training between two checkpoints, above 0

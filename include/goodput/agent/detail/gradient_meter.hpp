@@ -47,6 +47,7 @@ inline void GradientMeter::begin(const MeteredStep& step) {
     preconditioned_ = adam_used_ && adam_.ready();
     std::fill(totals_.begin(), totals_.end(), 0);
     std::fill(mean_squares_.begin(), mean_squares_.end(), 0);
+    std::fill(mean_square_set_.begin(), mean_square_set_.end(), false);
     std::fill(pair_squares_.begin(), pair_squares_.end(), 0);
     std::fill(both_squares_.begin(), both_squares_.end(), 0);
     position_ = mean_position_ = 0;
@@ -160,7 +161,7 @@ inline void GradientMeter::set_square_of_mean(std::size_t group, double square) 
     if (!mean_given_) bad_input("gradients", "mean_gradient_given", false, "set in the settings");
     if (group >= ends_.size()) bad_input("gradients", "group", group, "below " + text_of(ends_.size()));
     mean_squares_[group] = square;
-    mean_position_ = parameters_;
+    mean_square_set_[group] = true;
 }
 
 inline StepNorms GradientMeter::end(std::span<GradientNorms> norms) {
@@ -198,8 +199,14 @@ inline StepNorms GradientMeter::end_single(std::span<GradientNorms> norms) {
 inline StepNorms GradientMeter::end_several(std::span<GradientNorms> norms) {
     const int gradients = count();
     if (gradients < 2) return StepNorms::waiting;
-    if (mean_given_ && mean_position_ != parameters_)
-        bad_input("gradients", "size of the mean gradient", mean_position_, text_of(parameters_));
+    if (mean_given_ && mean_position_ != parameters_) {
+        const auto set = std::count(mean_square_set_.begin(), mean_square_set_.end(), true);
+        if (set == 0)
+            bad_input("gradients", "size of the mean gradient", mean_position_, text_of(parameters_));
+        if (set < std::ssize(mean_square_set_))
+            bad_input("gradients", "groups whose square of the mean is given", set,
+                      "all of them, " + text_of(mean_square_set_.size()));
+    }
     for (std::size_t g = 0, first = 0; g < norms.size(); first = ends_[g], ++g) {
         if (!mean_given_) {
             double square = 0;

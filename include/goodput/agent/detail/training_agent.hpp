@@ -44,7 +44,7 @@ inline void TrainingAgent::hold(const Holding& holding) {
     holding_ = holding;
     meter_.forget();
     begun_ = false;
-    if (knows_enough()) {
+    if (model() && knows_noise()) {
         const BestPlan best = best_plan();
         allowed.initial_batch = static_cast<int>(before);
         const BatchPlan same = detail::initial_plan(holding.shape(), allowed);
@@ -73,9 +73,8 @@ inline double TrainingAgent::learning_rate_factor(std::size_t group) const {
     if (group >= settings_.groups())
         bad_input("agent", "parameter group", group, "below " + text_of(settings_.groups()));
     if (holding_.gpus == 0) return 1;
-    const bool known = measured_steps_ >= settings_.least_measured_steps;
     const LearningRateState state{total_batch() / settings_.initial_batch,
-                                  known ? statistics(group) : GradientStatistics{}};
+                                  knows_noise() ? statistics(group) : GradientStatistics{}};
     switch (settings_.scaling) {
         case LearningRateScaling::linear:
             return LinearScaling{}.factor(state);
@@ -102,7 +101,7 @@ inline int TrainingAgent::steps_a_measurement(bool single, bool splits) const {
     // A young training has to know soon; a halved batch costs what a pass costs besides its examples. With
     // several gradients more would cost little. But then learning rates, which follow from the estimates,
     // would depend on how many replicas there are, and so would the training.
-    if (measured_steps_ < settings_.least_measured_steps) return std::max(asked, 2);
+    if (!measured_enough()) return std::max(asked, 2);
     const bool large = asked == 0 && settings_.steps_a_measurement() > 1;
     return large ? 8 * settings_.split_every : std::max(asked, settings_.split_every);
 }
@@ -141,12 +140,12 @@ inline void TrainingAgent::end_microbatch(double now_seconds) {
 inline bool TrainingAgent::end_step(double now_seconds, std::optional<double> synchronisation_seconds) {
     if (!begun_) bad_input("agent", "step", "not begun", "begun before it ends");
     require_time(now_seconds, last_mark_);
-    if (!wanted_) return finish(now_seconds, synchronisation_seconds, StepNorms::waiting);
+    if (!wanted_) return finish(now_seconds, synchronisation_seconds, StepNorms::waiting, 0);
     const std::int64_t expected = std::int64_t{holding_.gpus} * (step_plan_.accumulation_steps + 1);
     if (meter_.count() < std::min<std::int64_t>(expected, 2) ||
         (settings_.mean_gradient_given && meter_.count() != expected))
         bad_input("agent", "gradients of the step, of all replicas", meter_.count(), text_of(expected));
-    return finish(now_seconds, synchronisation_seconds, meter_.end(norms_));
+    return finish(now_seconds, synchronisation_seconds, meter_.end(norms_), measured_every_);
 }
 
 inline bool TrainingAgent::end_step(double now_seconds, std::optional<double> synchronisation_seconds,
@@ -162,25 +161,36 @@ inline bool TrainingAgent::end_step(double now_seconds, std::optional<double> sy
             said = StepNorms::not_finite;
     }
     std::copy(norms.begin(), norms.end(), norms_.begin());
-    return finish(now_seconds, synchronisation_seconds, said);
+    return finish(now_seconds, synchronisation_seconds, said, static_cast<double>(steps_ - measured_at_));
+}
+
+/// The averages begin anew: what they said is believed until they are old enough again.
+inline void TrainingAgent::begin_anew() {
+    if (measured_enough()) {
+        before_.clear();
+        for (std::size_t g = 0; g < noise_.size(); ++g) before_.push_back(noise_.statistics(g));
+    }
+    measured_steps_ = 0;
 }
 
 inline bool TrainingAgent::finish(double now_seconds, std::optional<double> synchronisation_seconds,
-                                  StepNorms said) {
+                                  StepNorms said, double stands_for) {
     if (synchronisation_seconds)
         require_at_least("agent", "synchronisation seconds", *synchronisation_seconds, 0);
     begun_ = false;
     if (said == StepNorms::not_finite) return false;
     const double scale = static_cast<double>(step_plan_.total(holding_.gpus)) / settings_.initial_batch;
     if (said == StepNorms::known) {
-        for (GradientNorms& each : norms_) each.steps = measured_every_;
+        for (GradientNorms& each : norms_) each.steps = stands_for;
+        measured_at_ = steps_;
         const bool restarts =
             std::any_of(norms_.begin(), norms_.end(), [](const GradientNorms& each) { return each.restart; });
         // The first step with several gradients after single ones starts the averages afresh as well.
         const bool biased =
             noise_.state(0).weight > 0 && noise_.state(0).differenced && !norms_[0].differenced;
-        if (restarts || biased) measured_steps_ = 0;
+        if (restarts || biased) begin_anew();
         if (noise_.observe(norms_)) ++measured_steps_;
+        if (measured_enough()) before_.clear();
     }
     progress_.advance(statistics(), scale);
     if (warmup_left_ > 0)
@@ -230,7 +240,8 @@ inline BatchPlan TrainingAgent::plan_to_try() const {
 
 inline std::optional<BatchPlan> TrainingAgent::retune() {
     require_outside_step();
-    if (!knows_enough() || !times_.measured(type_, holding_.shape(), plan_)) return std::nullopt;
+    if (!model() || !measured_enough() || !times_.measured(type_, holding_.shape(), plan_))
+        return std::nullopt;
     const BestPlan best = best_plan();
     const double present = detail::goodput_of(*model(), efficiency_model(), holding_.shape(), plan_);
     if (best.plan != plan_ && pays(best.goodput, present, 1)) {
@@ -295,6 +306,7 @@ inline std::string TrainingAgent::save() const {
                      .plan = plan_,
                      .steps = steps_,
                      .measured_steps = measured_steps_,
+                     .measured_at = measured_at_,
                      .warmup_left = warmup_left_,
                      .progress = progress_.iterations,
                      .metric_known = meter_.reported.has_value()};
@@ -303,6 +315,7 @@ inline std::string TrainingAgent::save() const {
         state.metric_scale = meter_.reported->scale;
     }
     for (std::size_t g = 0; g < noise_.size(); ++g) state.noise.push_back(noise_.state(g));
+    state.before = before_;
     state.gpu_types.assign(times_.gpu_types().begin(), times_.gpu_types().end());
     state.timed.assign(times_.plans().begin(), times_.plans().end());
     for (std::size_t t = 0; t < state.gpu_types.size(); ++t)
@@ -343,6 +356,8 @@ inline void TrainingAgent::restore(std::string_view text) {
     plan_ = state.plan;
     steps_ = state.steps;
     measured_steps_ = state.measured_steps;
+    measured_at_ = state.measured_at;
+    before_.assign(state.before.begin(), state.before.end());
     warmup_left_ = state.warmup_left;
     progress_.iterations = state.progress;
     begun_ = false;

@@ -134,6 +134,15 @@ concept DenseSquaresProblem = requires(const Problem& problem, const DenseVector
     problem.linearise(x, normal);
 };
 
+/// x + part * step; a problem may know a curve with that direction along which its sum bends less.
+template <DenseSquaresProblem Problem>
+DenseVector moved(const Problem& problem, const DenseVector& x, const DenseVector& step, double part) {
+    if constexpr (requires { problem.moved(x, step, part); })
+        return problem.moved(x, step, part);
+    else
+        return x.moved(step, part);
+}
+
 struct DenseSquaresResult {
     /// prior_kept: the start is left as it is, because its sum of squares is no number; iteration_limit also
     /// where no further point can be evaluated.
@@ -159,7 +168,7 @@ bool damped_step(const Problem& problem, DenseVector& x, const DenseNormalEquati
         const double promised = normal.solve(damping, step);
         if (!std::isfinite(promised)) continue;
         if (!(promised > tolerance)) return false;
-        const DenseVector candidate = x.moved(step, 1);
+        const DenseVector candidate = moved(problem, x, step, 1);
         problem.linearise(candidate, next);
         const double fallen = normal.squares - next.squares;
         if (!(fallen > tolerance && fallen > 1e-3 * promised) || !next.finite()) continue;
@@ -197,14 +206,14 @@ DenseSquaresResult SmallStepsBackend::minimise(const Problem& problem, DenseVect
         bool moved_on = false;
         double part = 1;
         for (int halved = 0; halved < 3 && !moved_on; ++halved, part /= 2) {
-            const DenseVector candidate = x.moved(step, part);
+            const DenseVector candidate = moved(problem, x, step, part);
             problem.linearise(candidate, next);
             moved_on = normal.squares - next.squares > 0.2 * part * promised && next.finite();
             if (moved_on) x = candidate;
         }
+        result.status = FitStatus::iteration_limit;
         if (!moved_on && !damped_step(problem, x, normal, next, tolerance, damping)) return result;
         std::swap(normal, next);
-        result.status = FitStatus::iteration_limit;
     }
 }
 

@@ -29,12 +29,16 @@
 #include "goodput/fit/detail/log_step.hpp"
 #include "goodput/fit/detail/refined_terms.hpp"
 #include "goodput/fit/refined_parameters.hpp"
+#include "goodput/fit/refined_prior.hpp"
 #include "goodput/model/refined.hpp"
 
 namespace goodput {
 
 namespace detail {
 
+/// Beyond so many of a prior's deviations a parameter of how computing scales is one that was not expected:
+/// then the prior pulls no harder than there (RefinedSquares::loosen).
+inline constexpr double unlikely_deviations = 2;
 inline constexpr std::size_t most_break_points = most_parameters - refined_parameters;
 
 /// Coordinates as refined_terms.hpp reads them.
@@ -47,12 +51,32 @@ struct RefinedRow {
     bool split = true;  ///< log_compute was measured; else it is that of the step
 };
 
+/// In which samples computing was measured: those whose step is split, or where none is, those of the fewest
+/// replicas, which stand for them.
+class ComputingMeasured {
+public:
+    explicit ComputingMeasured(std::span<const ThroughputSample> samples) {
+        for (const ThroughputSample& sample : samples) {
+            any_split_ = any_split_ || sample.compute_seconds().has_value();
+            fewest_ = std::min(fewest_, sample.shape.gpus);
+        }
+    }
+    [[nodiscard]] bool operator()(const ThroughputSample& sample) const {
+        return any_split_ ? sample.compute_seconds().has_value() : sample.shape.gpus <= fewest_;
+    }
+
+private:
+    bool any_split_ = false;
+    int fewest_ = std::numeric_limits<int>::max();
+};
+
 struct RefinedSquares {
     std::vector<RefinedRow> rows{};
     std::vector<RefinedBatch> batches{};  ///< ascending
     std::vector<RefinedShape> shapes{};   ///< ascending
     std::vector<double> breaks{};         ///< batches, ascending, at most most_break_points
-    DenseVector mean{}, deviation{};      ///< the prior
+    RefinedPrior believed{};              ///< the prior, in its own units
+    DenseVector mean{}, deviation{};      ///< the same in the coordinates, with what loosen() made of it
     double scatter = 0.05;                ///< s
 
     /// Of a row: ln of what is modelled over what was measured, and what the step is made of.
@@ -77,6 +101,7 @@ struct RefinedSquares {
 
     /// The prior in the coordinates of a type that computes for `seconds` at `batch`.
     void set_prior(const RefinedPrior& prior, double batch, double seconds) {
+        believed = prior;
         mean.assign(parameters(), 0);
         deviation.assign(parameters(), prior.break_deviation);
         for (std::size_t i = 0; i < refined_parameters; ++i) {
@@ -86,6 +111,20 @@ struct RefinedSquares {
         mean[computing_constant] += std::log(seconds);
         mean[computing_slope] += std::log(seconds / batch);
         mean[node_level] += std::log(seconds);
+    }
+
+    /// Widens what is believed of the number of replicas in computing, where x is far from it: caches, data
+    /// loaders and other hosts can make computing scale in ways that no prior foresees. Whether that changes
+    /// much.
+    bool loosen(const DenseVector& x) {
+        bool changed = false;
+        for (const RefinedParameter at : {alone_factor, straggling_exponent}) {
+            const double off = std::abs(x[at] - mean[at]) / unlikely_deviations;
+            const double wide = std::max(believed.deviation[at], off);
+            changed = changed || std::abs(std::log(wide / deviation[at])) > 0.05;
+            deviation[at] = wide;
+        }
+        return changed;
     }
 
     /// Takes in samples, which are valid. Keeps its buffers.
@@ -106,6 +145,24 @@ struct RefinedSquares {
     }
 
     void linearise(const DenseVector& x, DenseNormalEquations& normal) const;
+
+    /// x moved by that part of a step. What samples say best of computing is its time at the middle batch,
+    /// and worst what is constant of it: so that time's logarithm and the logarithm of the two parts' ratio
+    /// move in straight lines, not those of the parts themselves, whose sum would bend away from the samples.
+    [[nodiscard]] DenseVector moved(const DenseVector& x, const DenseVector& step, double part) const {
+        DenseVector result = x.moved(step, part);
+        const double log_batch = std::log(batches[batches.size() / 2].batch);
+        const double ratio = x[computing_slope] + log_batch - x[computing_constant];
+        const double next_ratio = result[computing_slope] + log_batch - result[computing_constant];
+        // ln(1 + e^ratio): of the whole over its constant part.
+        const double over = LogStep(ratio, 1).excess, next_over = LogStep(next_ratio, 1).excess;
+        const double share = LogStep(ratio, 1).sync_share;
+        const double whole = x[computing_constant] + over +
+                             part * ((1 - share) * step[computing_constant] + share * step[computing_slope]);
+        result[computing_constant] = whole - next_over;
+        result[computing_slope] = whole - next_over + next_ratio - log_batch;
+        return result;
+    }
 
     /// Calls visit(row, errors) for every row at x.
     template <class Visit>
@@ -159,11 +216,18 @@ inline void RefinedSquares::read(std::span<const ThroughputSample> samples) {
         if (batch == batches.end() || batch->batch != sample.plan.atomic_batch)
             batches.insert(batch, RefinedBatch{.batch = static_cast<double>(sample.plan.atomic_batch)});
     }
-    // Where there are too many batches to give each a break point, evenly many share one.
-    const std::size_t count = std::min(batches.size(), most_break_points);
+    // A batch whose computing nobody measured gets no break point: it would take up what the laws of
+    // synchronising leave unexplained. Where there are too many batches, evenly many share one.
+    const ComputingMeasured measured(samples);
     breaks.clear();
-    for (std::size_t i = 0; i < count; ++i)
-        breaks.push_back(batches[count < 2 ? 0 : i * (batches.size() - 1) / (count - 1)].batch);
+    for (const ThroughputSample& sample : samples) {
+        const double its = sample.plan.atomic_batch;
+        const auto at = std::lower_bound(breaks.begin(), breaks.end(), its);
+        if (measured(sample) && (at == breaks.end() || *at != its)) breaks.insert(at, its);
+    }
+    const std::size_t all = breaks.size(), count = std::min(all, most_break_points);
+    for (std::size_t i = 0; i < count; ++i) breaks[i] = breaks[count < 2 ? 0 : i * (all - 1) / (count - 1)];
+    breaks.resize(count);
     for (RefinedBatch& batch : batches)
         batch = locate_batch(batch.batch, count, [&](std::size_t i) { return breaks[i]; });
     rows.clear();

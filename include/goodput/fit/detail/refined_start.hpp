@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 
 #include "goodput/fit/detail/refined_squares.hpp"
 
@@ -81,48 +82,95 @@ inline ComputingLine line_of_computing(const RefinedSquares& samples) {
     return {std::exp(log_seconds / count), 0};
 }
 
-/// Computing from the line; synchronising at each of three overlaps from what the steps then say of it.
-inline DenseVector cold_start(const RefinedSquares& samples, const ComputingLine& line) {
-    DenseVector x = samples.mean;
-    const auto& batches = samples.batches;
-    const double middle = batches[batches.size() / 2].batch, least = 1e-3 * line.at(middle);
-    x[computing_constant] = std::log(std::max(line.constant, least));
-    x[computing_slope] = std::log(std::max(line.slope, least / middle));
-    DenseVector best = x;
-    double least_squares = std::numeric_limits<double>::infinity();
-    for (const double overlap : {0.25, 1.0, 3.0}) {
-        const double gamma = 1 + overlap;
-        DenseVector candidate = x;
-        candidate[overlap_level] = std::log(overlap);
-        std::array<double, 2> sum{}, count{};
-        for (const RefinedRow& row : samples.rows) {
-            const RefinedShape& shape = samples.shapes[row.shape];
-            if (shape.alone()) continue;
-            const double log_compute =
-                row.split ? row.log_compute : std::log(line.at(samples.batches[row.batch].batch));
-            const double part = std::exp(gamma * (log_compute - row.log_step));
-            // Where nearly everything is hidden, the step says little of it but that it is short.
-            const double log_sync = row.log_step + std::log(std::max(1 - part, 1e-3)) / gamma;
-            const double law = shape.network() ? x[network_gpus_exponent] * shape.log_per_node +
-                                                     x[network_nodes_exponent] * shape.log_half_nodes +
-                                                     x[network_over_node]
-                                               : x[node_gpus_exponent] * shape.log_half_replicas;
-            sum[shape.network()] += log_sync - law;
-            count[shape.network()] += 1;
-        }
-        if (count[0] > 0) candidate[node_level] = sum[0] / count[0];
-        if (count[1] > 0) {
-            if (count[0] > 0)
-                candidate[network_over_node] += sum[1] / count[1] - candidate[node_level];
-            else
-                candidate[node_level] = sum[1] / count[1];
-        }
-        const double squares = samples.squares(candidate);
-        if (squares < least_squares) {
-            least_squares = squares;
-            best = candidate;
+/// ln of factors on the line by which computing depends on the number of replicas.
+struct ScalingStart {
+    double level = 0;       ///< of several replicas
+    double straggling = 0;  ///< exponent of their number
+    double alone = 0;       ///< of a single replica
+};
+
+/// How computing depends on the replicas, where that is far from what is believed beforehand; else nothing.
+/// By what was measured of computing, and by steps that are shorter than computing would be on the line.
+inline std::optional<ScalingStart> unexpected_scaling(const RefinedSquares& samples,
+                                                      const ComputingLine& line) {
+    LineSums several;
+    double single = 0, singles = 0;
+    for (const RefinedRow& row : samples.rows) {
+        const RefinedShape& shape = samples.shapes[row.shape];
+        const double off = row.log_compute - std::log(line.at(samples.batches[row.batch].batch));
+        if (shape.alone()) {
+            single += off;
+            singles += 1;
+        } else if (row.split || off < 0) {
+            several.add(1, shape.log_replicas, off);
         }
     }
+    if (several.weight == 0) return std::nullopt;
+    ScalingStart start;
+    const double determinant = several.weight * several.xx - several.x * several.x;
+    if (determinant > 1e-9 * several.weight * several.xx)
+        start.straggling = (several.weight * several.xy - several.x * several.y) / determinant;
+    start.level = (several.y - start.straggling * several.x) / several.weight;
+    if (singles > 0) start.alone = single / singles - start.level;
+    const auto unexpected = [&](RefinedParameter at, double value) {
+        return std::abs(value - samples.mean[at]) > unlikely_deviations * samples.deviation[at];
+    };
+    if (unexpected(straggling_exponent, start.straggling) || unexpected(alone_factor, start.alone))
+        return start;
+    return std::nullopt;
+}
+
+/// Computing from the line; synchronising at each of three overlaps from what the steps then say of it. Or
+/// what is believed beforehand, where that explains the samples better.
+inline DenseVector cold_start(const RefinedSquares& samples, const ComputingLine& line) {
+    DenseVector best = samples.mean;
+    double least_squares = samples.squares(best);
+    const auto& batches = samples.batches;
+    const double middle = batches[batches.size() / 2].batch, least = 1e-3 * line.at(middle);
+    const auto consider = [&](const ScalingStart& scaling) {
+        DenseVector x = samples.mean;
+        x[computing_constant] = std::log(std::max(line.constant, least)) + scaling.level;
+        x[computing_slope] = std::log(std::max(line.slope, least / middle)) + scaling.level;
+        if (scaling.straggling != 0) x[straggling_exponent] = scaling.straggling;
+        if (scaling.alone != 0) x[alone_factor] = scaling.alone;
+        for (const double overlap : {0.25, 1.0, 3.0}) {
+            const double gamma = 1 + overlap;
+            DenseVector candidate = x;
+            candidate[overlap_level] = std::log(overlap);
+            std::array<double, 2> sum{}, count{};
+            for (const RefinedRow& row : samples.rows) {
+                const RefinedShape& shape = samples.shapes[row.shape];
+                if (shape.alone()) continue;
+                const double log_compute = row.split
+                                               ? row.log_compute
+                                               : std::log(line.at(batches[row.batch].batch)) + scaling.level +
+                                                     scaling.straggling * shape.log_replicas;
+                const double part = std::exp(gamma * (log_compute - row.log_step));
+                // Where nearly everything is hidden, the step says little of it but that it is short.
+                const double log_sync = row.log_step + std::log(std::max(1 - part, 1e-3)) / gamma;
+                const double law = shape.network() ? x[network_gpus_exponent] * shape.log_per_node +
+                                                         x[network_nodes_exponent] * shape.log_half_nodes +
+                                                         x[network_over_node]
+                                                   : x[node_gpus_exponent] * shape.log_half_replicas;
+                sum[shape.network()] += log_sync - law;
+                count[shape.network()] += 1;
+            }
+            if (count[0] > 0) candidate[node_level] = sum[0] / count[0];
+            if (count[1] > 0) {
+                if (count[0] > 0)
+                    candidate[network_over_node] += sum[1] / count[1] - candidate[node_level];
+                else
+                    candidate[node_level] = sum[1] / count[1];
+            }
+            const double squares = samples.squares(candidate);
+            if (squares < least_squares) {
+                least_squares = squares;
+                best = candidate;
+            }
+        }
+    };
+    consider({});
+    if (const auto scaling = unexpected_scaling(samples, line)) consider(*scaling);
     return best;
 }
 

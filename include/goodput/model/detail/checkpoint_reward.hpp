@@ -266,6 +266,9 @@ private:
                 at_b = at(b);
             }
         }
+        // Where saving costs nothing, the shortest interval is best, below all of the grid.
+        const Checkpointing shortest = at(std::log(least / longest));
+        if (shortest.availability > best.availability) best = shortest;
         return best;
     }
 

@@ -96,13 +96,21 @@ private:
         const double needed = job.host ? job.host->least.memory_gib_per_gpu : 0;
         Checkpointing best{0, 0, -1};
         const auto consider = [&](std::size_t index, const CheckpointMechanism& mechanism) {
+            const bool chosen = mechanism.saves && !job.checkpoint_seconds;
             // To one that saves nothing, its interval is all the work that there is.
-            const double interval = !mechanism.saves         ? longest_interval
-                                    : job.checkpoint_seconds ? *job.checkpoint_seconds
-                                                             : best_interval(all, mechanism);
-            const double share = share_until_end(all, mechanism, interval, left);
+            const double interval = !mechanism.saves ? longest_interval
+                                    : chosen         ? best_interval(all, mechanism)
+                                                     : *job.checkpoint_seconds;
+            Checkpointing found{0, interval, 0};
+            if (left >= longest_interval)
+                found.availability = useful_share(all, mechanism, interval);
+            else if (chosen)
+                found = best_checkpointing_until_end(all, mechanism, interval, left);
+            else
+                found.availability = useful_share_until_end(all, mechanism, interval, left);
             constexpr double none = std::numeric_limits<double>::infinity();
-            if (share > best.availability) best = {index, mechanism.saves ? interval : none, share};
+            if (found.availability > best.availability)
+                best = {index, mechanism.saves ? found.interval_seconds : none, found.availability};
         };
         for (std::size_t m = 0; m < job.checkpoints.size(); ++m)
             if (const double its = job.checkpoints[m].memory_gib_per_gpu; its == 0 || needed + its <= memory)
@@ -110,23 +118,6 @@ private:
         if (best.availability < 0) consider(job.checkpoints.size(), assumed_checkpoint(job));
         best.availability = std::max(best.availability, least_availability);
         return best;
-    }
-
-    /// Useful part of the time of a job that has so many seconds left to train: whole intervals, and what is
-    /// left behind the last of them, which ends with the job instead of a checkpoint. Who has less left than
-    /// an interval takes no checkpoint at all.
-    static double share_until_end(const Interruptions& all, const CheckpointMechanism& mechanism,
-                                  double interval, double left) {
-        const double whole = std::ceil(left / interval) - 1;
-        const double in_whole = useful_share(all, mechanism, interval);
-        if (left >= longest_interval || whole > 1e6) return in_whole;
-        CheckpointMechanism none = mechanism;
-        none.pause_seconds = none.write_seconds = none.write_slowdown = 0;
-        none.stored_every = 1;
-        const double rest = left - whole * interval;
-        const double of_rest = useful_share(all, none, rest);
-        if (!(of_rest > 0) || (whole > 0 && !(in_whole > 0))) return 0;
-        return left / ((whole > 0 ? whole * interval / in_whole : 0) + rest / of_rest);
     }
 
     double best_interval(const Interruptions& all, const CheckpointMechanism& mechanism) {

@@ -41,6 +41,9 @@ struct ParallelConstants {
     double fixed_bytes_parallel = 3e9;  ///< on every GPU, tensor_parallel above 1
     double activation_factor = 1;       ///< activations take that many times their profiled size
     double parameter_factor = 1;        ///< parameters and what goes with them, the same
+    bool whole_pipeline_in_flight = true;  ///< activations are kept of one micro-batch for each stage from
+                                           ///< here to the last, even where an iteration has fewer (a slip of
+                                           ///< the published code)
 };
 
 /// One stage's part.
@@ -75,6 +78,22 @@ struct PlanScore {
                     0.0);
 }
 
+/// Bytes that stages exchange about the output of a layer, activations or their gradient: those that one GPU
+/// would hand on, whatever the tensor-parallel degree of either stage (so the published code).
+[[nodiscard]] inline double message_bytes(const LayeredModel& model, std::size_t layer, int microbatch) {
+    return model.sizes.at(1)[layer].output_floats * model.bytes_per_float * microbatch;
+}
+
+/// How many times the seconds of activations count that stage `stage` of `stages`, from 0, hands on. So the
+/// published code; the second time stands for what is received.
+[[nodiscard]] constexpr double forward_weight(std::size_t stage, std::size_t stages) {
+    return stage == 0 && stages > 3 ? 2 : 1;
+}
+/// The same for gradients that it hands back.
+[[nodiscard]] constexpr double backward_weight(std::size_t stage, std::size_t stages) {
+    return stage + 1 == stages ? 2 : 1;
+}
+
 /// Seconds of a message of `bytes` from one stage to another over `link`; infinity without a link.
 [[nodiscard]] inline double message_seconds(double bytes, const BandwidthCurve* link,
                                             const ParallelConstants& constants = {}) {
@@ -94,8 +113,17 @@ struct PlanScore {
            ((full > 0 ? full * ring(constants.reduce_bucket_bytes) : 0) + ring(rest));
 }
 
-/// Bytes on one GPU of a stage: `layer_bytes` is what its parameters take, `activation_bytes` what one sample
-/// keeps, `in_flight` micro-batches are under way (stages from this one to the last).
+/// Micro-batches whose activations a stage keeps at once, with so many stages from this one to the last, if
+/// a replica computes `microbatches` of them in all.
+[[nodiscard]] constexpr std::size_t most_in_flight(std::size_t stages_left, double microbatches,
+                                                   const ParallelConstants& constants = {}) {
+    return constants.whole_pipeline_in_flight || microbatches >= static_cast<double>(stages_left)
+               ? stages_left
+               : static_cast<std::size_t>(microbatches);
+}
+
+/// Bytes on one GPU of a stage with so many parameters and floats of activations a sample there, while
+/// `in_flight` micro-batches are under way.
 [[nodiscard]] inline double stage_bytes(double parameters, double activation_floats, int tensor_parallel,
                                         int microbatch, std::size_t in_flight, const LayeredModel& model,
                                         const ParallelConstants& constants = {}) {
@@ -200,12 +228,7 @@ inline PlanScore score_plan(const LayeredModel& model, const ParallelCluster& cl
     score.stages.resize(plan.stages.size());
     score.fits = true;
     const std::size_t count = plan.stages.size();
-    const double samples = plan.microbatch;
     const auto microbatches = static_cast<double>(plan.microbatches());
-    const auto output_floats = [&](const ReplicaGroup& group, std::size_t layer) {
-        const auto* sizes = model.sizes_of(group.tensor_parallel);
-        return sizes == nullptr ? std::numeric_limits<double>::infinity() : (*sizes)[layer].output_floats;
-    };
     std::vector<std::vector<const ReplicaGroup*>> replicas;
     for (const PlanStage& stage : plan.stages) replicas.push_back(detail::each_replica(stage));
 
@@ -213,12 +236,15 @@ inline PlanScore score_plan(const LayeredModel& model, const ParallelCluster& cl
     for (std::size_t s = 0; s < count; ++s) {
         const PlanStage& stage = plan.stages[s];
         StageScore& mine = score.stages[s];
+        const std::size_t in_flight = most_in_flight(count - s, microbatches, constants);
+        int shards = constants.most_shards;
         double whole_parameters = 0;
         for (std::size_t l = stage.first_layer; l <= stage.last_layer; ++l)
             whole_parameters += model.sizes.at(1)[l].parameters;
         for (const ReplicaGroup& group : stage.replicas) {
             const GpuType& type = cluster.types[group.gpu_type];
             usd_per_hour += group.count * group.tensor_parallel * type.usd_per_hour;
+            shards = std::min(shards, group.tensor_parallel);
             const auto* times = model.times_of(group.gpu_type, {plan.microbatch, group.tensor_parallel});
             const auto* sizes = model.sizes_of(group.tensor_parallel);
             double seconds = constants.stage_seconds, parameters = 0, activations = 0;
@@ -235,18 +261,21 @@ inline PlanScore score_plan(const LayeredModel& model, const ParallelCluster& cl
                 mine.update_seconds =
                     std::max(mine.update_seconds, (*times)[stage.first_layer].update_seconds);
             const double bytes = stage_bytes(parameters, activations, group.tensor_parallel, plan.microbatch,
-                                             count - s, model, constants);
+                                             in_flight, model, constants);
             mine.memory_bytes = std::max(mine.memory_bytes, bytes);
             mine.fits = mine.fits && bytes <= type.memory_gib * 1073741824.0;
         }
-        // Activations to the next stage, gradients to the one before.
-        const auto slowest_send = [&](const std::vector<const ReplicaGroup*>& others, std::size_t layer) {
+        // Activations to the next stage, gradients to the one before. The published code takes the gradients'
+        // time from the stage's own first layer, their dollars from the layer in front of it.
+        const auto slowest_send = [&](const std::vector<const ReplicaGroup*>& others, std::size_t layer,
+                                      std::size_t paid_layer) {
+            const double bytes = message_bytes(model, layer, plan.microbatch),
+                         paid = message_bytes(model, paid_layer, plan.microbatch) * microbatches;
             double slowest = 0;
             const ReplicaGroup *last_from = nullptr, *last_to = nullptr;
             for (std::size_t j = 0; j < replicas[s].size(); ++j) {
                 const ReplicaGroup &from = *replicas[s][j], &to = *others[j % others.size()];
-                const double bytes = output_floats(from, layer) * model.bytes_per_float * samples;
-                traffic_usd += cluster.usd_per_gigabyte[from.zone][to.zone] * bytes / 1e9 * microbatches;
+                traffic_usd += cluster.usd_per_gigabyte[from.zone][to.zone] * paid / 1e9;
                 if (&from == last_from && &to == last_to) continue;
                 last_from = &from;
                 last_to = &to;
@@ -256,13 +285,13 @@ inline PlanScore score_plan(const LayeredModel& model, const ParallelCluster& cl
             }
             return slowest;
         };
-        const double activations = s + 1 < count ? slowest_send(replicas[s + 1], stage.last_layer) : 0;
-        const double gradients = s > 0 ? slowest_send(replicas[s - 1], stage.first_layer) : 0;
-        // So the published code; the doubling stands for what is received.
-        if (s == 0)
-            mine.send_seconds = count <= 3 ? activations : 2 * activations;
-        else
-            mine.send_seconds = s + 1 == count ? 2 * gradients : activations + gradients;
+        if (s + 1 < count)
+            mine.send_seconds = forward_weight(s, count) *
+                                slowest_send(replicas[s + 1], stage.last_layer, stage.last_layer);
+        if (s > 0)
+            mine.send_seconds +=
+                backward_weight(s, count) *
+                slowest_send(replicas[s - 1], stage.first_layer, plan.stages[s - 1].last_layer);
 
         const auto dp = replicas[s].size();
         const double bytes = whole_parameters * model.bytes_per_float;
@@ -271,7 +300,6 @@ inline PlanScore score_plan(const LayeredModel& model, const ParallelCluster& cl
             traffic_usd += cluster.usd_per_gigabyte[a.zone][b.zone] * 2 * (static_cast<double>(dp) - 1) /
                            static_cast<double>(dp) * bytes / 1e9;
             if (j + 1 == dp || (j > 0 && &a == &b && replicas[s][j - 1] == &a)) continue;
-            const int shards = std::min({a.tensor_parallel, b.tensor_parallel, constants.most_shards});
             const BandwidthCurve* link = cluster.link({a.zone, a.gpu_type, 1}, {b.zone, b.gpu_type, 1});
             mine.reduce_seconds = std::max(
                 mine.reduce_seconds,

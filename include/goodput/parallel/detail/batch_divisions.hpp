@@ -92,7 +92,6 @@ private:
             StageTables tables(model_, cluster, microbatch, question_.mixed_stages, constants_);
             if (tables.size() == 0) continue;
             auto common = std::make_unique<MicrobatchTables>(region, std::move(tables));
-            measure(*common);
             long long most = 0;
             std::vector<int> least(cluster.types.size(), 0);
             for (const StageClass& k : common->tables.classes()) {
@@ -101,11 +100,11 @@ private:
             }
             for (std::size_t t = 0; t < least.size(); ++t)
                 if (least[t] > 0) most += cluster.gpus_of(t) / least[t];
+            measure(*common, microbatches_of(microbatch, std::max(most, 1LL)));
             long long before = -1;
             bool slower = false;
             for (int replicas = 1; replicas <= most; ++replicas) {
-                const long long at_once = static_cast<long long>(microbatch) * replicas;
-                const long long count = (question_.global_batch + at_once - 1) / at_once;
+                const long long count = microbatches_of(microbatch, replicas);
                 // More replicas that compute as many micro-batches each only cost more.
                 if (count == before && slower) continue;
                 slower = slower || (detours_cost_more() && reduces_slower_from(region, replicas, most));
@@ -121,6 +120,12 @@ private:
             }
             common_.push_back(std::move(common));
         }
+    }
+
+    /// Micro-batches that each of so many replicas computes.
+    [[nodiscard]] long long microbatches_of(int microbatch, long long replicas) const {
+        const long long at_once = microbatch * replicas;
+        return (question_.global_batch + at_once - 1) / at_once;
     }
 
     void add_division(MicrobatchTables& common, ZoneCrossing crossing, int replicas, double repeats,
@@ -139,6 +144,7 @@ private:
                                         : cluster.gpus_of(t) / replicas);
         division.most_stages = static_cast<std::size_t>(
             std::min<long long>(most / replicas, static_cast<long long>(tables.layers())));
+        division.most_in_flight = most_in_flight(tables.layers(), repeats + 1, constants_);
         SearchBox box;
         box.division = divisions_.size();
         double least_weight = never, all_weight = 0;
@@ -219,8 +225,8 @@ private:
         return true;
     }
 
-    /// What holds for all pairs with the same tables.
-    void measure(MicrobatchTables& common) const {
+    /// What holds for all pairs with the same tables, whose replicas compute that many micro-batches at least.
+    void measure(MicrobatchTables& common, long long microbatches) const {
         const StageTables& tables = common.tables;
         if (common.region->has_cut()) {
             common.cut = std::make_unique<CutMessages>(model_, *common.region, tables, constants_);
@@ -228,7 +234,9 @@ private:
         }
         StageCharges nothing;
         nothing.charge(tables, 1, [](const StageClass&) { return 0.0; });
-        common.relaxation.solve(nothing, never, nullptr, never, tables.layers(), nullptr);
+        common.relaxation.solve(
+            nothing, never, nullptr, never, tables.layers(), nullptr,
+            most_in_flight(tables.layers(), static_cast<double>(microbatches), constants_));
         common.least_sum.assign(1, never);
         for (std::size_t p = 1; p <= tables.layers(); ++p)
             common.least_sum.push_back(common.relaxation.total(p));
@@ -246,23 +254,17 @@ private:
 
     /// Dollars of a micro-batch's messages there and back between two stages in two zones, at least.
     [[nodiscard]] double least_message_usd(const ZoneRegion& region, const StageTables& tables) const {
-        double there = never, back = never;  // gigabytes
-        for (const StageClass& k : tables.classes()) {
-            const auto& sizes = *model_.sizes_of(k.tensor_parallel);
-            for (std::size_t l = 1; l < tables.layers(); ++l) {
-                const double bytes = model_.bytes_per_float * tables.microbatch() / 1e9;
-                there = std::min(there, sizes[l - 1].output_floats * bytes);
-                back = std::min(back, sizes[l].output_floats * bytes);
-            }
-        }
+        double bytes = never;
+        for (std::size_t l = 0; l + 1 < tables.layers(); ++l)
+            bytes = std::min(bytes, message_bytes(model_, l, tables.microbatch()));
         double least = never;
         const std::vector<std::size_t> zones = region.cluster.zones_with_gpus();
         for (const std::size_t a : zones)
             for (const std::size_t b : zones)
                 if (a != b)
-                    least = std::min(least, there * cluster_.usd_per_gigabyte[a][b] +
-                                                back * cluster_.usd_per_gigabyte[b][a]);
-        return least < never ? least : 0;
+                    least = std::min(least,
+                                     cluster_.usd_per_gigabyte[a][b] + cluster_.usd_per_gigabyte[b][a]);
+        return bytes < never && least < never ? bytes / 1e9 * least : 0;
     }
 
     const LayeredModel& model_;

@@ -29,14 +29,15 @@ public:
         for (std::size_t k = 0; k < tables.size(); ++k) {
             Neighbours alone, mixed, apart;
             const StageClass& mine = tables.classes()[k];
-            add(cluster, constants, mine, mine, alone);
+            const std::vector<int> shards = shards_of(tables, k, constants);
+            add(cluster, shards, mine, mine, alone);
             Neighbours crossing;
             for (const Neighbour& pair : alone)
                 if (region.crosses(pair.from, pair.to)) crossing.push_back(pair);
             for (const std::size_t o : tables.as_fast(k)) {
-                add(cluster, constants, mine, tables.classes()[o], mixed);
+                add(cluster, shards, mine, tables.classes()[o], mixed);
                 for (const std::size_t p : tables.as_fast(k))
-                    add(cluster, constants, tables.classes()[o], tables.classes()[p], apart);
+                    add(cluster, shards, tables.classes()[o], tables.classes()[p], apart);
             }
             const std::vector<long long> room = room_by_zone(cluster, tables, k);
             known.assign(tables.distinct_bytes().size(), {-1, -1});
@@ -77,7 +78,7 @@ public:
     double most = 0;  ///< of any stage
 
 private:
-    /// Two neighbours in a ring: their zones, into how many shards both divide, and a link between them.
+    /// Two neighbours in a ring: their zones, into how many shards the stage divides, and a link between them.
     struct Neighbour {
         std::size_t from = 0, to = 0;
         int shards = 1;
@@ -86,9 +87,22 @@ private:
     };
     using Neighbours = std::vector<Neighbour>;
 
-    static void add(const ParallelCluster& cluster, const ParallelConstants& constants, const StageClass& a,
+    /// Into how many shards gradients of a stage of class k may be divided, ascending: as many as its
+    /// narrowest replica has GPUs, and that may be any that joins.
+    static std::vector<int> shards_of(const StageTables& tables, std::size_t k,
+                                      const ParallelConstants& constants) {
+        const int most = std::min(tables.classes()[k].tensor_parallel, constants.most_shards);
+        std::vector<int> shards;
+        for (const std::size_t o : tables.as_fast(k))
+            shards.push_back(std::min(tables.classes()[o].tensor_parallel, most));
+        std::sort(shards.begin(), shards.end());
+        shards.erase(std::unique(shards.begin(), shards.end()), shards.end());
+        return shards;
+    }
+
+    static void add(const ParallelCluster& cluster, const std::vector<int>& shards, const StageClass& a,
                     const StageClass& b, Neighbours& neighbours) {
-        const int shards = std::min({a.tensor_parallel, b.tensor_parallel, constants.most_shards});
+        const int most = std::min(a.tensor_parallel, b.tensor_parallel);
         for (std::size_t x = 0; x < cluster.zones.size(); ++x)
             for (std::size_t y = 0; y < cluster.zones.size(); ++y) {
                 if (cluster.gpus[x][a.gpu_type] < a.tensor_parallel ||
@@ -96,10 +110,12 @@ private:
                     continue;
                 for (const BandwidthCurve* link : {cluster.link({x, a.gpu_type, 1}, {y, b.gpu_type, 1}),
                                                    cluster.link({y, b.gpu_type, 1}, {x, a.gpu_type, 1})})
-                    if (link != nullptr)
-                        if (const Neighbour found{x, y, shards, *link};
-                            std::find(neighbours.begin(), neighbours.end(), found) == neighbours.end())
+                    for (const int parts : shards) {
+                        if (link == nullptr || parts > most) break;
+                        const Neighbour found{x, y, parts, *link};
+                        if (std::find(neighbours.begin(), neighbours.end(), found) == neighbours.end())
                             neighbours.push_back(found);
+                    }
             }
     }
     /// Seconds that some neighbours in different zones need, where no zone has room for all replicas: zones

@@ -70,6 +70,7 @@ struct BatchDivision {
     double repeats = 0;          // micro-batches of a replica but one
     std::vector<double> gpus{};  // of a type for each replica
     std::size_t most_stages = 0;
+    std::size_t most_in_flight = 0;  // micro-batches whose activations a stage keeps
     std::unique_ptr<ReduceTables> reduce{};
     MicrobatchTables* common = nullptr;
     ZoneCrossing crossing = ZoneCrossing::none;
@@ -84,6 +85,10 @@ struct BatchDivision {
     StageCharges spending{};  // of a replica
 
     [[nodiscard]] const ZoneRegion& region() const { return *common->region; }
+    /// Micro-batches whose activations a stage keeps that has so many from itself to the last.
+    [[nodiscard]] std::size_t in_flight(std::size_t stages_left) const {
+        return std::min(stages_left, most_in_flight);
+    }
     /// Messages one of which has to be in every plan, or nullptr.
     [[nodiscard]] const CutMessages* cut() const {
         return crossing == ZoneCrossing::messages ? common->cut.get() : nullptr;

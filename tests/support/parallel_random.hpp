@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "goodput/parallel/plan_question.hpp"
+#include "goodput/parallel/refined_constants.hpp"
 #include "support/parallel_reference.hpp"
 #include "support/random.hpp"
 
@@ -142,7 +143,8 @@ goodput::ParallelCluster random_parallel_cluster(Source& random, const ParallelS
 template <class Source>
 goodput::ParallelConstants random_parallel_constants(Source& random) {
     goodput::ParallelConstants constants;
-    if (random.chance(0.5)) return constants;
+    if (random.chance(0.4)) return constants;
+    if (random.chance(0.25)) return goodput::refined_constants(random.between(0, 5e9));
     constants.compute_factor = random.between(0.8, 1.3);
     if (random.chance(0.5)) constants.stage_seconds = random_scale(random, 1e-4, 0.1);
     if (random.chance(0.3)) constants.layer_overhead_seconds = random_scale(random, 1e-4, 0.05);

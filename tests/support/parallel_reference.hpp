@@ -341,8 +341,9 @@ inline std::optional<KnownPlan> known_plan(const ParallelCase& asked, const good
 /// All plans of a small case.
 class AllParallelPlans {
 public:
-    /// Ends without an answer where more than `most` plans would have to be looked at.
-    AllParallelPlans(const ParallelCase& asked, std::size_t most)
+    /// Ends without an answer where more than `most` plans would have to be looked at; of plans with more
+    /// than `most_replicas` there are none.
+    AllParallelPlans(const ParallelCase& asked, std::size_t most, int most_replicas = 1 << 20)
         : asked_(asked), reference_(asked), left_(asked.cluster.gpus), most_(most) {
         std::set<int> microbatches;
         for (const auto& type : asked.model.times)
@@ -355,7 +356,7 @@ public:
             for (unsigned cuts = 0; cuts < 1U << (asked.model.layers - 1); ++cuts) {
                 cut(cuts);
                 const int stages = static_cast<int>(stages_.size());
-                for (int replicas = 1; replicas * stages <= free_; ++replicas)
+                for (int replicas = 1; replicas <= most_replicas && replicas * stages <= free_; ++replicas)
                     assign(0, static_cast<std::size_t>(replicas));
             }
         }

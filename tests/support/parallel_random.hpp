@@ -193,7 +193,8 @@ goodput::ParallelPlan random_parallel_plan(Source& random, const ParallelCase& a
         stage.last_layer = l;
         first = l + 1;
         for (int left = equal ? replicas : random.integer(1, most_replicas); left > 0;) {
-            goodput::ReplicaGroup group{index(asked.cluster.types.size()), 1 << random.integer(0, random.chance(0.3) ? 2 : 1),
+            goodput::ReplicaGroup group{index(asked.cluster.types.size()),
+                                        1 << random.integer(0, random.chance(0.3) ? 2 : 1),
                                         index(asked.cluster.zones.size()), random.integer(1, left)};
             const int most = asked.cluster.types[group.gpu_type].gpus_per_node;
             if (random.chance(0.95)) group.tensor_parallel = std::min(group.tensor_parallel, most);
@@ -296,7 +297,8 @@ goodput::ParallelPlan random_neighbour(Source& random, const ParallelCase& asked
         return static_cast<std::size_t>(random.integer(0, static_cast<int>(below) - 1));
     };
     const auto replica = [&] {
-        return ReferenceReplica{index(asked.cluster.types.size()), 1 << random.integer(0, random.chance(0.3) ? 2 : 1),
+        return ReferenceReplica{index(asked.cluster.types.size()),
+                                1 << random.integer(0, random.chance(0.3) ? 2 : 1),
                                 index(asked.cluster.zones.size())};
     };
     int microbatch = plan.microbatch;

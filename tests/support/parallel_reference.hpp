@@ -69,8 +69,8 @@ public:
         double update = 0, synchronising = 0, dollars_an_hour = 0, dollars_sent = 0;
         for (std::size_t s = 0; s < count; ++s) {
             const ReferenceStage& stage = stages[s];
-            // One forward, one backward: as many are begun before the first comes back as there are stages from
-            // here on. The published code has no regard for how many there are.
+            // One forward, one backward: as many are begun before the first comes back as there are stages
+            // from here on. The published code has no regard for how many there are.
             double in_flight = static_cast<double>(count - s);
             if (!constants_.whole_pipeline_in_flight && rounds < in_flight) in_flight = rounds;
             computing.push_back(0);
@@ -101,9 +101,9 @@ public:
                 if (s > 0) {
                     const auto& others = stages[s - 1].replicas;
                     const ReferenceReplica& other = others[j % others.size()];
-                    gradients = std::max(gradients, message(me, other, output_bytes(stage.first, microbatch)));
-                    dollars_sent +=
-                        rounds * dollars(me, other, output_bytes(stages[s - 1].last, microbatch));
+                    gradients =
+                        std::max(gradients, message(me, other, output_bytes(stage.first, microbatch)));
+                    dollars_sent += rounds * dollars(me, other, output_bytes(stages[s - 1].last, microbatch));
                 }
             }
             if (count == 1)

@@ -63,7 +63,8 @@ std::vector<std::string> why_none(const LayeredModel& model, const ParallelClust
                       rounded_text_of(*question.least_throughput));
     if (why.empty())
         why.push_back(
-            "no plan keeps the limits; the search was cut short before it was known how far they are from what "
+            "no plan keeps the limits; the search was cut short before it was known how far they are from "
+            "what "
             "is possible");
     return why;
 }

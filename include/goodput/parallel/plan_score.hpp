@@ -38,9 +38,9 @@ struct ParallelConstants {
     int most_shards = 4;       ///< gradients are reduced in that many shards at most (a slip of the published
                                ///< code, which has no sizes of wider tensor-parallel groups there)
     double fixed_bytes = 2e9;  ///< on every GPU, tensor_parallel 1
-    double fixed_bytes_parallel = 3e9;  ///< on every GPU, tensor_parallel above 1
-    double activation_factor = 1;       ///< activations take that many times their profiled size
-    double parameter_factor = 1;        ///< parameters and what goes with them, the same
+    double fixed_bytes_parallel = 3e9;     ///< on every GPU, tensor_parallel above 1
+    double activation_factor = 1;          ///< activations take that many times their profiled size
+    double parameter_factor = 1;           ///< parameters and what goes with them, the same
     bool whole_pipeline_in_flight = true;  ///< activations are kept of one micro-batch for each stage from
                                            ///< here to the last, even where an iteration has fewer (a slip of
                                            ///< the published code)
@@ -286,12 +286,11 @@ inline PlanScore score_plan(const LayeredModel& model, const ParallelCluster& cl
             return slowest;
         };
         if (s + 1 < count)
-            mine.send_seconds = forward_weight(s, count) *
-                                slowest_send(replicas[s + 1], stage.last_layer, stage.last_layer);
+            mine.send_seconds =
+                forward_weight(s, count) * slowest_send(replicas[s + 1], stage.last_layer, stage.last_layer);
         if (s > 0)
-            mine.send_seconds +=
-                backward_weight(s, count) *
-                slowest_send(replicas[s - 1], stage.first_layer, plan.stages[s - 1].last_layer);
+            mine.send_seconds += backward_weight(s, count) * slowest_send(replicas[s - 1], stage.first_layer,
+                                                                          plan.stages[s - 1].last_layer);
 
         const auto dp = replicas[s].size();
         const double bytes = whole_parameters * model.bytes_per_float;

@@ -225,7 +225,8 @@ private:
         return true;
     }
 
-    /// What holds for all pairs with the same tables, whose replicas compute that many micro-batches at least.
+    /// What holds for all pairs with the same tables, whose replicas compute that many micro-batches at
+    /// least.
     void measure(MicrobatchTables& common, long long microbatches) const {
         const StageTables& tables = common.tables;
         if (common.region->has_cut()) {
@@ -262,8 +263,8 @@ private:
         for (const std::size_t a : zones)
             for (const std::size_t b : zones)
                 if (a != b)
-                    least = std::min(least,
-                                     cluster_.usd_per_gigabyte[a][b] + cluster_.usd_per_gigabyte[b][a]);
+                    least =
+                        std::min(least, cluster_.usd_per_gigabyte[a][b] + cluster_.usd_per_gigabyte[b][a]);
         return bytes < never && least < never ? bytes / 1e9 * least : 0;
     }
 

@@ -23,8 +23,9 @@ public:
     ChainCompletion(const LayeredModel& model, const PlanGoal& goal, const ParallelConstants& constants)
         : model_(model), goal_(goal), constants_(constants) {}
 
-    /// Calls visit(plan) for all plans of a chain in a division's region whose value may be less than `best()`, which
-    /// may fall meanwhile; false where that took more than `most` steps, so that some were left out.
+    /// Calls visit(plan) for all plans of a chain in a division's region whose value may be less than
+    /// `best()`, which may fall meanwhile; false where that took more than `most` steps, so that some were
+    /// left out.
     template <class Best, class Visit>
     bool run(const BatchDivision& division, const Chain& chain, int global_batch, std::size_t most, Best best,
              Visit visit) {
@@ -155,8 +156,8 @@ private:
             double least = never;
             for (const int shards : stage.shards)
                 if (link != nullptr && shards <= stage.most_shards)
-                    least = std::min(least, reduce_seconds(stage.gradient_bytes / shards, replicas_, *link,
-                                                           constants_));
+                    least = std::min(
+                        least, reduce_seconds(stage.gradient_bytes / shards, replicas_, *link, constants_));
             stage.reduce = std::max(stage.reduce, least);
         }
     }

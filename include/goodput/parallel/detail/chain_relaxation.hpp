@@ -117,7 +117,8 @@ public:
         std::size_t k = 0, layer = 0;
         Part part = whole_part();
         for (std::size_t its = 0; its < tables_->size(); ++its)
-            if (const double sum = best_stage(stages, 0, its, counts_twice(0, stages), part).sum; sum < least) {
+            if (const double sum = best_stage(stages, 0, its, counts_twice(0, stages), part).sum;
+                sum < least) {
                 least = sum;
                 k = its;
             }
@@ -267,9 +268,8 @@ private:
         const double charge = price_->least[price_->at(k, 0, 1)] + tables_->overhead();
         std::size_t front = 0, back = 0, next = 1;
         for (std::size_t layer = 0; layer + left <= layers; ++layer) {
-            const std::size_t most =
-                std::min({tables_->room(k, in_flight(left), layer), limits[k * layers + layer],
-                          layers - (left - 1)});
+            const std::size_t most = std::min(
+                {tables_->room(k, in_flight(left), layer), limits[k * layers + layer], layers - (left - 1)});
             for (next = std::max(next, layer + 1); next <= most; ++next) {
                 const double whole = compute[next] + behind[next * tables_->size()];
                 while (back > front && ends_[back - 1].first >= whole) --back;

@@ -155,9 +155,10 @@ private:
             next.reduce = std::max(so_far.reduce, reducing[span]);
             if (next.reduce > box.reduce_high) continue;
             ++searched_;
-            const double behind = left == 1 ? 0
-                                            : division.common->relaxation.behind(
-                                                  left - 1, end, k, counts_twice(stage, stages_), next.crossed);
+            const double behind = left == 1
+                                      ? 0
+                                      : division.common->relaxation.behind(
+                                            left - 1, end, k, counts_twice(stage, stages_), next.crossed);
             const double reduce = std::max(next.reduce, least_reduce(division, left - 1, end));
             const double largest = std::max(next.largest, next.open);
             const double spent = std::max(box.spend_low, next.spending);
@@ -249,8 +250,7 @@ private:
     ZonePacking zones_;
     ChainColumns columns_;
     /// Seconds that chains take at least, by number of the division, ends and classes.
-    std::map<std::tuple<std::size_t, std::vector<std::size_t>, std::vector<std::size_t>>, double>
-        laid_out_{};
+    std::map<std::tuple<std::size_t, std::vector<std::size_t>, std::vector<std::size_t>>, double> laid_out_{};
     double open_ = never, open_few_ = never;
     std::size_t searched_ = 0, most_searched_ = 0;
     bool stopped_ = false, closing_ = false, gave_up_ = false;

@@ -144,7 +144,8 @@ struct GpuNeed {
         const std::size_t mine = chain.classes[s], end = chain.ends[s];
         std::vector<std::size_t> others, any{mine};
         tables.for_each_joining(mine, begin, end, [&](std::size_t k) {
-            if (k != mine && tables.room(k, division.in_flight(stages - s), begin) >= end) others.push_back(k);
+            if (k != mine && tables.room(k, division.in_flight(stages - s), begin) >= end)
+                others.push_back(k);
         });
         any.insert(any.end(), others.begin(), others.end());
         for (const std::size_t k : any) counts[tables.classes()[k].gpu_type] = true;

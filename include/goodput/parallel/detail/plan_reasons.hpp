@@ -47,10 +47,9 @@ inline TightestStage tightest_stage(const LayeredModel& model, const ParallelClu
                         parameters += (*model.sizes_of(key.tensor_parallel))[l].parameters;
                         activations += (*model.sizes_of(key.tensor_parallel))[l].activation_floats;
                     }
-                    const double bytes = stage_bytes(parameters, activations, key.tensor_parallel,
-                                                     key.microbatch,
-                                                     most_in_flight(stages - s, microbatches, constants),
-                                                     model, constants);
+                    const double bytes =
+                        stage_bytes(parameters, activations, key.tensor_parallel, key.microbatch,
+                                    most_in_flight(stages - s, microbatches, constants), model, constants);
                     const double most = cluster.types[type].memory_gib * 1073741824.0;
                     if (bytes / most < here.ratio)
                         here = {bytes, most, bytes / most, s + 1, stages, type, key};

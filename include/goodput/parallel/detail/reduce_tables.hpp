@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -34,12 +35,15 @@ public:
             Neighbours crossing;
             for (const Neighbour& pair : alone)
                 if (region.crosses(pair.from, pair.to)) crossing.push_back(pair);
+            const std::vector<long long> room = room_by_zone(cluster, tables, k);
+            const bool in_one_zone = *std::max_element(room.begin(), room.end()) >= replicas;
             for (const std::size_t o : tables.as_fast(k)) {
                 add(cluster, shards, mine, tables.classes()[o], mixed);
+                if (in_one_zone) continue;
                 for (const std::size_t p : tables.as_fast(k))
                     add(cluster, shards, tables.classes()[o], tables.classes()[p], apart);
             }
-            const std::vector<long long> room = room_by_zone(cluster, tables, k);
+            for (Neighbours* some : {&alone, &crossing, &mixed, &apart}) keep_unlike(*some);
             known.assign(tables.distinct_bytes().size(), {-1, -1});
             for (std::size_t begin = 0; begin < tables.layers(); ++begin)
                 for (std::size_t end = begin + 1; end <= tables.layers(); ++end) {
@@ -47,7 +51,8 @@ public:
                     auto& [pure, other] = known[number];
                     if (pure < 0) {
                         const double bytes = tables.distinct_bytes()[number];
-                        const double between = between_zones(apart, room, bytes, replicas, constants);
+                        const double between =
+                            in_one_zone ? 0 : between_zones(apart, room, bytes, replicas, constants);
                         pure = std::max(between, least_of(alone, bytes, replicas, constants));
                         if (across) pure = std::max(pure, least_of(crossing, bytes, replicas, constants));
                         if (tables.is_mixed())
@@ -78,14 +83,27 @@ public:
     double most = 0;  ///< of any stage
 
 private:
-    /// Two neighbours in a ring: their zones, into how many shards the stage divides, and a link between them.
+    /// Two neighbours in a ring: their zones, into how many shards the stage divides, and a link between
+    /// them.
     struct Neighbour {
         std::size_t from = 0, to = 0;
         int shards = 1;
         BandwidthCurve link{};
-        friend bool operator==(const Neighbour&, const Neighbour&) = default;
+
+        [[nodiscard]] auto in_order() const {
+            return std::tuple(from, to, shards, link.square, link.linear, link.constant);
+        }
     };
     using Neighbours = std::vector<Neighbour>;
+    /// Leaves one of those that are alike.
+    static void keep_unlike(Neighbours& neighbours) {
+        std::sort(neighbours.begin(), neighbours.end(),
+                  [](const Neighbour& a, const Neighbour& b) { return a.in_order() < b.in_order(); });
+        const auto end =
+            std::unique(neighbours.begin(), neighbours.end(),
+                        [](const Neighbour& a, const Neighbour& b) { return a.in_order() == b.in_order(); });
+        neighbours.erase(end, neighbours.end());
+    }
 
     /// Into how many shards gradients of a stage of class k may be divided, ascending: as many as its
     /// narrowest replica has GPUs, and that may be any that joins.
@@ -112,9 +130,7 @@ private:
                                                    cluster.link({y, b.gpu_type, 1}, {x, a.gpu_type, 1})})
                     for (const int parts : shards) {
                         if (link == nullptr || parts > most) break;
-                        const Neighbour found{x, y, parts, *link};
-                        if (std::find(neighbours.begin(), neighbours.end(), found) == neighbours.end())
-                            neighbours.push_back(found);
+                        neighbours.push_back({x, y, parts, *link});
                     }
             }
     }
@@ -122,7 +138,6 @@ private:
     /// joined by faster links do not have it together.
     static double between_zones(const Neighbours& neighbours, const std::vector<long long>& room,
                                 double bytes, int replicas, const ParallelConstants& constants) {
-        if (*std::max_element(room.begin(), room.end()) >= replicas) return 0;
         std::vector<std::pair<double, const Neighbour*>> by_seconds;
         for (const Neighbour& pair : neighbours)
             if (pair.from != pair.to)

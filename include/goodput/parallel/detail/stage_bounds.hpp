@@ -90,9 +90,8 @@ public:
         const auto enough = [&](double seconds) {
             for (std::size_t e = 1; e <= stages; ++e)
                 for (std::size_t k = 0; k < classes; ++k) {
-                    const double sending =
-                        e == 1 ? last_weight * division.common->least_backward[k]
-                               : division.common->least_forward[k];
+                    const double sending = e == 1 ? last_weight * division.common->least_backward[k]
+                                                  : division.common->least_forward[k];
                     most[(e - 1) * classes + k] =
                         most_work(tables, k, division.in_flight(e), seconds - sending, division.reduce.get(),
                                   box.reduce_high);
@@ -149,10 +148,10 @@ private:
         for (std::size_t i = 0; i < most.size(); ++i)
             for (const std::size_t joining : tables.as_fast(i % classes)) {
                 const StageClass& its = tables.classes()[joining];
-                const double alone = joining == i % classes ? most[i]
-                                                            : most_work(tables, joining,
-                                                                        division.in_flight(i / classes + 1),
-                                                                        seconds * (1 + 1e-9) + 1e-15);
+                const double alone = joining == i % classes
+                                         ? most[i]
+                                         : most_work(tables, joining, division.in_flight(i / classes + 1),
+                                                     seconds * (1 + 1e-9) + 1e-15);
                 double& mine = rate[its.gpu_type];
                 mine = std::max(mine, std::min(most[i], alone) / its.tensor_parallel);
             }

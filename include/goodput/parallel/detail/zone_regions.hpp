@@ -172,7 +172,9 @@ private:
                 const BandwidthCurve* const back = region.cluster.link(receiver, sender);
                 if (there != nullptr && back != nullptr) links.emplace_back(there, back);
             }
-        const auto bytes = [&](std::size_t layer) { return message_bytes(model, layer, tables.microbatch()); };
+        const auto bytes = [&](std::size_t layer) {
+            return message_bytes(model, layer, tables.microbatch());
+        };
         for (std::size_t layer = 1; layer < tables.layers(); ++layer) {
             const std::size_t at = (layer * classes_ + next) * classes_ + k;
             if (const std::size_t before = at - classes_ * classes_;
@@ -183,8 +185,7 @@ private:
                 for (const auto& [there, back] : links) {
                     forward_[at] =
                         std::min(forward_[at], message_seconds(bytes(layer - 1), there, constants));
-                    backward_[at] =
-                        std::min(backward_[at], message_seconds(bytes(layer), back, constants));
+                    backward_[at] = std::min(backward_[at], message_seconds(bytes(layer), back, constants));
                 }
             crossing_[at] = forward_[at] + backward_[at];
             last_crossing_[at] = forward_[at] + last_weight * backward_[at];

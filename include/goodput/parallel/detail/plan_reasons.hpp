@@ -50,7 +50,7 @@ inline TightestStage tightest_stage(const LayeredModel& model, const ParallelClu
                     const double bytes =
                         stage_bytes(parameters, activations, key.tensor_parallel, key.microbatch,
                                     most_in_flight(stages - s, microbatches, constants), model, constants);
-                    const double most = cluster.types[type].memory_gib * 1073741824.0;
+                    const double most = cluster.types[type].memory_gib * bytes_per_gib;
                     if (bytes / most < here.ratio)
                         here = {bytes, most, bytes / most, s + 1, stages, type, key};
                 }
@@ -86,7 +86,7 @@ inline std::vector<std::string> why_impossible(const LayeredModel& model, const 
     }
     if (cluster.types.empty()) why.push_back("there are no GPUs");
     if (usable.empty()) return why;
-    const auto gib = [](double bytes) { return rounded_text_of(bytes / 1073741824.0) + " GiB"; };
+    const auto gib = [](double bytes) { return rounded_text_of(bytes / bytes_per_gib) + " GiB"; };
     const TightestStage tight = tightest_stage(model, cluster, usable, global_batch, constants);
     why.clear();
     if (tight.ratio > 1)

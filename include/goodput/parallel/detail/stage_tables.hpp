@@ -2,62 +2,21 @@
 #define GOODPUT_PARALLEL_DETAIL_STAGE_TABLES_HPP
 
 // What the search for a plan asks again and again, for one micro-batch: how long a stage takes, how many
-// layers fit, what a boundary costs, by the class of the stage's slowest replica. A class is a GPU type and a
-// tensor-parallel degree. The other replicas of the stage may be of any class that is as fast, in any zone,
-// so every number here is at most what a plan pays; where one class computes the whole stage, in one zone, it
-// is just that.
+// layers fit, what a boundary costs, by the class of the stage's slowest replica. The other replicas of the
+// stage may be of any class that is as fast, in any zone, so every number here is at most what a plan pays;
+// where one class computes the whole stage, in one zone, it is just that.
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <utility>
 #include <vector>
 
-#include "goodput/parallel/plan_score.hpp"
+#include "goodput/parallel/detail/stage_class.hpp"
 
 namespace goodput::detail {
-
-inline constexpr double never = std::numeric_limits<double>::infinity();
-
-/// How many times gradients count that the last of several stages hands back.
-inline constexpr double last_weight = backward_weight(1, 2);
-
-/// A number whose bits all depend on all of `x`.
-[[nodiscard]] constexpr std::uint64_t mixed_bits(std::uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
-/// Replicas of one GPU type and tensor-parallel degree.
-struct StageClass {
-    std::size_t gpu_type = 0;
-    int tensor_parallel = 1;
-    std::vector<double> compute{};      ///< by layer: seconds of all layers before it, and of all
-    std::vector<double> parameters{};   ///< the same of parameters on each GPU
-    std::vector<double> activations{};  ///< the same of activations a sample
-    std::vector<double> update{};       ///< by layer: seconds of the optimiser, if a stage begins there
-};
-
-/// Links between two classes in all zones that have GPUs of them.
-inline std::vector<BandwidthCurve> links_between(const ParallelCluster& cluster, const StageClass& from,
-                                                 const StageClass& to) {
-    std::vector<BandwidthCurve> links;
-    for (std::size_t a = 0; a < cluster.zones.size(); ++a) {
-        if (cluster.gpus[a][from.gpu_type] < from.tensor_parallel) continue;
-        for (std::size_t b = 0; b < cluster.zones.size(); ++b) {
-            if (cluster.gpus[b][to.gpu_type] < to.tensor_parallel) continue;
-            const BandwidthCurve* link =
-                cluster.link({a, from.gpu_type, from.tensor_parallel}, {b, to.gpu_type, to.tensor_parallel});
-            if (link != nullptr && std::find(links.begin(), links.end(), *link) == links.end())
-                links.push_back(*link);
-        }
-    }
-    return links;
-}
 
 /// All classes that have a profile at a micro-batch, with their boundaries.
 class StageTables {
@@ -292,7 +251,7 @@ private:
         room_.resize(size() * layers_ * layers_);
         for (std::size_t k = 0; k < size(); ++k) {
             const StageClass& mine = classes_[k];
-            const double most = cluster.types[mine.gpu_type].memory_gib * 1073741824.0;
+            const double most = cluster.types[mine.gpu_type].memory_gib * bytes_per_gib;
             for (std::size_t in_flight = 1; in_flight <= layers_; ++in_flight) {
                 std::size_t end = 0;
                 for (std::size_t begin = 0; begin < layers_; ++begin) {

@@ -7,9 +7,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <numbers>
 #include <numeric>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -38,18 +42,34 @@ public:
                    const ParallelConstants& constants, const PlanGoal& goal)
         : model_(model), cluster_(cluster), question_(question), constants_(constants), goal_(goal) {}
 
-    /// Finds all divisions anew; answers their first boxes.
-    std::vector<SearchBox> make() {
+    /// Finds all divisions anew; answers first boxes of them all. Where they are many it asks `stop()` now
+    /// and then; once that answers true, some are left out, and all_made() answers false.
+    template <class Stop>
+    std::vector<SearchBox> make(Stop& stop) {
         divisions_.clear();
         common_.clear();
-        boxes_.clear();
         if (regions_.empty()) regions_ = zone_regions(cluster_, question_.mixed_stages);
+        std::vector<SearchBox> boxes;
+        work_ = 0;
+        all_made_ = true;
         // Those with the most GPUs are as a rule where the best plans are.
-        for (std::size_t i = regions_.size(); i-- > 0;) make_divisions(regions_[i]);
-        return std::move(boxes_);
+        for (std::size_t i = regions_.size(); i-- > 0 && all_made_;)
+            all_made_ = make_divisions(regions_[i], boxes, stop);
+        return boxes;
     }
-    /// By SearchBox::division.
-    [[nodiscard]] std::vector<BatchDivision>& all() { return divisions_; }
+    /// Whether the boxes that were made hold all plans.
+    [[nodiscard]] bool all_made() const { return all_made_; }
+    /// By SearchBox::division. References to them stay good.
+    [[nodiscard]] std::deque<BatchDivision>& all() { return divisions_; }
+
+    /// A first box of the divisions with more replicas that `box` stands for, which it does no longer;
+    /// nothing where there are none with a plan.
+    std::optional<SearchBox> split_off(SearchBox& box) {
+        const BatchDivision& division = divisions_[box.division];
+        const int last = std::exchange(box.last_replicas, 0);
+        if (last <= division.replicas) return std::nullopt;
+        return add_division(*division.common, division.crossing, division.replicas + 1, last);
+    }
 
     /// What a division needs before its boxes are looked at, once.
     void prepare(BatchDivision& division) const {
@@ -81,45 +101,53 @@ public:
     }
 
 private:
-    void make_divisions(const ZoneRegion& region) {
-        const ParallelCluster& cluster = region.cluster;
-        std::vector<int> microbatches;
+    template <class Stop>
+    bool make_divisions(const ZoneRegion& region, std::vector<SearchBox>& boxes, Stop& stop) {
+        std::set<int> microbatches;
         for (const auto& type : model_.times)
-            for (const auto& [key, times] : type) microbatches.push_back(key.microbatch);
-        std::sort(microbatches.begin(), microbatches.end());
-        microbatches.erase(std::unique(microbatches.begin(), microbatches.end()), microbatches.end());
+            for (const auto& [key, times] : type) microbatches.insert(key.microbatch);
         for (const int microbatch : microbatches) {
-            StageTables tables(model_, cluster, microbatch, question_.mixed_stages, constants_);
+            StageTables tables(model_, region.cluster, microbatch, question_.mixed_stages, constants_);
             if (tables.size() == 0) continue;
-            auto common = std::make_unique<MicrobatchTables>(region, std::move(tables));
-            long long most = 0;
-            std::vector<int> least(cluster.types.size(), 0);
-            for (const StageClass& k : common->tables.classes()) {
-                int& mine = least[k.gpu_type];
-                mine = mine == 0 ? k.tensor_parallel : std::min(mine, k.tensor_parallel);
-            }
-            for (std::size_t t = 0; t < least.size(); ++t)
-                if (least[t] > 0) most += cluster.gpus_of(t) / least[t];
-            measure(*common, microbatches_of(microbatch, std::max(most, 1LL)));
-            long long before = -1;
-            bool slower = false;
-            for (int replicas = 1; replicas <= most; ++replicas) {
+            const std::size_t work = tables.size() * tables.layers();
+            common_.push_back(std::make_unique<MicrobatchTables>(region, std::move(tables)));
+            MicrobatchTables& common = *common_.back();
+            measure(common);
+            if (is_late(work * common.tables.size(), stop)) return false;
+            // Those that compute as many micro-batches each follow each other.
+            for (long long replicas = 1; replicas <= common.most_replicas;) {
                 const long long count = microbatches_of(microbatch, replicas);
-                // More replicas that compute as many micro-batches each only cost more.
-                if (count == before && slower) continue;
-                slower = slower || (detours_cost_more() && reduces_slower_from(region, replicas, most));
-                before = count;
-                if (!region.has_cut())
-                    add_division(*common, ZoneCrossing::none, replicas, static_cast<double>(count - 1), most,
-                                 least);
-                else
-                    for (const ZoneCrossing crossing : {ZoneCrossing::messages, ZoneCrossing::gradients})
-                        if (replicas > 1 || crossing == ZoneCrossing::messages)
-                            add_division(*common, crossing, replicas, static_cast<double>(count - 1), most,
-                                         least);
+                const long long last =
+                    count == 1 ? common.most_replicas
+                               : std::min((question_.global_batch - 1) / (microbatch * (count - 1)),
+                                          common.most_replicas);
+                const auto add = [&](ZoneCrossing crossing, long long first) {
+                    std::optional<SearchBox> box =
+                        add_division(common, crossing, static_cast<int>(first), static_cast<int>(last));
+                    if (box) boxes.push_back(std::move(*box));
+                };
+                if (!region.has_cut()) {
+                    add(ZoneCrossing::none, replicas);
+                } else {
+                    add(ZoneCrossing::messages, replicas);
+                    if (replicas > 1)
+                        add(ZoneCrossing::gradients, replicas);
+                    else if (last > 1 && !more_cost_more(region, 1, common.most_replicas))
+                        add(ZoneCrossing::gradients, 2);
+                }
+                if (is_late(2 * work, stop)) return false;
+                replicas = last + 1;
             }
-            common_.push_back(std::move(common));
         }
+        return true;
+    }
+    /// Whether it is time to stop, after so much more work: numbers of a table looked at.
+    template <class Stop>
+    bool is_late(std::size_t work, Stop& stop) {
+        work_ += work;
+        if (work_ < work_between_questions) return false;
+        work_ = 0;
+        return stop();
     }
 
     /// Micro-batches that each of so many replicas computes.
@@ -128,28 +156,31 @@ private:
         return (question_.global_batch + at_once - 1) / at_once;
     }
 
-    void add_division(MicrobatchTables& common, ZoneCrossing crossing, int replicas, double repeats,
-                      long long most, const std::vector<int>& least) {
+    /// A box of all plans with `replicas` to `last` replicas, all of which compute as many micro-batches
+    /// each: no bound of more replicas is less. Nothing where there are no plans.
+    std::optional<SearchBox> add_division(MicrobatchTables& common, ZoneCrossing crossing, int replicas,
+                                          int last) {
         BatchDivision division;
         const StageTables& tables = common.tables;
         const ParallelCluster& cluster = common.region->cluster;
         division.crossing = crossing;
         division.common = &common;
         division.replicas = replicas;
-        division.repeats = repeats;
+        division.repeats = static_cast<double>(microbatches_of(tables.microbatch(), replicas) - 1);
         for (std::size_t t = 0; t < cluster.types.size(); ++t)
             // A stage of one class takes a whole number of GPUs for each replica.
             division.gpus.push_back(question_.mixed_stages
                                         ? static_cast<double>(cluster.gpus_of(t)) / replicas
                                         : cluster.gpus_of(t) / replicas);
         division.most_stages = static_cast<std::size_t>(
-            std::min<long long>(most / replicas, static_cast<long long>(tables.layers())));
-        division.most_in_flight = most_in_flight(tables.layers(), repeats + 1, constants_);
+            std::min<long long>(common.most_replicas / replicas, static_cast<long long>(tables.layers())));
+        division.most_in_flight = most_in_flight(tables.layers(), division.repeats + 1, constants_);
         SearchBox box;
         box.division = divisions_.size();
         double least_weight = never, all_weight = 0;
-        for (std::size_t t = 0; t < least.size(); ++t) {
-            if (least[t] > 0) least_weight = std::min(least_weight, least[t] * goal_.weights()[t]);
+        for (std::size_t t = 0; t < common.least_gpus.size(); ++t) {
+            const int least = common.least_gpus[t];
+            if (least > 0) least_weight = std::min(least_weight, least * goal_.weights()[t]);
             all_weight += cluster.gpus_of(t) * goal_.weights()[t];
         }
         if (crossing != ZoneCrossing::none) add_traffic(division);
@@ -157,16 +188,19 @@ private:
         box.spend_high = all_weight;
 
         division.low = least_largest(division);
-        if (division.low == never) return;
+        if (division.low == never) return std::nullopt;
         box.low = division.low;
         box.price = division.price;
         box.gpus = division.gpus;
-        box.bound = goal_.least(repeats * division.low + through(tables), 0, box.spend_low, box.spend_high, 0,
-                                division.traffic_usd(box.spend_low));
-        if (box.bound == never) return;
+        box.bound = goal_.least(division.repeats * division.low + through(tables), 0, box.spend_low,
+                                box.spend_high, 0, division.traffic_usd(box.spend_low));
+        if (box.bound == never) return std::nullopt;
+        // More replicas that compute as many micro-batches each only cost more.
+        if (replicas < last && !more_cost_more(*common.region, replicas, common.most_replicas))
+            box.last_replicas = last;
         division.bound = box.bound;
         divisions_.push_back(std::move(division));
-        boxes_.push_back(std::move(box));
+        return box;
     }
 
     /// What traffic between zones comes to at least.
@@ -192,6 +226,12 @@ private:
         division.pipeline_usd = (division.repeats + 1) * division.replicas * division.common->message_usd;
     }
 
+    /// Whether a plan with more than so many replicas, up to `most`, is no better than one with a replica
+    /// less that computes as many micro-batches.
+    [[nodiscard]] bool more_cost_more(const ZoneRegion& region, int replicas, long long most) const {
+        return detours_cost_more() && reduces_slower_from(region, replicas, most);
+    }
+
     /// Whether traffic by way of another zone is nowhere cheaper, so that a plan with a replica less costs no
     /// more.
     [[nodiscard]] bool detours_cost_more() const {
@@ -205,7 +245,8 @@ private:
     }
 
     /// Whether a reduction among that many replicas or more takes longer, the more there are: where every
-    /// link is at least as fast for larger messages, at all sizes that the largest stage may have.
+    /// link is at least as fast for larger messages, at all sizes that the largest stage may have. In a mixed
+    /// stage a replica less may leave shorter messages: these take no longer.
     [[nodiscard]] bool reduces_slower_from(const ZoneRegion& region, int replicas, long long most) const {
         double bytes = 0;
         for (const LayerSize& size : model_.sizes.at(1)) bytes += size.parameters * model_.bytes_per_float;
@@ -218,26 +259,48 @@ private:
         const auto there = [&](const LinkEnd& end) {
             return end.gpus == 1 && region.cluster.gpus[end.zone][end.gpu_type] > 0;
         };
-        for (const auto& [ends, curve] : region.cluster.links)
-            if (there(ends.first) && there(ends.second) &&
-                (2 * curve.square * low + curve.linear < 0 || 2 * curve.square * high + curve.linear < 0))
+        for (const auto& [ends, curve] : region.cluster.links) {
+            if (!there(ends.first) || !there(ends.second)) continue;
+            const auto falls = [&, &its = curve](double size) {
+                return 2 * its.square * size + its.linear < 0;
+            };
+            // Bandwidth less its slope by the natural logarithm of the message: least between both ends where
+            // the parabola opens upwards.
+            const auto shortens = [&, &its = curve](double size) {
+                return (its.square * size + its.linear) * size + its.constant <
+                       (2 * its.square * size + its.linear) / std::numbers::ln2;
+            };
+            if (falls(low) || falls(high)) return false;
+            if (!question_.mixed_stages) continue;
+            const double middle =
+                curve.square > 0 ? 1 / std::numbers::ln2 - curve.linear / (2 * curve.square) : low;
+            if (shortens(low) || shortens(high) || shortens(std::clamp(middle, low, std::max(low, high))))
                 return false;
+        }
         return true;
     }
 
-    /// What holds for all pairs with the same tables, whose replicas compute that many micro-batches at
-    /// least.
-    void measure(MicrobatchTables& common, long long microbatches) const {
+    /// What holds for all divisions with the same tables.
+    void measure(MicrobatchTables& common) const {
         const StageTables& tables = common.tables;
+        common.least_gpus.assign(cluster_.types.size(), 0);
+        for (const StageClass& k : tables.classes()) {
+            int& mine = common.least_gpus[k.gpu_type];
+            mine = mine == 0 ? k.tensor_parallel : std::min(mine, k.tensor_parallel);
+        }
+        for (std::size_t t = 0; t < common.least_gpus.size(); ++t)
+            if (common.least_gpus[t] > 0)
+                common.most_replicas += common.region->cluster.gpus_of(t) / common.least_gpus[t];
+        const auto fewest =
+            static_cast<double>(microbatches_of(tables.microbatch(), std::max(common.most_replicas, 1LL)));
         if (common.region->has_cut()) {
             common.cut = std::make_unique<CutMessages>(model_, *common.region, tables, constants_);
             common.message_usd = least_message_usd(*common.region, tables);
         }
         StageCharges nothing;
         nothing.charge(tables, 1, [](const StageClass&) { return 0.0; });
-        common.relaxation.solve(
-            nothing, never, nullptr, never, tables.layers(), nullptr,
-            most_in_flight(tables.layers(), static_cast<double>(microbatches), constants_));
+        common.relaxation.solve(nothing, never, nullptr, never, tables.layers(), nullptr,
+                                most_in_flight(tables.layers(), fewest, constants_));
         common.least_sum.assign(1, never);
         for (std::size_t p = 1; p <= tables.layers(); ++p)
             common.least_sum.push_back(common.relaxation.total(p));
@@ -268,6 +331,8 @@ private:
         return bytes < never && least < never ? bytes / 1e9 * least : 0;
     }
 
+    static constexpr std::size_t work_between_questions = 100000;
+
     const LayeredModel& model_;
     const ParallelCluster& cluster_;
     const PlanQuestion& question_;
@@ -275,8 +340,9 @@ private:
     const PlanGoal& goal_;
     std::vector<ZoneRegion> regions_{};
     std::vector<std::unique_ptr<MicrobatchTables>> common_{};
-    std::vector<BatchDivision> divisions_{};
-    std::vector<SearchBox> boxes_{};
+    std::deque<BatchDivision> divisions_{};
+    std::size_t work_ = 0;
+    bool all_made_ = true;
 };
 
 }  // namespace goodput::detail

@@ -1,6 +1,7 @@
 // The planner against all plans that there are: what it answers can be run, nothing is beyond its bound, and
 // what it calls the best is the best.
 
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -276,6 +277,54 @@ TEST_CASE("many GPU types: an answer within a few questions whether to stop") {
             CHECK(broken_plan_claims(asked, question, answer).empty());
             CHECK(answer.bound >= answer.objective);
         }
+}
+
+TEST_CASE("many thousands of GPUs in several zones: an answer soon after it is told to stop") {
+    Random random(1);
+    ParallelCase asked = many_types(random, 3, 4);
+    for (const std::size_t zone : {1U, 2U, 3U}) {
+        asked.cluster.zones.push_back("zone-" + std::to_string(zone));
+        for (const std::size_t from : {0U, 1U, 2U})
+            for (const std::size_t to : {0U, 1U, 2U})
+                for (const std::size_t other : {0U, 1U, 2U, 3U})
+                    // Bandwidth that falls for larger messages: more replicas might reduce faster.
+                    asked.cluster.links[{{zone, from, 1}, {other, to, 1}}] =
+                        asked.cluster.links[{{other, from, 1}, {zone, to, 1}}] = {-0.01, -0.01, 5};
+    }
+    asked.cluster.gpus.assign(4, std::vector<int>(3, 20000));
+    asked.cluster.usd_per_gigabyte.assign(4, std::vector<double>(4, 0.01));
+    PlanQuestion question;
+    question.global_batch = asked.global_batch = 1024;
+    for (const long long questions : {0, 3, 30}) {
+        CAPTURE(questions);
+        const auto start = std::chrono::steady_clock::now();
+        const PlanAnswer answer = answer_within(asked, question, questions);
+        CHECK(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < 10);
+        CHECK(answer.status != PlanStatus::none);
+        CHECK_FALSE(std::isnan(answer.gap()));
+        if (!answer.plan.stages.empty()) CHECK(broken_plan_claims(asked, question, answer).empty());
+        if (questions == 30) CHECK_FALSE(answer.plan.stages.empty());
+    }
+}
+
+TEST_CASE("deep pipelines of few micro-batches: refused by the published memory, found by the refined one") {
+    ParallelCase asked;
+    asked.model.layers = 6;
+    asked.model.sizes[1].assign(6, {1e6, 1e6, 250e6});  // a GB a layer and micro-batch
+    asked.model.times.push_back({{{1, 1}, {6, {1, 2, 0.01}}}});
+    asked.cluster = {{{"type", 1, 5, 1}}, {"zone"}, {{6}}, {}, {{0}}};
+    asked.cluster.links[{{0, 0, 1}, {0, 0, 1}}] = {0, 0, 1};
+    PlanQuestion question;
+    question.global_batch = asked.global_batch = 2;
+    const PlanAnswer published = answer_of(asked, question);
+    CHECK(published.status == PlanStatus::none);
+    CHECK(joined(published.why).find("GiB") != std::string::npos);
+    asked.constants.whole_pipeline_in_flight = false;
+    const AllParallelPlans all(asked, 100000);
+    REQUIRE(all.complete());
+    const PlanAnswer refined = checked_answer(asked, question, all);
+    CHECK(refined.status == PlanStatus::optimal);
+    CHECK(refined.plan.stages.size() > 1);
 }
 
 TEST_CASE("limits that no plan keeps: why there is none is so, whenever it is told to stop") {

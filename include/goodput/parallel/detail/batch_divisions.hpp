@@ -8,16 +8,14 @@
 #include <cmath>
 #include <cstddef>
 #include <deque>
-#include <functional>
 #include <memory>
-#include <numbers>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "goodput/parallel/detail/plan_goal.hpp"
+#include "goodput/parallel/detail/replica_costs.hpp"
 #include "goodput/parallel/detail/search_box.hpp"
 #include "goodput/parallel/detail/stage_bounds.hpp"
 
@@ -40,7 +38,12 @@ public:
     /// All of these have to outlive it.
     BatchDivisions(const LayeredModel& model, const ParallelCluster& cluster, const PlanQuestion& question,
                    const ParallelConstants& constants, const PlanGoal& goal)
-        : model_(model), cluster_(cluster), question_(question), constants_(constants), goal_(goal) {}
+        : model_(model),
+          cluster_(cluster),
+          question_(question),
+          constants_(constants),
+          goal_(goal),
+          costs_(model, cluster, goal, question.mixed_stages, constants) {}
 
     /// Finds all divisions anew; answers first boxes of them all. Where they are many it asks `stop()` now
     /// and then; once that answers true, some are left out, and all_made() answers false.
@@ -132,7 +135,7 @@ private:
                     add(ZoneCrossing::messages, replicas);
                     if (replicas > 1)
                         add(ZoneCrossing::gradients, replicas);
-                    else if (last > 1 && !more_cost_more(region, 1, common.most_replicas))
+                    else if (last > 1 && !costs_.grow_from(region, 1, common.most_replicas))
                         add(ZoneCrossing::gradients, 2);
                 }
                 if (is_late(2 * work, stop)) return false;
@@ -183,7 +186,7 @@ private:
             if (least > 0) least_weight = std::min(least_weight, least * goal_.weights()[t]);
             all_weight += cluster.gpus_of(t) * goal_.weights()[t];
         }
-        if (crossing != ZoneCrossing::none) add_traffic(division);
+        if (crossing != ZoneCrossing::none) add_traffic(model_, goal_, division);
         box.spend_low = division.spend_low = replicas * least_weight;
         box.spend_high = all_weight;
 
@@ -196,88 +199,11 @@ private:
                                 box.spend_high, 0, division.traffic_usd(box.spend_low));
         if (box.bound == never) return std::nullopt;
         // More replicas that compute as many micro-batches each only cost more.
-        if (replicas < last && !more_cost_more(*common.region, replicas, common.most_replicas))
+        if (replicas < last && !costs_.grow_from(*common.region, replicas, common.most_replicas))
             box.last_replicas = last;
         division.bound = box.bound;
         divisions_.push_back(std::move(division));
         return box;
-    }
-
-    /// What traffic between zones comes to at least.
-    void add_traffic(BatchDivision& division) const {
-        const ZoneRegion& region = division.region();
-        double usd = never, bytes = 0;
-        for (std::size_t a = 0; a < cluster_.zones.size(); ++a) {
-            double all = 0;
-            for (std::size_t t = 0; t < cluster_.types.size(); ++t)
-                all += region.cluster.gpus[a][t] * goal_.weights()[t];
-            division.zone_spending.push_back(all);
-        }
-        const std::vector<std::size_t> zones = region.cluster.zones_with_gpus();
-        for (const std::size_t a : zones)
-            for (const std::size_t b : zones)
-                if (a != b) usd = std::min(usd, cluster_.usd_per_gigabyte[a][b]);
-        std::vector<double>& within = division.zone_spending;
-        std::sort(within.begin(), within.end(), std::greater<>());
-        within.insert(within.begin(), 0);
-        std::partial_sum(within.begin(), within.end(), within.begin());
-        for (const LayerSize& size : model_.sizes.at(1)) bytes += size.parameters * model_.bytes_per_float;
-        division.ring_usd = 2.0 * (division.replicas - 1) / division.replicas * bytes / 1e9 * usd;
-        division.pipeline_usd = (division.repeats + 1) * division.replicas * division.common->message_usd;
-    }
-
-    /// Whether a plan with more than so many replicas, up to `most`, is no better than one with a replica
-    /// less that computes as many micro-batches.
-    [[nodiscard]] bool more_cost_more(const ZoneRegion& region, int replicas, long long most) const {
-        return detours_cost_more() && reduces_slower_from(region, replicas, most);
-    }
-
-    /// Whether traffic by way of another zone is nowhere cheaper, so that a plan with a replica less costs no
-    /// more.
-    [[nodiscard]] bool detours_cost_more() const {
-        if (!goal_.counts_traffic()) return true;
-        const auto& usd = cluster_.usd_per_gigabyte;
-        for (std::size_t a = 0; a < usd.size(); ++a)
-            for (std::size_t b = 0; b < usd.size(); ++b)
-                for (std::size_t by = 0; by < usd.size(); ++by)
-                    if (usd[a][b] > usd[a][by] + usd[by][b]) return false;
-        return true;
-    }
-
-    /// Whether a reduction among that many replicas or more takes longer, the more there are: where every
-    /// link is at least as fast for larger messages, at all sizes that the largest stage may have. In a mixed
-    /// stage a replica less may leave shorter messages: these take no longer.
-    [[nodiscard]] bool reduces_slower_from(const ZoneRegion& region, int replicas, long long most) const {
-        double bytes = 0;
-        for (const LayerSize& size : model_.sizes.at(1)) bytes += size.parameters * model_.bytes_per_float;
-        if (bytes <= 0) return true;
-        const auto size_of = [](double message) { return std::log2(message) - std::log2(1e6); };
-        const double high = size_of(std::min(bytes, constants_.reduce_bucket_bytes) / replicas);
-        const double low =
-            size_of(std::min(bytes / static_cast<double>(model_.layers) / 8, constants_.reduce_bucket_bytes) /
-                    static_cast<double>(most));
-        const auto there = [&](const LinkEnd& end) {
-            return end.gpus == 1 && region.cluster.gpus[end.zone][end.gpu_type] > 0;
-        };
-        for (const auto& [ends, curve] : region.cluster.links) {
-            if (!there(ends.first) || !there(ends.second)) continue;
-            const auto falls = [&, &its = curve](double size) {
-                return 2 * its.square * size + its.linear < 0;
-            };
-            // Bandwidth less its slope by the natural logarithm of the message: least between both ends where
-            // the parabola opens upwards.
-            const auto shortens = [&, &its = curve](double size) {
-                return (its.square * size + its.linear) * size + its.constant <
-                       (2 * its.square * size + its.linear) / std::numbers::ln2;
-            };
-            if (falls(low) || falls(high)) return false;
-            if (!question_.mixed_stages) continue;
-            const double middle =
-                curve.square > 0 ? 1 / std::numbers::ln2 - curve.linear / (2 * curve.square) : low;
-            if (shortens(low) || shortens(high) || shortens(std::clamp(middle, low, std::max(low, high))))
-                return false;
-        }
-        return true;
     }
 
     /// What holds for all divisions with the same tables.
@@ -295,7 +221,7 @@ private:
             static_cast<double>(microbatches_of(tables.microbatch(), std::max(common.most_replicas, 1LL)));
         if (common.region->has_cut()) {
             common.cut = std::make_unique<CutMessages>(model_, *common.region, tables, constants_);
-            common.message_usd = least_message_usd(*common.region, tables);
+            common.message_usd = least_message_usd(model_, *common.region, tables);
         }
         StageCharges nothing;
         nothing.charge(tables, 1, [](const StageClass&) { return 0.0; });
@@ -316,21 +242,6 @@ private:
             }
     }
 
-    /// Dollars of a micro-batch's messages there and back between two stages in two zones, at least.
-    [[nodiscard]] double least_message_usd(const ZoneRegion& region, const StageTables& tables) const {
-        double bytes = never;
-        for (std::size_t l = 0; l + 1 < tables.layers(); ++l)
-            bytes = std::min(bytes, message_bytes(model_, l, tables.microbatch()));
-        double least = never;
-        const std::vector<std::size_t> zones = region.cluster.zones_with_gpus();
-        for (const std::size_t a : zones)
-            for (const std::size_t b : zones)
-                if (a != b)
-                    least =
-                        std::min(least, cluster_.usd_per_gigabyte[a][b] + cluster_.usd_per_gigabyte[b][a]);
-        return bytes < never && least < never ? bytes / 1e9 * least : 0;
-    }
-
     static constexpr std::size_t work_between_questions = 100000;
 
     const LayeredModel& model_;
@@ -338,6 +249,7 @@ private:
     const PlanQuestion& question_;
     const ParallelConstants& constants_;
     const PlanGoal& goal_;
+    ReplicaCosts costs_;
     std::vector<ZoneRegion> regions_{};
     std::vector<std::unique_ptr<MicrobatchTables>> common_{};
     std::deque<BatchDivision> divisions_{};

@@ -596,6 +596,83 @@ TEST_SUITE("data") {
         CHECK(program.finish().status == 0);
     }
 
+    // Model, micro-batch, global batch, seconds, dollars of traffic and whether it fits, as the published
+    // simulator says; then the stages: first layer, last layer, replicas.
+    constexpr const char* mixed_plans = R"([
+      ["OPT-350", 2, 64, 9.619290159759995, 0.08691864917333333, true, [
+        [0, 25, ["A100-40", 2, "us-central1-a", 1],
+          ["A100-40", 1, "us-central1-a", 1],
+          ["V100-16", 4, "us-west1-b", 1]]]],
+      ["OPT-350", 4, 64, 13.331531344307937, 0.05694480384, false, [
+        [0, 24, ["V100-16", 4, "us-central1-f", 3],
+          ["V100-16", 1, "us-central1-c", 1]],
+        [25, 25, ["V100-16", 4, "us-central1-c", 1],
+          ["V100-16", 4, "us-central1-c", 1],
+          ["V100-16", 1, "us-central1-f", 1],
+          ["V100-16", 4, "us-central1-f", 1]]]],
+      ["OPT-350", 1, 64, 2.533758812448326, 0.06476763136, true, [
+        [0, 3, ["V100-16", 1, "us-central1-c", 4]],
+        [4, 13, ["A100-40", 1, "us-central1-c", 2],
+          ["A100-40", 2, "us-central1-c", 1],
+          ["A100-40", 1, "us-central1-a", 1]],
+        [14, 14, ["A100-40", 2, "us-central1-a", 3],
+          ["V100-16", 1, "us-central1-c", 1]],
+        [15, 18, ["A100-40", 1, "us-central1-c", 1],
+          ["V100-16", 1, "us-central1-a", 1],
+          ["V100-16", 1, "us-central1-c", 2]],
+        [19, 25, ["A100-40", 2, "us-central1-c", 2],
+          ["A100-40", 1, "us-central1-a", 1],
+          ["A100-40", 2, "us-central1-a", 1]]]],
+      ["GPT-Neo-2.7", 2, 2, 43.350892048424896, 0.6397558784000001, false, [
+        [0, 32, ["V100-16", 2, "us-central1-b", 2],
+          ["A100-40", 1, "us-west1-b", 1],
+          ["V100-16", 2, "us-west1-b", 1]],
+        [33, 33, ["V100-16", 2, "us-central1-b", 3],
+          ["V100-16", 2, "us-central1-b", 1]]]],
+      ["OPT-350", 4, 2, 0.9053943180832429, 0.00201326592, true, [
+        [0, 1, ["A100-40", 2, "us-central1-f", 1],
+          ["A100-40", 2, "us-central1-f", 1]],
+        [2, 5, ["A100-40", 4, "us-central1-f", 1]],
+        [6, 25, ["A100-40", 2, "us-west1-b", 2]]]],
+      ["OPT-350", 1, 2, 1.6788959538221686, 0.04345932458666667, true, [
+        [0, 25, ["V100-16", 4, "us-central1-f", 1],
+          ["A100-40", 1, "us-central1-a", 2]]]]
+    ])";
+
+    TEST_CASE("plans of mixed types, degrees and zones score what the published simulator says") {
+        Program program = parallel((sailor / "profiles").string());
+        const Json plans = Json::parse(mixed_plans);
+        CHECK(plans.size() == 6);
+        for (const Json& entry : plans) {
+            CAPTURE(entry.dump());
+            Json stages = Json::array();
+            for (const Json& stage : entry[6]) {
+                Json replicas = Json::array();
+                for (std::size_t r = 2; r < stage.size(); ++r)
+                    replicas.push_back(group(stage[r][0], stage[r][1], stage[r][2], stage[r][3]));
+                stages.push_back({{"layers", {stage[0], stage[1]}}, {"replicas", replicas}});
+            }
+            const Json answer =
+                ask(program,
+                    {{"model", entry[0]},
+                     {"plan", {{"microbatch", entry[1]}, {"global_batch", entry[2]}, {"stages", stages}}}});
+            REQUIRE_MESSAGE(!answer.contains("error"), answer.dump());
+            CHECK(answer["iteration_s"].get<double>() ==
+                  doctest::Approx(entry[3].get<double>()).epsilon(1e-12));
+            CHECK(answer["traffic_usd"].get<double>() ==
+                  doctest::Approx(entry[4].get<double>()).epsilon(1e-12));
+            CHECK(answer["fits"] == entry[5]);
+        }
+        const std::filesystem::path cases = GOODPUT_DATA_DIR "/cases";
+        Json answer = ask(program, read_json(cases / "parallel_traffic_OPT-350_25.json"));
+        CHECK(answer["iteration_s"].get<double>() == doctest::Approx(54.47614798222055).epsilon(1e-12));
+        CHECK(answer["traffic_usd"].get<double>() == doctest::Approx(0.02147483648).epsilon(1e-12));
+        answer = ask(program, read_json(cases / "parallel_eval_1_155.json"));
+        CHECK(answer["iteration_s"].get<double>() == doctest::Approx(6.536792353978392).epsilon(1e-12));
+        CHECK(answer["traffic_usd"].get<double>() == doctest::Approx(0.10864831146666667).epsilon(1e-12));
+        CHECK(program.finish().status == 0);
+    }
+
     TEST_CASE("measured plans take the time and memory that the published simulator estimates") {
         Program program = parallel((sailor / "profiles").string());
         std::ifstream file(sailor / "measured/plans.jsonl");

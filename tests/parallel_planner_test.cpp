@@ -1,6 +1,7 @@
 // The planner against all plans that there are: what it answers can be run, nothing is beyond its bound, and
 // what it calls the best is the best.
 
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -220,6 +221,141 @@ TEST_CASE("mixed stages, half of the zones far from the others: what is proven i
         }
     }
     CHECK(proven > 1500);
+}
+
+/// A GPU of each of so many types, one layer and several replicas or two layers, whose plans are few enough
+/// to know them all.
+ParallelCase many_types(Random& random, std::size_t types, std::size_t layers) {
+    ParallelCase asked;
+    asked.model.layers = layers;
+    asked.model.sizes[1].assign(layers, {1e8, 1e6, 1e8});
+    asked.cluster = {{}, {"zone"}, {std::vector<int>(types, 1)}, {}, {{0}}};
+    asked.global_batch = layers == 1 ? 2 : 1;
+    for (std::size_t t = 0; t < types; ++t) {
+        asked.cluster.types.push_back(
+            {"type-" + std::to_string(t), 1, random.between(4, 12), random.between(1, 5)});
+        asked.model.times.push_back({{{1, 1}, {}}});
+        const double slowness = random.chance(0.5) ? 1 : random.between(0.5, 2);
+        for (std::size_t l = 0; l < layers; ++l)
+            asked.model.times[t][{1, 1}].push_back({slowness, slowness * random.between(0.99, 1.01), 0.01});
+        for (std::size_t other = 0; other < types; ++other)
+            asked.cluster.links[{{0, t, 1}, {0, other, 1}}] = {0, 0, random.between(1, 10)};
+    }
+    return asked;
+}
+
+TEST_CASE("more GPU types than there are bits in a word: what is proven is the best of all plans") {
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+        CAPTURE(seed);
+        Random random(seed);
+        const ParallelCase asked = many_types(random, 70, 1 + seed % 2);
+        const AllParallelPlans all(asked, 10000, asked.global_batch);
+        REQUIRE(all.complete());
+        REQUIRE(all.clear());
+        for (int repeat = 0; repeat < 4; ++repeat) {
+            CAPTURE(repeat);
+            PlanQuestion question = support::random_plan_question(random, asked, all.plans());
+            question.mixed_stages = repeat < 2;
+            CHECK(checked_answer(asked, question, all).status != PlanStatus::unknown);
+        }
+    }
+}
+
+TEST_CASE("many GPU types: an answer within a few questions whether to stop") {
+    for (const std::size_t types : {4U, 16U, 20U, 64U})
+        for (const bool mixed : {false, true}) {
+            CAPTURE(types);
+            CAPTURE(mixed);
+            Random random(types);
+            ParallelCase asked = many_types(random, types, 6);
+            asked.cluster.gpus.front().assign(types, 3);
+            PlanQuestion question;
+            question.global_batch = asked.global_batch = 64;
+            question.mixed_stages = mixed;
+            const PlanAnswer answer = answer_within(asked, question, 20);
+            CHECK_FALSE(answer.plan.stages.empty());
+            CHECK(broken_plan_claims(asked, question, answer).empty());
+            CHECK(answer.bound >= answer.objective);
+        }
+}
+
+TEST_CASE("many thousands of GPUs in several zones: an answer soon after it is told to stop") {
+    Random random(1);
+    ParallelCase asked = many_types(random, 3, 4);
+    for (const std::size_t zone : {1U, 2U, 3U}) {
+        asked.cluster.zones.push_back("zone-" + std::to_string(zone));
+        for (const std::size_t from : {0U, 1U, 2U})
+            for (const std::size_t to : {0U, 1U, 2U})
+                for (const std::size_t other : {0U, 1U, 2U, 3U})
+                    // Bandwidth that falls for larger messages: more replicas might reduce faster.
+                    asked.cluster.links[{{zone, from, 1}, {other, to, 1}}] =
+                        asked.cluster.links[{{other, from, 1}, {zone, to, 1}}] = {-0.01, -0.01, 5};
+    }
+    asked.cluster.gpus.assign(4, std::vector<int>(3, 20000));
+    asked.cluster.usd_per_gigabyte.assign(4, std::vector<double>(4, 0.01));
+    PlanQuestion question;
+    question.global_batch = asked.global_batch = 1024;
+    for (const long long questions : {0, 3, 30}) {
+        CAPTURE(questions);
+        const auto start = std::chrono::steady_clock::now();
+        const PlanAnswer answer = answer_within(asked, question, questions);
+        CHECK(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < 10);
+        CHECK(answer.status != PlanStatus::none);
+        CHECK_FALSE(std::isnan(answer.gap()));
+        if (!answer.plan.stages.empty()) CHECK(broken_plan_claims(asked, question, answer).empty());
+        if (questions == 30) CHECK_FALSE(answer.plan.stages.empty());
+    }
+}
+
+TEST_CASE("deep pipelines of few micro-batches: refused by the published memory, found by the refined one") {
+    ParallelCase asked;
+    asked.model.layers = 6;
+    asked.model.sizes[1].assign(6, {1e6, 1e6, 250e6});  // a GB a layer and micro-batch
+    asked.model.times.push_back({{{1, 1}, {6, {1, 2, 0.01}}}});
+    asked.cluster = {{{"type", 1, 5, 1}}, {"zone"}, {{6}}, {}, {{0}}};
+    asked.cluster.links[{{0, 0, 1}, {0, 0, 1}}] = {0, 0, 1};
+    PlanQuestion question;
+    question.global_batch = asked.global_batch = 2;
+    const PlanAnswer published = answer_of(asked, question);
+    CHECK(published.status == PlanStatus::none);
+    CHECK(joined(published.why).find("GiB") != std::string::npos);
+    asked.constants.whole_pipeline_in_flight = false;
+    const AllParallelPlans all(asked, 100000);
+    REQUIRE(all.complete());
+    const PlanAnswer refined = checked_answer(asked, question, all);
+    CHECK(refined.status == PlanStatus::optimal);
+    CHECK(refined.plan.stages.size() > 1);
+}
+
+TEST_CASE("limits that no plan keeps: why there is none is so, whenever it is told to stop") {
+    int none = 0, cut_short = 0;
+    for_cases(60, {}, 5000, [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
+        PlanQuestion question = support::random_plan_question(random, asked, all.plans());
+        question.mixed_stages = true;
+        if (all.plans().empty()) return;
+        double fastest = 0, cheapest = 1e300;
+        for (const support::KnownPlan& plan : all.plans()) {
+            fastest = std::max(fastest, 1 / plan.seconds);
+            cheapest = std::min(cheapest, plan.usd);
+        }
+        if (question.objective == PlanObjective::reward || random.chance(0.5))
+            question.least_throughput = 3 * fastest;
+        else
+            question.most_usd = cheapest / 3;
+        for (long long questions = 0; questions < 60; ++questions) {
+            CAPTURE(questions);
+            const PlanAnswer answer = answer_within(asked, question, questions);
+            if (answer.status != PlanStatus::none) continue;
+            ++none;
+            const std::string why = joined(answer.why);
+            CHECK_FALSE(why.empty());
+            CHECK_MESSAGE(why.find("no way to cut") == std::string::npos, why);
+            if (cheapest > 0) CHECK_MESSAGE(why.find("costs 0 dollars") == std::string::npos, why);
+            cut_short += why.find("cut short") != std::string::npos;
+        }
+    });
+    CHECK(none > 500);
+    CHECK(cut_short > 20);
 }
 
 TEST_CASE("told to stop, it answers with what it has and a bound that holds") {

@@ -1,6 +1,7 @@
 // Time, memory and cost of parallelism plans: what a second implementation says, replica by replica, and
 // cases that are worked out by hand.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <string>
 
 #include "goodput/parallel/plan_score.hpp"
+#include "goodput/parallel/refined_constants.hpp"
 #include "support/parallel_claims.hpp"
 #include "support/parallel_random.hpp"
 #include "support/parallel_reference.hpp"
@@ -60,6 +62,7 @@ TEST_CASE("seconds, dollars and bytes of any plan are those of the second implem
     support::ParallelShape shape;
     shape.most_layers = 8;
     shape.most_gpus = 64;
+    shape.most_degree = 4;
     shape.missing_profiles = 0.03;
     shape.missing_links = 0.01;
     int finite = 0, refused = 0, infinite = 0, full = 0;
@@ -160,6 +163,76 @@ TEST_CASE("memory: earlier stages hold more micro-batches, and a byte too much d
     CHECK(!score_of(asked, plan).fits);
     CHECK(!score_of(asked, plan).stages[0].fits);
     CHECK(score_of(asked, plan).stages[1].fits);
+}
+
+TEST_CASE("memory: no more micro-batches are under way than there are, but in the published formula") {
+    ParallelCase asked = even_case(6);
+    for (const int batch : {1, 2, 4, 6, 7, 12, 64})
+        for (const int replicas : {1, 2}) {
+            CAPTURE(batch);
+            CAPTURE(replicas);
+            asked.global_batch = batch;
+            const ParallelPlan plan = chain(asked, replicas);
+            for (const bool published : {true, false}) {
+                asked.constants.whole_pipeline_in_flight = published;
+                const PlanScore score = score_of(asked, plan);
+                const int all = (batch + replicas - 1) / replicas;
+                for (int s = 0; s < 6; ++s) {
+                    const int under_way = published ? 6 - s : std::min(6 - s, all);
+                    CHECK(score.stages[static_cast<std::size_t>(s)].memory_bytes ==
+                          doctest::Approx(24e6 + 4e6 * under_way + 2e9).epsilon(1e-12));
+                }
+            }
+        }
+    CHECK(ParallelConstants().whole_pipeline_in_flight);
+    CHECK_FALSE(refined_constants().whole_pipeline_in_flight);
+}
+
+TEST_CASE("messages are of what one GPU would hand on, however wide the group is") {
+    ParallelCase asked = even_case(3);
+    asked.model.sizes[1][2].output_floats = 2500e6;  // the last layer hands on ten times as much,
+    asked.model.sizes[2][2].output_floats = 1250e6;  // half of it on each of two GPUs
+    ParallelPlan plan{1, asked.global_batch, {{0, 1, {{0, 2, 0, 1}}}, {2, 2, {{0, 2, 0, 1}}}}};
+    const PlanScore score = score_of(asked, plan);
+    CHECK(score.stages[0].send_seconds == doctest::Approx(1));
+    // Published: the time of gradients is that of the stage's own first layer, twice in the last stage.
+    CHECK(score.stages[1].send_seconds == doctest::Approx(2 * 10));
+    asked.model.sizes[2][0].output_floats = asked.model.sizes[2][1].output_floats = 1;
+    CHECK(score_of(asked, plan).iteration_seconds == score.iteration_seconds);
+}
+
+TEST_CASE("dollars of gradients are those of the boundary, not of the stage's own first layer") {
+    ParallelCase asked = even_case(3);
+    asked.model.sizes[1][0].output_floats = 500e6;
+    asked.model.sizes[1][2].output_floats = 25e9;  // no message of the last layer is ever sent
+    asked.cluster.zones = {"here", "there"};
+    asked.cluster.gpus = {{8}, {8}};
+    asked.cluster.usd_per_gigabyte = {{0, 0.5}, {0.25, 0}};
+    for (const std::size_t from : {0U, 1U})
+        for (const std::size_t to : {0U, 1U}) asked.cluster.links[{{from, 0, 1}, {to, 0, 1}}] = {0, 0, 1};
+    ParallelPlan plan{1, asked.global_batch, {{0, 0, {{0, 1, 0, 1}}}, {1, 2, {{0, 1, 1, 1}}}}};
+    CHECK(score_of(asked, plan).traffic_usd == doctest::Approx(8 * 2 * (0.5 + 0.25)));
+    plan.stages = {{0, 1, {{0, 1, 0, 1}}}, {2, 2, {{0, 1, 1, 1}}}};
+    CHECK(score_of(asked, plan).traffic_usd == doctest::Approx(8 * (0.5 + 0.25)));
+}
+
+TEST_CASE("all neighbours reduce as large a part as the narrowest replica of the stage has") {
+    ParallelCase asked = even_case(1);
+    asked.model.sizes[1][0].parameters = 100e6;
+    asked.cluster.zones = {"here", "there"};
+    asked.cluster.gpus = {{64}, {64}};
+    asked.cluster.usd_per_gigabyte = {{0, 0}, {0, 0}};
+    const auto link = [&](std::size_t from, std::size_t to, double speed) {
+        asked.cluster.links[{{from, 0, 1}, {to, 0, 1}}] = {0, 0, speed};
+    };
+    link(0, 0, 1);
+    link(0, 1, 1);
+    link(1, 1, 0.125);
+    // The slow neighbours are two replicas of two GPUs each, and a replica far from them has one.
+    ParallelPlan plan{1, 8, {{0, 0, {{0, 1, 0, 1}, {0, 2, 0, 1}, {0, 2, 1, 2}}}}};
+    CHECK(score_of(asked, plan).stages[0].reduce_seconds == doctest::Approx(2 * 3 * 0.1 / 0.125));
+    plan.stages[0].replicas[0].tensor_parallel = 2;
+    CHECK(score_of(asked, plan).stages[0].reduce_seconds == doctest::Approx(2 * 3 * 0.05 / 0.125));
 }
 
 TEST_CASE("bytes between zones cost, forward, backward and around the ring") {

@@ -281,7 +281,10 @@ private:
         const bool some = !found.plan.stages.empty();
         std::vector<std::string> why = found.why;
         if (found.status == goodput::PlanStatus::unknown && why.empty())
-            why.emplace_back("the deadline passed before a plan was found");
+            why.push_back((found.searched < question.most_searched
+                               ? std::string("the deadline passed")
+                               : goodput::text_of(found.searched) + " partial plans were looked at") +
+                          " before a plan was found");
         Json json = describe(found.plan, found.score);
         json["objective"] = some ? finite(found.objective) : Json();
         json["bound"] = none ? Json() : finite(found.bound);

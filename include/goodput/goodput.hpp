@@ -47,6 +47,7 @@
 #include "goodput/parallel/parallel_planner.hpp"
 #include "goodput/parallel/plan_question.hpp"
 #include "goodput/parallel/plan_score.hpp"
+#include "goodput/parallel/plan_terms.hpp"
 #include "goodput/parallel/refined_constants.hpp"
 #include "goodput/place/defragment.hpp"
 #include "goodput/place/fragmentation.hpp"

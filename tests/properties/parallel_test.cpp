@@ -31,6 +31,7 @@ support::ParallelShape random_shape(Case& one, int most_gpus) {
     shape.missing_profiles = one.random.chance(0.3) ? 0 : one.random.between(0, 0.4);
     shape.missing_links = one.random.chance(0.3) ? 0 : one.random.between(0, 0.2);
     shape.wild_links = one.random.chance(0.5);
+    shape.most_zones = one.random.chance(0.2) ? 4 : 2;
     return shape;
 }
 

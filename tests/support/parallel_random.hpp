@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "goodput/parallel/plan_question.hpp"
+#include "goodput/parallel/refined_constants.hpp"
 #include "support/parallel_reference.hpp"
 #include "support/random.hpp"
 
@@ -59,11 +60,14 @@ goodput::LayeredModel random_layered_model(Source& random, const ParallelShape& 
                work = random_weights(random, model.layers);
     const double size = random_scale(random, 1e6, 5e8), message = random_scale(random, 1e4, 1e7),
                  activation = random_scale(random, 1e6, 5e8), second = random_scale(random, 1e-3, 0.3);
+    // What a layer hands on may be cut up among the group, such as the scores of all words by the last one.
+    const bool cut_up = random.chance(0.3);
     for (int degree = 1; degree <= shape.most_degree; degree *= 2) {
         if (degree > 1 && random.chance(0.05)) continue;
         auto& sizes = model.sizes[degree];
         for (std::size_t l = 0; l < model.layers; ++l)
-            sizes.push_back({std::floor(parameters[l] * size / degree), std::floor(output[l] * message),
+            sizes.push_back({std::floor(parameters[l] * size / degree),
+                             std::floor(output[l] * message / (cut_up ? degree : 1)),
                              std::floor(kept[l] * activation / degree)});
     }
     for (std::size_t t = 0; t < types; ++t) {
@@ -139,7 +143,8 @@ goodput::ParallelCluster random_parallel_cluster(Source& random, const ParallelS
 template <class Source>
 goodput::ParallelConstants random_parallel_constants(Source& random) {
     goodput::ParallelConstants constants;
-    if (random.chance(0.5)) return constants;
+    if (random.chance(0.4)) return constants;
+    if (random.chance(0.25)) return goodput::refined_constants(random.between(0, 5e9));
     constants.compute_factor = random.between(0.8, 1.3);
     if (random.chance(0.5)) constants.stage_seconds = random_scale(random, 1e-4, 0.1);
     if (random.chance(0.3)) constants.layer_overhead_seconds = random_scale(random, 1e-4, 0.05);
@@ -152,6 +157,7 @@ goodput::ParallelConstants random_parallel_constants(Source& random) {
     constants.fixed_bytes = random.between(0, 4e9);
     constants.fixed_bytes_parallel = random.between(0, 5e9);
     constants.activation_factor = random.between(0.7, 1.5);
+    constants.whole_pipeline_in_flight = random.chance(0.4);
     constants.parameter_factor = random.between(0.7, 1.5);
     return constants;
 }
@@ -187,7 +193,8 @@ goodput::ParallelPlan random_parallel_plan(Source& random, const ParallelCase& a
         stage.last_layer = l;
         first = l + 1;
         for (int left = equal ? replicas : random.integer(1, most_replicas); left > 0;) {
-            goodput::ReplicaGroup group{index(asked.cluster.types.size()), 1 << random.integer(0, 1),
+            goodput::ReplicaGroup group{index(asked.cluster.types.size()),
+                                        1 << random.integer(0, random.chance(0.3) ? 2 : 1),
                                         index(asked.cluster.zones.size()), random.integer(1, left)};
             const int most = asked.cluster.types[group.gpu_type].gpus_per_node;
             if (random.chance(0.95)) group.tensor_parallel = std::min(group.tensor_parallel, most);
@@ -290,7 +297,8 @@ goodput::ParallelPlan random_neighbour(Source& random, const ParallelCase& asked
         return static_cast<std::size_t>(random.integer(0, static_cast<int>(below) - 1));
     };
     const auto replica = [&] {
-        return ReferenceReplica{index(asked.cluster.types.size()), 1 << random.integer(0, 1),
+        return ReferenceReplica{index(asked.cluster.types.size()),
+                                1 << random.integer(0, random.chance(0.3) ? 2 : 1),
                                 index(asked.cluster.zones.size())};
     };
     int microbatch = plan.microbatch;

@@ -69,12 +69,16 @@ public:
         double update = 0, synchronising = 0, dollars_an_hour = 0, dollars_sent = 0;
         for (std::size_t s = 0; s < count; ++s) {
             const ReferenceStage& stage = stages[s];
+            // One forward, one backward: as many are begun before the first comes back as there are stages
+            // from here on. The published code has no regard for how many there are.
+            double in_flight = static_cast<double>(count - s);
+            if (!constants_.whole_pipeline_in_flight && rounds < in_flight) in_flight = rounds;
             computing.push_back(0);
             result_.bytes.push_back(0);
             for (const ReferenceReplica& replica : stage.replicas) {
                 computing[s] = std::max(computing[s], compute(stage, replica, microbatch));
                 update = std::max(update, update_of(stage, replica, microbatch));
-                const double bytes = memory(stage, replica, microbatch, static_cast<double>(count - s)),
+                const double bytes = memory(stage, replica, microbatch, in_flight),
                              limit = std::ldexp(cluster_.types[replica.type].memory_gib, 30);
                 result_.bytes[s] = std::max(result_.bytes[s], bytes);
                 if (!(bytes <= limit)) result_.fits = false;
@@ -87,17 +91,19 @@ public:
                 const ReferenceReplica& me = stage.replicas[j];
                 if (s + 1 < count) {
                     const auto& others = stages[s + 1].replicas;
-                    const auto [seconds, dollars] =
-                        message(me, others[j % others.size()], stage.last, microbatch);
-                    activations = std::max(activations, seconds);
-                    dollars_sent += rounds * dollars;
+                    const ReferenceReplica& other = others[j % others.size()];
+                    const double bytes = output_bytes(stage.last, microbatch);
+                    activations = std::max(activations, message(me, other, bytes));
+                    dollars_sent += rounds * dollars(me, other, bytes);
                 }
+                // Backward the published code takes the time of the stage's own first output, and the dollars
+                // of the output that the stage before had handed on.
                 if (s > 0) {
                     const auto& others = stages[s - 1].replicas;
-                    const auto [seconds, dollars] =
-                        message(me, others[j % others.size()], stage.first, microbatch);
-                    gradients = std::max(gradients, seconds);
-                    dollars_sent += rounds * dollars;
+                    const ReferenceReplica& other = others[j % others.size()];
+                    gradients =
+                        std::max(gradients, message(me, other, output_bytes(stage.first, microbatch)));
+                    dollars_sent += rounds * dollars(me, other, output_bytes(stages[s - 1].last, microbatch));
                 }
             }
             if (count == 1)
@@ -187,16 +193,18 @@ private:
         return std::min(replica.degree, cluster_.types[replica.type].gpus_per_node);
     }
 
-    /// Seconds and dollars of what one replica hands to another of the next or last stage: the output of a
-    /// layer, whether forward or, as a gradient, backward.
-    std::pair<double, double> message(const ReferenceReplica& from, const ReferenceReplica& to,
-                                      std::size_t layer, int microbatch) {
-        const auto sizes = model_.sizes.find(from.degree);
-        if (sizes == model_.sizes.end()) return {never, 0};
-        const double bytes = sizes->second[layer].output_floats * model_.bytes_per_float * microbatch;
-        return {send(from, side_by_side(from), to, side_by_side(to), bytes) * constants_.send_factor +
-                    constants_.message_seconds + bytes * constants_.message_seconds_per_byte,
-                cluster_.usd_per_gigabyte[from.zone][to.zone] * bytes / 1e9};
+    /// Bytes of what a layer hands on: those that one GPU alone would, whatever the degree.
+    [[nodiscard]] double output_bytes(std::size_t layer, int microbatch) const {
+        return model_.sizes.at(1)[layer].output_floats * model_.bytes_per_float * microbatch;
+    }
+    /// Seconds of what one replica hands to another of the next or last stage.
+    double message(const ReferenceReplica& from, const ReferenceReplica& to, double bytes) {
+        return send(from, side_by_side(from), to, side_by_side(to), bytes) * constants_.send_factor +
+               constants_.message_seconds + bytes * constants_.message_seconds_per_byte;
+    }
+    [[nodiscard]] double dollars(const ReferenceReplica& from, const ReferenceReplica& to,
+                                 double bytes) const {
+        return cluster_.usd_per_gigabyte[from.zone][to.zone] * bytes / 1e9;
     }
 
     [[nodiscard]] double gradient_bytes(const ReferenceStage& stage) const {
@@ -206,15 +214,16 @@ private:
         return parameters * model_.bytes_per_float;
     }
 
-    /// The slowest of all neighbours' ring all-reduces, bucket after bucket.
+    /// The slowest of all neighbours' ring all-reduces, bucket after bucket: each of them of as large a part
+    /// as the narrowest replica of the stage has.
     double synchronise(const ReferenceStage& stage) {
         const auto workers = static_cast<double>(stage.replicas.size());
+        int shards = constants_.most_shards;
+        for (const ReferenceReplica& replica : stage.replicas) shards = std::min(shards, replica.degree);
         double slowest = 0;
         for (std::size_t j = 0; j + 1 < stage.replicas.size(); ++j) {
             const ReferenceReplica &one = stage.replicas[j], &next = stage.replicas[j + 1];
-            double left = gradient_bytes(stage) /
-                          std::min(constants_.most_shards, std::min(one.degree, next.degree)),
-                   seconds = 0;
+            double left = gradient_bytes(stage) / shards, seconds = 0;
             while (left > 0) {
                 const double bucket = std::min(left, constants_.reduce_bucket_bytes);
                 seconds += 2 * (workers - 1) * send(one, 1, next, 1, bucket / workers);
@@ -332,8 +341,9 @@ inline std::optional<KnownPlan> known_plan(const ParallelCase& asked, const good
 /// All plans of a small case.
 class AllParallelPlans {
 public:
-    /// Ends without an answer where more than `most` plans would have to be looked at.
-    AllParallelPlans(const ParallelCase& asked, std::size_t most)
+    /// Ends without an answer where more than `most` plans would have to be looked at; of plans with more
+    /// than `most_replicas` there are none.
+    AllParallelPlans(const ParallelCase& asked, std::size_t most, int most_replicas = 1 << 20)
         : asked_(asked), reference_(asked), left_(asked.cluster.gpus), most_(most) {
         std::set<int> microbatches;
         for (const auto& type : asked.model.times)
@@ -346,7 +356,7 @@ public:
             for (unsigned cuts = 0; cuts < 1U << (asked.model.layers - 1); ++cuts) {
                 cut(cuts);
                 const int stages = static_cast<int>(stages_.size());
-                for (int replicas = 1; replicas * stages <= free_; ++replicas)
+                for (int replicas = 1; replicas <= most_replicas && replicas * stages <= free_; ++replicas)
                     assign(0, static_cast<std::size_t>(replicas));
             }
         }

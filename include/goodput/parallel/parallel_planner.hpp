@@ -20,12 +20,12 @@ namespace goodput {
 namespace detail {
 
 /// Why there is no plan for a question that has none: what is impossible, or how far the limits are from what
-/// is possible.
+/// is possible. Told to stop, it says only what is known by then.
 template <class Stop>
 std::vector<std::string> why_none(const LayeredModel& model, const ParallelCluster& cluster,
                                   const PlanQuestion& question, Stop& stop,
                                   const ParallelConstants& constants) {
-    std::vector<std::string> why = why_impossible(model, cluster, constants);
+    std::vector<std::string> why = why_impossible(model, cluster, question.global_batch, constants);
     if (!why.empty()) return why;
     PlanQuestion free = question;
     free.gap = std::max(question.gap, 0.01);
@@ -37,25 +37,35 @@ std::vector<std::string> why_none(const LayeredModel& model, const ParallelClust
         PlanSearch<Stop>(model, cluster, free, constants, stop).run(answer);
         return answer;
     };
-    const PlanAnswer fastest = best(PlanObjective::throughput);
-    if (fastest.plan.stages.empty())
+    const bool limited = question.most_usd || question.least_throughput;
+    const PlanAnswer fastest = limited ? best(PlanObjective::throughput) : PlanAnswer();
+    if (fastest.status == PlanStatus::none)
         return {
             "no way to cut the layers into stages fits the memory of the GPUs that there are and the links "
             "between them"};
     if (question.least_throughput && fastest.bound < *question.least_throughput)
-        return {"the fastest plan found reaches " + rounded_text_of(fastest.score.throughput()) +
-                " iterations/s, and none more than " + rounded_text_of(fastest.bound) +
-                "; least_throughput is " + rounded_text_of(*question.least_throughput)};
+        return {(fastest.plan.stages.empty()
+                     ? "no plan reaches more than "
+                     : "the fastest plan found reaches " + rounded_text_of(fastest.score.throughput()) +
+                           " iterations/s, and none more than ") +
+                rounded_text_of(fastest.bound) + "; least_throughput is " +
+                rounded_text_of(*question.least_throughput)};
     if (question.most_usd) {
         const PlanAnswer cheapest = best(PlanObjective::cost);
-        why.push_back("the cheapest plan found costs " + rounded_text_of(cheapest.objective) +
-                      " dollars an iteration; most_usd is " + rounded_text_of(*question.most_usd));
+        if (!cheapest.plan.stages.empty())
+            why.push_back("the cheapest plan found costs " + rounded_text_of(cheapest.objective) +
+                          " dollars an iteration; most_usd is " + rounded_text_of(*question.most_usd));
     }
-    if (question.least_throughput)
+    if (question.least_throughput && !fastest.plan.stages.empty())
         why.push_back("the fastest plan found reaches " + rounded_text_of(fastest.score.throughput()) +
                       " iterations/s and costs " + rounded_text_of(fastest.score.usd()) +
                       " dollars an iteration; least_throughput is " +
                       rounded_text_of(*question.least_throughput));
+    if (why.empty())
+        why.push_back(
+            "no plan keeps the limits; the search was cut short before it was known how far they are from "
+            "what "
+            "is possible");
     return why;
 }
 

@@ -85,6 +85,7 @@ struct PlanAnswer {
     [[nodiscard]] double gap() const {
         if (plan.stages.empty()) return std::numeric_limits<double>::infinity();
         const double largest = std::max(std::abs(objective), std::abs(bound));
+        if (!std::isfinite(largest)) return std::numeric_limits<double>::infinity();
         return largest > 0 ? std::abs(bound - objective) / largest : 0;
     }
 };

@@ -6,8 +6,7 @@
 //
 //     iteration = (micro-batches - 1) * straggler + sum of stages (computing + sending) + update + reduction
 //
-// straggler = the largest of a stage's computing + sending. The defaults of ParallelConstants are the
-// published simulator's, to the letter; what it leaves out can be said there.
+// straggler = the largest of a stage's computing + sending. The terms are those of plan_terms.hpp.
 
 #include <algorithm>
 #include <cmath>
@@ -21,27 +20,9 @@
 #include "goodput/parallel/layered_model.hpp"
 #include "goodput/parallel/parallel_cluster.hpp"
 #include "goodput/parallel/parallel_plan.hpp"
+#include "goodput/parallel/plan_terms.hpp"
 
 namespace goodput {
-
-/// What holds for all models and clusters in the formulas of time and memory.
-struct ParallelConstants {
-    double compute_factor = 1;  ///< computing takes that many times what the layers took by themselves
-    double layer_overhead_seconds = 0;    ///< what timing a layer by itself added to its time, forward and
-                                          ///< backward together; taken off each layer, down to 0
-    double stage_seconds = 0;             ///< added to each stage's computing of a micro-batch
-    double send_factor = 1;               ///< between stages: the link's seconds take that many times as long
-    double message_seconds = 0;           ///< added to each message between stages
-    double message_seconds_per_byte = 0;  ///< added to it for each of its bytes, whatever the link
-    double reduce_factor = 1;             ///< of gradients among replicas
-    double reduce_bucket_bytes = 5e8;     ///< gradients are reduced in pieces of that size
-    int most_shards = 4;       ///< gradients are reduced in that many shards at most (a slip of the published
-                               ///< code, which has no sizes of wider tensor-parallel groups there)
-    double fixed_bytes = 2e9;  ///< on every GPU, tensor_parallel 1
-    double fixed_bytes_parallel = 3e9;  ///< on every GPU, tensor_parallel above 1
-    double activation_factor = 1;       ///< activations take that many times their profiled size
-    double parameter_factor = 1;        ///< parameters and what goes with them, the same
-};
 
 /// One stage's part.
 struct StageScore {
@@ -67,43 +48,6 @@ struct PlanScore {
     /// Dollars an iteration.
     [[nodiscard]] double usd() const { return compute_usd + traffic_usd; }
 };
-
-/// Seconds that a layer takes for one micro-batch within a plan, forward and backward.
-[[nodiscard]] inline double layer_seconds(const LayerTime& time, const ParallelConstants& constants = {}) {
-    return std::max(constants.compute_factor * (time.forward_seconds + time.backward_seconds) -
-                        constants.layer_overhead_seconds,
-                    0.0);
-}
-
-/// Seconds of a message of `bytes` from one stage to another over `link`; infinity without a link.
-[[nodiscard]] inline double message_seconds(double bytes, const BandwidthCurve* link,
-                                            const ParallelConstants& constants = {}) {
-    if (link == nullptr) return std::numeric_limits<double>::infinity();
-    return constants.send_factor * link->seconds(bytes) + constants.message_seconds +
-           constants.message_seconds_per_byte * bytes;
-}
-
-/// Seconds of a ring all-reduce of `bytes` among `replicas`, each of whose messages goes over `link`.
-[[nodiscard]] inline double reduce_seconds(double bytes, int replicas, const BandwidthCurve& link,
-                                           const ParallelConstants& constants = {}) {
-    if (replicas <= 1 || !(bytes > 0)) return 0;
-    const auto ring = [&](double part) { return 2 * (replicas - 1) * link.seconds(part / replicas); };
-    const double full = std::floor(bytes / constants.reduce_bucket_bytes);
-    const double rest = bytes - full * constants.reduce_bucket_bytes;
-    return constants.reduce_factor *
-           ((full > 0 ? full * ring(constants.reduce_bucket_bytes) : 0) + ring(rest));
-}
-
-/// Bytes on one GPU of a stage: `layer_bytes` is what its parameters take, `activation_bytes` what one sample
-/// keeps, `in_flight` micro-batches are under way (stages from this one to the last).
-[[nodiscard]] inline double stage_bytes(double parameters, double activation_floats, int tensor_parallel,
-                                        int microbatch, std::size_t in_flight, const LayeredModel& model,
-                                        const ParallelConstants& constants = {}) {
-    return constants.parameter_factor * parameters * model.bytes_per_parameter +
-           constants.activation_factor * activation_floats * microbatch * model.bytes_per_float *
-               static_cast<double>(in_flight) +
-           (tensor_parallel > 1 ? constants.fixed_bytes_parallel : constants.fixed_bytes);
-}
 
 /// Why a plan is none for this model and cluster, whatever its score, in one sentence; nothing if all is
 /// well: layers once and in order, replicas of equal number in all stages, tensor-parallel groups within a
@@ -193,6 +137,94 @@ inline std::optional<std::string> fault_of(const LayeredModel& model, const Para
     return std::nullopt;
 }
 
+namespace detail {
+
+/// Replicas of the stages of a plan, one by one.
+using StageReplicas = std::vector<const ReplicaGroup*>;
+
+/// Computing, update and memory of a stage: of its slowest and fullest replicas.
+inline void score_replicas(const LayeredModel& model, const ParallelCluster& cluster,
+                           const ParallelPlan& plan, std::size_t s, const ParallelConstants& constants,
+                           StageScore& score) {
+    const PlanStage& stage = plan.stages[s];
+    const std::size_t in_flight =
+        most_in_flight(plan.stages.size() - s, static_cast<double>(plan.microbatches()), constants);
+    for (const ReplicaGroup& group : stage.replicas) {
+        const auto* times = model.times_of(group.gpu_type, {plan.microbatch, group.tensor_parallel});
+        const auto* sizes = model.sizes_of(group.tensor_parallel);
+        double seconds = constants.stage_seconds, parameters = 0, activations = 0;
+        for (std::size_t l = stage.first_layer; l <= stage.last_layer; ++l) {
+            if (times != nullptr) seconds += layer_seconds((*times)[l], constants);
+            if (sizes != nullptr) {
+                parameters += (*sizes)[l].parameters;
+                activations += (*sizes)[l].activation_floats;
+            }
+        }
+        if (times == nullptr || sizes == nullptr) seconds = std::numeric_limits<double>::infinity();
+        score.compute_seconds = std::max(score.compute_seconds, seconds);
+        if (times != nullptr)
+            score.update_seconds = std::max(score.update_seconds, (*times)[stage.first_layer].update_seconds);
+        const double bytes = stage_bytes(parameters, activations, group.tensor_parallel, plan.microbatch,
+                                         in_flight, model, constants);
+        score.memory_bytes = std::max(score.memory_bytes, bytes);
+        score.fits = score.fits && bytes <= cluster.types[group.gpu_type].memory_gib * bytes_per_gib;
+    }
+}
+
+/// Seconds of the slowest message of so many bytes from a replica of one stage to its own in another.
+inline double slowest_send(const ParallelCluster& cluster, const StageReplicas& from, const StageReplicas& to,
+                           double bytes, const ParallelConstants& constants) {
+    double slowest = 0;
+    const ReplicaGroup *last_from = nullptr, *last_to = nullptr;
+    for (std::size_t j = 0; j < from.size(); ++j) {
+        const ReplicaGroup *sender = from[j], *receiver = to[j % to.size()];
+        if (sender == last_from && receiver == last_to) continue;
+        last_from = sender;
+        last_to = receiver;
+        const BandwidthCurve* link = cluster.link(link_end(cluster, *sender), link_end(cluster, *receiver));
+        slowest = std::max(slowest, message_seconds(bytes, link, constants));
+    }
+    return slowest;
+}
+/// Dollars of all these messages, of so many bytes each.
+inline double send_usd(const ParallelCluster& cluster, const StageReplicas& from, const StageReplicas& to,
+                       double bytes) {
+    double usd = 0;
+    for (std::size_t j = 0; j < from.size(); ++j)
+        usd += cluster.usd_per_gigabyte[from[j]->zone][to[j % to.size()]->zone] * bytes / 1e9;
+    return usd;
+}
+
+/// Seconds of the gradients of a stage, so many bytes in all: of its slowest neighbours. Each reduces as
+/// large a part as the narrowest replica of the stage has.
+inline double slowest_reduce(const ParallelCluster& cluster, const StageReplicas& replicas, double bytes,
+                             const ParallelConstants& constants) {
+    int shards = constants.most_shards;
+    for (const ReplicaGroup* replica : replicas) shards = std::min(shards, replica->tensor_parallel);
+    double slowest = 0;
+    for (std::size_t j = 0; j + 1 < replicas.size(); ++j) {
+        const ReplicaGroup *a = replicas[j], *b = replicas[j + 1];
+        if (j > 0 && a == b && replicas[j - 1] == a) continue;
+        const BandwidthCurve* link = cluster.link({a->zone, a->gpu_type, 1}, {b->zone, b->gpu_type, 1});
+        slowest = std::max(slowest, link == nullptr
+                                        ? std::numeric_limits<double>::infinity()
+                                        : reduce_seconds(bytes / shards, static_cast<int>(replicas.size()),
+                                                         *link, constants));
+    }
+    return slowest;
+}
+/// Dollars of them: all the way round the ring.
+inline double reduce_usd(const ParallelCluster& cluster, const StageReplicas& replicas, double bytes) {
+    const auto count = static_cast<double>(replicas.size());
+    double usd = 0;
+    for (std::size_t j = 0; j < replicas.size(); ++j)
+        usd += cluster.usd_per_gigabyte[replicas[j]->zone][replicas[(j + 1) % replicas.size()]->zone] * 2 *
+               (count - 1) / count * bytes / 1e9;
+    return usd;
+}
+
+}  // namespace detail
+
 inline PlanScore score_plan(const LayeredModel& model, const ParallelCluster& cluster,
                             const ParallelPlan& plan, const ParallelConstants& constants) {
     PlanScore score;
@@ -200,94 +232,48 @@ inline PlanScore score_plan(const LayeredModel& model, const ParallelCluster& cl
     score.stages.resize(plan.stages.size());
     score.fits = true;
     const std::size_t count = plan.stages.size();
-    const double samples = plan.microbatch;
     const auto microbatches = static_cast<double>(plan.microbatches());
-    const auto output_floats = [&](const ReplicaGroup& group, std::size_t layer) {
-        const auto* sizes = model.sizes_of(group.tensor_parallel);
-        return sizes == nullptr ? std::numeric_limits<double>::infinity() : (*sizes)[layer].output_floats;
-    };
-    std::vector<std::vector<const ReplicaGroup*>> replicas;
+    std::vector<detail::StageReplicas> replicas;
     for (const PlanStage& stage : plan.stages) replicas.push_back(detail::each_replica(stage));
+    const auto output_bytes = [&](std::size_t layer) { return message_bytes(model, layer, plan.microbatch); };
 
-    double straggler = 0, all = 0, update = 0, reduce = 0, usd_per_hour = 0, traffic_usd = 0;
+    double straggler = 0, all = 0, update = 0, reduce = 0, usd_per_hour = 0;
     for (std::size_t s = 0; s < count; ++s) {
         const PlanStage& stage = plan.stages[s];
         StageScore& mine = score.stages[s];
-        double whole_parameters = 0;
+        for (const ReplicaGroup& group : stage.replicas)
+            usd_per_hour += group.count * group.tensor_parallel * cluster.types[group.gpu_type].usd_per_hour;
+        detail::score_replicas(model, cluster, plan, s, constants, mine);
+        if (s + 1 < count) {
+            const double bytes = output_bytes(stage.last_layer);
+            mine.send_seconds = forward_weight(s, count) *
+                                detail::slowest_send(cluster, replicas[s], replicas[s + 1], bytes, constants);
+            score.traffic_usd +=
+                microbatches * detail::send_usd(cluster, replicas[s], replicas[s + 1], bytes);
+        }
+        if (s > 0) {
+            // The published code takes the time of gradients from the stage's own first layer, their dollars
+            // from the layer in front of it.
+            mine.send_seconds +=
+                backward_weight(s, count) * detail::slowest_send(cluster, replicas[s], replicas[s - 1],
+                                                                 output_bytes(stage.first_layer), constants);
+            score.traffic_usd += microbatches * detail::send_usd(cluster, replicas[s], replicas[s - 1],
+                                                                 output_bytes(plan.stages[s - 1].last_layer));
+        }
+        double gradients = 0;
         for (std::size_t l = stage.first_layer; l <= stage.last_layer; ++l)
-            whole_parameters += model.sizes.at(1)[l].parameters;
-        for (const ReplicaGroup& group : stage.replicas) {
-            const GpuType& type = cluster.types[group.gpu_type];
-            usd_per_hour += group.count * group.tensor_parallel * type.usd_per_hour;
-            const auto* times = model.times_of(group.gpu_type, {plan.microbatch, group.tensor_parallel});
-            const auto* sizes = model.sizes_of(group.tensor_parallel);
-            double seconds = constants.stage_seconds, parameters = 0, activations = 0;
-            for (std::size_t l = stage.first_layer; l <= stage.last_layer; ++l) {
-                if (times != nullptr) seconds += layer_seconds((*times)[l], constants);
-                if (sizes != nullptr) {
-                    parameters += (*sizes)[l].parameters;
-                    activations += (*sizes)[l].activation_floats;
-                }
-            }
-            if (times == nullptr || sizes == nullptr) seconds = std::numeric_limits<double>::infinity();
-            mine.compute_seconds = std::max(mine.compute_seconds, seconds);
-            if (times != nullptr)
-                mine.update_seconds =
-                    std::max(mine.update_seconds, (*times)[stage.first_layer].update_seconds);
-            const double bytes = stage_bytes(parameters, activations, group.tensor_parallel, plan.microbatch,
-                                             count - s, model, constants);
-            mine.memory_bytes = std::max(mine.memory_bytes, bytes);
-            mine.fits = mine.fits && bytes <= type.memory_gib * 1073741824.0;
-        }
-        // Activations to the next stage, gradients to the one before.
-        const auto slowest_send = [&](const std::vector<const ReplicaGroup*>& others, std::size_t layer) {
-            double slowest = 0;
-            const ReplicaGroup *last_from = nullptr, *last_to = nullptr;
-            for (std::size_t j = 0; j < replicas[s].size(); ++j) {
-                const ReplicaGroup &from = *replicas[s][j], &to = *others[j % others.size()];
-                const double bytes = output_floats(from, layer) * model.bytes_per_float * samples;
-                traffic_usd += cluster.usd_per_gigabyte[from.zone][to.zone] * bytes / 1e9 * microbatches;
-                if (&from == last_from && &to == last_to) continue;
-                last_from = &from;
-                last_to = &to;
-                const BandwidthCurve* link =
-                    cluster.link(detail::link_end(cluster, from), detail::link_end(cluster, to));
-                slowest = std::max(slowest, message_seconds(bytes, link, constants));
-            }
-            return slowest;
-        };
-        const double activations = s + 1 < count ? slowest_send(replicas[s + 1], stage.last_layer) : 0;
-        const double gradients = s > 0 ? slowest_send(replicas[s - 1], stage.first_layer) : 0;
-        // So the published code; the doubling stands for what is received.
-        if (s == 0)
-            mine.send_seconds = count <= 3 ? activations : 2 * activations;
-        else
-            mine.send_seconds = s + 1 == count ? 2 * gradients : activations + gradients;
-
-        const auto dp = replicas[s].size();
-        const double bytes = whole_parameters * model.bytes_per_float;
-        for (std::size_t j = 0; dp > 1 && j < dp; ++j) {
-            const ReplicaGroup &a = *replicas[s][j], &b = *replicas[s][(j + 1) % dp];
-            traffic_usd += cluster.usd_per_gigabyte[a.zone][b.zone] * 2 * (static_cast<double>(dp) - 1) /
-                           static_cast<double>(dp) * bytes / 1e9;
-            if (j + 1 == dp || (j > 0 && &a == &b && replicas[s][j - 1] == &a)) continue;
-            const int shards = std::min({a.tensor_parallel, b.tensor_parallel, constants.most_shards});
-            const BandwidthCurve* link = cluster.link({a.zone, a.gpu_type, 1}, {b.zone, b.gpu_type, 1});
-            mine.reduce_seconds = std::max(
-                mine.reduce_seconds,
-                link == nullptr ? std::numeric_limits<double>::infinity()
-                                : reduce_seconds(bytes / shards, static_cast<int>(dp), *link, constants));
-        }
+            gradients += model.sizes.at(1)[l].parameters * model.bytes_per_float;
+        mine.reduce_seconds = detail::slowest_reduce(cluster, replicas[s], gradients, constants);
+        score.traffic_usd += detail::reduce_usd(cluster, replicas[s], gradients);
         straggler = std::max(straggler, mine.compute_seconds + mine.send_seconds);
         all += mine.compute_seconds + mine.send_seconds;
         update = std::max(update, mine.update_seconds);
         reduce = std::max(reduce, mine.reduce_seconds);
         score.fits = score.fits && mine.fits;
     }
-    score.iteration_seconds = (microbatches - 1) * straggler + all + update + reduce;
-    if (microbatches == 1) score.iteration_seconds = all + update + reduce;  // not 0 times infinity
+    score.iteration_seconds = all + update + reduce;
+    if (microbatches > 1) score.iteration_seconds += (microbatches - 1) * straggler;  // not 0 times infinity
     score.compute_usd = usd_per_hour / 3600 * score.iteration_seconds;
-    score.traffic_usd = traffic_usd;
     return score;
 }
 

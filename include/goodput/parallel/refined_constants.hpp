@@ -20,6 +20,9 @@
 //   other end (0.07 s a GB). Pipelines of many stages with large micro-batches pay most.
 // - The reduction of gradients takes twice as long as messages between two idle nodes suggest: all replicas
 //   and all GPUs of a node reduce at once, and some replicas are late.
+// - A stage keeps the activations of no more micro-batches than an iteration has. The published code has as
+//   many under way as there are stages from this one to the last, so that it refuses deep pipelines of few
+//   micro-batches that fit.
 // - Activations take a tenth more than their tensors: temporary buffers of the layer that is computed, and
 //   what the caching allocator rounds up and cannot use.
 // - Software takes what it takes on each GPU (context, workspaces, communication buffers). This is a property
@@ -51,6 +54,7 @@ inline constexpr double consumer_gpu_fixed_bytes = 2.9e9;
     constants.message_seconds_per_byte = 7.2e-11;
     constants.reduce_factor = 1.94;
     constants.activation_factor = 1.096;
+    constants.whole_pipeline_in_flight = false;
     constants.fixed_bytes = std::max(fixed_bytes_parallel - 1e9, 0.0);
     constants.fixed_bytes_parallel = fixed_bytes_parallel;
     return constants;

@@ -7,13 +7,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <functional>
+#include <deque>
 #include <memory>
-#include <numeric>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "goodput/parallel/detail/plan_goal.hpp"
+#include "goodput/parallel/detail/replica_costs.hpp"
 #include "goodput/parallel/detail/search_box.hpp"
 #include "goodput/parallel/detail/stage_bounds.hpp"
 
@@ -36,20 +38,41 @@ public:
     /// All of these have to outlive it.
     BatchDivisions(const LayeredModel& model, const ParallelCluster& cluster, const PlanQuestion& question,
                    const ParallelConstants& constants, const PlanGoal& goal)
-        : model_(model), cluster_(cluster), question_(question), constants_(constants), goal_(goal) {}
+        : model_(model),
+          cluster_(cluster),
+          question_(question),
+          constants_(constants),
+          goal_(goal),
+          costs_(model, cluster, goal, question.mixed_stages, constants) {}
 
-    /// Finds all divisions anew; answers their first boxes.
-    std::vector<SearchBox> make() {
+    /// Finds all divisions anew; answers first boxes of them all. Where they are many it asks `stop()` now
+    /// and then; once that answers true, some are left out, and all_made() answers false.
+    template <class Stop>
+    std::vector<SearchBox> make(Stop& stop) {
         divisions_.clear();
         common_.clear();
-        boxes_.clear();
         if (regions_.empty()) regions_ = zone_regions(cluster_, question_.mixed_stages);
+        std::vector<SearchBox> boxes;
+        work_ = 0;
+        all_made_ = true;
         // Those with the most GPUs are as a rule where the best plans are.
-        for (std::size_t i = regions_.size(); i-- > 0;) make_divisions(regions_[i]);
-        return std::move(boxes_);
+        for (std::size_t i = regions_.size(); i-- > 0 && all_made_;)
+            all_made_ = make_divisions(regions_[i], boxes, stop);
+        return boxes;
     }
-    /// By SearchBox::division.
-    [[nodiscard]] std::vector<BatchDivision>& all() { return divisions_; }
+    /// Whether the boxes that were made hold all plans.
+    [[nodiscard]] bool all_made() const { return all_made_; }
+    /// By SearchBox::division. References to them stay good.
+    [[nodiscard]] std::deque<BatchDivision>& all() { return divisions_; }
+
+    /// A first box of the divisions with more replicas that `box` stands for, which it does no longer;
+    /// nothing where there are none with a plan.
+    std::optional<SearchBox> split_off(SearchBox& box) {
+        const BatchDivision& division = divisions_[box.division];
+        const int last = std::exchange(box.last_replicas, 0);
+        if (last <= division.replicas) return std::nullopt;
+        return add_division(*division.common, division.crossing, division.replicas + 1, last);
+    }
 
     /// What a division needs before its boxes are looked at, once.
     void prepare(BatchDivision& division) const {
@@ -81,154 +104,129 @@ public:
     }
 
 private:
-    void make_divisions(const ZoneRegion& region) {
-        const ParallelCluster& cluster = region.cluster;
-        std::vector<int> microbatches;
+    template <class Stop>
+    bool make_divisions(const ZoneRegion& region, std::vector<SearchBox>& boxes, Stop& stop) {
+        std::set<int> microbatches;
         for (const auto& type : model_.times)
-            for (const auto& [key, times] : type) microbatches.push_back(key.microbatch);
-        std::sort(microbatches.begin(), microbatches.end());
-        microbatches.erase(std::unique(microbatches.begin(), microbatches.end()), microbatches.end());
+            for (const auto& [key, times] : type) microbatches.insert(key.microbatch);
         for (const int microbatch : microbatches) {
-            StageTables tables(model_, cluster, microbatch, question_.mixed_stages, constants_);
+            StageTables tables(model_, region.cluster, microbatch, question_.mixed_stages, constants_);
             if (tables.size() == 0) continue;
-            auto common = std::make_unique<MicrobatchTables>(region, std::move(tables));
-            measure(*common);
-            long long most = 0;
-            std::vector<int> least(cluster.types.size(), 0);
-            for (const StageClass& k : common->tables.classes()) {
-                int& mine = least[k.gpu_type];
-                mine = mine == 0 ? k.tensor_parallel : std::min(mine, k.tensor_parallel);
+            const std::size_t work = tables.size() * tables.layers();
+            common_.push_back(std::make_unique<MicrobatchTables>(region, std::move(tables)));
+            MicrobatchTables& common = *common_.back();
+            measure(common);
+            if (is_late(work * common.tables.size(), stop)) return false;
+            // Those that compute as many micro-batches each follow each other.
+            for (long long replicas = 1; replicas <= common.most_replicas;) {
+                const long long count = microbatches_of(microbatch, replicas);
+                const long long last =
+                    count == 1 ? common.most_replicas
+                               : std::min((question_.global_batch - 1) / (microbatch * (count - 1)),
+                                          common.most_replicas);
+                const auto add = [&](ZoneCrossing crossing, long long first) {
+                    std::optional<SearchBox> box =
+                        add_division(common, crossing, static_cast<int>(first), static_cast<int>(last));
+                    if (box) boxes.push_back(std::move(*box));
+                };
+                if (!region.has_cut()) {
+                    add(ZoneCrossing::none, replicas);
+                } else {
+                    add(ZoneCrossing::messages, replicas);
+                    if (replicas > 1)
+                        add(ZoneCrossing::gradients, replicas);
+                    else if (last > 1 && !costs_.grow_from(region, 1, common.most_replicas))
+                        add(ZoneCrossing::gradients, 2);
+                }
+                if (is_late(2 * work, stop)) return false;
+                replicas = last + 1;
             }
-            for (std::size_t t = 0; t < least.size(); ++t)
-                if (least[t] > 0) most += cluster.gpus_of(t) / least[t];
-            long long before = -1;
-            bool slower = false;
-            for (int replicas = 1; replicas <= most; ++replicas) {
-                const long long at_once = static_cast<long long>(microbatch) * replicas;
-                const long long count = (question_.global_batch + at_once - 1) / at_once;
-                // More replicas that compute as many micro-batches each only cost more.
-                if (count == before && slower) continue;
-                slower = slower || (detours_cost_more() && reduces_slower_from(region, replicas, most));
-                before = count;
-                if (!region.has_cut())
-                    add_division(*common, ZoneCrossing::none, replicas, static_cast<double>(count - 1), most,
-                                 least);
-                else
-                    for (const ZoneCrossing crossing : {ZoneCrossing::messages, ZoneCrossing::gradients})
-                        if (replicas > 1 || crossing == ZoneCrossing::messages)
-                            add_division(*common, crossing, replicas, static_cast<double>(count - 1), most,
-                                         least);
-            }
-            common_.push_back(std::move(common));
         }
+        return true;
+    }
+    /// Whether it is time to stop, after so much more work: numbers of a table looked at.
+    template <class Stop>
+    bool is_late(std::size_t work, Stop& stop) {
+        work_ += work;
+        if (work_ < work_between_questions) return false;
+        work_ = 0;
+        return stop();
     }
 
-    void add_division(MicrobatchTables& common, ZoneCrossing crossing, int replicas, double repeats,
-                      long long most, const std::vector<int>& least) {
+    /// Micro-batches that each of so many replicas computes.
+    [[nodiscard]] long long microbatches_of(int microbatch, long long replicas) const {
+        const long long at_once = microbatch * replicas;
+        return (question_.global_batch + at_once - 1) / at_once;
+    }
+
+    /// A box of all plans with `replicas` to `last` replicas, all of which compute as many micro-batches
+    /// each: no bound of more replicas is less. Nothing where there are no plans.
+    std::optional<SearchBox> add_division(MicrobatchTables& common, ZoneCrossing crossing, int replicas,
+                                          int last) {
         BatchDivision division;
         const StageTables& tables = common.tables;
         const ParallelCluster& cluster = common.region->cluster;
         division.crossing = crossing;
         division.common = &common;
         division.replicas = replicas;
-        division.repeats = repeats;
+        division.repeats = static_cast<double>(microbatches_of(tables.microbatch(), replicas) - 1);
         for (std::size_t t = 0; t < cluster.types.size(); ++t)
             // A stage of one class takes a whole number of GPUs for each replica.
             division.gpus.push_back(question_.mixed_stages
                                         ? static_cast<double>(cluster.gpus_of(t)) / replicas
                                         : cluster.gpus_of(t) / replicas);
         division.most_stages = static_cast<std::size_t>(
-            std::min<long long>(most / replicas, static_cast<long long>(tables.layers())));
+            std::min<long long>(common.most_replicas / replicas, static_cast<long long>(tables.layers())));
+        division.most_in_flight = most_in_flight(tables.layers(), division.repeats + 1, constants_);
         SearchBox box;
         box.division = divisions_.size();
         double least_weight = never, all_weight = 0;
-        for (std::size_t t = 0; t < least.size(); ++t) {
-            if (least[t] > 0) least_weight = std::min(least_weight, least[t] * goal_.weights()[t]);
+        for (std::size_t t = 0; t < common.least_gpus.size(); ++t) {
+            const int least = common.least_gpus[t];
+            if (least > 0) least_weight = std::min(least_weight, least * goal_.weights()[t]);
             all_weight += cluster.gpus_of(t) * goal_.weights()[t];
         }
-        if (crossing != ZoneCrossing::none) add_traffic(division);
+        if (crossing != ZoneCrossing::none) add_traffic(model_, goal_, division);
         box.spend_low = division.spend_low = replicas * least_weight;
         box.spend_high = all_weight;
 
         division.low = least_largest(division);
-        if (division.low == never) return;
+        if (division.low == never) return std::nullopt;
         box.low = division.low;
         box.price = division.price;
         box.gpus = division.gpus;
-        box.bound = goal_.least(repeats * division.low + through(tables), 0, box.spend_low, box.spend_high, 0,
-                                division.traffic_usd(box.spend_low));
-        if (box.bound == never) return;
+        box.bound = goal_.least(division.repeats * division.low + through(tables), 0, box.spend_low,
+                                box.spend_high, 0, division.traffic_usd(box.spend_low));
+        if (box.bound == never) return std::nullopt;
+        // More replicas that compute as many micro-batches each only cost more.
+        if (replicas < last && !costs_.grow_from(*common.region, replicas, common.most_replicas))
+            box.last_replicas = last;
         division.bound = box.bound;
         divisions_.push_back(std::move(division));
-        boxes_.push_back(std::move(box));
+        return box;
     }
 
-    /// What traffic between zones comes to at least.
-    void add_traffic(BatchDivision& division) const {
-        const ZoneRegion& region = division.region();
-        double usd = never, bytes = 0;
-        for (std::size_t a = 0; a < cluster_.zones.size(); ++a) {
-            double all = 0;
-            for (std::size_t t = 0; t < cluster_.types.size(); ++t)
-                all += region.cluster.gpus[a][t] * goal_.weights()[t];
-            division.zone_spending.push_back(all);
-        }
-        const std::vector<std::size_t> zones = region.cluster.zones_with_gpus();
-        for (const std::size_t a : zones)
-            for (const std::size_t b : zones)
-                if (a != b) usd = std::min(usd, cluster_.usd_per_gigabyte[a][b]);
-        std::vector<double>& within = division.zone_spending;
-        std::sort(within.begin(), within.end(), std::greater<>());
-        within.insert(within.begin(), 0);
-        std::partial_sum(within.begin(), within.end(), within.begin());
-        for (const LayerSize& size : model_.sizes.at(1)) bytes += size.parameters * model_.bytes_per_float;
-        division.ring_usd = 2.0 * (division.replicas - 1) / division.replicas * bytes / 1e9 * usd;
-        division.pipeline_usd = (division.repeats + 1) * division.replicas * division.common->message_usd;
-    }
-
-    /// Whether traffic by way of another zone is nowhere cheaper, so that a plan with a replica less costs no
-    /// more.
-    [[nodiscard]] bool detours_cost_more() const {
-        if (!goal_.counts_traffic()) return true;
-        const auto& usd = cluster_.usd_per_gigabyte;
-        for (std::size_t a = 0; a < usd.size(); ++a)
-            for (std::size_t b = 0; b < usd.size(); ++b)
-                for (std::size_t by = 0; by < usd.size(); ++by)
-                    if (usd[a][b] > usd[a][by] + usd[by][b]) return false;
-        return true;
-    }
-
-    /// Whether a reduction among that many replicas or more takes longer, the more there are: where every
-    /// link is at least as fast for larger messages, at all sizes that the largest stage may have.
-    [[nodiscard]] bool reduces_slower_from(const ZoneRegion& region, int replicas, long long most) const {
-        double bytes = 0;
-        for (const LayerSize& size : model_.sizes.at(1)) bytes += size.parameters * model_.bytes_per_float;
-        if (bytes <= 0) return true;
-        const auto size_of = [](double message) { return std::log2(message) - std::log2(1e6); };
-        const double high = size_of(std::min(bytes, constants_.reduce_bucket_bytes) / replicas);
-        const double low =
-            size_of(std::min(bytes / static_cast<double>(model_.layers) / 8, constants_.reduce_bucket_bytes) /
-                    static_cast<double>(most));
-        const auto there = [&](const LinkEnd& end) {
-            return end.gpus == 1 && region.cluster.gpus[end.zone][end.gpu_type] > 0;
-        };
-        for (const auto& [ends, curve] : region.cluster.links)
-            if (there(ends.first) && there(ends.second) &&
-                (2 * curve.square * low + curve.linear < 0 || 2 * curve.square * high + curve.linear < 0))
-                return false;
-        return true;
-    }
-
-    /// What holds for all pairs with the same tables.
+    /// What holds for all divisions with the same tables.
     void measure(MicrobatchTables& common) const {
         const StageTables& tables = common.tables;
+        common.least_gpus.assign(cluster_.types.size(), 0);
+        for (const StageClass& k : tables.classes()) {
+            int& mine = common.least_gpus[k.gpu_type];
+            mine = mine == 0 ? k.tensor_parallel : std::min(mine, k.tensor_parallel);
+        }
+        for (std::size_t t = 0; t < common.least_gpus.size(); ++t)
+            if (common.least_gpus[t] > 0)
+                common.most_replicas += common.region->cluster.gpus_of(t) / common.least_gpus[t];
+        const auto fewest =
+            static_cast<double>(microbatches_of(tables.microbatch(), std::max(common.most_replicas, 1LL)));
         if (common.region->has_cut()) {
             common.cut = std::make_unique<CutMessages>(model_, *common.region, tables, constants_);
-            common.message_usd = least_message_usd(*common.region, tables);
+            common.message_usd = least_message_usd(model_, *common.region, tables);
         }
         StageCharges nothing;
         nothing.charge(tables, 1, [](const StageClass&) { return 0.0; });
-        common.relaxation.solve(nothing, never, nullptr, never, tables.layers(), nullptr);
+        common.relaxation.solve(nothing, never, nullptr, never, tables.layers(), nullptr,
+                                most_in_flight(tables.layers(), fewest, constants_));
         common.least_sum.assign(1, never);
         for (std::size_t p = 1; p <= tables.layers(); ++p)
             common.least_sum.push_back(common.relaxation.total(p));
@@ -244,36 +242,19 @@ private:
             }
     }
 
-    /// Dollars of a micro-batch's messages there and back between two stages in two zones, at least.
-    [[nodiscard]] double least_message_usd(const ZoneRegion& region, const StageTables& tables) const {
-        double there = never, back = never;  // gigabytes
-        for (const StageClass& k : tables.classes()) {
-            const auto& sizes = *model_.sizes_of(k.tensor_parallel);
-            for (std::size_t l = 1; l < tables.layers(); ++l) {
-                const double bytes = model_.bytes_per_float * tables.microbatch() / 1e9;
-                there = std::min(there, sizes[l - 1].output_floats * bytes);
-                back = std::min(back, sizes[l].output_floats * bytes);
-            }
-        }
-        double least = never;
-        const std::vector<std::size_t> zones = region.cluster.zones_with_gpus();
-        for (const std::size_t a : zones)
-            for (const std::size_t b : zones)
-                if (a != b)
-                    least = std::min(least, there * cluster_.usd_per_gigabyte[a][b] +
-                                                back * cluster_.usd_per_gigabyte[b][a]);
-        return least < never ? least : 0;
-    }
+    static constexpr std::size_t work_between_questions = 100000;
 
     const LayeredModel& model_;
     const ParallelCluster& cluster_;
     const PlanQuestion& question_;
     const ParallelConstants& constants_;
     const PlanGoal& goal_;
+    ReplicaCosts costs_;
     std::vector<ZoneRegion> regions_{};
     std::vector<std::unique_ptr<MicrobatchTables>> common_{};
-    std::vector<BatchDivision> divisions_{};
-    std::vector<SearchBox> boxes_{};
+    std::deque<BatchDivision> divisions_{};
+    std::size_t work_ = 0;
+    bool all_made_ = true;
 };
 
 }  // namespace goodput::detail

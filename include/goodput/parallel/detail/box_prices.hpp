@@ -33,7 +33,7 @@ public:
             return its.tensor_parallel * (price[its.gpu_type] + slope * goal_.weights()[its.gpu_type]);
         });
         division.common->relaxation.solve(stage_price_, cap, division.reduce.get(), reduce_cap, stages,
-                                          division.cut());
+                                          division.cut(), division.most_in_flight);
     }
 
     /// Raises the least spending of a box, by stages, to that of the cheapest stages that are short enough

@@ -36,13 +36,16 @@ inline std::vector<std::vector<std::size_t>> zone_orders(const ParallelCluster& 
 /// Lays chains out on zones.
 class ChainAssembly {
 public:
-    ChainAssembly(const ParallelCluster& cluster) : cluster_(&cluster), orders_(zone_orders(cluster)) {}
+    ChainAssembly(const ParallelCluster& cluster, const ParallelConstants& constants)
+        : cluster_(&cluster), constants_(constants), orders_(zone_orders(cluster)) {}
 
     /// Calls visit(plan) for ways to give each stage `replicas` replicas; none where there are not enough
     /// GPUs.
     template <class Visit>
     void for_each_plan(const StageTables& tables, const Chain& chain, int replicas, int global_batch,
                        bool mixed, Visit visit) {
+        const long long at_once = static_cast<long long>(tables.microbatch()) * replicas;
+        microbatches_ = static_cast<double>((global_batch + at_once - 1) / at_once);
         for (const auto& order : orders_)
             for (const bool together : {true, false}) {
                 if (assemble(tables, chain, replicas, order, together, mixed)) {
@@ -62,7 +65,7 @@ private:
         std::size_t begin = 0;
         for (std::size_t s = 0; s < chain.ends.size(); ++s) {
             PlanStage stage{begin, chain.ends[s] - 1, {}};
-            const std::size_t in_flight = chain.ends.size() - s;
+            const std::size_t in_flight = most_in_flight(chain.ends.size() - s, microbatches_, constants_);
             int wanted = take(tables.classes()[chain.classes[s]], replicas, order, together, stage);
             if (wanted > 0 && mixed) {
                 const double most = tables.compute(chain.classes[s], begin, chain.ends[s]) * (1 + 1e-9);
@@ -96,7 +99,9 @@ private:
     }
 
     const ParallelCluster* cluster_;
+    const ParallelConstants& constants_;
     std::vector<std::vector<std::size_t>> orders_;
+    double microbatches_ = 1;
     std::vector<std::vector<int>> left_{};
     ParallelPlan plan_{};
 };

@@ -109,8 +109,8 @@ private:
         const std::size_t s = limited_[which].s, count = tables_.stages().size();
         for (const auto& [forward, backward] : tables_.stages()[s].limits) {
             const Limited& before = limited_[which];
-            const double mine = before.here + forward * (s == 0 && count > 3 ? 2 : 1);
-            const double returned = backward * (s + 2 == count ? 2 : 1);
+            const double mine = before.here + forward * forward_weight(s, count);
+            const double returned = backward * backward_weight(s + 1, count);
             Limited next{tables_.stages()[s + 1].compute + returned, s + 1, std::max(before.largest, mine),
                          before.sum + mine, before.within};
             bool any = false;

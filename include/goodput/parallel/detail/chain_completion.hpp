@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/parallel/detail/chain_relaxation.hpp"
 #include "goodput/parallel/detail/plan_goal.hpp"
+#include "goodput/parallel/detail/search_box.hpp"
 
 namespace goodput::detail {
 
@@ -23,13 +23,14 @@ public:
     ChainCompletion(const LayeredModel& model, const PlanGoal& goal, const ParallelConstants& constants)
         : model_(model), goal_(goal), constants_(constants) {}
 
-    /// Calls visit(plan) for all plans of a chain on a cluster whose value may be less than `best()`, which
-    /// may fall meanwhile; false where that took more than `most` steps, so that some were left out.
+    /// Calls visit(plan) for all plans of a chain in a division's region whose value may be less than
+    /// `best()`, which may fall meanwhile; false where that took more than `most` steps, so that some were
+    /// left out.
     template <class Best, class Visit>
-    bool run(const ParallelCluster& cluster, const StageTables& tables, const Chain& chain, int replicas,
-             int global_batch, std::size_t most, Best best, Visit visit) {
-        cluster_ = &cluster;
-        begin(tables, chain, replicas, global_batch);
+    bool run(const BatchDivision& division, const Chain& chain, int global_batch, std::size_t most, Best best,
+             Visit visit) {
+        cluster_ = &division.region().cluster;
+        begin(division, chain, global_batch);
         // Far too many are not begun: most of them would be left out, and the time is better spent elsewhere.
         double ways = 1;
         for (const Stage& stage : stages_) {
@@ -49,19 +50,21 @@ private:
     struct Stage {
         std::size_t begin = 0, end = 0;
         double compute = 0, update = 0, gradient_bytes = 0;
+        std::vector<int> shards{};  // that gradients may be reduced in
         std::vector<Kind> kinds{};
         double least_spending = 0;  // of a replica
         // Of the columns so far:
         double forward = 0, backward = 0, reduce = 0;
+        int most_shards = 1;
         std::vector<std::size_t> chosen{};
     };
 
-    void begin(const StageTables& tables, const Chain& chain, int replicas, int global_batch) {
-        replicas_ = replicas;
+    void begin(const BatchDivision& division, const Chain& chain, int global_batch) {
+        const StageTables& tables = division.common->tables;
+        replicas_ = division.replicas;
         microbatch_ = tables.microbatch();
         global_batch_ = global_batch;
-        const int at_once = microbatch_ * replicas;
-        repeats_ = (global_batch + at_once - 1) / at_once - 1;
+        repeats_ = division.repeats;
         left_ = cluster_->gpus;
         spending_ = traffic_ = all_to_come_ = 0;
         stages_.assign(chain.ends.size(), {});
@@ -72,12 +75,13 @@ private:
             stage.end = first = chain.ends[s];
             stage.compute = tables.compute(chain.classes[s], stage.begin, stage.end);
             stage.update = tables.classes()[chain.classes[s]].update[stage.begin];
-            for (std::size_t l = stage.begin; l < stage.end; ++l)
-                stage.gradient_bytes += model_.sizes.at(1)[l].parameters * model_.bytes_per_float;
+            stage.gradient_bytes = tables.distinct_bytes()[tables.bytes_number(stage.begin, stage.end)];
+            stage.most_shards = constants_.most_shards;
             stage.least_spending = never;
             tables.for_each_joining(chain.classes[s], stage.begin, stage.end, [&](std::size_t k) {
-                if (tables.room(k, stages_.size() - s, stage.begin) < stage.end) return;
+                if (tables.room(k, division.in_flight(stages_.size() - s), stage.begin) < stage.end) return;
                 const StageClass& its = tables.classes()[k];
+                stage.shards.push_back(std::min(its.tensor_parallel, constants_.most_shards));
                 for (std::size_t zone = 0; zone < cluster_->zones.size(); ++zone) {
                     if (left_[zone][its.gpu_type] < its.tensor_parallel) continue;
                     const double spending = its.tensor_parallel * goal_.weights()[its.gpu_type];
@@ -85,7 +89,7 @@ private:
                     stage.least_spending = std::min(stage.least_spending, spending);
                 }
             });
-            all_to_come_ += stage.least_spending * replicas;
+            all_to_come_ += stage.least_spending * replicas_;
         }
     }
 
@@ -100,6 +104,7 @@ private:
         const int next_column = next_stage == 0 ? column + 1 : column;
         const double spending = spending_, traffic = traffic_, to_come = all_to_come_, reduce = stage.reduce,
                      backward = stage.backward, forward = s > 0 ? stages_[s - 1].forward : 0;
+        const int most_shards = stage.most_shards;
         for (std::size_t k = 0; k < stage.kinds.size(); ++k) {
             const ReplicaGroup& group = stage.kinds[k].group;
             int& left = left_[group.zone][group.gpu_type];
@@ -119,6 +124,7 @@ private:
             traffic_ = traffic;
             all_to_come_ = to_come;
             stage.reduce = reduce;
+            stage.most_shards = most_shards;
             stage.backward = backward;
             if (s > 0) stages_[s - 1].forward = forward;
             if (!all) return false;
@@ -135,27 +141,30 @@ private:
         if (s > 0) {
             Stage& before = stages_[s - 1];
             const ReplicaGroup& other = before.kinds[before.chosen.back()].group;
-            before.forward = std::max(before.forward, send(other, mine, before.end - 1));
+            before.forward = std::max(before.forward, send(other, mine, stage.begin - 1));
             stage.backward = std::max(stage.backward, send(mine, other, stage.begin));
+            traffic_ += (cluster_->usd_per_gigabyte[other.zone][mine.zone] +
+                         cluster_->usd_per_gigabyte[mine.zone][other.zone]) *
+                        message_bytes(model_, stage.begin - 1, microbatch_) / 1e9 * (repeats_ + 1);
         }
+        stage.most_shards = std::min(stage.most_shards, mine.tensor_parallel);
         if (!stage.chosen.empty()) {
             const ReplicaGroup& other = stage.kinds[stage.chosen.back()].group;
             const BandwidthCurve* link =
                 cluster_->link({other.zone, other.gpu_type, 1}, {mine.zone, mine.gpu_type, 1});
-            const int shards =
-                std::min({other.tensor_parallel, mine.tensor_parallel, constants_.most_shards});
-            stage.reduce =
-                std::max(stage.reduce, link == nullptr ? never
-                                                       : reduce_seconds(stage.gradient_bytes / shards,
-                                                                        replicas_, *link, constants_));
+            // The narrowest replica of the stage may be still to come.
+            double least = never;
+            for (const int shards : stage.shards)
+                if (link != nullptr && shards <= stage.most_shards)
+                    least = std::min(
+                        least, reduce_seconds(stage.gradient_bytes / shards, replicas_, *link, constants_));
+            stage.reduce = std::max(stage.reduce, least);
         }
     }
 
-    double send(const ReplicaGroup& from, const ReplicaGroup& to, std::size_t layer) {
-        const double bytes = (*model_.sizes_of(from.tensor_parallel))[layer].output_floats *
-                             model_.bytes_per_float * microbatch_;
-        traffic_ += cluster_->usd_per_gigabyte[from.zone][to.zone] * bytes / 1e9 * (repeats_ + 1);
-        return message_seconds(bytes, cluster_->link(link_end(*cluster_, from), link_end(*cluster_, to)),
+    [[nodiscard]] double send(const ReplicaGroup& from, const ReplicaGroup& to, std::size_t layer) const {
+        return message_seconds(message_bytes(model_, layer, microbatch_),
+                               cluster_->link(link_end(*cluster_, from), link_end(*cluster_, to)),
                                constants_);
     }
 
@@ -165,9 +174,8 @@ private:
         const std::size_t count = stages_.size();
         for (std::size_t s = 0; s < count; ++s) {
             const Stage& stage = stages_[s];
-            const double sending = s == 0           ? (count > 3 ? 2 : 1) * stage.forward
-                                   : s + 1 == count ? 2 * stage.backward
-                                                    : stage.forward + stage.backward;
+            const double sending =
+                forward_weight(s, count) * stage.forward + backward_weight(s, count) * stage.backward;
             straggler = std::max(straggler, stage.compute + sending);
             sum += stage.compute + sending;
             reduce = std::max(reduce, stage.reduce);

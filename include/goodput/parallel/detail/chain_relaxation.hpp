@@ -32,6 +32,11 @@ struct Chain {
     std::vector<std::size_t> classes{};  ///< by stage
 };
 
+/// Whether the activations count twice that a stage hands on.
+[[nodiscard]] constexpr bool counts_twice(std::size_t stage, std::size_t stages) {
+    return forward_weight(stage, stages) > 1;
+}
+
 /// Least sums of computing, sending and price by stages left, class and layer of the first of them.
 class ChainRelaxation {
 public:
@@ -43,9 +48,11 @@ public:
     }
 
     /// Fills the tables up to `stages` stages for prices of stages and a cap on computing + sending of a
-    /// stage. `cut`: messages one of which has to be in the chain, or nullptr.
+    /// stage. `cut`: messages one of which has to be in the chain, or nullptr. `most_in_flight`: no stage
+    /// keeps more micro-batches.
     void solve(const StageCharges& price, double cap, const ReduceTables* reduce, double reduce_cap,
-               std::size_t stages, const CutMessages* cut) {
+               std::size_t stages, const CutMessages* cut, std::size_t most_in_flight) {
+        most_in_flight_ = most_in_flight;
         price_ = &price;
         cap_ = cap;
         cut_ = cut;
@@ -85,7 +92,7 @@ public:
     }
 
     /// Least sum of what is behind a stage of class k that ends before `layer`, with what crosses the
-    /// boundary; `left` stages are behind it. `first`: that stage is the first one of more than three.
+    /// boundary; `left` stages are behind it. `first`: what that stage sends counts twice.
     /// `crossed`: no message behind it has to cross the cut.
     [[nodiscard]] double behind(std::size_t left, std::size_t layer, std::size_t k, bool first,
                                 bool crossed) const {
@@ -100,7 +107,7 @@ public:
     [[nodiscard]] double total(std::size_t stages) const {
         double least = never;
         for (std::size_t k = 0; k < tables_->size(); ++k)
-            least = std::min(least, best_stage(stages, 0, k, stages > 3, whole_part()).sum);
+            least = std::min(least, best_stage(stages, 0, k, counts_twice(0, stages), whole_part()).sum);
         return least;
     }
     /// A chain with that sum; empty if there is none.
@@ -110,13 +117,14 @@ public:
         std::size_t k = 0, layer = 0;
         Part part = whole_part();
         for (std::size_t its = 0; its < tables_->size(); ++its)
-            if (const double sum = best_stage(stages, 0, its, stages > 3, part).sum; sum < least) {
+            if (const double sum = best_stage(stages, 0, its, counts_twice(0, stages), part).sum;
+                sum < least) {
                 least = sum;
                 k = its;
             }
         if (least == never) return chain;
         for (std::size_t left = stages;; --left) {
-            const BestStage stage = best_stage(left, layer, k, left == stages && stages > 3, part);
+            const BestStage stage = best_stage(left, layer, k, counts_twice(stages - left, stages), part);
             chain.ends.push_back(stage.end);
             chain.classes.push_back(k);
             if (left == 1) return chain;
@@ -150,6 +158,9 @@ private:
         Part behind = Part::any;
     };
     [[nodiscard]] Part whole_part() const { return cut_ == nullptr ? Part::any : Part::across; }
+
+    /// Micro-batches under way in a stage.
+    [[nodiscard]] std::size_t in_flight(std::size_t left) const { return std::min(left, most_in_flight_); }
 
     [[nodiscard]] std::size_t cells() const {
         return (stages_ + 1) * (tables_->layers() + 1) * tables_->size();
@@ -199,7 +210,7 @@ private:
     }
     [[nodiscard]] BestStage best_end(std::size_t left, std::size_t layer, std::size_t k, bool first,
                                      Part behind_it, const std::vector<std::size_t>& limits) const {
-        const std::size_t layers = tables_->layers(), room = tables_->room(k, left, layer);
+        const std::size_t layers = tables_->layers(), room = tables_->room(k, in_flight(left), layer);
         const std::size_t limit = std::min(room, limits[k * layers + layer]);
         if (left == 1) {
             if (limit < layers) return {};
@@ -257,8 +268,8 @@ private:
         const double charge = price_->least[price_->at(k, 0, 1)] + tables_->overhead();
         std::size_t front = 0, back = 0, next = 1;
         for (std::size_t layer = 0; layer + left <= layers; ++layer) {
-            const std::size_t most =
-                std::min({tables_->room(k, left, layer), limits[k * layers + layer], layers - (left - 1)});
+            const std::size_t most = std::min(
+                {tables_->room(k, in_flight(left), layer), limits[k * layers + layer], layers - (left - 1)});
             for (next = std::max(next, layer + 1); next <= most; ++next) {
                 const double whole = compute[next] + behind[next * tables_->size()];
                 while (back > front && ends_[back - 1].first >= whole) --back;
@@ -288,7 +299,7 @@ private:
     }
 
     const StageTables* tables_;
-    std::size_t stages_;
+    std::size_t stages_, most_in_flight_ = 0;
     const StageCharges* price_ = nullptr;
     double cap_ = never;
     const CutMessages* cut_ = nullptr;

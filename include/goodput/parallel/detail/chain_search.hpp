@@ -53,7 +53,6 @@ public:
     /// From now on all plans are tried of the chains with few of them; none of these is open any more.
     void try_all_of_few() {
         closing_ = true;
-        laid_out_.clear();  // divisions are made anew
         open_few_ = never;
     }
 
@@ -125,8 +124,8 @@ private:
             const double backward = crossing ? cut->backward(so_far.layer, so_far.k, k)
                                     : meet   ? tables.own_backward(so_far.layer, so_far.k, k)
                                              : tables.backward(so_far.layer, so_far.k, k);
-            const double sent = forward * (stage == 1 && stages_ > 3 ? 2 : 1);
-            received = backward * (left == 1 ? 2 : 1);
+            const double sent = forward * forward_weight(stage - 1, stages_);
+            received = backward * backward_weight(stage, stages_);
             next.sum += sent + received;
             next.seconds += sent + received;
             next.largest = std::max(next.largest, so_far.open + sent);
@@ -136,7 +135,9 @@ private:
         next.update = std::max(next.update, tables.classes()[k].update[so_far.layer]);
         const double before = next.sum, before_seconds = next.seconds;
         const std::size_t from = left == 1 ? tables.layers() : so_far.layer + 1;
-        const std::size_t most = std::min(tables.room(k, left, so_far.layer), tables.layers() - (left - 1));
+        const std::size_t in_flight = division.in_flight(left);
+        const std::size_t most =
+            std::min(tables.room(k, in_flight, so_far.layer), tables.layers() - (left - 1));
         for (std::size_t end = from; end <= most && !gave_up_; ++end) {
             const double seconds = tables.compute(k, so_far.layer, end);
             next.open = seconds + received;
@@ -154,9 +155,10 @@ private:
             next.reduce = std::max(so_far.reduce, reducing[span]);
             if (next.reduce > box.reduce_high) continue;
             ++searched_;
-            const double behind = left == 1 ? 0
-                                            : division.common->relaxation.behind(
-                                                  left - 1, end, k, stage == 0 && stages_ > 3, next.crossed);
+            const double behind = left == 1
+                                      ? 0
+                                      : division.common->relaxation.behind(
+                                            left - 1, end, k, counts_twice(stage, stages_), next.crossed);
             const double reduce = std::max(next.reduce, least_reduce(division, left - 1, end));
             const double largest = std::max(next.largest, next.open);
             const double spent = std::max(box.spend_low, next.spending);
@@ -169,7 +171,7 @@ private:
             if (stopped_ || searched_ > most_searched_)
                 gave_up_ = true;
             else if (left == 1 || (closing_ && few_plans(division, stages_)) ||
-                     !known_.was_here(place_of(tables, so_far, next, stage, left), next)) {
+                     !known_.was_here(place_of(tables, so_far, next, stage, in_flight), next)) {
                 chain_.ends.push_back(end);
                 chain_.classes.push_back(k);
                 shared_.push_back(shared);
@@ -212,7 +214,8 @@ private:
                 const double all = its + whole.update;
                 return goal_.least(all, 0, whole.spending, whole.spending, all, own_traffic);
             };
-            const auto [known, is_new] = laid_out_.try_emplace({&division, chain_.ends, chain_.classes}, 0);
+            const auto [known, is_new] =
+                laid_out_.try_emplace({box.division, chain_.ends, chain_.classes}, 0);
             if (is_new)
                 known->second = columns_.least_seconds(
                     division, chain_, question_.global_batch,
@@ -231,8 +234,7 @@ private:
         const bool few = few_plans(division, stages_);
         if (closing_ && few &&
             completion_.run(
-                division.region().cluster, division.common->tables, chain_, division.replicas,
-                question_.global_batch, 20000, [&] { return incumbent_.value(); },
+                division, chain_, question_.global_batch, 20000, [&] { return incumbent_.value(); },
                 [&](const ParallelPlan& plan) { incumbent_.consider(plan); }))
             return;
         double& open = few && !closing_ ? open_few_ : open_;
@@ -247,9 +249,8 @@ private:
     ChainCompletion completion_;
     ZonePacking zones_;
     ChainColumns columns_;
-    /// Seconds that chains take at least, by division, ends and classes.
-    std::map<std::tuple<const BatchDivision*, std::vector<std::size_t>, std::vector<std::size_t>>, double>
-        laid_out_{};
+    /// Seconds that chains take at least, by number of the division, ends and classes.
+    std::map<std::tuple<std::size_t, std::vector<std::size_t>, std::vector<std::size_t>>, double> laid_out_{};
     double open_ = never, open_few_ = never;
     std::size_t searched_ = 0, most_searched_ = 0;
     bool stopped_ = false, closing_ = false, gave_up_ = false;

@@ -22,13 +22,8 @@ struct ChainSignature {
 
     void add(std::size_t k, bool shared, std::uint64_t able) {
         const std::uint64_t what = able * 0x9e3779b97f4a7c15u + 2 * k + (shared ? 1 : 0) + 1;
-        first += mixed(what);
-        second += mixed(what ^ 0x5851f42d4c957f2du);
-    }
-    static std::uint64_t mixed(std::uint64_t x) {
-        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-        x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-        return x ^ (x >> 31);
+        first += mixed_bits(what);
+        second += mixed_bits(what ^ 0x5851f42d4c957f2du);
     }
 };
 /// What a chain's first stages come to.
@@ -55,16 +50,16 @@ struct ChainPlace {
 /// Hashes a place by its two numbers.
 struct ChainPlaceHash {
     std::size_t operator()(const ChainPlace& place) const {
-        return ChainSignature::mixed(place.at ^ place.stages.first);
+        return mixed_bits(place.at ^ place.stages.first);
     }
 };
 
-/// Where a partial chain stands after one more stage, with `left` stages to come, that one included; sets the
+/// Where a partial chain stands after one more stage, with so many micro-batches under way there; sets the
 /// stages of `now`.
 inline ChainPlace place_of(const StageTables& tables, const PartialChain& before, PartialChain& now,
-                           std::size_t stage, std::size_t left) {
+                           std::size_t stage, std::size_t in_flight) {
     now.stages = before.stages;
-    now.stages.add(now.k, now.shared, tables.able(now.k, before.layer, now.layer, left));
+    now.stages.add(now.k, now.shared, tables.able(now.k, before.layer, now.layer, in_flight));
     const std::size_t at = (stage * (tables.layers() + 1) + now.layer) * tables.size() + now.k;
     return {2 * at + (now.shared ? 1 : 0), now.stages};
 }

@@ -47,6 +47,9 @@ public:
         return objective_ == PlanObjective::throughput ? seconds : seconds * spending + extra;
     }
 
+    /// No plan whatsoever has a lesser value.
+    [[nodiscard]] double least_of_any() const { return objective_ == PlanObjective::reward ? -never : 0; }
+
     /// The least value of any plan whose spending is in [low, high] and whose seconds are at least
     /// sum - slope * spending, and at least `floor`. `extra`: the traffic's dollars at least.
     [[nodiscard]] double least(double sum, double slope, double low, double high, double floor,

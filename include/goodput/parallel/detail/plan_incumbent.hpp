@@ -25,7 +25,7 @@ public:
           question_(question),
           constants_(constants),
           goal_(goal),
-          assembly_(cluster) {}
+          assembly_(cluster, constants) {}
 
     /// The best plan's value for the goal, its seconds, and the plan itself; never, where there is none yet.
     [[nodiscard]] double value() const { return best_; }

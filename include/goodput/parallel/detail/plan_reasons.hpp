@@ -4,8 +4,11 @@
 // Why there is no plan, in sentences: no profile, no memory, no links, limits that exclude each other.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "goodput/parallel/plan_question.hpp"
@@ -21,13 +24,17 @@ struct TightestStage {
 };
 
 /// Of plans of even stages, each on replicas that are best for its memory: the worst stage of the plan whose
-/// worst stage is best.
+/// worst stage is best, with as many replicas as there are GPUs for.
 inline TightestStage tightest_stage(const LayeredModel& model, const ParallelCluster& cluster,
                                     const std::vector<std::pair<std::size_t, LayerProfileKey>>& usable,
-                                    const ParallelConstants& constants) {
+                                    int global_batch, const ParallelConstants& constants) {
+    double gpus = 0;
+    for (std::size_t t = 0; t < cluster.types.size(); ++t) gpus += cluster.gpus_of(t);
     TightestStage best;
     for (std::size_t stages = 1; stages <= model.layers; ++stages)
         for (const auto& wanted : usable) {
+            const double replicas = std::max(std::floor(gpus / static_cast<double>(stages)), 1.0),
+                         microbatches = std::ceil(global_batch / (wanted.second.microbatch * replicas));
             TightestStage worst;
             worst.ratio = 0;
             for (std::size_t s = 0; s < stages; ++s) {
@@ -40,9 +47,10 @@ inline TightestStage tightest_stage(const LayeredModel& model, const ParallelClu
                         parameters += (*model.sizes_of(key.tensor_parallel))[l].parameters;
                         activations += (*model.sizes_of(key.tensor_parallel))[l].activation_floats;
                     }
-                    const double bytes = stage_bytes(parameters, activations, key.tensor_parallel,
-                                                     key.microbatch, stages - s, model, constants);
-                    const double most = cluster.types[type].memory_gib * 1073741824.0;
+                    const double bytes =
+                        stage_bytes(parameters, activations, key.tensor_parallel, key.microbatch,
+                                    most_in_flight(stages - s, microbatches, constants), model, constants);
+                    const double most = cluster.types[type].memory_gib * bytes_per_gib;
                     if (bytes / most < here.ratio)
                         here = {bytes, most, bytes / most, s + 1, stages, type, key};
                 }
@@ -55,7 +63,7 @@ inline TightestStage tightest_stage(const LayeredModel& model, const ParallelClu
 
 /// Why nothing can be planned whatever the limits; empty where that is not so.
 inline std::vector<std::string> why_impossible(const LayeredModel& model, const ParallelCluster& cluster,
-                                               const ParallelConstants& constants) {
+                                               int global_batch, const ParallelConstants& constants) {
     std::vector<std::string> why;
     std::vector<std::pair<std::size_t, LayerProfileKey>> usable;
     for (std::size_t t = 0; t < cluster.types.size(); ++t) {
@@ -78,8 +86,8 @@ inline std::vector<std::string> why_impossible(const LayeredModel& model, const 
     }
     if (cluster.types.empty()) why.push_back("there are no GPUs");
     if (usable.empty()) return why;
-    const auto gib = [](double bytes) { return rounded_text_of(bytes / 1073741824.0) + " GiB"; };
-    const TightestStage tight = tightest_stage(model, cluster, usable, constants);
+    const auto gib = [](double bytes) { return rounded_text_of(bytes / bytes_per_gib) + " GiB"; };
+    const TightestStage tight = tightest_stage(model, cluster, usable, global_batch, constants);
     why.clear();
     if (tight.ratio > 1)
         why.push_back("stage " + text_of(tight.stage) + " of " + text_of(tight.stages) + " needs " +

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <queue>
 #include <utility>
 
@@ -42,7 +43,7 @@ public:
           chains_(model, question, constants, goal_, prices_, incumbent_, stop) {}
 
     void run(PlanAnswer& answer) {
-        for (SearchBox& box : divisions_.make()) queue_.push(std::move(box));
+        for (SearchBox& box : divisions_.make(stop_)) queue_.push(std::move(box));
         incumbent_.begin();
         double last = 0;
         for (BatchDivision& division : divisions_.all()) {
@@ -60,7 +61,7 @@ public:
             incumbent_.good_enough(chains_.open())) {
             // What stays open is all of chains with few plans: once more, with all their plans.
             chains_.try_all_of_few();
-            for (SearchBox& box : divisions_.make()) queue_.push(std::move(box));
+            for (SearchBox& box : divisions_.make(stop_)) queue_.push(std::move(box));
             search(chains_.searched() + closing_limit);
             bound = std::max(bound, bound_so_far());
         }
@@ -94,12 +95,14 @@ private:
         return !chains_.stopped();
     }
     [[nodiscard]] double bound_so_far() const {
+        if (!divisions_.all_made()) return goal_.least_of_any();
         const double bound =
             std::min({incumbent_.value(), chains_.open(), chains_.open_few(), incumbent_.left_out()});
         return queue_.empty() ? bound : std::min(bound, queue_.top().bound);
     }
 
     void refine(SearchBox box) {
+        if (std::optional<SearchBox> more = divisions_.split_off(box)) queue_.push(std::move(*more));
         BatchDivision& division = divisions_.all()[box.division];
         divisions_.prepare(division);
         if (box.by_stages.empty()) return split_stages(division, box);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -29,16 +30,20 @@ public:
         for (std::size_t k = 0; k < tables.size(); ++k) {
             Neighbours alone, mixed, apart;
             const StageClass& mine = tables.classes()[k];
-            add(cluster, constants, mine, mine, alone);
+            const std::vector<int> shards = shards_of(tables, k, constants);
+            add(cluster, shards, mine, mine, alone);
             Neighbours crossing;
             for (const Neighbour& pair : alone)
                 if (region.crosses(pair.from, pair.to)) crossing.push_back(pair);
-            for (const std::size_t o : tables.as_fast(k)) {
-                add(cluster, constants, mine, tables.classes()[o], mixed);
-                for (const std::size_t p : tables.as_fast(k))
-                    add(cluster, constants, tables.classes()[o], tables.classes()[p], apart);
-            }
             const std::vector<long long> room = room_by_zone(cluster, tables, k);
+            const bool in_one_zone = *std::max_element(room.begin(), room.end()) >= replicas;
+            for (const std::size_t o : tables.as_fast(k)) {
+                add(cluster, shards, mine, tables.classes()[o], mixed);
+                if (in_one_zone) continue;
+                for (const std::size_t p : tables.as_fast(k))
+                    add(cluster, shards, tables.classes()[o], tables.classes()[p], apart);
+            }
+            for (Neighbours* some : {&alone, &crossing, &mixed, &apart}) keep_unlike(*some);
             known.assign(tables.distinct_bytes().size(), {-1, -1});
             for (std::size_t begin = 0; begin < tables.layers(); ++begin)
                 for (std::size_t end = begin + 1; end <= tables.layers(); ++end) {
@@ -46,7 +51,8 @@ public:
                     auto& [pure, other] = known[number];
                     if (pure < 0) {
                         const double bytes = tables.distinct_bytes()[number];
-                        const double between = between_zones(apart, room, bytes, replicas, constants);
+                        const double between =
+                            in_one_zone ? 0 : between_zones(apart, room, bytes, replicas, constants);
                         pure = std::max(between, least_of(alone, bytes, replicas, constants));
                         if (across) pure = std::max(pure, least_of(crossing, bytes, replicas, constants));
                         if (tables.is_mixed())
@@ -77,18 +83,44 @@ public:
     double most = 0;  ///< of any stage
 
 private:
-    /// Two neighbours in a ring: their zones, into how many shards both divide, and a link between them.
+    /// Two neighbours in a ring: their zones, into how many shards the stage divides, and a link between
+    /// them.
     struct Neighbour {
         std::size_t from = 0, to = 0;
         int shards = 1;
         BandwidthCurve link{};
-        friend bool operator==(const Neighbour&, const Neighbour&) = default;
+
+        [[nodiscard]] auto in_order() const {
+            return std::tuple(from, to, shards, link.square, link.linear, link.constant);
+        }
     };
     using Neighbours = std::vector<Neighbour>;
+    /// Leaves one of those that are alike.
+    static void keep_unlike(Neighbours& neighbours) {
+        std::sort(neighbours.begin(), neighbours.end(),
+                  [](const Neighbour& a, const Neighbour& b) { return a.in_order() < b.in_order(); });
+        const auto end =
+            std::unique(neighbours.begin(), neighbours.end(),
+                        [](const Neighbour& a, const Neighbour& b) { return a.in_order() == b.in_order(); });
+        neighbours.erase(end, neighbours.end());
+    }
 
-    static void add(const ParallelCluster& cluster, const ParallelConstants& constants, const StageClass& a,
+    /// Into how many shards gradients of a stage of class k may be divided, ascending: as many as its
+    /// narrowest replica has GPUs, and that may be any that joins.
+    static std::vector<int> shards_of(const StageTables& tables, std::size_t k,
+                                      const ParallelConstants& constants) {
+        const int most = std::min(tables.classes()[k].tensor_parallel, constants.most_shards);
+        std::vector<int> shards;
+        for (const std::size_t o : tables.as_fast(k))
+            shards.push_back(std::min(tables.classes()[o].tensor_parallel, most));
+        std::sort(shards.begin(), shards.end());
+        shards.erase(std::unique(shards.begin(), shards.end()), shards.end());
+        return shards;
+    }
+
+    static void add(const ParallelCluster& cluster, const std::vector<int>& shards, const StageClass& a,
                     const StageClass& b, Neighbours& neighbours) {
-        const int shards = std::min({a.tensor_parallel, b.tensor_parallel, constants.most_shards});
+        const int most = std::min(a.tensor_parallel, b.tensor_parallel);
         for (std::size_t x = 0; x < cluster.zones.size(); ++x)
             for (std::size_t y = 0; y < cluster.zones.size(); ++y) {
                 if (cluster.gpus[x][a.gpu_type] < a.tensor_parallel ||
@@ -96,17 +128,16 @@ private:
                     continue;
                 for (const BandwidthCurve* link : {cluster.link({x, a.gpu_type, 1}, {y, b.gpu_type, 1}),
                                                    cluster.link({y, b.gpu_type, 1}, {x, a.gpu_type, 1})})
-                    if (link != nullptr)
-                        if (const Neighbour found{x, y, shards, *link};
-                            std::find(neighbours.begin(), neighbours.end(), found) == neighbours.end())
-                            neighbours.push_back(found);
+                    for (const int parts : shards) {
+                        if (link == nullptr || parts > most) break;
+                        neighbours.push_back({x, y, parts, *link});
+                    }
             }
     }
     /// Seconds that some neighbours in different zones need, where no zone has room for all replicas: zones
     /// joined by faster links do not have it together.
     static double between_zones(const Neighbours& neighbours, const std::vector<long long>& room,
                                 double bytes, int replicas, const ParallelConstants& constants) {
-        if (*std::max_element(room.begin(), room.end()) >= replicas) return 0;
         std::vector<std::pair<double, const Neighbour*>> by_seconds;
         for (const Neighbour& pair : neighbours)
             if (pair.from != pair.to)

@@ -20,9 +20,10 @@ namespace goodput::detail {
 struct SearchBox {
     double bound = 0;
     std::size_t division = 0;
-    std::vector<double> gpus{};                  // of a type for each replica, as far as the spending allows
-    std::vector<double> by_stages{};             // bounds by number of stages; none beyond
-    double low = 0, high = never;                // of the largest stage, seconds
+    int last_replicas = 0;            // the bound is of all plans with up to so many, too, unless 0
+    std::vector<double> gpus{};       // of a type for each replica, as far as the spending allows
+    std::vector<double> by_stages{};  // bounds by number of stages; none beyond
+    double low = 0, high = never;     // of the largest stage, seconds
     double reduce_low = 0, reduce_high = never;  // of gradients, seconds
     double spend_low = 0, spend_high = never;
     std::vector<double> least_spending{};  // by number of stages; empty where only spend_low is known
@@ -60,6 +61,8 @@ struct MicrobatchTables {
     std::vector<double> least_sum{};                        // by stages: computing and sending
     double most_send = 0;                                   // seconds, of a stage
     std::vector<double> least_forward{}, least_backward{};  // by class
+    long long most_replicas = 0;                            // that there are GPUs for
+    std::vector<int> least_gpus{};                          // of a replica, by type; 0: none is of that type
     double message_usd = 0;  // of a micro-batch's messages between two zones, there and back, at least
 };
 
@@ -70,6 +73,7 @@ struct BatchDivision {
     double repeats = 0;          // micro-batches of a replica but one
     std::vector<double> gpus{};  // of a type for each replica
     std::size_t most_stages = 0;
+    std::size_t most_in_flight = 0;  // micro-batches whose activations a stage keeps
     std::unique_ptr<ReduceTables> reduce{};
     MicrobatchTables* common = nullptr;
     ZoneCrossing crossing = ZoneCrossing::none;
@@ -84,6 +88,10 @@ struct BatchDivision {
     StageCharges spending{};  // of a replica
 
     [[nodiscard]] const ZoneRegion& region() const { return *common->region; }
+    /// Micro-batches whose activations a stage keeps that has so many from itself to the last.
+    [[nodiscard]] std::size_t in_flight(std::size_t stages_left) const {
+        return std::min(stages_left, most_in_flight);
+    }
     /// Messages one of which has to be in every plan, or nullptr.
     [[nodiscard]] const CutMessages* cut() const {
         return crossing == ZoneCrossing::messages ? common->cut.get() : nullptr;

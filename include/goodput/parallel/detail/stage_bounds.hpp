@@ -90,12 +90,13 @@ public:
         const auto enough = [&](double seconds) {
             for (std::size_t e = 1; e <= stages; ++e)
                 for (std::size_t k = 0; k < classes; ++k) {
-                    const double sending =
-                        e == 1 ? 2 * division.common->least_backward[k] : division.common->least_forward[k];
+                    const double sending = e == 1 ? last_weight * division.common->least_backward[k]
+                                                  : division.common->least_forward[k];
                     most[(e - 1) * classes + k] =
-                        most_work(tables, k, e, seconds - sending, division.reduce.get(), box.reduce_high);
+                        most_work(tables, k, division.in_flight(e), seconds - sending, division.reduce.get(),
+                                  box.reduce_high);
                 }
-            const std::vector<double> rate = rates(tables, seconds, most, box.gpus.size());
+            const std::vector<double> rate = rates(division, seconds, most, box.gpus.size());
             // The work that all stages can do, less a charge for their GPUs, plus the charge for all GPUs.
             double all = 0;
             for (std::size_t t = 0; t < rate.size(); ++t) all += rate[t] * box.gpus[t];
@@ -139,16 +140,18 @@ private:
     /// The most work that a GPU of each type has part in, for `most` by stages left and class. A replica that
     /// is faster than the slowest ones of its stage does as much as these, and what is known of their
     /// sending and reducing does not hold of its own.
-    [[nodiscard]] static std::vector<double> rates(const StageTables& tables, double seconds,
+    [[nodiscard]] static std::vector<double> rates(const BatchDivision& division, double seconds,
                                                    const std::vector<double>& most, std::size_t types) {
+        const StageTables& tables = division.common->tables;
         const std::size_t classes = tables.size();
         std::vector<double> rate(types, 0);
         for (std::size_t i = 0; i < most.size(); ++i)
             for (const std::size_t joining : tables.as_fast(i % classes)) {
                 const StageClass& its = tables.classes()[joining];
-                const double alone = joining == i % classes ? most[i]
-                                                            : most_work(tables, joining, i / classes + 1,
-                                                                        seconds * (1 + 1e-9) + 1e-15);
+                const double alone = joining == i % classes
+                                         ? most[i]
+                                         : most_work(tables, joining, division.in_flight(i / classes + 1),
+                                                     seconds * (1 + 1e-9) + 1e-15);
                 double& mine = rate[its.gpu_type];
                 mine = std::max(mine, std::min(most[i], alone) / its.tensor_parallel);
             }
@@ -166,7 +169,7 @@ private:
         for (std::size_t k = 0; k < tables.size(); ++k) {
             const StageClass& its = tables.classes()[k];
             const double sending =
-                std::min(2 * division.common->least_backward[k], division.common->least_forward[k]);
+                std::min(last_weight * division.common->least_backward[k], division.common->least_forward[k]);
             const double most =
                 most_work(tables, k, 1, seconds - sending, division.reduce.get(), box.reduce_high);
             std::vector<double>& with = work[its.gpu_type];

@@ -2,52 +2,21 @@
 #define GOODPUT_PARALLEL_DETAIL_STAGE_TABLES_HPP
 
 // What the search for a plan asks again and again, for one micro-batch: how long a stage takes, how many
-// layers fit, what a boundary costs, by the class of the stage's slowest replica. A class is a GPU type and a
-// tensor-parallel degree. The other replicas of the stage may be of any class that is as fast, in any zone,
-// so every number here is at most what a plan pays; where one class computes the whole stage, in one zone, it
-// is just that.
+// layers fit, what a boundary costs, by the class of the stage's slowest replica. The other replicas of the
+// stage may be of any class that is as fast, in any zone, so every number here is at most what a plan pays;
+// where one class computes the whole stage, in one zone, it is just that.
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <utility>
 #include <vector>
 
-#include "goodput/parallel/plan_score.hpp"
+#include "goodput/parallel/detail/stage_class.hpp"
 
 namespace goodput::detail {
-
-inline constexpr double never = std::numeric_limits<double>::infinity();
-
-/// Replicas of one GPU type and tensor-parallel degree.
-struct StageClass {
-    std::size_t gpu_type = 0;
-    int tensor_parallel = 1;
-    std::vector<double> compute{};      ///< by layer: seconds of all layers before it, and of all
-    std::vector<double> parameters{};   ///< the same of parameters on each GPU
-    std::vector<double> activations{};  ///< the same of activations a sample
-    std::vector<double> update{};       ///< by layer: seconds of the optimiser, if a stage begins there
-};
-
-/// Links between two classes in all zones that have GPUs of them.
-inline std::vector<BandwidthCurve> links_between(const ParallelCluster& cluster, const StageClass& from,
-                                                 const StageClass& to) {
-    std::vector<BandwidthCurve> links;
-    for (std::size_t a = 0; a < cluster.zones.size(); ++a) {
-        if (cluster.gpus[a][from.gpu_type] < from.tensor_parallel) continue;
-        for (std::size_t b = 0; b < cluster.zones.size(); ++b) {
-            if (cluster.gpus[b][to.gpu_type] < to.tensor_parallel) continue;
-            const BandwidthCurve* link =
-                cluster.link({a, from.gpu_type, from.tensor_parallel}, {b, to.gpu_type, to.tensor_parallel});
-            if (link != nullptr && std::find(links.begin(), links.end(), *link) == links.end())
-                links.push_back(*link);
-        }
-    }
-    return links;
-}
 
 /// All classes that have a profile at a micro-batch, with their boundaries.
 class StageTables {
@@ -91,17 +60,21 @@ public:
     /// Calls visit(class) for class k and all others that compute layers [begin, end) at least as fast.
     template <class Visit>
     void for_each_joining(std::size_t k, std::size_t begin, std::size_t end, Visit visit) const {
-        for (std::uint64_t set = joining_[span(k, begin, end)]; set != 0; set &= set - 1)
-            visit(static_cast<std::size_t>(std::countr_zero(set)));
+        if (!mixed_) return visit(k);
+        const std::uint64_t* const words = &joining_[span(k, begin, end) * words_];
+        for (std::size_t w = 0; w < words_; ++w)
+            for (std::uint64_t set = words[w]; set != 0; set &= set - 1)
+                visit(64 * w + static_cast<std::size_t>(std::countr_zero(set)));
     }
-    /// Those of them, a bit each, that have the memory with `in_flight` stages left.
+    /// A number for which of them have the memory with `in_flight` micro-batches under way: others as a rule
+    /// have another number.
     [[nodiscard]] std::uint64_t able(std::size_t k, std::size_t begin, std::size_t end,
                                      std::size_t in_flight) const {
-        std::uint64_t set = 0;
+        std::uint64_t number = 0;
         for_each_joining(k, begin, end, [&](std::size_t joining) {
-            if (room(joining, in_flight, begin) >= end) set |= std::uint64_t{1} << joining;
+            if (room(joining, in_flight, begin) >= end) number += mixed_bits(joining + 1);
         });
-        return set;
+        return number;
     }
     /// Where numbers about class k and layers [begin, end) are kept, of spans() in all.
     [[nodiscard]] std::size_t span(std::size_t k, std::size_t begin, std::size_t end) const {
@@ -123,7 +96,7 @@ public:
     [[nodiscard]] double compute(std::size_t k, std::size_t begin, std::size_t end) const {
         return overhead_ + classes_[k].compute[end] - classes_[k].compute[begin];
     }
-    /// Layers [begin, room) fit where `in_flight` stages are left, this one included; `begin` if none does.
+    /// Layers [begin, room) fit with `in_flight` micro-batches under way; `begin` if none does.
     [[nodiscard]] std::size_t room(std::size_t k, std::size_t in_flight, std::size_t begin) const {
         return room_[(k * layers_ + in_flight - 1) * layers_ + begin];
     }
@@ -208,17 +181,14 @@ private:
             for (std::size_t next = 0; next < count; ++next) {
                 const auto there = links_between(cluster, classes_[k], classes_[next]);
                 const auto back = links_between(cluster, classes_[next], classes_[k]);
-                const auto& from = *model.sizes_of(classes_[k].tensor_parallel);
-                const auto& to = *model.sizes_of(classes_[next].tensor_parallel);
-                const double bytes = model.bytes_per_float * microbatch_;
                 double known = -1, seconds = never, known_back = -1, seconds_back = never;
                 for (std::size_t l = 1; l < layers_; ++l) {
                     // Layers of one kind hand on the same.
-                    if (const double now = from[l - 1].output_floats * bytes; now != known) {
+                    if (const double now = message_bytes(model, l - 1, microbatch_); now != known) {
                         known = now;
                         seconds = fastest(there, now, constants);
                     }
-                    if (const double now = to[l].output_floats * bytes; now != known_back) {
+                    if (const double now = message_bytes(model, l, microbatch_); now != known_back) {
                         known_back = now;
                         seconds_back = fastest(back, now, constants);
                     }
@@ -232,7 +202,7 @@ private:
                 for (std::size_t k = 0; k < count; ++k) {
                     const Boundary& here = boundaries_[(l * count + k) * count + next];
                     crossing_.push_back(here.forward + here.backward);
-                    last_crossing_.push_back(here.forward + 2 * here.backward);
+                    last_crossing_.push_back(here.forward + last_weight * here.backward);
                 }
         least_forward_from_ = least_forward_;
         for (std::size_t i = least_forward_from_.size() - count; i-- > 0;)
@@ -281,7 +251,7 @@ private:
         room_.resize(size() * layers_ * layers_);
         for (std::size_t k = 0; k < size(); ++k) {
             const StageClass& mine = classes_[k];
-            const double most = cluster.types[mine.gpu_type].memory_gib * 1073741824.0;
+            const double most = cluster.types[mine.gpu_type].memory_gib * bytes_per_gib;
             for (std::size_t in_flight = 1; in_flight <= layers_; ++in_flight) {
                 std::size_t end = 0;
                 for (std::size_t begin = 0; begin < layers_; ++begin) {
@@ -317,7 +287,9 @@ private:
     }
 
     void add_joining() {
-        joining_.assign(spans(), 0);
+        if (!mixed_) return;
+        words_ = (size() + 63) / 64;
+        joining_.assign(spans() * words_, 0);
         for (std::size_t k = 0; k < size(); ++k)
             for (std::size_t begin = 0; begin < layers_; ++begin)
                 for (std::size_t end = begin + 1; end <= layers_; ++end)
@@ -325,7 +297,8 @@ private:
                         // Sums are rounded: equal ones may differ in the last digits.
                         if (other == k || (room(other, 1, begin) >= end &&
                                            compute(other, begin, end) <= compute(k, begin, end) * (1 + 1e-9)))
-                            joining_[span(k, begin, end)] |= std::uint64_t{1} << other;
+                            joining_[span(k, begin, end) * words_ + other / 64] |= std::uint64_t{1}
+                                                                                   << other % 64;
     }
 
     int microbatch_;
@@ -333,7 +306,8 @@ private:
     std::size_t layers_;
     std::vector<double> distinct_bytes_{};
     std::vector<std::size_t> bytes_number_{};
-    std::vector<std::uint64_t> joining_{};  // by span, a bit for each class
+    std::size_t words_ = 0;
+    std::vector<std::uint64_t> joining_{};  // where it is mixed, so many by span: a bit for each class
     std::vector<StageClass> classes_{};
     std::vector<std::vector<std::size_t>> as_fast_{};
     std::vector<Boundary> own_boundaries_{}, boundaries_{};  // by layer, class, next class

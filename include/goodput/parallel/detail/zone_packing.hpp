@@ -231,9 +231,9 @@ private:
             double here = stage.compute, its_sum = sum + stage.compute, its_largest = largest;
             if (s > 0) {
                 const double forward =
-                    exchange(stages_[s - 1].forward, sets_[s - 1], set) * (s == 1 && count > 3 ? 2 : 1);
+                    exchange(stages_[s - 1].forward, sets_[s - 1], set) * forward_weight(s - 1, count);
                 const double backward =
-                    exchange(stages_[s - 1].backward, sets_[s - 1], set) * (s + 1 == count ? 2 : 1);
+                    exchange(stages_[s - 1].backward, sets_[s - 1], set) * backward_weight(s, count);
                 its_largest = std::max(largest, open + forward);
                 here += backward;
                 its_sum += forward + backward;

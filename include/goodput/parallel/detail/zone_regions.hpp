@@ -60,9 +60,8 @@ inline ZoneMessages zone_messages(const LayeredModel& model, const ParallelClust
                                   const std::vector<std::size_t>& zones, const StageClass& from,
                                   const StageClass& to, std::size_t layer, int microbatch,
                                   const ParallelConstants& constants) {
-    const double per_float = model.bytes_per_float * microbatch;
-    const double there = (*model.sizes_of(from.tensor_parallel))[layer - 1].output_floats * per_float;
-    const double back = (*model.sizes_of(to.tensor_parallel))[layer].output_floats * per_float;
+    const double there = message_bytes(model, layer - 1, microbatch),
+                 back = message_bytes(model, layer, microbatch);
     ZoneMessages messages;
     for (const std::size_t a : zones)
         for (const std::size_t b : zones) {
@@ -173,27 +172,23 @@ private:
                 const BandwidthCurve* const back = region.cluster.link(receiver, sender);
                 if (there != nullptr && back != nullptr) links.emplace_back(there, back);
             }
-        const double bytes = model.bytes_per_float * tables.microbatch();
-        const auto& sizes = *model.sizes_of(from.tensor_parallel);
-        const auto& sizes_back = *model.sizes_of(to.tensor_parallel);
+        const auto bytes = [&](std::size_t layer) {
+            return message_bytes(model, layer, tables.microbatch());
+        };
         for (std::size_t layer = 1; layer < tables.layers(); ++layer) {
             const std::size_t at = (layer * classes_ + next) * classes_ + k;
             if (const std::size_t before = at - classes_ * classes_;
-                layer > 1 && sizes[layer - 1].output_floats == sizes[layer - 2].output_floats &&
-                sizes_back[layer].output_floats == sizes_back[layer - 1].output_floats) {
+                layer > 1 && bytes(layer - 1) == bytes(layer - 2) && bytes(layer) == bytes(layer - 1)) {
                 forward_[at] = forward_[before];  // layers of one kind hand on the same
                 backward_[at] = backward_[before];
             } else
                 for (const auto& [there, back] : links) {
-                    const double sent =
-                        message_seconds(sizes[layer - 1].output_floats * bytes, there, constants);
-                    const double returned =
-                        message_seconds(sizes_back[layer].output_floats * bytes, back, constants);
-                    forward_[at] = std::min(forward_[at], sent);
-                    backward_[at] = std::min(backward_[at], returned);
+                    forward_[at] =
+                        std::min(forward_[at], message_seconds(bytes(layer - 1), there, constants));
+                    backward_[at] = std::min(backward_[at], message_seconds(bytes(layer), back, constants));
                 }
             crossing_[at] = forward_[at] + backward_[at];
-            last_crossing_[at] = forward_[at] + 2 * backward_[at];
+            last_crossing_[at] = forward_[at] + last_weight * backward_[at];
             double& least = least_forward_[layer * classes_ + k];
             double& least_back = least_backward_[layer * classes_ + next];
             least = std::min(least, forward_[at]);

@@ -47,7 +47,7 @@ public:
 
 private:
     static constexpr std::size_t most_domains = 8;  // in which others are told to leave for a job
-    static constexpr std::size_t most_drafts = 64;  // in all
+    static constexpr std::size_t most_drafts = 32;  // in all
 
     // Smaller is better: fewest jobs left out, running ones and then lower indices placed first, least cost
     // of moves, fewest moves, least spread.

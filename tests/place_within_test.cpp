@@ -294,6 +294,8 @@ TEST_CASE("no more nodes are offered to it than a domain has") {
     CHECK(most() == 4);
     CHECK(most({1, 1, 1, 0, 0, 1, 1, 0}) == 3);
     // By pool: nodes of another size do not help.
+    Job keeps{.preemptible = false, .placement = {{1, 8}, {6, 1}}};
+    CHECK(kept_nodes(hall.cluster, std::vector{job, keeps}) == std::vector<char>{0, 1, 0, 0, 0, 0, 1, 0});
     hall.cluster.nodes[2].gpus = hall.cluster.nodes[3].gpus = 4;
     const std::vector<Pool> pools = pools_of(hall.cluster);
     CHECK(nodes_within_reach(hall.topology, "rack", hall.cluster, pools[0], {}) ==

@@ -96,8 +96,17 @@ template <class Usable>
     return largest;
 }
 
+/// By node, whether one of these jobs keeps GPUs of it in any case: nobody else can have the whole node.
+[[nodiscard]] inline std::vector<char> kept_nodes(const Cluster& cluster, std::span<const Job> jobs) {
+    std::vector<char> kept(cluster.nodes.size(), 0);
+    for (const Job& job : jobs)
+        if (job.keeps_what_it_holds())
+            for (const NodeShare& share : job.placement) kept[share.node] = 1;
+    return kept;
+}
+
 /// The nodes that a job can have of a pool, given what it holds and which nodes others keep in any case
-/// (`kept`, by node; empty: none): the open ones and its own, and if it has to stay within a domain of a
+/// (kept_nodes(); empty: none): the open ones and its own, and if it has to stay within a domain of a
 /// level (Job::within, empty or of no level: anywhere) those of the domain that has the most. The topology is
 /// one of this cluster. O(nodes log nodes).
 [[nodiscard]] inline std::vector<std::size_t> nodes_within_reach(const Topology& topology,

@@ -254,30 +254,25 @@ auto WithinDomains<Inner>::ways_to_vacate(std::size_t job, const PlacementResult
     return list;
 }
 
-// What is still free goes to those who were given up and fit there: of the domains the one with the fewest
-// nodes to spare. Returns what they cost by their spread.
+// What is still free goes to those who were given up and fit there. Returns what they cost by their spread.
 template <Placer Inner>
 double WithinDomains<Inner>::give_free_nodes(PlacementResult& result) const {
     double cost = 0;
     for (const std::size_t job : by_priority_) {
         const PlacementRequest& request = requests_[job];
         const std::size_t l = level_within(topology_, request);
-        if (l == topology_.levels.size() || request.part.empty() || !result.placements[job].empty()) continue;
         const std::size_t pool = find_pool(pools_, request.part);
-        if (pool == pools_.size()) continue;
+        Placement& placement = result.placements[job];
+        if (l == topology_.levels.size() || pool == pools_.size() || !placement.empty()) continue;
         const std::vector<int> free = free_gpus(cluster_, result.placements);
-        std::map<std::size_t, std::vector<std::size_t>> domains;
-        for (const std::size_t node : pools_[pool].nodes)
-            if (free[node] == pools_[pool].gpus_per_node)
-                domains[topology_.levels[l].domain_of[node]].push_back(node);
+        const auto nodes = largest_domain(topology_.levels[l], pools_[pool], [&](std::size_t node) {
+            return free[node] == request.part.gpus_per_node;
+        });
         const auto needed = static_cast<std::size_t>(request.part.shape.nodes);
-        const std::vector<std::size_t>* best = nullptr;
-        for (const auto& [domain, nodes] : domains)
-            if (nodes.size() >= needed && (!best || nodes.size() < best->size())) best = &nodes;
-        if (!best) continue;
-        for (std::size_t i = 0; i < needed; ++i) result.placements[job].push_back({(*best)[i], 0});
-        fill_whole_nodes(request.part, result.placements[job]);
-        cost += spread_cost(topology_, result.placements[job]);
+        if (nodes.size() < needed) continue;
+        for (std::size_t i = 0; i < needed; ++i) placement.push_back({nodes[i], 0});
+        fill_whole_nodes(request.part, placement);
+        cost += spread_cost(topology_, placement);
     }
     return cost;
 }

@@ -254,7 +254,7 @@ TEST_CASE("cheap jobs move out of a rack rather than leave a job without nodes")
     const Hall hall(2);
     TopologyPlacer<> placer(hall.topology);
     std::vector<PlacementRequest> requests{wide(3, "rack")};
-    for (const std::size_t node : {0, 1, 4, 5})
+    for (const std::size_t node : std::vector<std::size_t>{0, 1, 4, 5})
         requests.push_back(
             {.part = {0, 8, {1, 1}}, .current = {{node, 1}}, .move_cost = node == 1 ? 10.0 : 20.0});
     const PlacementResult result = placer.place(hall.cluster, requests);
@@ -281,7 +281,7 @@ TEST_CASE("no more nodes are offered to it than a domain has") {
     limit_to_domains(job, hall.topology, hall.cluster);
     CHECK(job.types[0].max_nodes == 8);
     // Drained nodes count for a job that is on them, and nodes that others keep for nobody else.
-    for (const std::size_t node : {0, 1, 4}) hall.cluster.nodes[node].drained = true;
+    for (const std::size_t node : std::vector<std::size_t>{0, 1, 4}) hall.cluster.nodes[node].drained = true;
     job.within = "rack";
     const auto most = [&](const std::vector<char>& kept = {}) {
         job.types[0].max_nodes = 100;

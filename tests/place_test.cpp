@@ -99,17 +99,13 @@ TEST_CASE("hardly any step to search with: still valid, and the bound stays belo
     Random random{std::mt19937_64(3)};
     LeastMovesPlacer placer({.search_steps = 2, .search_work = 20, .cover_work = 4});
     int unproven = 0;
-    for (int trial = 0; trial < 3000; ++trial) {
+    for (int trial = 0; trial < 4000; ++trial) {
         CAPTURE(trial);
-        Cluster cluster{{"a100"}, {}};
-        const int node_size = 3 + random.below(6);
-        add_nodes(cluster, 0, node_size, 1 + random.below(4));
-        const int jobs = 1 + random.below(6), changed = random.below(50);
-        const bool chain = random.chance(30);
-        const Round round = random_round(random, cluster, jobs, chain, changed, 10);
-        const BruteForce brute(round);
+        const Round round = odd_round(random, 4, 7);
         const PlacementResult result = placer.place(round.cluster, round.requests);
         check_valid(round, result);
+        const BruteForce brute(round, {}, &result);
+        REQUIRE(result.move_cost_bound <= static_cast<double>(brute.least_cost_of_given) / 1000 + 1e-9);
         REQUIRE(result.unplaced.size() >= brute.best.unplaced);
         if (result.fewest_unplaced_proven) REQUIRE(result.unplaced.size() == brute.best.unplaced);
         unproven += result.proven() ? 0 : 1;

@@ -63,6 +63,9 @@ public:
     /// For when nodes came or went.
     void set_topology(Topology topology) { topology_ = std::move(topology); }
 
+    /// The topology of the next place().
+    [[nodiscard]] const Topology& topology() const { return topology_; }
+
     /// As the inner placer answers, with other nodes where that is cheaper; valid until the next call. Throws
     /// std::invalid_argument for a topology that is not one of this cluster and for what the inner placer
     /// refuses.

@@ -184,10 +184,10 @@ TEST_CASE(
     CHECK(best > bound * 97 / 100);
 }
 
-TEST_CASE("nodes of a drained or a full rack are not lacking GPUs elsewhere") {
+TEST_CASE("a job that has to leave a rack gets GPUs of each of its new nodes") {
     const Hall hall(2);
     TopologyPlacer<> placer(hall.topology);
-    // Three GPUs on three nodes of two racks, to be on three nodes of one: each of them has a GPU.
+    // Nine GPUs on three nodes of two racks; on three nodes of one, the first has not all but two.
     std::vector<PlacementRequest> requests{{.part = {0, 8, {3, 9}}, .within = "rack"}};
     requests[0].current = {{0, 7}, {1, 1}, {4, 1}};
     const PlacementResult result = placer.place(hall.cluster, requests);
@@ -280,7 +280,7 @@ TEST_CASE("no more nodes are offered to it than a domain has") {
     job.types[0].max_nodes = 100;
     limit_to_domains(job, hall.topology, hall.cluster);
     CHECK(job.types[0].max_nodes == 8);
-    // Drained nodes count for a job that is on them, and nodes that others keep for nobody else.
+    // Neither drained nodes count nor those that others keep, but what it holds is within its limits.
     for (const std::size_t node : std::vector<std::size_t>{0, 1, 4}) hall.cluster.nodes[node].drained = true;
     job.within = "rack";
     const auto most = [&](const std::vector<char>& kept = {}) {
@@ -291,11 +291,13 @@ TEST_CASE("no more nodes are offered to it than a domain has") {
     CHECK(most() == 3);
     CHECK(most({0, 0, 0, 0, 0, 1, 1, 0}) == 2);
     job.placement = {{0, 8}, {1, 8}};
-    CHECK(most() == 4);
-    CHECK(most({1, 1, 1, 0, 0, 1, 1, 0}) == 3);
+    CHECK(most({0, 0, 1, 0, 0, 1, 1, 0}) == 2);
+    job.placement = {{2, 8}, {3, 8}, {4, 8}};
+    CHECK(most({0, 0, 1, 1, 1, 1, 1, 1}) == 3);
     // By pool: nodes of another size do not help.
-    Job keeps{.preemptible = false, .placement = {{1, 8}, {6, 1}}};
-    CHECK(kept_nodes(hall.cluster, std::vector{job, keeps}) == std::vector<char>{0, 1, 0, 0, 0, 0, 1, 0});
+    const Job keeps{.preemptible = false, .placement = {{1, 8}, {6, 1}}};
+    const std::vector<char> kept = kept_nodes(hall.cluster, std::vector{job, keeps});
+    CHECK(kept == std::vector<char>{0, 1, 0, 0, 0, 0, 1, 0});
     hall.cluster.nodes[2].gpus = hall.cluster.nodes[3].gpus = 4;
     const std::vector<Pool> pools = pools_of(hall.cluster);
     CHECK(nodes_within_reach(hall.topology, "rack", hall.cluster, pools[0], {}) ==
@@ -303,5 +305,5 @@ TEST_CASE("no more nodes are offered to it than a domain has") {
     CHECK(nodes_within_reach(hall.topology, "rack", hall.cluster, pools[1], {}) ==
           std::vector<std::size_t>{5, 6, 7});
     CHECK(nodes_within_reach(hall.topology, "", hall.cluster, pools[1], {}).size() == 3);
-    CHECK(nodes_within_reach(hall.topology, "room", hall.cluster, pools[1], job.placement).size() == 5);
+    CHECK(nodes_within_reach(hall.topology, "room", hall.cluster, pools[1], {}, kept).size() == 2);
 }

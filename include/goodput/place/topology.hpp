@@ -105,10 +105,10 @@ template <class Usable>
     return kept;
 }
 
-/// The nodes that a job can have of a pool, given what it holds and which nodes others keep in any case
-/// (kept_nodes(); empty: none): the open ones and its own, and if it has to stay within a domain of a
-/// level (Job::within, empty or of no level: anywhere) those of the domain that has the most. The topology is
-/// one of this cluster. O(nodes log nodes).
+/// The nodes of a pool that a job can have as whole ones, given what it holds and which nodes are kept
+/// (kept_nodes(); empty: none): the open ones that nobody else keeps, and if it has to stay within a domain
+/// of a level (Job::within; empty, or no such level: anywhere) those of the domain that has the most. The
+/// topology is one of this cluster. O(nodes log nodes).
 [[nodiscard]] inline std::vector<std::size_t> nodes_within_reach(const Topology& topology,
                                                                  const std::string& within,
                                                                  const Cluster& cluster, const Pool& pool,
@@ -117,7 +117,7 @@ template <class Usable>
     const auto usable = [&](std::size_t node) {
         const bool own =
             std::any_of(held.begin(), held.end(), [&](const NodeShare& share) { return share.node == node; });
-        return own || (!cluster.nodes[node].drained && (kept.empty() || kept[node] == 0));
+        return !cluster.nodes[node].drained && (own || kept.empty() || kept[node] == 0);
     };
     for (const TopologyLevel& level : topology.levels)
         if (level.name == within && !within.empty()) return largest_domain(level, pool, usable);
@@ -127,20 +127,25 @@ template <class Usable>
 }
 
 /// Lowers TypeLimits::max_nodes of a job that has to stay within a domain (Job::within) to the most nodes
-/// within its reach of any pool of the type: a job is not offered what could never be laid out. Nothing
-/// changes for other jobs, or where there is no such level. The topology is one of this cluster.
+/// within its reach of any pool of the type, or to those that it holds, if they are more: a job is not
+/// offered what could never be laid out. Nothing changes for other jobs, or where there is no such level. The
+/// topology is one of this cluster.
 inline void limit_to_domains(Job& job, const Topology& topology, const Cluster& cluster,
                              std::span<const char> kept = {}) {
     if (std::none_of(topology.levels.begin(), topology.levels.end(),
                      [&](const TopologyLevel& level) { return level.name == job.within; }))
         return;
-    std::vector<int> most(job.types.size(), 1);
-    for (const Pool& pool : pools_of(cluster)) {
-        if (pool.gpu_type >= most.size()) continue;
-        const auto nodes =
-            nodes_within_reach(topology, job.within, cluster, pool, job.placement, kept).size();
-        most[pool.gpu_type] = std::max(most[pool.gpu_type], static_cast<int>(nodes));
-    }
+    std::vector<int> most(job.types.size(), 1), held(job.types.size(), 0);
+    const auto raise = [&](std::size_t type, std::size_t nodes) {
+        most[type] = std::max(most[type], static_cast<int>(nodes));
+    };
+    for (const Pool& pool : pools_of(cluster))
+        if (pool.gpu_type < most.size())
+            raise(pool.gpu_type,
+                  nodes_within_reach(topology, job.within, cluster, pool, job.placement, kept).size());
+    for (const NodeShare& share : job.placement)
+        if (const std::size_t type = cluster.nodes[share.node].gpu_type; type < most.size())
+            raise(type, static_cast<std::size_t>(++held[type]));
     for (std::size_t type = 0; type < most.size(); ++type)
         job.types[type].max_nodes = std::min(job.types[type].max_nodes, most[type]);
 }

@@ -196,7 +196,7 @@ TEST_CASE("a bound within the gap is a bound") {
         if (!by_job_prices(prepared, incumbent, bound, {.gap = gap})) continue;
         REQUIRE(bound >= best - 1e-9);
         REQUIRE(incumbent.value <= best + 1e-9);
-        REQUIRE(bound - incumbent.value <= gap * std::max(1.0, bound) + 1e-9);
+        REQUIRE(bound - incumbent.value <= gap * bound + 1e-9);
     }
     // GPUs and cores, of which only the GPUs are whole resources: the best choice is rarely found here.
     int apart = 0;

@@ -158,3 +158,70 @@ TEST_CASE("odd problems: nothing to give, nobody to ask, the same resource twice
     problem.add_option(1, {{7, 1}});
     CHECK_THROWS_AS(posted(problem), std::invalid_argument);
 }
+
+TEST_CASE("units by the billion: what is given fits to the last unit") {
+    Random random(5);
+    int full = 0;
+    for (int round = 0; round < 1000; ++round) {
+        AllotmentProblem problem;
+        problem.capacity = {std::floor(std::exp2(random.between(20, 36)))};
+        double left = problem.capacity[0];
+        for (int job = random.integer(1, 5); job > 0; --job) {
+            problem.add_job();
+            const double units = job > 1 ? std::ceil(left * random.between(0, 1)) : left;
+            problem.add_option(random.between(1, 10), {{0, std::max(units, 1.0)}});
+            left -= units;
+        }
+        problem.add_job();
+        problem.add_option(random.between(1, 10), {{0, 1}});
+        PostedPrices posted = solver_of(random);
+        const AllotResult& found = posted(problem);
+        double used = 0;
+        for (std::size_t job = 0; job < problem.jobs(); ++job)
+            if (found.choice[job] != no_option) used += problem.uses(job, 0)[0].units;
+        REQUIRE(used <= problem.capacity[0]);
+        full += used == problem.capacity[0] ? 1 : 0;
+    }
+    CHECK(full > 60);
+}
+
+TEST_CASE("jobs a second are no smaller numbers than jobs an hour: optimal is what is proven to the gap") {
+    Random random(6);
+    int proven = 0, open = 0;
+    for (int round = 0; round < 500; ++round) {
+        const AllotmentProblem hourly = random_problem(random, 12, 4, 5, true);
+        const double factor = random.chance(0.5) ? 1e-5 : 1e-15;
+        AllotmentProblem secondly;
+        secondly.capacity = hourly.capacity;
+        for (std::size_t job = 0; job < hourly.jobs(); ++job) {
+            secondly.add_job(hourly.must(job));
+            for (std::size_t k = 0; k < hourly.options_of(job); ++k)
+                secondly.add_option(factor * hourly.value(job, k), hourly.uses(job, k));
+        }
+        const AllotOptions options{.gap = random.chance(0.5) ? 1e-4 : 0.2};
+        PostedPrices posted({.fills_idle = random.chance(0.5)});
+        const AllotStatus status = posted(hourly, options).status;
+        const AllotResult& found = posted(secondly, options);
+        const double best = allot(secondly, {.gap = 0}).objective;
+        CHECK(found.status == status);
+        if (found.status == AllotStatus::optimal)
+            CHECK(found.objective >= best - 1.001 * options.gap * found.bound);
+        (found.status == AllotStatus::optimal ? proven : open) += 1;
+    }
+    CHECK(proven > 20);
+    CHECK(open > 20);
+}
+
+TEST_CASE("the solver, too, tells jobs that take hours apart") {
+    AllotmentProblem problem;
+    problem.capacity = {1};
+    for (const double seconds : {50'000.0, 11'000.0}) {
+        problem.add_job();
+        problem.add_option(1 / seconds, {{0, 1}});
+    }
+    const AllotResult best = allot(problem);
+    CHECK(best.objective == doctest::Approx(1 / 11'000.0));
+    PostedPrices posted;
+    const AllotResult& found = posted(problem);
+    CHECK((found.status == AllotStatus::optimal) == (found.objective > 0.9 / 11'000.0));
+}

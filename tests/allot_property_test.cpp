@@ -59,7 +59,7 @@ void require_within(const AllotmentProblem& problem, const AllotResult& result, 
     REQUIRE(result.status == AllotStatus::optimal);
     REQUIRE(std::abs(support::value_of(problem, result.choice) - result.objective) <= tolerance);
     REQUIRE(result.bound >= best - tolerance);
-    REQUIRE(result.bound - result.objective <= gap * std::max(1.0, std::abs(result.bound)) + tolerance);
+    REQUIRE(result.bound - result.objective <= gap * std::abs(result.bound) + tolerance);
 }
 
 /// Alike jobs and few of them, some tens of options each: too many for brute force, few enough to be proven.

@@ -37,12 +37,13 @@ void add_jobs(Random& random, Case& c, const std::vector<int>& sizes, int jobs, 
         const int gpus = sizes[random.engine() % sizes.size()];
         if (gpus > free[node]) continue;
         free[node] -= gpus;
-        // An allotment that the plan has to ignore.
+        // An allotment, and word to leave, that the plan has to ignore.
         c.requests.push_back({.part = {0, c.cluster.nodes[node].gpus, {1, 1}},
                               .current = {{node, gpus}},
                               .move_cost = static_cast<double>(random.chance(50) ? 1 + random.below(3)
                                                                                  : 10 + random.below(90)),
-                              .pinned = random.chance(pinned_percent)});
+                              .pinned = random.chance(pinned_percent),
+                              .leaves = j % 3 == 0});
     }
 }
 

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "goodput/place/topology_placer.hpp"
+#include "support/place_brute_force.hpp"
+#include "support/place_rounds.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
@@ -33,6 +36,8 @@ PlacementRequest wide(int nodes, std::string within = {}) {
     request.within = std::move(within);
     return request;
 }
+
+constexpr int within_trials = 4000;
 
 std::vector<int> left_by(const Cluster& cluster, const std::vector<Placement>& placements) {
     std::vector<int> left;
@@ -122,6 +127,144 @@ TEST_CASE("a job that is told to stay within a rack leaves nodes that it holds i
     CHECK(placer.place(hall.cluster, requests).placements[0] == requests[0].current);
 }
 
+TEST_CASE(
+    "small halls, by brute force: as many get nodes as can, nearly always, and what is proven is true") {
+    using support::place::BruteForce;
+    support::place::Random random{std::mt19937_64(7)};
+    int bound = 0, best = 0, fewest = 0, left_out = 0, moved = 0;
+    for (int trial = 0; trial < within_trials; ++trial) {
+        CAPTURE(trial);
+        support::place::Round round = support::place::odd_round(random, 8, 4, 60);
+        const Topology topology = support::place::odd_topology(random, round);
+        TopologyPlacer<> placer(topology);
+        const PlacementResult result = placer.place(round.cluster, round.requests);
+        check_valid(round, result);
+        const BruteForce brute(round, topology, &result);
+        const BruteForce::Score score = brute.score_of(result);
+        for (std::size_t j = 0; j < round.requests.size(); ++j) {
+            const PlacementRequest& request = round.requests[j];
+            if (!support::place::stays_pinned(request))
+                REQUIRE(lies_within(topology, request.within, result.placements[j]));
+            if (!result.placements[j].empty()) continue;
+            // Nobody goes without who fits beside the others, as they are.
+            std::vector<int> free = free_gpus(round.cluster, result.placements);
+            const int needed = request.part.shape.nodes > 1 ? request.part.gpus_per_node
+                                                            : std::max(request.part.shape.gpus, 1);
+            for (const Pool& pool : pools_of(round.cluster)) {
+                if (request.part.empty() || !request.part.same_pool(pool.share({}))) continue;
+                const auto fits = [&](std::size_t node) { return free[node] >= needed; };
+                Topology anywhere{{{"", 0, std::vector<std::size_t>(free.size(), 0)}}};
+                for (const TopologyLevel& level : topology.levels)
+                    if (level.name == request.within && request.part.shape.nodes > 1)
+                        anywhere.levels[0] = level;
+                REQUIRE(static_cast<int>(largest_domain(anywhere.levels[0], pool, fits).size()) <
+                        request.part.shape.nodes);
+            }
+        }
+        REQUIRE(score >= brute.best);
+        REQUIRE(brute.least_cost_of_given <= score.cost);
+        REQUIRE(result.move_cost_bound <= static_cast<double>(brute.least_cost_of_given) / 1000 + 1e-9);
+        if (result.fewest_unplaced_proven) REQUIRE(score.unplaced == brute.best.unplaced);
+        const bool is_bound =
+            std::any_of(round.requests.begin(), round.requests.end(), [](const PlacementRequest& request) {
+                return !request.within.empty() && request.part.shape.nodes > 1;
+            });
+        if (!is_bound) continue;
+        REQUIRE(placer.spread().bound <= brute.least_spread_of_given + 1e-9);
+        ++bound;
+        best += score == brute.best ? 1 : 0;
+        fewest += score.unplaced == brute.best.unplaced ? 1 : 0;
+        left_out += score.unplaced > 0 ? 1 : 0;
+        moved += result.moved.empty() ? 0 : 1;
+    }
+    MESSAGE(bound << " rounds: " << fewest << " with the fewest left out, " << best
+                  << " in nothing worse than the best; in " << left_out << " some are left out, in " << moved
+                  << " some move");
+    CHECK(fewest > bound * 99 / 100);
+    CHECK(best > bound * 97 / 100);
+}
+
+TEST_CASE("a job that has to leave a rack gets GPUs of each of its new nodes") {
+    const Hall hall(2);
+    TopologyPlacer<> placer(hall.topology);
+    // Nine GPUs on three nodes of two racks; on three nodes of one, the first has not all but two.
+    std::vector<PlacementRequest> requests{{.part = {0, 8, {3, 9}}, .within = "rack"}};
+    requests[0].current = {{0, 7}, {1, 1}, {4, 1}};
+    const PlacementResult result = placer.place(hall.cluster, requests);
+    CHECK(result.unplaced.empty());
+    for (const NodeShare& share : result.placements[0]) CHECK(share.gpus >= 1);
+    CHECK(shape_of(result.placements[0]) == Shape{3, 9});
+    CHECK(lies_within(hall.topology, "rack", result.placements[0]));
+    CHECK(free_space(hall.cluster, result.placements).whole_nodes == result.whole_free_nodes);
+}
+
+TEST_CASE("a job that has to leave a second zone goes to one rack of the first") {
+    Hall hall(2);
+    hall.topology = {{{"rack", 1, {0, 1, 0, 1, 2, 3, 2, 3}}, {"zone", 10, {0, 0, 0, 0, 1, 1, 1, 1}}}};
+    TopologyPlacer<> placer(hall.topology);
+    std::vector<PlacementRequest> requests{wide(2, "zone")};
+    requests[0].current = {{0, 8}, {4, 8}};
+    (void)placer.place(hall.cluster, requests);
+    CHECK(placer.spread().cost == 0);
+    CHECK(placer.spread().proven());
+}
+
+TEST_CASE("what moves cost is counted in milliseconds, also where a rack is the reason") {
+    const Hall hall(2);
+    TopologyPlacer<> placer(hall.topology);
+    std::vector<PlacementRequest> requests{wide(2, "rack"), wide(2, "rack")};
+    requests[0].current = {{3, 8}, {7, 8}};
+    requests[1].current = {{2, 8}, {6, 8}};
+    requests[0].move_cost = 0.0016;
+    requests[1].move_cost = 0.0004;
+    const PlacementResult result = placer.place(hall.cluster, requests);
+    CHECK(result.moved.size() == 2);
+    CHECK(result.move_cost == 0.002);
+    CHECK(result.move_cost_bound == 0.002);
+}
+
+TEST_CASE("nobody loses nodes, or moves, for a job that then finds no rack") {
+    const Hall hall(2);
+    TopologyPlacer<> placer(hall.topology);
+    // Five nodes in one rack of four can never be had; two of the nodes are half used by a job each.
+    std::vector<PlacementRequest> requests{wide(3, "rack"), {.part = {0, 8, {1, 4}}}, wide(5, "rack")};
+    requests[0].current = {{0, 8}, {1, 8}, {2, 8}};
+    requests[1].current = {{4, 4}};
+    requests[0].move_cost = requests[1].move_cost = 600;
+    PlacementResult result = placer.place(hall.cluster, requests);
+    CHECK(result.placements[0] == requests[0].current);
+    CHECK(result.placements[1] == requests[1].current);
+    REQUIRE(result.unplaced.size() == 1);
+    CHECK(result.unplaced[0].why.outcome == Outcome::impossible);
+    CHECK(result.unplaced[0].why.reason ==
+          "needs 5 whole a100 nodes of 8 GPUs in one rack; no rack has more "
+          "than 4 that are healthy");
+    // Four could, but for a pinned one in each rack; and the two new ones would be more than the one that
+    // runs.
+    requests = {wide(4, "rack"), wide(4, "rack"), wide(6)};
+    requests[2].current = {{0, 8}, {1, 8}, {2, 8}, {4, 8}, {5, 8}, {6, 8}};
+    for (const std::size_t node : {std::size_t{3}, std::size_t{7}})
+        requests.push_back({.part = {0, 8, {1, 1}}, .current = {{node, 1}}, .pinned = true});
+    result = placer.place(hall.cluster, requests);
+    CHECK(result.placements[2] == requests[2].current);
+    CHECK(result.unplaced.size() == 2);
+}
+
+TEST_CASE("cheap jobs move out of a rack rather than leave a job without nodes") {
+    const Hall hall(2);
+    TopologyPlacer<> placer(hall.topology);
+    std::vector<PlacementRequest> requests{wide(3, "rack")};
+    for (const std::size_t node : std::vector<std::size_t>{0, 1, 4, 5})
+        requests.push_back(
+            {.part = {0, 8, {1, 1}}, .current = {{node, 1}}, .move_cost = node == 1 ? 10.0 : 20.0});
+    const PlacementResult result = placer.place(hall.cluster, requests);
+    CHECK(result.unplaced.empty());
+    CHECK(result.placements[0] == Placement{{1, 8}, {2, 8}, {3, 8}});
+    CHECK(result.moved == std::vector<std::size_t>{2});
+    CHECK(result.move_cost == 10);
+    CHECK(result.move_cost_bound == 0);  // anywhere it would fit without
+}
+
 TEST_CASE("no more nodes are offered to it than a domain has") {
     Hall hall(2);
     hall.cluster.gpu_types.push_back("t4");
@@ -137,4 +280,30 @@ TEST_CASE("no more nodes are offered to it than a domain has") {
     job.types[0].max_nodes = 100;
     limit_to_domains(job, hall.topology, hall.cluster);
     CHECK(job.types[0].max_nodes == 8);
+    // Neither drained nodes count nor those that others keep, but what it holds is within its limits.
+    for (const std::size_t node : std::vector<std::size_t>{0, 1, 4}) hall.cluster.nodes[node].drained = true;
+    job.within = "rack";
+    const auto most = [&](const std::vector<char>& kept = {}) {
+        job.types[0].max_nodes = 100;
+        limit_to_domains(job, hall.topology, hall.cluster, kept);
+        return job.types[0].max_nodes;
+    };
+    CHECK(most() == 3);
+    CHECK(most({0, 0, 0, 0, 0, 1, 1, 0}) == 2);
+    job.placement = {{0, 8}, {1, 8}};
+    CHECK(most({0, 0, 1, 0, 0, 1, 1, 0}) == 2);
+    job.placement = {{2, 8}, {3, 8}, {4, 8}};
+    CHECK(most({0, 0, 1, 1, 1, 1, 1, 1}) == 3);
+    // By pool: nodes of another size do not help.
+    const Job keeps{.preemptible = false, .placement = {{1, 8}, {6, 1}}};
+    const std::vector<char> kept = kept_nodes(hall.cluster, std::vector{job, keeps});
+    CHECK(kept == std::vector<char>{0, 1, 0, 0, 0, 0, 1, 0});
+    hall.cluster.nodes[2].gpus = hall.cluster.nodes[3].gpus = 4;
+    const std::vector<Pool> pools = pools_of(hall.cluster);
+    CHECK(nodes_within_reach(hall.topology, "rack", hall.cluster, pools[0], {}) ==
+          std::vector<std::size_t>{2, 3});
+    CHECK(nodes_within_reach(hall.topology, "rack", hall.cluster, pools[1], {}) ==
+          std::vector<std::size_t>{5, 6, 7});
+    CHECK(nodes_within_reach(hall.topology, "", hall.cluster, pools[1], {}).size() == 3);
+    CHECK(nodes_within_reach(hall.topology, "room", hall.cluster, pools[1], {}, kept).size() == 2);
 }

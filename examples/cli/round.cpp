@@ -80,9 +80,10 @@ public:
         if (const Field cancelled = line["cancelled"]; cancelled.given())
             cancelled.for_each([&](const Field& name) { round_.cancelled.push_back(name.text()); });
         warn_of_what_is_in_vain(line);
+        const std::vector<char> kept = goodput::kept_nodes(cluster(), round_.snapshot.jobs);
         for (goodput::Job& job : round_.snapshot.jobs) {
             job.types.resize(cluster().gpu_types.size());
-            limit_to_domains(job, round_.topology, cluster());
+            limit_to_domains(job, round_.topology, cluster(), kept);
             in_words_of_json([&] { validate(job, cluster()); });
         }
         in_words_of_json([&] { goodput::validate(round_.offers, cluster()); });

@@ -295,7 +295,7 @@ void check_answer(const AllotmentProblem& problem, const AllotOptions& options, 
         check(result.bound >= result.objective, "bound >= objective", result.bound, result.objective);
         check(std::isfinite(result.bound), "the bound is a number", result.bound);
         if (result.status == AllotStatus::optimal)
-            check(result.gap() <= options.gap * std::max(1.0, std::abs(result.bound)) + tolerance,
+            check(result.gap() <= options.gap * std::abs(result.bound) + tolerance,
                   "optimal is within the gap", result.gap(), options.gap);
         check_explanation(problem, result, tolerance);
     } else {

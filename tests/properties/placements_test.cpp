@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "goodput/place/least_moves.hpp"
+#include "goodput/place/topology_placer.hpp"
 #include "support/place_rounds.hpp"
 
 #include "properties.hpp"
@@ -23,9 +24,11 @@ using PlacementRound = support::place::Round;
 
 namespace {
 
-/// Up to a dozen nodes, of one or two GPU types and several sizes, and jobs of any sizes or of powers of two.
+/// Up to a dozen nodes, of one or two GPU types and several sizes, some of them odd, drained or spot, and
+/// jobs of any sizes or of powers of two, some of them pinned.
 PlacementRound some_round(const Case& one, bool chain) {
     support::place::Random random{std::mt19937_64(one.seed)};
+    if (random.chance(30)) return support::place::odd_round(random, 12, 20, random.chance(50) ? 25 : 60);
     goodput::Cluster cluster{{"a100", "rtx"}, {}};
     if (random.chance(70)) {
         cluster = support::place::small_cluster(random);
@@ -35,7 +38,8 @@ PlacementRound some_round(const Case& one, bool chain) {
     }
     for (goodput::Node& node : cluster.nodes) node.drained = random.chance(5);
     const int jobs = 1 + random.below(static_cast<int>(3 * cluster.nodes.size()));
-    return support::place::random_round(random, cluster, jobs, chain, random.below(50), 8);
+    return support::place::random_round(random, cluster, jobs, chain, random.below(50),
+                                        random.chance(70) ? 8 : 30);
 }
 
 PlacementResult placed(const PlacementRound& round) {
@@ -50,7 +54,62 @@ std::vector<std::size_t> jobs_without_nodes(const PlacementResult& result) {
     return jobs;
 }
 
+/// Whether a job's part fits into what is free, within a domain if it has to.
+bool fits_into(const std::vector<int>& free, const PlacementRound& round, const goodput::Topology& topology,
+               const PlacementRequest& request) {
+    const int nodes = request.part.shape.nodes;
+    const int gpus = nodes > 1 ? request.part.gpus_per_node : request.part.shape.gpus;
+    goodput::TopologyLevel level{"all", 0, std::vector<std::size_t>(free.size(), 0)};
+    for (const goodput::TopologyLevel& other : topology.levels)
+        if (other.name == request.within && nodes > 1) level = other;
+    const std::vector<goodput::Pool> pools = pools_of(round.cluster);
+    const std::size_t pool = find_pool(pools, request.part);
+    if (pool == pools.size()) return false;
+    const auto has_room = [&](std::size_t node) { return free[node] >= gpus; };
+    return largest_domain(level, pools[pool], has_room).size() >= static_cast<std::size_t>(nodes);
+}
+
 }  // namespace
+
+TEST_CASE(
+    "placements: within racks and zones lies who has to; nobody who fits beside the others goes without; who "
+    "gets nothing costs nobody anything; and what is in place stays in place") {
+    for_all(2, [](Case& one) {
+        PlacementRound round = some_round(one, one.random.chance(0.5));
+        support::place::Random random{std::mt19937_64(one.seed)};
+        const goodput::Topology topology = support::place::odd_topology(random, round);
+        goodput::TopologyPlacer<> placer(topology);
+        const PlacementResult result = placer.place(round.cluster, round.requests);
+        check_valid(round, result);
+        const std::vector<int> free = free_gpus(round.cluster, result.placements);
+        PlacementRound less = round, next = round;
+        std::size_t running_out = 0;
+        for (std::size_t j = 0; j < round.requests.size(); ++j) {
+            const PlacementRequest& request = round.requests[j];
+            const Placement& placement = result.placements[j];
+            const bool pinned = support::place::stays_pinned(request);
+            if (!pinned) REQUIRE(lies_within(topology, request.within, placement));
+            next.requests[j].current = placement;
+            if (pinned || placement.empty()) next.requests[j] = {};
+            if (!placement.empty() || request.part.empty()) continue;
+            REQUIRE(!fits_into(free, round, topology, request));
+            one.count("jobs without nodes");
+            if (request.current.empty())
+                less.requests[j].part = {};
+            else
+                ++running_out;
+        }
+        const PlacementResult without = placer.place(less.cluster, less.requests);
+        REQUIRE(without.unplaced.size() >= running_out);
+        bool same_jobs = true;
+        for (std::size_t j = 0; j < round.requests.size(); ++j)
+            same_jobs &= without.placements[j].empty() == result.placements[j].empty();
+        if (same_jobs) REQUIRE(without.move_cost >= result.move_cost_bound - 1e-6);
+        const PlacementResult again = placer.place(next.cluster, next.requests);
+        REQUIRE(again.moved.empty());
+        REQUIRE(again.unplaced.empty());
+    });
+}
 
 TEST_CASE(
     "placements: no node is over-committed, no job is split against its shape, pinned jobs stay, nothing new "

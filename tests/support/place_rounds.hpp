@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "goodput/place/request.hpp"
+#include "goodput/place/topology.hpp"
 #include "support/place_random.hpp"
 
 #include <doctest/doctest.h>
@@ -119,10 +120,10 @@ inline std::vector<int> sizes_on(int node, bool chain) {
     return sizes;
 }
 
-inline PoolShare random_part(Random& random, const Cluster& cluster, bool chain) {
+inline PoolShare random_part(Random& random, const Cluster& cluster, bool chain, int wide_percent) {
     const Node& node = random.of(cluster.nodes);
-    PoolShare part{node.gpu_type, node.gpus, {1, 0}};
-    if (random.chance(25)) {
+    PoolShare part{node.gpu_type, node.gpus, {1, 0}, node.spot};
+    if (random.chance(wide_percent)) {
         part.shape.nodes = 2 + random.below(2);
         part.shape.gpus = part.shape.nodes * node.gpus;
         if (random.chance(30)) part.shape.gpus -= random.below(part.shape.gpus - part.shape.nodes + 1);
@@ -134,14 +135,14 @@ inline PoolShare random_part(Random& random, const Cluster& cluster, bool chain)
 
 /// Jobs that run somewhere, more or less packed, of which some have a new allotment, and new jobs.
 inline Round random_round(Random& random, Cluster cluster, int jobs, bool chain, int changed_percent,
-                          int pinned_percent, int new_percent = 35) {
+                          int pinned_percent, int new_percent = 35, int wide_percent = 25) {
     Round round{std::move(cluster), {}};
     const std::size_t count = round.cluster.nodes.size();
     std::vector<int> free;
     for (const Node& node : round.cluster.nodes) free.push_back(node.gpus);
     for (int j = 0; j < jobs; ++j) {
         PlacementRequest request;
-        request.part = random_part(random, round.cluster, chain);
+        request.part = random_part(random, round.cluster, chain, wide_percent);
         const int range = random.chance(50) ? 4 : 100;
         request.move_cost = random.chance(20) ? 0 : random.below(range) * 0.5;
         if (!random.chance(new_percent)) {
@@ -152,8 +153,7 @@ inline Round random_round(Random& random, Cluster cluster, int jobs, bool chain,
             for (std::size_t i = 0; i < count && nodes > 0; ++i) {
                 const std::size_t h = (start + i) % count;
                 const Node& node = round.cluster.nodes[h];
-                if (node.gpu_type != request.part.gpu_type || node.gpus != request.part.gpus_per_node)
-                    continue;
+                if (!is_node_of(node, request.part)) continue;
                 const int share = std::min(node.gpus, left - (nodes - 1));
                 // Jobs over several nodes mostly have them alone, but not always.
                 if (free[h] < share || (shape.nodes > 1 && free[h] < node.gpus && !random.chance(10)))
@@ -172,7 +172,7 @@ inline Round random_round(Random& random, Cluster cluster, int jobs, bool chain,
         }
         request.pinned = random.chance(pinned_percent);
         if (!(request.pinned && !request.current.empty()) && random.chance(changed_percent)) {
-            request.part = random_part(random, round.cluster, chain);
+            request.part = random_part(random, round.cluster, chain, wide_percent);
             if (random.chance(10)) request.part = {};
         }
         round.requests.push_back(request);
@@ -191,6 +191,40 @@ inline Cluster small_cluster(Random& random) {
         add_nodes(cluster, type, mixed ? random.of(sizes) : size, 1);
     }
     return cluster;
+}
+
+/// Nodes of one or two sizes, odd ones too, of which some are drained or spot, and jobs of any size.
+inline Round odd_round(Random& random, int most_nodes, int most_jobs, int wide_percent = 25) {
+    Cluster cluster{{"a100", "rtx"}, {}};
+    const std::vector<int> sizes{1, 2, 3, 4, 5, 6, 7, 8};
+    const int size = random.of(sizes), other_size = random.of(sizes), nodes = 1 + random.below(most_nodes);
+    const bool mixed = random.chance(30), spot = random.chance(20), drained = random.chance(40);
+    for (int n = 0; n < nodes; ++n) {
+        add_nodes(cluster, 0, mixed && random.chance(50) ? other_size : size, 1);
+        cluster.nodes.back().spot = spot && random.chance(50);
+        cluster.nodes.back().drained = drained && random.chance(30);
+    }
+    const int changed = random.below(50), pinned = random.chance(50) ? 25 : 5;
+    return random_round(random, std::move(cluster), 1 + random.below(most_jobs), random.chance(50), changed,
+                        pinned, 35, wide_percent);
+}
+
+/// Racks of unlike sizes in zones of unlike sizes, whose nodes lie in any order, and jobs of which most have
+/// to stay within one.
+inline Topology odd_topology(Random& random, Round& round) {
+    Topology topology{{{"rack", 1.0 * random.below(3), {}}, {"zone", 2.0 * random.below(3), {}}}};
+    const int racks = 1 + random.below(4);
+    std::vector<std::size_t> zone_of;
+    for (int r = 0; r < racks; ++r) zone_of.push_back(static_cast<std::size_t>(random.below(2)));
+    for (std::size_t n = 0; n < round.cluster.nodes.size(); ++n) {
+        const auto rack = static_cast<std::size_t>(std::min(random.below(racks), random.below(racks)));
+        topology.levels[0].domain_of.push_back(rack);
+        topology.levels[1].domain_of.push_back(zone_of[rack]);
+    }
+    const int percent = random.below(100);
+    for (PlacementRequest& request : round.requests)
+        if (random.chance(percent)) request.within = random.chance(70) ? "rack" : "zone";
+    return topology;
 }
 
 }  // namespace support::place

@@ -120,7 +120,7 @@ public:
         relaxed.bound = std::max(relaxation_.bound(), relaxed.objective);
         constexpr double rounding = 1e-9;
         if (relaxed.status == AllotStatus::optimal &&
-            relaxed.bound - relaxed.objective > rounding * std::max(1.0, std::abs(relaxed.bound))) {
+            relaxed.bound - relaxed.objective > rounding * compact_.magnitude) {
             relaxed.status = AllotStatus::feasible;
             relaxed.stopped = StopReason::states;
         }

@@ -36,8 +36,10 @@
 #include <string>
 #include <vector>
 
+#include "goodput/allot/detail/units.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
+#include "goodput/allot/rules.hpp"
 
 namespace goodput {
 
@@ -117,20 +119,6 @@ private:
     };
 
     template <AllotmentValue Value>
-    [[nodiscard]] static bool fits(const BasicAllotmentProblem<Value>& problem, std::size_t job,
-                                   std::size_t option, const std::vector<double>& used) {
-        const std::span<const ResourceUse> uses = problem.uses(job, option);
-        for (const ResourceUse& use : uses) {
-            double units = 0;  // an option may name a resource more than once
-            for (const ResourceUse& other : uses)
-                if (other.resource == use.resource) units += other.units;
-            if (units > 0 && used[use.resource] + units > problem.capacity[use.resource] * (1 + 1e-9))
-                return false;
-        }
-        return true;
-    }
-
-    template <AllotmentValue Value>
     void order_jobs(const BasicAllotmentProblem<Value>& problem) {
         density_.assign(problem.jobs(), 0);
         for (std::size_t job = 0; job < problem.jobs(); ++job)
@@ -166,7 +154,7 @@ private:
             promised &= !problem.must(job);
             for (std::size_t k = 0; k < problem.options_of(job); ++k) {
                 const auto value = static_cast<double>(problem.value(job, k));
-                if (value <= 0 || !fits(problem, job, k, used_)) continue;
+                if (value <= 0 || !detail::fits_alone(problem.uses(job, k), problem.capacity)) continue;
                 for (const ResourceUse& use : problem.uses(job, k)) {
                     if (use.units <= 0) continue;
                     Range& range = range_[use.resource];
@@ -223,7 +211,7 @@ private:
         std::size_t best = no_option;
         double most = problem.must(job) ? -std::numeric_limits<double>::infinity() : 0;
         for (std::size_t k = 0; k < problem.options_of(job); ++k) {
-            if (!fits(problem, job, k, used_)) continue;
+            if (!detail::fits_beside(problem.uses(job, k), used_, problem.capacity)) continue;
             auto payoff = static_cast<double>(problem.value(job, k));
             if (part > 0)
                 for (const ResourceUse& use : problem.uses(job, k))
@@ -248,14 +236,13 @@ private:
     /// The bound of these prices or of none, whichever is less.
     template <AllotmentValue Value>
     void prove(const BasicAllotmentProblem<Value>& problem, double gap) {
-        used_.assign(problem.capacity.size(), 0);
         double bound = 0, free = 0;
         for (std::size_t r = 0; r < problem.capacity.size(); ++r)
             bound += problem.capacity[r] * result_.prices[r];
         for (std::size_t job = 0; job < problem.jobs(); ++job) {
             double gain = problem.must(job) ? -largest_number : 0, most = gain;
             for (std::size_t k = 0; k < problem.options_of(job); ++k) {
-                if (!fits(problem, job, k, used_)) continue;
+                if (!detail::fits_alone(problem.uses(job, k), problem.capacity)) continue;
                 const auto value = static_cast<double>(problem.value(job, k));
                 double payoff = value;
                 for (const ResourceUse& use : problem.uses(job, k))
@@ -267,7 +254,7 @@ private:
             free += most;
         }
         result_.bound = std::max(result_.objective, std::min(bound, free));
-        const bool proven = result_.gap() <= gap * std::max(1.0, std::abs(result_.bound));
+        const bool proven = result_.gap() <= RelativeGap{}(result_.objective, result_.bound, gap);
         result_.status = proven ? AllotStatus::optimal : AllotStatus::feasible;
         result_.stopped = proven ? StopReason::proven : StopReason::states;
     }

@@ -15,7 +15,7 @@ namespace goodput {
 
 /// What the allotment solver is asked for.
 struct AllotOptions {
-    /// Proven when bound - objective <= gap * max(1, |bound|).
+    /// Proven when bound - objective <= gap * |bound|, whatever the unit of the values.
     double gap = 1e-4;
     /// Time after which the best allotment so far is returned; none: search until proven or one of the limits
     /// below is reached. What is done in any case is linear in the problem: reading it, one look at all

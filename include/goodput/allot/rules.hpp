@@ -4,7 +4,6 @@
 // The rules of the search that a caller may replace: in which order the jobs are decided (branching), and how
 // near to the bound is near enough (stopping).
 
-#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -38,10 +37,10 @@ concept StoppingRule = requires(const S& stopping, double objective, double boun
     { stopping(objective, bound, gap) } -> std::convertible_to<double>;
 };
 
-/// The default: AllotOptions::gap relative to the bound, or absolute where that is below 1.
+/// The default: AllotOptions::gap relative to the bound, so that the unit of the values does not matter.
 struct RelativeGap {
     /// Distance between bound and objective at which the search ends.
-    double operator()(double, double bound, double gap) const { return gap * std::max(1.0, std::abs(bound)); }
+    double operator()(double, double bound, double gap) const { return gap * std::abs(bound); }
 };
 
 /// AllotOptions::gap in the unit of the values.

@@ -125,6 +125,7 @@ inline void Defragmenter::hold_all(std::span<const PlacementRequest> requests) {
     requests_.assign(requests.begin(), requests.end());
     for (PlacementRequest& request : requests_) {
         request.part = pool_share_of(request.current, cluster_);
+        request.leaves = false;
         if (!request.part.empty() || request.current.empty()) continue;
         request.pinned = false;
         for (const NodeShare& share : request.current) cluster_.nodes[share.node].drained = true;

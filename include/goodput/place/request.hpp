@@ -7,9 +7,10 @@
 // nodes and shares none of them; a job on one node is never split. A job *holds its allotment* if its current
 // placement has the allotment's pool and shape and, for a job over several nodes, if none of these nodes is
 // shared with another job that keeps its allotment. Such a job moves at a cost; any other job restarts in any
-// case and is free to go anywhere. On a drained node a job that holds its allotment stays as if it were
-// pinned, and nothing else is put there.
+// case and is free to go anywhere, and so is one that is told to leave. On a drained node a job that holds
+// its allotment stays as if it were pinned, and nothing else is put there.
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ struct PlacementRequest {
     double move_cost = 0;     ///< seconds lost if a job that holds its allotment is moved; counted in ms
     bool pinned = false;      ///< keeps exactly what it holds; without effect on a job that runs nowhere
     std::string within = {};  ///< as Job::within
+    bool leaves = false;      ///< does not stay for holding its allotment; without effect on a pinned job
 };
 
 /// A job with an allotment but without nodes: `why` tells whether it waits or is impossible.
@@ -61,6 +63,21 @@ struct PlacementResult {
     /// Nothing better exists: neither fewer unplaced jobs nor, for the same jobs, cheaper moves.
     [[nodiscard]] bool proven() const { return fewest_unplaced_proven && move_cost <= move_cost_bound; }
 };
+
+namespace detail {
+
+/// Gives the nodes of a part over whole nodes their GPUs: the first are full, the last take the rest, but no
+/// node gets nothing.
+inline void fill_whole_nodes(const PoolShare& part, Placement& placement) {
+    std::sort(placement.begin(), placement.end());
+    int left = part.shape.gpus, nodes_left = part.shape.nodes;
+    for (NodeShare& share : placement) {
+        share.gpus = std::min(part.gpus_per_node, left - --nodes_left);
+        left -= share.gpus;
+    }
+}
+
+}  // namespace detail
 
 /// One line for a log.
 [[nodiscard]] inline std::string report(const PlacementResult& result) {

@@ -13,9 +13,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
@@ -79,22 +81,73 @@ inline void validate(const Topology& topology, const Cluster& cluster) {
            });
 }
 
-/// Lowers TypeLimits::max_nodes of a job that has to stay within a domain (Job::within) to the most nodes of
-/// one pool that a domain has: a job is not offered what could never be laid out. Nothing changes for other
-/// jobs, or where there is no such level. The topology is one of this cluster.
-inline void limit_to_domains(Job& job, const Topology& topology, const Cluster& cluster) {
-    for (const TopologyLevel& level : topology.levels) {
-        if (level.name != job.within) continue;
-        std::vector<int> most(job.types.size(), 1);
-        for (const Pool& pool : pools_of(cluster)) {
-            std::map<std::size_t, int> nodes;
-            for (const std::size_t node : pool.nodes)
-                if (pool.gpu_type < most.size())
-                    most[pool.gpu_type] = std::max(most[pool.gpu_type], ++nodes[level.domain_of[node]]);
-        }
-        for (std::size_t type = 0; type < most.size(); ++type)
-            job.types[type].max_nodes = std::min(job.types[type].max_nodes, most[type]);
-    }
+/// The nodes of a pool that lie in one domain of a level, of those that `usable(node)`: of the domain that
+/// has the most of them, in ascending order. That many whole nodes a job can have that has to stay within
+/// one.
+template <class Usable>
+[[nodiscard]] std::vector<std::size_t> largest_domain(const TopologyLevel& level, const Pool& pool,
+                                                      Usable usable) {
+    std::map<std::size_t, std::vector<std::size_t>> domains;
+    for (const std::size_t node : pool.nodes)
+        if (usable(node)) domains[level.domain_of[node]].push_back(node);
+    std::vector<std::size_t> largest;
+    for (auto& [domain, nodes] : domains)
+        if (nodes.size() > largest.size()) largest = std::move(nodes);
+    return largest;
+}
+
+/// By node, whether one of these jobs keeps GPUs of it in any case: nobody else can have the whole node.
+[[nodiscard]] inline std::vector<char> kept_nodes(const Cluster& cluster, std::span<const Job> jobs) {
+    std::vector<char> kept(cluster.nodes.size(), 0);
+    for (const Job& job : jobs)
+        if (job.keeps_what_it_holds())
+            for (const NodeShare& share : job.placement) kept[share.node] = 1;
+    return kept;
+}
+
+/// The nodes of a pool that a job can have as whole ones, given what it holds and which nodes are kept
+/// (kept_nodes(); empty: none): the open ones that nobody else keeps, and if it has to stay within a domain
+/// of a level (Job::within; empty, or no such level: anywhere) those of the domain that has the most. The
+/// topology is one of this cluster. O(nodes log nodes).
+[[nodiscard]] inline std::vector<std::size_t> nodes_within_reach(const Topology& topology,
+                                                                 const std::string& within,
+                                                                 const Cluster& cluster, const Pool& pool,
+                                                                 const Placement& held,
+                                                                 std::span<const char> kept = {}) {
+    const auto usable = [&](std::size_t node) {
+        const bool own =
+            std::any_of(held.begin(), held.end(), [&](const NodeShare& share) { return share.node == node; });
+        return !cluster.nodes[node].drained && (own || kept.empty() || kept[node] == 0);
+    };
+    for (const TopologyLevel& level : topology.levels)
+        if (level.name == within && !within.empty()) return largest_domain(level, pool, usable);
+    std::vector<std::size_t> nodes;
+    std::copy_if(pool.nodes.begin(), pool.nodes.end(), std::back_inserter(nodes), usable);
+    return nodes;
+}
+
+/// Lowers TypeLimits::max_nodes of a job that has to stay within a domain (Job::within) to the most nodes
+/// within its reach of any pool of the type, or to those that it holds, if they are more: a job is not
+/// offered what could never be laid out. Nothing changes for other jobs, or where there is no such level. The
+/// topology is one of this cluster.
+inline void limit_to_domains(Job& job, const Topology& topology, const Cluster& cluster,
+                             std::span<const char> kept = {}) {
+    if (std::none_of(topology.levels.begin(), topology.levels.end(),
+                     [&](const TopologyLevel& level) { return level.name == job.within; }))
+        return;
+    std::vector<int> most(job.types.size(), 1), held(job.types.size(), 0);
+    const auto raise = [&](std::size_t type, std::size_t nodes) {
+        most[type] = std::max(most[type], static_cast<int>(nodes));
+    };
+    for (const Pool& pool : pools_of(cluster))
+        if (pool.gpu_type < most.size())
+            raise(pool.gpu_type,
+                  nodes_within_reach(topology, job.within, cluster, pool, job.placement, kept).size());
+    for (const NodeShare& share : job.placement)
+        if (const std::size_t type = cluster.nodes[share.node].gpu_type; type < most.size())
+            raise(type, static_cast<std::size_t>(++held[type]));
+    for (std::size_t type = 0; type < most.size(); ++type)
+        job.types[type].max_nodes = std::min(job.types[type].max_nodes, most[type]);
 }
 
 /// What a placement costs by its spread over the levels. O(levels * nodes log nodes) of the placement.

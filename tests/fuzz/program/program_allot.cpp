@@ -167,9 +167,8 @@ void check_allotment(const Exchange& exchange, const cli::AllotCommand& command)
                        "no allotment is worth more than the bound");
     const double gap = line.contains("gap") && line["gap"].is_number() ? line["gap"].get<double>() : 1e-4;
     if (status == "optimal")
-        exchange.check(
-            bound - objective <= (command.relax ? 1e-9 : gap) * std::max(1.0, std::abs(bound)) + 1e-9 * size,
-            "optimal is proven to the gap");
+        exchange.check(bound - objective <= (command.relax ? 1e-9 : gap) * std::abs(bound) + 1e-9 * size,
+                       "optimal is proven to the gap");
     if (command.explain && !command.relax) {
         exchange.check(answer["explanations"]["jobs"].size() == line["jobs"].size(), "a reason a job");
         exchange.check(answer["explanations"]["resources"].size() == capacity.size(), "a range a resource");

@@ -106,7 +106,7 @@ typedef struct goodput_allot_problem {
     const size_t* use_begin;       ///< by option: its first use; one more than options, from 0, ascending
     const uint32_t* use_resource;  ///< by use: index of the resource
     const double* use_units;       ///< by use: units that the option takes of it, 0 to 1e150
-    double gap;                    ///< proven when bound - objective <= gap * max(1, |bound|); 0: 1e-4;
+    double gap;                    ///< proven when bound - objective <= gap * |bound|; 0: 1e-4;
                                    ///< GOODPUT_GAP_ZERO: proven to the end
     double deadline_ms;            ///< milliseconds after which the best so far is the answer; 0: none
     uint64_t most_states;          ///< states of the search looked at; 0: 2^23, a second or two

@@ -120,7 +120,7 @@ private:
     }
     bool step(const CompactProblem& problem, Incumbent& incumbent, std::uint32_t copy, Clock& clock) {
         const std::uint32_t group = group_[copy], now = incumbent.choice[copy];
-        Change best{least_gain * std::max(1.0, problem.magnitude), none, none, none};
+        Change best{least_gain * problem.magnitude, none, none, none};
         for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
             if (k != now)
                 look(problem, incumbent, copy, k, problem.value[k] - problem.value[now], best, clock);

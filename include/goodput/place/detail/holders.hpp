@@ -53,8 +53,10 @@ inline void Holders::find(const Cluster& cluster, std::span<const PlacementReque
             alone &= current.size() > 1 ? holders_[share.node] == 1 : wide_holders_[share.node] < pinned_wide;
             drained |= cluster.nodes[share.node].drained;
         }
-        if (!alone) state_[job] = State::restarts;
-        if (alone && drained) state_[job] = State::fixed;
+        if (!alone || requests[job].leaves)
+            state_[job] = State::restarts;
+        else if (drained)
+            state_[job] = State::fixed;
     }
 }
 

@@ -29,7 +29,6 @@ public:
 private:
     void whole_nodes(PoolState& s, Placements& placements);
     void block(PoolState& s, const PoolItem& item, std::size_t host, Placements& placements);
-    static void spread(const PoolState& s, const PoolItem& item, Placement& placement);
 
     std::vector<std::vector<std::size_t>> nodes_by_free_;
     std::vector<std::size_t> slot_;  // by node: position in nodes_by_free_
@@ -100,18 +99,7 @@ inline void Layout::whole_nodes(PoolState& s, Placements& placements) {
         if (!item.loose() || !item.whole) continue;
         for (; need_of_[i] > 0; ++node)
             if (s.free[*node] == s.pool->gpus_per_node) give(i, *node);
-        spread(s, item, placements[item.job]);
-    }
-}
-
-// GPUs on whole nodes: the first are full, the last take the rest, but no node gets nothing.
-inline void Layout::spread(const PoolState& s, const PoolItem& item, Placement& placement) {
-    std::sort(placement.begin(), placement.end());
-    int left = s.requests[item.job].part.shape.gpus;
-    int nodes_left = item.nodes;
-    for (NodeShare& share : placement) {
-        share.gpus = std::min(s.pool->gpus_per_node, left - --nodes_left);
-        left -= share.gpus;
+        fill_whole_nodes(s.requests[item.job].part, placements[item.job]);
     }
 }
 
@@ -127,7 +115,7 @@ inline void Layout::fill_up(PoolState& s, Placements& placements) {
                 s.free[whole.back()] = 0;
                 whole.pop_back();
             }
-            spread(s, item, placement);
+            fill_whole_nodes(s.requests[item.job].part, placement);
         } else {
             std::size_t host = static_cast<std::size_t>(item.size);
             while (host < s.free_counts.size() && nodes_by_free_[host].empty()) ++host;

@@ -1,0 +1,153 @@
+#ifndef GOODPUT_PLACE_DETAIL_NODE_CHOICE_HPP
+#define GOODPUT_PLACE_DETAIL_NODE_CHOICE_HPP
+
+// Which of the nodes that are available does a job over several take, so that they are close together?
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/placement.hpp"
+#include "goodput/place/topology.hpp"
+
+namespace goodput::detail {
+
+/// Keeps its buffers from call to call.
+class NodeChoice {
+public:
+    /// Nodes that lie in one domain of a level, as positions in nodes().
+    struct Range {
+        std::size_t begin = 0, end = 0, available = 0;
+    };
+
+    /// To choose from these nodes of a pool, all of them available; `last`, by node: only taken where the
+    /// domain has no others.
+    void start(const Topology& topology, std::vector<std::size_t> nodes, std::vector<char> last) {
+        topology_ = &topology;
+        nodes_ = std::move(nodes);
+        last_ = std::move(last);
+        std::sort(nodes_.begin(), nodes_.end(), [&](std::size_t a, std::size_t b) {
+            for (std::size_t l = topology.levels.size(); l-- > 0;) {
+                const auto& domain_of = topology.levels[l].domain_of;
+                if (domain_of[a] != domain_of[b]) return domain_of[a] < domain_of[b];
+            }
+            return a < b;
+        });
+        available_.assign(last_.size(), 0);
+        make_all_available();
+    }
+
+    /// All that may be taken, domain by domain.
+    [[nodiscard]] std::span<const std::size_t> nodes() const { return nodes_; }
+    [[nodiscard]] bool is_available(std::size_t node) const { return available_[node] != 0; }
+    [[nodiscard]] std::size_t number_available() const {
+        return static_cast<std::size_t>(std::count_if(nodes_.begin(), nodes_.end(),
+                                                      [&](std::size_t node) { return is_available(node); }));
+    }
+    void make_available(std::size_t node, bool available) { available_[node] = available ? 1 : 0; }
+    void make_available(const Placement& placement, bool available) {
+        for (const NodeShare& share : placement) make_available(share.node, available);
+    }
+    void make_all_available() {
+        for (const std::size_t node : nodes_) available_[node] = 1;
+    }
+
+    /// Takes that many available nodes of a range, a domain of that level (all of them: the number of levels)
+    /// that has as many, for a job that is on `home`. They are in ascending order.
+    std::span<const std::size_t> take(std::size_t level, Range range, std::size_t nodes,
+                                      const Placement& home) {
+        chosen_.clear();
+        choose(level, range, nodes, home, false);
+        std::sort(chosen_.begin(), chosen_.end());
+        for (const std::size_t node : chosen_) make_available(node, false);
+        return chosen_;
+    }
+
+    [[nodiscard]] Range everywhere() const { return {0, nodes_.size(), 0}; }
+
+    /// The domains of a level that have that many nodes available: those inside which they are closest first,
+    /// of these the fullest.
+    std::vector<Range> domains_for(std::size_t level, std::size_t nodes);
+
+private:
+    double choose(std::size_t level, Range range, std::size_t nodes, const Placement& home, bool dry);
+    [[nodiscard]] std::vector<Range> split(std::size_t level, Range range) const;
+
+    const Topology* topology_ = nullptr;
+    std::vector<std::size_t> nodes_, chosen_;
+    std::vector<char> available_, last_;  // by node
+};
+
+// ---------------------------------------------------------------------------------------------------------
+
+inline auto NodeChoice::domains_for(std::size_t level, std::size_t nodes) -> std::vector<Range> {
+    std::vector<std::pair<double, Range>> fitting;
+    for (const Range& range : split(level + 1, {0, nodes_.size(), 0}))
+        if (range.available >= nodes) fitting.push_back({choose(level, range, nodes, {}, true), range});
+    std::stable_sort(fitting.begin(), fitting.end(), [](const auto& a, const auto& b) {
+        return a.first != b.first ? a.first < b.first : a.second.available < b.second.available;
+    });
+    std::vector<Range> ranges;
+    for (const auto& [cost, range] : fitting) ranges.push_back(range);
+    return ranges;
+}
+
+// The domains of the level below `level` in a range of nodes_, with how many of their nodes are available.
+inline auto NodeChoice::split(std::size_t level, Range range) const -> std::vector<Range> {
+    std::vector<Range> parts;
+    const auto& domain_of = topology_->levels[level - 1].domain_of;
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+        if (i == range.begin || domain_of[nodes_[i]] != domain_of[nodes_[i - 1]]) parts.push_back({i, i, 0});
+        parts.back().end = i + 1;
+        parts.back().available += available_[nodes_[i]] ? 1 : 0;
+    }
+    return parts;
+}
+
+// Chooses available nodes in a range (`dry`: only says what that costs), within domains of levels below.
+inline double NodeChoice::choose(std::size_t level, Range range, std::size_t nodes, const Placement& home,
+                                 bool dry) {
+    if (level == 0) {
+        if (dry) return 0;
+        // Those at home first, and last those that something else would have to leave.
+        const auto rank = [&](std::size_t node) {
+            if (std::any_of(home.begin(), home.end(), [&](NodeShare s) { return s.node == node; })) return 0;
+            return last_[node] == 0 ? 1 : 2;
+        };
+        for (int wanted = 0; wanted <= 2; ++wanted)
+            for (std::size_t i = range.begin; i < range.end && nodes > 0; ++i) {
+                if (!available_[nodes_[i]] || rank(nodes_[i]) != wanted) continue;
+                chosen_.push_back(nodes_[i]);
+                --nodes;
+            }
+        return 0;
+    }
+    std::vector<Range> parts = split(level, range);
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const Range& a, const Range& b) { return a.available > b.available; });
+    double cost = 0;
+    for (std::size_t next = 0; nodes > 0; ++next) {
+        if (next > 0) cost += topology_->levels[level - 1].cost;
+        if (parts[next].available < nodes) {
+            cost += choose(level - 1, parts[next], parts[next].available, home, dry);
+            nodes -= parts[next].available;
+            continue;
+        }
+        // Fits into one domain: the cheapest inside, then the fullest.
+        std::size_t best = next;
+        double least = choose(level - 1, parts[next], nodes, home, true);
+        for (std::size_t i = next + 1; i < parts.size() && parts[i].available >= nodes; ++i) {
+            const double inside = choose(level - 1, parts[i], nodes, home, true);
+            if (inside <= least) least = inside, best = i;
+        }
+        cost += dry ? least : choose(level - 1, parts[best], nodes, home, false);
+        nodes = 0;
+    }
+    return cost;
+}
+
+}  // namespace goodput::detail
+
+#endif

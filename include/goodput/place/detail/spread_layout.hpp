@@ -1,0 +1,349 @@
+#ifndef GOODPUT_PLACE_DETAIL_SPREAD_LAYOUT_HPP
+#define GOODPUT_PLACE_DETAIL_SPREAD_LAYOUT_HPP
+
+// Nodes of one pool for those who are to be placed anew, close together (topology_placer.hpp, steps 1 to 4).
+//
+// A job roams if it takes whole nodes and does not stay where it runs. Roaming jobs exchange their nodes
+// among each other and with wholly free ones; for those that have to lie within a domain, nodes on which
+// nobody stays count as well: what is to be put there goes to another node in one piece. So the nodes that
+// may be exchanged are all alike, and whether each job that has to lie within a domain can is a question of
+// how many of them the domains have. The search for an answer goes from the innermost level outwards, and
+// there from the largest job down, which makes it exact but for its limit: a job of an outer level does not
+// mind which nodes of its domain the others have left.
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/place/detail/node_choice.hpp"
+#include "goodput/place/request.hpp"
+#include "goodput/place/topology.hpp"
+
+namespace goodput::detail {
+
+/// The level within one domain of which all nodes of a request have to lie; the number of levels if they may
+/// lie anywhere.
+inline std::size_t level_within(const Topology& topology, const PlacementRequest& request) {
+    const auto& levels = topology.levels;
+    if (request.within.empty() || request.part.shape.nodes < 2) return levels.size();
+    return static_cast<std::size_t>(
+        std::find_if(levels.begin(), levels.end(),
+                     [&](const TopologyLevel& level) { return level.name == request.within; }) -
+        levels.begin());
+}
+
+/// Keeps its buffers from call to call.
+class SpreadLayout {
+public:
+    /// Lays out the roaming jobs of a pool anew, unless they are as close together as they can be got. Jobs
+    /// that find no domain lose their placement and are appended to `homeless`. Returns by how much the
+    /// others cost more, in sum, than each would if it had all the nodes for itself.
+    double lay_out(const Cluster& cluster, const Topology& topology, const Pool& pool,
+                   std::span<const PlacementRequest> requests, PlacementResult& result,
+                   std::vector<std::size_t>& homeless);
+
+private:
+    static constexpr std::size_t tries = 400;         // pairs laid out anew, a pool
+    static constexpr std::size_t most_steps = 2'000;  // domains tried in one search
+    static constexpr std::size_t most_searched = 24;  // jobs; of more, who does not fit at once is left out
+
+    struct Roamer {
+        std::size_t job = 0, level = 0, nodes = 0;
+        double alone = 0;  // lower bound of its cost
+    };
+    enum Content : char { nothing, restarting, staying };
+
+    [[nodiscard]] bool gather(const Cluster& cluster, const Pool& pool, const PlacementResult& result);
+    void bound_alone();
+    void lay_out_all(std::vector<std::size_t>& homeless);
+    void settle_all(std::vector<std::size_t>& homeless);
+    bool settle(std::size_t wish, bool skips);
+    void move_contents();
+    void exchange_pairs();
+    [[nodiscard]] bool lawful() const;
+    [[nodiscard]] double cost() const;
+    bool take(const Roamer& roamer);
+    void put(const Roamer& roamer, NodeChoice::Range range);
+    [[nodiscard]] const Placement& placement(const Roamer& roamer) const {
+        return (*placements_)[roamer.job];
+    }
+    [[nodiscard]] double cost_of(const Roamer& roamer) const {
+        return spread_cost(*topology_, placement(roamer));
+    }
+    [[nodiscard]] bool may_lie_anywhere(const Roamer& roamer) const {
+        return roamer.level == topology_->levels.size();
+    }
+
+    const Topology* topology_ = nullptr;
+    std::span<const PlacementRequest> requests_;
+    std::vector<Placement>* placements_ = nullptr;
+    std::vector<Placement> before_;
+    std::vector<Roamer> roaming_;           // those that have to lie within a domain first, then the largest
+    NodeChoice choice_;                     // of the nodes that may be exchanged
+    std::vector<Content> content_;          // by node, beside the roaming jobs
+    std::vector<std::size_t> wishes_;       // jobs of a search, as indices into roaming_
+    std::vector<std::size_t> unfulfilled_;  // those of them that were skipped
+    std::size_t reserved_ = 0;              // nodes that others than the wishes need
+    std::size_t steps_ = 0;
+};
+
+// ---------------------------------------------------------------------------------------------------------
+
+inline double SpreadLayout::lay_out(const Cluster& cluster, const Topology& topology, const Pool& pool,
+                                    std::span<const PlacementRequest> requests, PlacementResult& result,
+                                    std::vector<std::size_t>& homeless) {
+    topology_ = &topology;
+    requests_ = requests;
+    placements_ = &result.placements;
+    if (!gather(cluster, pool, result)) return 0;
+    before_ = result.placements;
+    const std::vector<Roamer> roaming_before = roaming_;
+    const std::size_t homeless_before = homeless.size();
+    const bool was_lawful = lawful();
+    const double cost_before = cost();
+    lay_out_all(homeless);
+    bound_alone();
+    exchange_pairs();
+    // If the inner placer's nodes are as cheap, they stay.
+    if (was_lawful && (homeless.size() > homeless_before || cost() >= cost_before)) {
+        result.placements = before_;
+        homeless.resize(homeless_before);
+        roaming_ = roaming_before;
+        bound_alone();
+    }
+    double above = 0;
+    for (const Roamer& roamer : roaming_) above += cost_of(roamer) - roamer.alone;
+    return above;
+}
+
+// False if nobody is there whose nodes matter.
+inline bool SpreadLayout::gather(const Cluster& cluster, const Pool& pool, const PlacementResult& result) {
+    roaming_.clear();
+    content_.assign(cluster.nodes.size(), nothing);
+    bool wide = false, bound = false;
+    for (std::size_t job = 0; job < requests_.size(); ++job) {
+        const PlacementRequest& request = requests_[job];
+        const Placement& placement = result.placements[job];
+        if (placement.empty() || !request.part.same_pool(pool.share({}))) continue;
+        const std::size_t level = level_within(*topology_, request);
+        const bool bound_here = level < topology_->levels.size();
+        const bool may_stay =
+            request.pinned ||
+            (!request.leaves && (!bound_here || domains(topology_->levels[level], placement) == 1));
+        const bool stays = placement == request.current && may_stay;
+        const bool whole = request.part.occupied_gpus() == request.part.shape.nodes * pool.gpus_per_node;
+        const bool free_to_go =
+            bound_here || !std::binary_search(result.moved.begin(), result.moved.end(), job);
+        if (whole && !stays && free_to_go) {
+            roaming_.push_back({job, level, placement.size(), 0});
+            wide |= placement.size() > 1;
+            bound |= bound_here;
+            continue;
+        }
+        for (const NodeShare& share : placement)
+            content_[share.node] = std::max(content_[share.node], stays || whole ? staying : restarting);
+    }
+    if (!wide) return false;
+    std::vector<std::size_t> nodes;
+    for (const std::size_t node : pool.nodes)
+        if (!cluster.nodes[node].drained && content_[node] <= (bound ? restarting : nothing))
+            nodes.push_back(node);
+    std::vector<char> occupied(content_.size());
+    for (std::size_t node = 0; node < occupied.size(); ++node) occupied[node] = content_[node] != nothing;
+    choice_.start(*topology_, std::move(nodes), std::move(occupied));
+    std::stable_sort(roaming_.begin(), roaming_.end(), [](const Roamer& a, const Roamer& b) {
+        return a.level != b.level ? a.level < b.level : a.nodes > b.nodes;
+    });
+    return true;
+}
+
+// Level by level, the fewest domains that have as many nodes.
+inline void SpreadLayout::bound_alone() {
+    const auto nodes = choice_.nodes();
+    std::vector<std::size_t> sizes;
+    for (Roamer& roamer : roaming_) roamer.alone = 0;
+    for (const TopologyLevel& level : topology_->levels) {
+        sizes.clear();
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            if (i == 0 || level.domain_of[nodes[i]] != level.domain_of[nodes[i - 1]]) sizes.push_back(0);
+            ++sizes.back();
+        }
+        std::sort(sizes.rbegin(), sizes.rend());
+        for (Roamer& roamer : roaming_) {
+            std::size_t held = sizes.front(), d = 0;
+            while (held < roamer.nodes) held += sizes[++d];
+            roamer.alone += level.cost * static_cast<double>(d);
+        }
+    }
+}
+
+inline void SpreadLayout::lay_out_all(std::vector<std::size_t>& homeless) {
+    choice_.make_all_available();
+    if (!may_lie_anywhere(roaming_.front())) settle_all(homeless);
+    for (const std::size_t node : choice_.nodes())
+        if (content_[node] == restarting) choice_.make_available(node, false);
+    for (const Roamer& roamer : roaming_)
+        if (may_lie_anywhere(roamer)) take(roamer);
+    move_contents();
+}
+
+// Nodes for all roaming jobs that have to lie within a domain; those that find none are homeless. Of these
+// as few as the search can see, the jobs that run before the others and then by their index.
+inline void SpreadLayout::settle_all(std::vector<std::size_t>& homeless) {
+    wishes_.clear();
+    reserved_ = 0;
+    for (std::size_t r = 0; r < roaming_.size(); ++r)
+        if (may_lie_anywhere(roaming_[r]))
+            reserved_ += roaming_[r].nodes;
+        else
+            wishes_.push_back(r);
+    for (const std::size_t node : choice_.nodes()) reserved_ += content_[node] == restarting ? 1 : 0;
+    const std::vector<std::size_t> all = wishes_;
+    const auto succeeds = [&](bool skips) {
+        steps_ = most_steps;
+        unfulfilled_.clear();
+        return settle(0, skips);
+    };
+    if (succeeds(false)) return;
+    if (all.size() > most_searched) {
+        succeeds(true);
+    } else {
+        std::vector<std::size_t> order = all, kept, left_out;
+        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            const std::size_t of_a = roaming_[a].job, of_b = roaming_[b].job;
+            const bool runs_a = !requests_[of_a].current.empty(), runs_b = !requests_[of_b].current.empty();
+            return runs_a != runs_b ? runs_a : of_a < of_b;
+        });
+        for (const std::size_t r : order) {
+            wishes_ = kept;
+            wishes_.insert(std::lower_bound(wishes_.begin(), wishes_.end(), r), r);
+            choice_.make_all_available();
+            if (succeeds(false))
+                kept = wishes_;
+            else
+                left_out.push_back(r);
+        }
+        wishes_ = kept;
+        choice_.make_all_available();
+        succeeds(false);
+        unfulfilled_ = std::move(left_out);
+    }
+    std::sort(unfulfilled_.begin(), unfulfilled_.end());
+    for (std::size_t i = unfulfilled_.size(); i-- > 0;) {
+        const auto at = roaming_.begin() + static_cast<std::ptrdiff_t>(unfulfilled_[i]);
+        (*placements_)[at->job].clear();
+        homeless.push_back(at->job);
+        roaming_.erase(at);
+    }
+}
+
+// Nodes for the wishes from this one on. `skips`: who finds no domain is noted instead, and nothing is taken
+// back.
+inline bool SpreadLayout::settle(std::size_t wish, bool skips) {
+    if (wish == wishes_.size()) return true;
+    const Roamer& roamer = roaming_[wishes_[wish]];
+    const bool outermost = roamer.level + 1 == topology_->levels.size();
+    std::vector<std::pair<std::size_t, std::size_t>> seen;  // domains that differ in nothing that matters
+    if (choice_.number_available() >= reserved_ + roamer.nodes)
+        for (const auto& range : choice_.domains_for(roamer.level, roamer.nodes)) {
+            const std::size_t node = choice_.nodes()[range.begin];
+            const std::pair like{outermost ? 0 : topology_->levels[roamer.level + 1].domain_of[node],
+                                 range.available};
+            if (std::find(seen.begin(), seen.end(), like) != seen.end()) continue;
+            seen.push_back(like);
+            if (steps_ == 0 && !skips) return false;
+            steps_ -= steps_ > 0 ? 1 : 0;
+            put(roamer, range);
+            if (settle(wish + 1, skips)) return true;
+            choice_.make_available(placement(roamer), true);
+        }
+    if (!skips) return false;
+    unfulfilled_.push_back(wishes_[wish]);
+    return settle(wish + 1, skips);
+}
+
+// What was to be put on nodes that have been given away goes to others.
+inline void SpreadLayout::move_contents() {
+    std::vector<std::pair<std::size_t, std::size_t>> moves;
+    std::vector<char> given(content_.size(), 0);
+    for (const Roamer& roamer : roaming_)
+        for (const NodeShare& share : placement(roamer)) given[share.node] = 1;
+    auto next = choice_.nodes().begin();
+    for (const std::size_t node : choice_.nodes()) {
+        if (content_[node] != restarting || !given[node]) continue;
+        while (!choice_.is_available(*next)) ++next;
+        choice_.make_available(*next, false);
+        moves.push_back({node, *next});
+    }
+    if (moves.empty()) return;
+    std::sort(moves.begin(), moves.end());
+    for (std::size_t job = 0; job < placements_->size(); ++job) {
+        Placement& placement = (*placements_)[job];
+        if (placement.size() != 1) continue;
+        const bool roams = std::any_of(roaming_.begin(), roaming_.end(),
+                                       [&](const Roamer& roamer) { return roamer.job == job; });
+        const auto move = std::lower_bound(moves.begin(), moves.end(),
+                                           std::pair<std::size_t, std::size_t>{placement[0].node, 0});
+        if (!roams && move != moves.end() && move->first == placement[0].node)
+            placement[0].node = move->second;
+    }
+}
+
+inline void SpreadLayout::exchange_pairs() {
+    std::size_t left = tries;
+    for (std::size_t a = 0; a < roaming_.size() && left > 0; ++a)
+        for (std::size_t b = 0; b < roaming_.size() && left > 0; ++b) {
+            const Roamer &first = roaming_[a], &second = roaming_[b];
+            if (cost_of(first) <= first.alone) break;
+            if (a == b) continue;
+            --left;
+            const Placement of_first = placement(first), of_second = placement(second);
+            const double cost = cost_of(first) + cost_of(second);
+            choice_.make_available(of_first, true), choice_.make_available(of_second, true);
+            const bool first_taken = take(first), second_taken = first_taken && take(second);
+            if (second_taken && cost_of(first) + cost_of(second) < cost) continue;
+            if (first_taken) choice_.make_available(placement(first), true);
+            if (second_taken) choice_.make_available(placement(second), true);
+            (*placements_)[first.job] = of_first, (*placements_)[second.job] = of_second;
+            choice_.make_available(of_first, false), choice_.make_available(of_second, false);
+        }
+}
+
+// Whether every roaming job lies where it has to.
+inline bool SpreadLayout::lawful() const {
+    return std::all_of(roaming_.begin(), roaming_.end(), [&](const Roamer& roamer) {
+        return may_lie_anywhere(roamer) || domains(topology_->levels[roamer.level], placement(roamer)) == 1;
+    });
+}
+
+inline double SpreadLayout::cost() const {
+    double cost = 0;
+    for (const Roamer& roamer : roaming_) cost += cost_of(roamer);
+    return cost;
+}
+
+// Nodes for one job; false, with nothing changed, if no domain has as many.
+inline bool SpreadLayout::take(const Roamer& roamer) {
+    NodeChoice::Range range = choice_.everywhere();
+    if (!may_lie_anywhere(roamer)) {
+        const std::vector<NodeChoice::Range> domains = choice_.domains_for(roamer.level, roamer.nodes);
+        if (domains.empty()) return false;
+        range = domains.front();
+    }
+    put(roamer, range);
+    return true;
+}
+
+// Nodes of a range for a job whose placement tells how many GPUs of each.
+inline void SpreadLayout::put(const Roamer& roamer, NodeChoice::Range range) {
+    Placement& placement = (*placements_)[roamer.job];
+    const auto nodes = choice_.take(roamer.level, range, roamer.nodes, requests_[roamer.job].current);
+    for (std::size_t i = 0; i < nodes.size(); ++i) placement[i].node = nodes[i];
+}
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,323 @@
+#ifndef GOODPUT_PLACE_DETAIL_WITHIN_DOMAINS_HPP
+#define GOODPUT_PLACE_DETAIL_WITHIN_DOMAINS_HPP
+
+// Placements in which every job that has to stay within a domain does (topology_placer.hpp). An answer of the
+// inner placer, laid out, is a draft; who finds no domain in it is homeless. Homeless jobs are looked at one
+// by one: the draft without the job is compared with those in which others are told to leave its domains.
+
+#include <algorithm>
+#include <cmath>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/place/concepts.hpp"
+#include "goodput/place/detail/holders.hpp"
+#include "goodput/place/detail/spread_layout.hpp"
+#include "goodput/place/fragmentation.hpp"
+#include "goodput/place/request.hpp"
+#include "goodput/place/topology.hpp"
+
+namespace goodput::detail {
+
+/// One round of a placer that keeps jobs within domains.
+template <Placer Inner>
+class WithinDomains {
+public:
+    WithinDomains(Inner& inner, SpreadLayout& layout, const Topology& topology, const Cluster& cluster,
+                  std::span<const Pool> pools, std::span<const PlacementRequest> requests)
+        : inner_(inner),
+          layout_(layout),
+          topology_(topology),
+          cluster_(cluster),
+          pools_(pools),
+          requests_(requests) {}
+
+    /// The placement, given that the requests are valid. `above` becomes by how much the jobs that were laid
+    /// out anew cost more than each would alone.
+    PlacementResult place(double& above);
+
+private:
+    static constexpr std::size_t most_domains = 8;  // in which others are told to leave for a job
+    static constexpr std::size_t most_drafts = 32;  // in all
+
+    // Smaller is better: fewest jobs left out, running ones and then lower indices placed first, least cost
+    // of moves, fewest moves, least spread.
+    struct Score {
+        std::size_t left_out = 0;
+        std::vector<char> who;
+        std::int64_t move_cost = 0;
+        std::size_t moves = 0;
+        double spread = 0;
+        friend auto operator<=>(const Score&, const Score&) = default;
+    };
+    struct Draft {
+        PlacementResult result;
+        std::vector<std::size_t> homeless;
+        double above = 0;
+        Score score;
+    };
+    struct Leaving {
+        std::int64_t cost = 0;
+        std::set<std::size_t> jobs;  // who has to leave
+    };
+
+    void read();
+    Draft draft(std::span<const PlacementRequest> asked);
+    void count_moves(PlacementResult& result) const;
+    std::vector<Leaving> ways_to_vacate(std::size_t job, const PlacementResult& result) const;
+    double give_free_nodes(PlacementResult& result) const;
+    void say_why(PlacementResult& result) const;
+    void bound_moves(PlacementResult& result, bool first_draft);
+    [[nodiscard]] std::string text_of_need(const PlacementRequest& request) const {
+        return text_of(request.part.shape.nodes) + " whole " + cluster_.gpu_types[request.part.gpu_type] +
+               " nodes of " + text_of(request.part.gpus_per_node) + " GPUs";
+    }
+    [[nodiscard]] bool is_open(std::size_t node) const { return !cluster_.nodes[node].drained; }
+    [[nodiscard]] std::int64_t cost_of(std::size_t job) const {
+        return std::llround(requests_[job].move_cost * 1000);
+    }
+
+    Inner& inner_;
+    SpreadLayout& layout_;
+    const Topology& topology_;
+    const Cluster& cluster_;
+    std::span<const Pool> pools_;
+    std::span<const PlacementRequest> requests_;
+    Holders holders_;
+    std::vector<PlacementRequest> asked_;        // of the inner placer, now
+    std::vector<std::size_t> by_priority_;       // jobs, those that run first
+    std::vector<std::size_t> unlawful_;          // jobs that hold their allotment in several domains
+    std::map<std::size_t, Verdict> impossible_;  // by job
+};
+
+// ---------------------------------------------------------------------------------------------------------
+
+template <Placer Inner>
+PlacementResult WithinDomains<Inner>::place(double& above) {
+    read();
+    Draft best = draft(asked_);
+    const bool fewest_proven = best.result.fewest_unplaced_proven;
+    const std::size_t fewest = best.result.unplaced.size();
+    const bool complete = best.homeless.empty();
+    std::size_t drafts_left = most_drafts;
+    while (!best.homeless.empty()) {
+        const auto job = *std::find_if(by_priority_.begin(), by_priority_.end(), [&](std::size_t j) {
+            return std::find(best.homeless.begin(), best.homeless.end(), j) != best.homeless.end();
+        });
+        asked_[job].part = {};
+        best = draft(asked_);
+        std::vector<PlacementRequest> asked = asked_;
+        for (const Leaving& leaving : ways_to_vacate(job, best.result)) {
+            if (drafts_left == 0) break;
+            --drafts_left;
+            std::vector<PlacementRequest> with = asked_;
+            with[job].part = requests_[job].part;
+            for (const std::size_t other : leaving.jobs) with[other].leaves = true;
+            Draft other = draft(with);
+            if (other.result.placements[job].empty() || !(other.score < best.score)) continue;
+            best = std::move(other);
+            asked = std::move(with);
+        }
+        asked_ = std::move(asked);
+    }
+    PlacementResult& result = best.result;
+    above = best.above;
+    if (!complete) above += give_free_nodes(result);
+    count_moves(result);
+    bound_moves(result, complete);
+    say_why(result);
+    const auto waiting = static_cast<std::size_t>(
+        std::count_if(result.unplaced.begin(), result.unplaced.end(),
+                      [&](const UnplacedJob& unplaced) { return !impossible_.contains(unplaced.job); }));
+    result.fewest_unplaced_proven = fewest_proven && waiting <= fewest;
+    return std::move(result);
+}
+
+// What the inner placer is asked: jobs that hold nodes of several domains have to leave them, and those that
+// no domain has enough nodes for are not asked for.
+template <Placer Inner>
+void WithinDomains<Inner>::read() {
+    holders_.find(cluster_, requests_);
+    asked_.assign(requests_.begin(), requests_.end());
+    for (const bool running : {true, false})
+        for (std::size_t job = 0; job < requests_.size(); ++job)
+            if (requests_[job].current.empty() != running) by_priority_.push_back(job);
+    for (std::size_t job = 0; job < requests_.size(); ++job) {
+        const PlacementRequest& request = requests_[job];
+        const std::size_t l = level_within(topology_, request);
+        if (l == topology_.levels.size() || (request.pinned && !request.current.empty())) continue;
+        const TopologyLevel& level = topology_.levels[l];
+        if (holders_.holds(job) && domains(level, request.current) == 1) continue;
+        const std::size_t pool = find_pool(pools_, request.part);
+        if (pool == pools_.size()) continue;  // the inner placer says so
+        const auto most = largest_domain(level, pools_[pool], [&](std::size_t n) { return is_open(n); });
+        if (most.size() < static_cast<std::size_t>(request.part.shape.nodes)) {
+            impossible_[job] = {Outcome::impossible, "needs " + text_of_need(request) + " in one " +
+                                                         request.within + "; no " + request.within +
+                                                         " has more than " + text_of(most.size()) +
+                                                         " that are healthy"};
+            asked_[job].part = {};
+        } else if (holders_.holds(job)) {
+            asked_[job].leaves = true;
+            unlawful_.push_back(job);
+        }
+    }
+}
+
+template <Placer Inner>
+auto WithinDomains<Inner>::draft(std::span<const PlacementRequest> asked) -> Draft {
+    Draft draft;
+    draft.result = inner_.place(cluster_, asked);
+    for (const Pool& pool : pools_)
+        draft.above += layout_.lay_out(cluster_, topology_, pool, asked, draft.result, draft.homeless);
+    count_moves(draft.result);
+    Score& score = draft.score;
+    for (const std::size_t job : by_priority_) {
+        const bool out = !requests_[job].part.empty() && draft.result.placements[job].empty();
+        score.who.push_back(out ? 1 : 0);
+        score.left_out += out ? 1 : 0;
+    }
+    for (const std::size_t job : draft.result.moved) score.move_cost += cost_of(job);
+    score.moves = draft.result.moved.size();
+    score.spread = spread_cost(topology_, draft.result.placements);
+    return draft;
+}
+
+template <Placer Inner>
+void WithinDomains<Inner>::count_moves(PlacementResult& result) const {
+    result.moved.clear();
+    std::int64_t cost = 0;
+    for (std::size_t job = 0; job < requests_.size(); ++job) {
+        const Placement& placement = result.placements[job];
+        if (placement.empty() || !holders_.holds(job) || placement == requests_[job].current) continue;
+        result.moved.push_back(job);
+        cost += cost_of(job);
+    }
+    result.move_cost = static_cast<double>(cost) / 1000;
+}
+
+// Who would have to leave for a job to have nodes of one domain, the cheapest domains first; for each of them
+// also everybody who can.
+template <Placer Inner>
+auto WithinDomains<Inner>::ways_to_vacate(std::size_t job, const PlacementResult& result) const
+    -> std::vector<Leaving> {
+    const PlacementRequest& request = requests_[job];
+    std::vector<std::vector<std::size_t>> stayers(cluster_.nodes.size());
+    std::vector<char> blocked(cluster_.nodes.size(), 0);
+    for (std::size_t other = 0; other < requests_.size(); ++other)
+        for (const NodeShare& share : result.placements[other]) {
+            if (result.placements[other] != requests_[other].current) continue;
+            stayers[share.node].push_back(other);
+            if (holders_.fixed(other)) blocked[share.node] = 1;
+        }
+    const TopologyLevel& level = topology_.levels[level_within(topology_, request)];
+    std::map<std::size_t, std::vector<std::size_t>> domains;
+    for (const std::size_t node : pools_[find_pool(pools_, request.part)].nodes)
+        if (is_open(node) && !blocked[node]) domains[level.domain_of[node]].push_back(node);
+    std::vector<std::pair<Leaving, Leaving>> ways;
+    for (auto& [domain, nodes] : domains) {
+        if (nodes.size() < static_cast<std::size_t>(request.part.shape.nodes)) continue;
+        Leaving all, some;
+        for (const std::size_t node : nodes) all.jobs.insert(stayers[node].begin(), stayers[node].end());
+        for (int left = request.part.shape.nodes; left > 0; --left) {
+            const auto added = [&](std::size_t node) {
+                std::pair<std::int64_t, std::size_t> sum{0, 0};
+                for (const std::size_t other : stayers[node])
+                    if (!some.jobs.contains(other)) sum.first += cost_of(other), ++sum.second;
+                return sum;
+            };
+            const auto next = std::min_element(nodes.begin(), nodes.end(), [&](std::size_t a, std::size_t b) {
+                return added(a) < added(b);
+            });
+            some.cost += added(*next).first;
+            some.jobs.insert(stayers[*next].begin(), stayers[*next].end());
+            nodes.erase(next);
+        }
+        ways.push_back({std::move(some), std::move(all)});
+    }
+    std::stable_sort(ways.begin(), ways.end(),
+                     [](const auto& a, const auto& b) { return a.first.cost < b.first.cost; });
+    if (ways.size() > most_domains) ways.resize(most_domains);
+    std::vector<Leaving> list;
+    for (const auto& [some, all] : ways) list.push_back(some);
+    for (const auto& [some, all] : ways)
+        if (all.jobs != some.jobs) list.push_back(all);
+    return list;
+}
+
+// What is still free goes to those who were given up and fit there. Returns what they cost by their spread.
+template <Placer Inner>
+double WithinDomains<Inner>::give_free_nodes(PlacementResult& result) const {
+    double cost = 0;
+    for (const std::size_t job : by_priority_) {
+        const PlacementRequest& request = requests_[job];
+        const std::size_t l = level_within(topology_, request);
+        const std::size_t pool = find_pool(pools_, request.part);
+        Placement& placement = result.placements[job];
+        if (l == topology_.levels.size() || pool == pools_.size() || !placement.empty()) continue;
+        const std::vector<int> free = free_gpus(cluster_, result.placements);
+        const auto nodes = largest_domain(topology_.levels[l], pools_[pool], [&](std::size_t node) {
+            return free[node] == request.part.gpus_per_node;
+        });
+        const auto needed = static_cast<std::size_t>(request.part.shape.nodes);
+        if (nodes.size() < needed) continue;
+        for (std::size_t i = 0; i < needed; ++i) placement.push_back({nodes[i], 0});
+        fill_whole_nodes(request.part, placement);
+        cost += spread_cost(topology_, placement);
+    }
+    return cost;
+}
+
+template <Placer Inner>
+void WithinDomains<Inner>::say_why(PlacementResult& result) const {
+    std::erase_if(result.unplaced,
+                  [&](const UnplacedJob& unplaced) { return !result.placements[unplaced.job].empty(); });
+    std::vector<char> said(requests_.size(), 0);
+    for (const UnplacedJob& unplaced : result.unplaced) said[unplaced.job] = 1;
+    for (std::size_t job = 0; job < requests_.size(); ++job) {
+        const PlacementRequest& request = requests_[job];
+        if (request.part.empty() || !result.placements[job].empty() || said[job]) continue;
+        const auto known = impossible_.find(job);
+        result.unplaced.push_back(
+            {job, known != impossible_.end()
+                      ? known->second
+                      : Verdict{Outcome::waits, "no " + request.within + " has " +
+                                                    text_of(request.part.shape.nodes) +
+                                                    " whole nodes for it that are free"}});
+    }
+    std::sort(result.unplaced.begin(), result.unplaced.end(),
+              [](const UnplacedJob& a, const UnplacedJob& b) { return a.job < b.job; });
+    const FreeSpace space = free_space(cluster_, result.placements);
+    result.whole_free_nodes = space.whole_nodes;
+    result.largest_free_block = space.largest_block;
+}
+
+// The inner placer's bound for the same jobs, and what those cost that cannot stay where they are.
+template <Placer Inner>
+void WithinDomains<Inner>::bound_moves(PlacementResult& result, bool first_draft) {
+    double bound = result.move_cost_bound;
+    if (!first_draft) {
+        asked_.assign(requests_.begin(), requests_.end());
+        for (std::size_t job = 0; job < requests_.size(); ++job)
+            if (result.placements[job].empty()) asked_[job].part = {};
+        for (const std::size_t job : unlawful_) asked_[job].leaves = true;
+        const PlacementResult anywhere = inner_.place(cluster_, asked_);
+        bound = anywhere.unplaced.empty() ? anywhere.move_cost_bound : 0;
+    }
+    std::int64_t leaving = 0;
+    for (const std::size_t job : unlawful_) leaving += result.placements[job].empty() ? 0 : cost_of(job);
+    result.move_cost_bound = std::min(bound + static_cast<double>(leaving) / 1000, result.move_cost);
+}
+
+}  // namespace goodput::detail
+
+#endif

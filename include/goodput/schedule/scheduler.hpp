@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
+#include "goodput/allot/detail/units.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/place/concepts.hpp"
@@ -187,13 +188,38 @@ private:
         else
             allotted_ = solver_(problem(), options_);
         check_allotted();
-        // With other cores and memory beside the same GPUs a job runs on.
-        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
-            if (rows_.held[j] != no_option && allotted_.choice[j] != no_option &&
-                options_of(j)[allotted_.choice[j]].configuration.same_gpus(
-                    options_of(j)[rows_.held[j]].configuration))
-                rows_.held[j] = allotted_.choice[j];
+        // With other cores and memory beside the same GPUs a job runs on: it is kept on the variant that it
+        // was given, or else on the one that is worth most, or where there is no room for that, worth most at
+        // the prices.
+        hold_variants([&](std::size_t j, std::size_t k) { return problem().value(j, k); });
         steady_.keep(problem(), rows_.held, options_.gap, allotted_);
+        if (hold_variants([&](std::size_t j, std::size_t k) {
+                return detail::reduced_value(problem(), j, k, allotted_.prices);
+            }))
+            steady_.keep(problem(), rows_.held, options_.gap, allotted_);
+    }
+
+    /// Takes for what a job holds the variant of it that it was given, or else that of largest worth(job,
+    /// option). Says whether any is another than before and not what was given.
+    template <class Worth>
+    bool hold_variants(Worth worth) {
+        bool any = false;
+        for (std::size_t j = 0; j < rows_.held.size(); ++j) {
+            const std::size_t before = rows_.held[j], choice = allotted_.choice[j];
+            if (before == no_option) continue;
+            const auto is_variant = [&](std::size_t k) {
+                return options_of(j)[k].configuration.same_gpus(options_of(j)[before].configuration);
+            };
+            std::size_t& held = rows_.held[j];
+            if (choice != no_option && is_variant(choice)) {
+                held = choice;
+                continue;
+            }
+            for (std::size_t k = 0; k < problem().options_of(j); ++k)
+                if (is_variant(k) && worth(j, k) > worth(j, held)) held = k;
+            any |= held != before;
+        }
+        return any;
     }
 
     /// Refuses what no solver may answer (std::invalid_argument). One that found no allotment in time,

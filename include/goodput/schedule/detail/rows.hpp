@@ -118,6 +118,7 @@ private:
             if (problem.must(j))
                 for (const ResourceUse& use : problem.uses(j, 0)) kept_[use.resource] += use.units;
         for (std::size_t r = pools_; r < problem.capacity.size(); ++r) {
+            problem.capacity[r] = rows_.all()[r - pools_].capacity;  // an earlier pose() may have raised it
             if (kept_[r] <= problem.capacity[r] * (1 + 1e-9)) continue;
             problem.capacity[r] = kept_[r];
             LimitConflict& conflict = conflicts.emplace_back(LimitConflict{r - pools_, kept_[r], {}});

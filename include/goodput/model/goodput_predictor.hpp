@@ -4,8 +4,8 @@
 // What a job's models (job_model.hpp) say of an allotment: goodput with the best batch plan.
 //
 // On a GPU type where the job has been measured on several replicas, its own model answers. Where it has only
-// run on one replica, or not at all, the curve of the type measured furthest is scaled by the ratio of
-// one-replica speeds (Sia, section 3.2 and the released project_throughputs):
+// run on one replica, or not at all, the curve of the type measured furthest (of equals the slowest) is
+// scaled by the ratio of one-replica speeds (Sia, section 3.2 and the released project_throughputs):
 //
 //     goodput_T(K) = goodput_S(K) * rate_T / rate_S
 //
@@ -78,13 +78,24 @@ private:
                                                                                 : nullptr;
     }
 
-    /// The GPU type measured on most replicas, the first of equals.
-    static std::size_t furthest_measured(const JobModel& model) {
-        const auto fewer = [](const TypeModel& a, const TypeModel& b) {
-            return a.most_replicas < b.most_replicas;
+    /// The GPU type measured on most replicas. Of equals the slowest, or what computes longest, in whichever
+    /// order the types are listed.
+    static std::size_t furthest_measured(const Job& job, const JobModel& model) {
+        const auto seconds = [&](std::size_t type) {
+            const int most = std::min(model.types[type].most_replicas, 1 << 19);
+            return model.types[type].iteration_seconds({1, most}, {1, 0}) +
+                   model.types[type].iteration_seconds({2, 2 * most}, {1, 0});
         };
-        return static_cast<std::size_t>(std::max_element(model.types.begin(), model.types.end(), fewer) -
-                                        model.types.begin());
+        const auto comes_first = [&](std::size_t type, std::size_t other) {
+            const double rate = single_rate(job, model, type, 1), others = single_rate(job, model, other, 1);
+            return rate < others || (rate == others && seconds(type) > seconds(other));
+        };
+        std::size_t furthest = 0;
+        for (std::size_t type = 1; type < model.types.size(); ++type) {
+            const int its = model.types[type].most_replicas, most = model.types[furthest].most_replicas;
+            if (its > most || (its == most && its > 0 && comes_first(type, furthest))) furthest = type;
+        }
+        return furthest;
     }
 
     /// Examples/s of one replica at its largest batch: as declared, else as modelled, else 0. A type that the
@@ -105,7 +116,7 @@ private:
             return;
         }
         const TypeModel* own = model_of(model, type);
-        const std::size_t source = model.types.empty() ? type : furthest_measured(model);
+        const std::size_t source = model.types.empty() ? type : furthest_measured(job, model);
         const TypeModel* other = model_of(model, source);
         if (!other) {
             predict_unknown(job, options);

@@ -57,6 +57,7 @@
 #include <span>
 
 #include "goodput/policy/concepts.hpp"
+#include "goodput/policy/work_left.hpp"
 
 namespace goodput {
 
@@ -190,7 +191,7 @@ struct GoodputPolicy {
     /// Seconds that a job is expected to need still on its best option; infinite without one.
     [[nodiscard]] double expected_seconds(const Job& job, std::span<const Option> options,
                                           bool declared) const {
-        const Option* best = best_option(options);
+        const Option* best = detail::best_option(options);
         if (!best) return std::numeric_limits<double>::infinity();
         if (declared && job.remaining_examples) return *job.remaining_examples / best->goodput;
         if (job.expected_examples) return *job.expected_examples / best->goodput;
@@ -199,14 +200,6 @@ struct GoodputPolicy {
         double seconds = usual_seconds;
         while (seconds < std::min(so_far, longest_seconds)) seconds *= 2;
         return seconds;
-    }
-
-    /// The option of largest goodput, the first of equals; null where none has any.
-    [[nodiscard]] static const Option* best_option(std::span<const Option> options) {
-        const Option* best = nullptr;
-        for (const Option& option : options)
-            if (option.goodput > (best ? best->goodput : 0)) best = &option;
-        return best;
     }
 
 private:
@@ -262,7 +255,7 @@ private:
 
     private:
         static double best_goodput(std::span<const Option> options) {
-            const Option* best = best_option(options);
+            const Option* best = detail::best_option(options);
             return best ? best->goodput : 1;
         }
         [[nodiscard]] double speed(const Option& option) const {

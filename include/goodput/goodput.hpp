@@ -52,6 +52,7 @@
 #include "goodput/place/fragmentation.hpp"
 #include "goodput/place/least_moves.hpp"
 #include "goodput/place/topology_placer.hpp"
+#include "goodput/policy/ageing.hpp"
 #include "goodput/policy/allox.hpp"
 #include "goodput/policy/balanced_slowdown.hpp"
 #include "goodput/policy/gandiva_fair.hpp"

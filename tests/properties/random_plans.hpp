@@ -60,6 +60,7 @@ template <class... Ps>
 struct OneOf {
     using Rule = std::variant<Ps...>;
     static constexpr int rules = static_cast<int>(sizeof...(Ps));
+    static constexpr bool weights_count = false;  // they are in the values of the one
 
     Rule rule{};
     double factor = 1;

@@ -79,6 +79,7 @@
 #include "goodput/schedule/plan_placement.hpp"
 #include "goodput/schedule/planned_goodput.hpp"
 #include "goodput/schedule/renting.hpp"
+#include "goodput/schedule/running_plans.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/stage_checkpoints.hpp"
 #include "goodput/schedule/team_quotas.hpp"

@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <variant>
@@ -70,6 +71,41 @@ public:
             predict_type(job, model, options.subspan(first, last - first));
             first = last;
         }
+    }
+
+    /// Lets a job keep the batch plan that it runs with (Job::running_plan) on an option that it holds,
+    /// filled in with the best plan for its present statistics, unless that is worth more than
+    /// least_plan_gain times as much or the running one is not within the job's limits. Of jobs that tune
+    /// their batch, on GPU types where they have been measured.
+    static void keep_running_plan(const Job& job, const JobModel& model, Option& option) {
+        const std::size_t type = option.configuration.first().gpu_type;
+        const TypeModel* const own = model_of(model, type);
+        const BatchPlan running = job.running_plan;
+        if (!own || !is_valid(*own) || !job.gradient || job.adaptivity != Adaptivity::batch ||
+            job.types[type].gpus_per_replica > 1 || option.plan.atomic_batch == 0 || running == option.plan)
+            return;
+        const Shape shape = replica_shape(job, option);
+        const BatchLimits limits = batch_limits(job, type);
+        const std::int64_t total = running.total(shape.gpus);
+        if (running.atomic_batch < std::max(limits.min_atomic_batch, 1) ||
+            running.atomic_batch > limits.max_atomic_batch || total < limits.initial_batch ||
+            total > limits.max_batch)
+            return;
+        if (limits.single_gpu_accumulates && shape.gpus == 1 && total > limits.initial_batch &&
+            running.accumulation_steps == 0)
+            return;
+        const NoiseScaleEfficiency efficiency{static_cast<double>(job.initial_batch), *job.gradient};
+        const auto goodput = [&](BatchPlan plan) {
+            return std::visit(
+                [&](const auto& throughput) {
+                    return detail::goodput_of(throughput, efficiency, shape, plan);
+                },
+                own->throughput);
+        };
+        const double best = goodput(option.plan), present = goodput(running);
+        if (!(present > 0) || best > least_plan_gain * present) return;
+        option.plan = running;
+        option.goodput *= std::min(present / best, 1.0);
     }
 
 private:

@@ -310,6 +310,11 @@ private:
         // Valued by what is to come, run by what is.
         if constexpr (GradientForecast<P>)
             detail::predict_one(snapshot, j, predict_, offers_.lost_time(), decision.option);
+        const Job& job = snapshot.jobs[j];
+        if constexpr (requires { predict_.keep_running_plan(job, JobModel{}, decision.option); })
+            if (job.running_plan.atomic_batch > 0 &&
+                decision.option.configuration.same_gpus(configuration_of(job.placement, snapshot.cluster)))
+                predict_.keep_running_plan(job, detail::model_of(snapshot, j), decision.option);
     }
 
     /// Keeps the memory of what it had.

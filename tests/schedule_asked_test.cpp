@@ -11,6 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "goodput/schedule/host_shares.hpp"
+#include "goodput/schedule/job_copies.hpp"
+#include "goodput/schedule/mixed_types.hpp"
+#include "goodput/schedule/parallel_plans.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
 
@@ -117,6 +121,17 @@ struct NeverDone {
     double cores = 0;
 };
 
+/// Offers nothing, and says so.
+struct Speechless {
+    void list(const Round&, const Job&, std::span<const int>, std::vector<Option>&) const {}
+    [[nodiscard]] std::string why_none(const Job& job) const { return job.name + " is not liked"; }
+};
+
+template <class Inner>
+concept may_have_variants = requires {
+    typename HostShares<Inner>;
+};
+
 }  // namespace asked
 
 using namespace asked;
@@ -179,4 +194,27 @@ TEST_CASE("the caller's deadline is for all that is asked at prices, not for eac
         CHECK(given.size() <= 1 + static_cast<std::size_t>(limit / 0.02));
         CHECK(took < limit + 1);
     }
+}
+
+TEST_CASE("makers around another one pass on its answers at prices and its reasons, or do not compile") {
+    static_assert(may_have_variants<ListedShapes> && may_have_variants<MixedTypes<>>);
+    static_assert(!may_have_variants<AskedSizes> && !may_have_variants<MixedTypes<AskedSizes>> &&
+                  !may_have_variants<ParallelPlans<>>);
+    static_assert(PricedOptionMaker<MixedTypes<AskedSizes>> && PricedOptionMaker<JobCopies<AskedSizes>>);
+    static_assert(!PricedOptionMaker<MixedTypes<>> && !PricedOptionMaker<JobCopies<>>);
+    static_assert(ReasonMaker<MixedTypes<Speechless>> && ReasonMaker<JobCopies<Speechless>> &&
+                  ReasonMaker<HostShares<Speechless>> && !ReasonMaker<HostShares<>>);
+    const Snapshot snapshot = snapshot_of(1, 2);
+    const auto gpus_with = [&](auto maker) {
+        auto scheduler = Scheduler<OfGoodput, LeastMovesPlacer, Allotter<>, PowerPredictor>().offering(maker);
+        const Plan& plan = scheduler.plan(snapshot);
+        return plan.decisions[0].option.configuration.gpus() + plan.decisions[1].option.configuration.gpus();
+    };
+    CHECK(gpus_with(AskedSizes{}) == 8);
+    CHECK(gpus_with(MixedTypes<AskedSizes>{}) == 8);
+    CHECK(gpus_with(JobCopies<AskedSizes>{}) == 8);
+    CHECK(HostShares<Speechless>().why_none(snapshot.jobs[0]) == "job-0 is not liked");
+    auto scheduler = Scheduler<OfGoodput, LeastMovesPlacer, Allotter<>, PowerPredictor>().offering(
+        MixedTypes<HostShares<Speechless>>({}, HostShares<Speechless>()));
+    CHECK(scheduler.plan(snapshot).decisions[1].verdict.reason == "job-1 is not liked");
 }

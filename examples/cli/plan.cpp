@@ -301,6 +301,8 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
                  std::ostream& out) {
     using Limits =
         goodput::Limits<goodput::TeamQuotas, goodput::Budget, goodput::SpotCap, goodput::HostCapacity>;
+    using Advisor = goodput::RentAdvisor<goodput::GoodputPredictor, goodput::GoodputPolicy,
+                                         goodput::Limits<goodput::TeamQuotas>>;
     auto scheduler =
         goodput::Scheduler<P, goodput::TopologyPlacer<>, goodput::Allotter<>, PlanPredictor>(
             std::move(policy), {}, goodput::TopologyPlacer<>(), goodput::Allotter<>(), PlanPredictor(models))
@@ -319,9 +321,8 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
             milliseconds.fit = stopwatch.lap();
             memory.give_models(round.snapshot);
             scheduler.placer().set_topology(std::move(round.topology));
-            scheduler.limits() =
-                Limits(goodput::TeamQuotas(std::move(round.teams)), goodput::Budget(round.budget_h),
-                       goodput::SpotCap(round.spot_gpus), goodput::HostCapacity());
+            scheduler.limits() = Limits(goodput::TeamQuotas(round.teams), goodput::Budget(round.budget_h),
+                                        goodput::SpotCap(round.spot_gpus), goodput::HostCapacity());
             scheduler.options().deadline.reset();
             if (round.deadline_ms) {
                 constexpr double longest_ms = 1e12;  // thirty years, and far from overflowing nanoseconds
@@ -345,7 +346,9 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
             Json answer = answer_of(round.snapshot, plan, milliseconds);
             if (command.advise)
                 answer["advice"] =
-                    json_of(goodput::RentAdvisor<>(round.hour_worth).advise(round.snapshot, round.offers),
+                    json_of(Advisor(round.hour_worth, {}, {}, true,
+                                    goodput::Limits(goodput::TeamQuotas(std::move(round.teams))))
+                                .advise(round.snapshot, round.offers),
                             round.offers);
             if (command.explain) {
                 add_explanations(scheduler, round.snapshot, answer["plan"]);

@@ -201,10 +201,13 @@ TEST_CASE("where a type is faster for one job than for another, it goes to that 
     }
 }
 
-TEST_CASE("settings out of range are refused") {
-    Rounds rounds;
-    rounds.add(10);
-    for (const BalancedSlowdown& policy : {BalancedSlowdown{.power = 0.5}, BalancedSlowdown{.power = NAN},
-                                           BalancedSlowdown{.margin = -0.1}, BalancedSlowdown{.margin = 0.6}})
-        CHECK_THROWS_AS(static_cast<void>(rounds.served(policy)), std::invalid_argument);
+TEST_CASE("settings out of range are refused before the first round") {
+    for (const double power : {0.5, 0.0, -1.0, 101.0, std::nan("")})
+        CHECK_THROWS_AS((BalancedSlowdown{.power = power}.validate()), std::invalid_argument);
+    for (const double margin : {-0.1, 0.6, std::nan("")})
+        CHECK_THROWS_AS((BalancedSlowdown{.margin = margin}.validate()), std::invalid_argument);
+    CHECK_THROWS_WITH_AS((BalancedSlowdown{.power = 0.5}.validate()),
+                         "policy balanced slowdown: power is 0.5, but must be between 1 and 100",
+                         std::invalid_argument);
+    CHECK_NOTHROW((BalancedSlowdown{.power = 1, .margin = 0.5}.validate()));
 }

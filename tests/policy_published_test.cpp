@@ -370,3 +370,21 @@ TEST_CASE("settings without finite values are refused by name and value") {
     CHECK_THROWS_WITH(Optimus{.assumed_seconds = 0}.validate(),
                       "policy optimus: assumed is 0, but must be a finite number above 0");
 }
+
+TEST_CASE("Pollux: where every node is drained, values are numbers and more goodput is worth more") {
+    Cluster cluster{{"gpu"}, {{"node-0", 0, 4, true}}};
+    const std::vector<Pool> pools{{0, 4, {}}};
+    Job job{.name = "job", .max_gpus = 4, .placement = {{0, 4}}};
+    job.types.resize(1);
+    const std::vector<Option> options{{{0, 4, {1, 2}}, {1, 0}, 3, Knowledge::measured},
+                                      {{0, 4, {1, 4}}, {1, 0}, 5, Knowledge::measured}};
+    for (const double p : {-1.0, 0.0, 0.5}) {
+        CAPTURE(p);
+        std::vector<double> values(2), capacity{0};
+        const OptionRow row{job, options, values};
+        Pollux{.fairness_power = p}.value_round(Round{0, cluster, pools, capacity}, {&row, 1});
+        CHECK(std::isfinite(values[1]));
+        CHECK(values[1] > values[0]);
+        CHECK(values[0] >= 0);
+    }
+}

@@ -119,3 +119,18 @@ TEST_CASE("settings under which nobody would be served are refused by name and v
                       "policy sia: lambda is 1.1, but must be below -1 where p > 0");
     CHECK_THROWS_AS(Sia{.rounding = -1}.validate(), std::invalid_argument);
 }
+
+TEST_CASE("a job of which nothing is known has the same values in whichever order its GPU types are listed") {
+    // A replica takes one GPU of the first type and two of the other; each counts 1.
+    for (const bool swapped : {false, true}) {
+        CAPTURE(swapped);
+        const std::size_t small = swapped ? 1 : 0, large = swapped ? 0 : 1;
+        Cluster cluster{{"", ""}, {{"node-0", 0, 2}, {"node-1", 1, 2}}};
+        Job job = job_on(cluster, {}, 0, 0, 0);
+        job.types[large].gpus_per_replica = 2;
+        std::vector<Option> options{option(small, 2, 1, 1), option(large, 2, 2, 1)};
+        if (swapped) std::swap(options[0], options[1]);
+        for (const double value : values_of({}, cluster, 60, job, options))
+            CHECK(value == doctest::Approx(0.1));
+    }
+}

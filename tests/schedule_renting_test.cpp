@@ -11,6 +11,7 @@
 
 #include "goodput/schedule/node_renter.hpp"
 #include "goodput/schedule/renting.hpp"
+#include "goodput/schedule/team_quotas.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
@@ -311,3 +312,80 @@ TEST_CASE("Bad offers are refused by name") {
 }
 
 }  // namespace
+
+TEST_CASE("jobs that keep what they hold count as served, however much others would pay for it") {
+    support::Random random(21);
+    int crowded = 0;
+    for (int trial = 0; trial < 200; ++trial) {
+        CAPTURE(trial);
+        Snapshot snapshot = random_snapshot(random, 6);
+        // Two nodes that are there anyway, one of them held by a job that gains little by it.
+        snapshot.cluster.nodes = {{"own-0", 0, 8}, {"own-1", 0, 8}};
+        Job& pinned = snapshot.jobs[2];
+        pinned.types[0].reference_rate = 1e-3;
+        pinned.types[1].reference_rate = 1e-3;
+        pinned.remaining_examples = 1e6;
+        pinned.preemptible = false;
+        pinned.placement = {{0, 8}};
+        // Others can use nothing else.
+        for (Job& job : snapshot.jobs) {
+            job.types[1].max_atomic_batch = 0;
+            job.types[0].max_nodes = 1;
+            job.min_gpus = random.integer(1, 2);
+        }
+        const std::vector<RentOffer> offers{
+            {.name = "slow", .gpus = 4, .dollars_per_hour = 4, .most_nodes = random.integer(0, 2)}};
+        Advisor advisor(random.between(1, 50), {}, {}, random.chance(0.5));
+        const OfferAdvice advice = advisor.advise(snapshot, offers).offers[0];
+        CHECK(advice.nodes <= offers[0].most_nodes);
+        // Without the node that is kept, the others want as much as with it.
+        Snapshot without = snapshot;
+        without.cluster.nodes.erase(without.cluster.nodes.begin());
+        without.jobs.erase(without.jobs.begin() + 2);
+        const OfferAdvice alone =
+            Advisor(advisor.hour_worth(), {}, {}, false).advise(without, offers).offers[0];
+        const OfferAdvice kept =
+            Advisor(advisor.hour_worth(), {}, {}, false).advise(snapshot, offers).offers[0];
+        CHECK(kept.gpus_wanted == alone.gpus_wanted);
+        CHECK(kept.nodes == alone.nodes);
+        crowded += alone.gpu_worth > 1.01;
+    }
+    CHECK(crowded > 50);
+}
+
+TEST_CASE("nothing is rented for jobs of a team beyond its quota") {
+    support::Random random(22);
+    using Limited = RentAdvisor<PowerPredictor, NoForecast, Limits<TeamQuotas>>;
+    int less = 0;
+    for (int trial = 0; trial < 200; ++trial) {
+        CAPTURE(trial);
+        Snapshot snapshot = random_snapshot(random, 4);
+        for (Job& job : snapshot.jobs) job.team = "team";
+        const std::vector<RentOffer> offers = two_offers(random, 20);
+        const double hour_worth = random.between(1, 200);
+        const int quota = random.integer(0, 12);
+        Advisor free(hour_worth);
+        Limited limited(hour_worth, {}, {}, true, Limits(TeamQuotas({{.team = "team", .gpus = quota}}))),
+            wide(hour_worth, {}, {}, true, Limits(TeamQuotas({{.team = "team", .gpus = 1e6}})));
+        int wanted = 0, wanted_freely = 0;
+        for (const OfferAdvice& of : limited.advise(snapshot, offers).offers) {
+            wanted += of.gpus_wanted;
+            CHECK(of.nodes <= (of.gpus_wanted + 3) / 4);
+        }
+        for (const OfferAdvice& of : free.advise(snapshot, offers).offers) wanted_freely += of.gpus_wanted;
+        CHECK(wanted <= quota);
+        less += wanted < wanted_freely;
+        for (std::size_t o = 0; o < 2; ++o)
+            CHECK(wide.advise(snapshot, offers).offers[o].nodes ==
+                  free.advise(snapshot, offers).offers[o].nodes);
+        // What is kept beyond the quota is kept.
+        snapshot.cluster.nodes = {{"rented", 1, 4}};
+        snapshot.jobs[0].preemptible = false;
+        snapshot.jobs[0].placement = {{0, 4}};
+        Limited none(hour_worth, {}, {}, true, Limits(TeamQuotas({{.team = "team", .gpus = 0}})));
+        const RentAdvice& advice = none.advise(snapshot, offers);
+        CHECK(advice.offers[0].nodes == 0);
+        CHECK(advice.offers[1].nodes == 1);
+    }
+    CHECK(less > 50);
+}

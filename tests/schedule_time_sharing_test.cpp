@@ -65,9 +65,10 @@ struct SharedCluster {
 
     /// Rates by job over so many rounds.
     template <class Sharing>
-    std::vector<double> run(Sharing& sharing, int rounds) {
+    std::vector<double> run(Sharing& sharing, int rounds, int plans_a_round = 1) {
         std::vector<double> done(rates.size(), 0);
         for (int round = 0; round < rounds; ++round) {
+            for (int again = 1; again < plans_a_round; ++again) static_cast<void>(sharing.plan(now));
             const Plan& plan = sharing.plan(now);
             REQUIRE(plan.faults.empty());
             for (std::size_t j = 0; j < rates.size(); ++j) {
@@ -89,12 +90,12 @@ struct SharedCluster {
 };
 
 template <class O>
-void check_long_run(O objective, std::uint64_t seed) {
+void check_long_run(O objective, std::uint64_t seed, int plans_a_round = 1) {
     Random random(seed);
     SharedCluster of(random);
     const ShareResult shares = share_time(of.problem, objective);
     TimeSharing<O, decltype(of.predictor())> sharing(objective, SharedCluster::interval, of.predictor());
-    const std::vector<double> rates = of.run(sharing, 600);
+    const std::vector<double> rates = of.run(sharing, 600, plans_a_round);
     for (std::size_t j = 0; j < rates.size(); ++j) {
         CAPTURE(seed);
         CAPTURE(j);
@@ -108,6 +109,54 @@ TEST_CASE("in the long run every job runs at 99 % of its shares' rate, or faster
     for (std::uint64_t seed = 0; seed < 12; ++seed) {
         check_long_run(MaxMin(), seed);
         check_long_run(NashWelfare(), 100 + seed);
+    }
+}
+
+TEST_CASE("who plans several times in one second has the same in the long run") {
+    for (std::uint64_t seed = 0; seed < 12; ++seed) check_long_run(MaxMin(), seed, 2 + seed % 2);
+}
+
+TEST_CASE("what is owed does not depend on how often it is booked, while nobody runs too far ahead") {
+    Random random(8);
+    for (int trial = 0; trial < 200; ++trial) {
+        CAPTURE(trial);
+        Snapshot now;
+        now.cluster.gpu_types = {"a", "b"};
+        now.jobs = {Job{.name = "one"}, Job{.name = "two"}};
+        Plan plan;
+        plan.decisions.resize(2);
+        TimeAccounts seldom(360), often(360);
+        for (int round = 0; round < 20; ++round) {
+            RoundShares shares;
+            for (std::size_t j = 0; j < 2; ++j) {
+                const double first = random.between(0, 1);
+                shares[now.jobs[j].name] = {first, random.between(0, 1 - first)};
+                plan.decisions[j].option.configuration = {};
+                if (random.chance(0.7))
+                    plan.decisions[j].option.configuration =
+                        Configuration(random.chance(0.5) ? 0u : 1u, 4, {1, 1});
+            }
+            const double start = now.time_seconds, end = start + random.between(0, 360);
+            seldom.settle(now);
+            seldom.note(now, plan, shares);
+            often.settle(now);
+            often.note(now, plan, shares);
+            for (int part = random.integer(0, 5); part > 0; --part) {
+                now.time_seconds = end - (end - start) * part / 6.0;
+                often.settle(now);
+                if (random.chance(0.5)) often.settle(now);
+            }
+            now.time_seconds = end;
+            Snapshot other = now;
+            seldom.settle(now);
+            often.settle(other);
+            for (std::size_t j = 0; j < 2; ++j)
+                for (std::size_t t = 0; t < 2; ++t) {
+                    CHECK(other.jobs[j].owed_seconds[t] ==
+                          doctest::Approx(now.jobs[j].owed_seconds[t]).epsilon(1e-9).scale(1));
+                    CHECK(now.jobs[j].owed_seconds[t] >= -3 * 360 - 1e-9);
+                }
+        }
     }
 }
 

@@ -14,6 +14,7 @@
 #include "goodput/schedule/host_shares.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/job_sizes.hpp"
+#include "goodput/schedule/running_plans.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "round.hpp"
@@ -42,14 +43,19 @@ class Memory {
 public:
     void take_in(RoundInput& round) {
         sizes_before_ = sizes_;
+        running_before_ = running_;
         kinds_.begin_trial();
         for (std::size_t j = 0; j < round.samples.size(); ++j) {
             const Job& job = round.snapshot.jobs[j];
             kinds_.meet(job);
-            for (const NewSample& sample : round.samples[j]) kinds_.add(job, sample.gpu_type, sample.sample);
+            for (const NewSample& sample : round.samples[j]) {
+                kinds_.add(job, sample.gpu_type, sample.sample);
+                running_.note(job.name, sample.gpu_type, sample.sample);
+            }
         }
         for (const std::string& name : round.cancelled) sizes_.end(name);
         sizes_.expect(round.snapshot);
+        running_.fill(round.snapshot);
         for (std::size_t j = 0; j < round.snapshot.jobs.size(); ++j) {
             const Job& job = round.snapshot.jobs[j];
             if (round.brings_model[j]) continue;
@@ -59,6 +65,7 @@ public:
     }
     void keep(const Snapshot& snapshot, const Plan& plan) {
         sizes_.note(snapshot, plan);
+        running_.note(snapshot, plan);
         std::vector<std::string> names;
         for (const Job& job : snapshot.jobs) names.push_back(job.name);
         std::sort(names.begin(), names.end());
@@ -68,11 +75,13 @@ public:
     void undo() {
         kinds_.undo();
         sizes_ = sizes_before_;
+        running_ = running_before_;
     }
 
 private:
     KindHistories kinds_;
     JobSizes sizes_, sizes_before_;
+    RunningPlans running_, running_before_;
 };
 
 /// A number of a policy by its name.

@@ -19,6 +19,7 @@
 #include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/renting.hpp"
+#include "goodput/schedule/running_plans.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "json_lines.hpp"
@@ -44,11 +45,14 @@ public:
     void take_in(Round& round) {
         before_.clear();
         sizes_before_ = sizes_;
+        running_before_ = running_;
         largest_before_ = largest_;
         kinds_.begin_trial();
         for (std::size_t j = 0; j < round.samples.size(); ++j) {
             goodput::Job& job = round.snapshot.jobs[j];
             limit_batch(job, round.samples[j], round.wanted[j]);
+            for (const NewSample& sample : round.samples[j])
+                running_.note(job.name, sample.gpu_type, sample.sample);
             if (refined_) {
                 kinds_.meet(job);
                 for (const NewSample& sample : round.samples[j])
@@ -62,6 +66,7 @@ public:
         }
         for (const std::string& name : round.cancelled) sizes_.end(name);
         sizes_.expect(round.snapshot);
+        running_.fill(round.snapshot);
     }
     /// Refits the models that the measurements change.
     void refit(const Round& round) {
@@ -82,6 +87,7 @@ public:
     void keep(const goodput::Snapshot& snapshot, const goodput::Plan& plan) {
         before_.clear();
         sizes_.note(snapshot, plan);
+        running_.note(snapshot, plan);
         gpu_types_ = snapshot.cluster.gpu_types;
         names_.clear();
         for (const goodput::Job& job : snapshot.jobs) names_.push_back(job.name);
@@ -102,6 +108,7 @@ public:
         before_.clear();
         kinds_.undo();
         sizes_ = sizes_before_;
+        running_ = running_before_;
         largest_ = largest_before_;
     }
 
@@ -124,6 +131,7 @@ private:
     goodput::BasicJobHistories<PlanHistoryFitter> histories_;
     goodput::KindHistories kinds_;
     goodput::JobSizes sizes_, sizes_before_;
+    goodput::RunningPlans running_, running_before_;
     std::vector<std::pair<std::string, goodput::JobHistory>> before_;
     std::vector<std::string> names_;
     std::map<std::string, std::int64_t> largest_, largest_before_;  ///< by job: total batch that it has used
@@ -293,6 +301,8 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
                  std::ostream& out) {
     using Limits =
         goodput::Limits<goodput::TeamQuotas, goodput::Budget, goodput::SpotCap, goodput::HostCapacity>;
+    using Advisor = goodput::RentAdvisor<goodput::GoodputPredictor, goodput::GoodputPolicy,
+                                         goodput::Limits<goodput::TeamQuotas>>;
     auto scheduler =
         goodput::Scheduler<P, goodput::TopologyPlacer<>, goodput::Allotter<>, PlanPredictor>(
             std::move(policy), {}, goodput::TopologyPlacer<>(), goodput::Allotter<>(), PlanPredictor(models))
@@ -311,9 +321,8 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
             milliseconds.fit = stopwatch.lap();
             memory.give_models(round.snapshot);
             scheduler.placer().set_topology(std::move(round.topology));
-            scheduler.limits() =
-                Limits(goodput::TeamQuotas(std::move(round.teams)), goodput::Budget(round.budget_h),
-                       goodput::SpotCap(round.spot_gpus), goodput::HostCapacity());
+            scheduler.limits() = Limits(goodput::TeamQuotas(round.teams), goodput::Budget(round.budget_h),
+                                        goodput::SpotCap(round.spot_gpus), goodput::HostCapacity());
             scheduler.options().deadline.reset();
             if (round.deadline_ms) {
                 constexpr double longest_ms = 1e12;  // thirty years, and far from overflowing nanoseconds
@@ -337,7 +346,9 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
             Json answer = answer_of(round.snapshot, plan, milliseconds);
             if (command.advise)
                 answer["advice"] =
-                    json_of(goodput::RentAdvisor<>(round.hour_worth).advise(round.snapshot, round.offers),
+                    json_of(Advisor(round.hour_worth, {}, {}, true,
+                                    goodput::Limits(goodput::TeamQuotas(std::move(round.teams))))
+                                .advise(round.snapshot, round.offers),
                             round.offers);
             if (command.explain) {
                 add_explanations(scheduler, round.snapshot, answer["plan"]);

@@ -124,7 +124,8 @@ auto with_policy(std::string_view name, std::span<const std::string> settings, U
                  {"restart", set<GoodputPolicy, &GoodputPolicy::restart_weight>},
                  {"horizon", set<GoodputPolicy, &GoodputPolicy::horizon_seconds>},
                  {"usual", set<GoodputPolicy, &GoodputPolicy::usual_seconds>},
-                 {"noise", set<GoodputPolicy, &GoodputPolicy::initial_noise>}},
+                 {"noise", set<GoodputPolicy, &GoodputPolicy::initial_noise>},
+                 {"wait", set<GoodputPolicy, &GoodputPolicy::longest_wait_seconds>}},
                 settings);
         };
         return name == "goodput" ? use(ours({}))

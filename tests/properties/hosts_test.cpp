@@ -49,8 +49,7 @@ Snapshot in_other_units(Snapshot snapshot) {
 
 TEST_CASE("hosts: no node is over-committed, nobody is below its share, and the plan is worth its sum") {
     for_all(20, [](Case& one) {
-        auto scheduler =
-            hosted_scheduler(properties::random_policy(one.random, properties::AnyPolicy::rules));
+        auto scheduler = hosted_scheduler(properties::random_policy(one.random));
         Snapshot snapshot = support::hosted_round(one.random, one.random.chance(0.3));
         for (int round = 0; round < 3; ++round) {
             const Plan& plan = scheduler.plan(snapshot);
@@ -72,8 +71,7 @@ TEST_CASE("hosts: no node is over-committed, nobody is below its share, and the 
 
 TEST_CASE("hosts: the units of cores and memory say nothing") {
     for_all(40, [](Case& one) {
-        const properties::AnyPolicy policy =
-            properties::random_policy(one.random, properties::AnyPolicy::rules);
+        const properties::AnyPolicy policy = properties::random_policy(one.random);
         const Snapshot snapshot = support::hosted_round(one.random, false);
         const Plan plan = hosted_scheduler(policy).plan(snapshot);
         const Plan other = hosted_scheduler(policy).plan(in_other_units(snapshot));

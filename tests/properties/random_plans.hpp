@@ -55,16 +55,12 @@ private:
     }
 };
 
-/// Any of the policies, its values in a unit of choice: one Scheduler to compile.
-struct AnyPolicy {
-    using Rule =
-        std::variant<FixedValues, goodput::Sia, goodput::GoodputPolicy, goodput::Pollux,
-                     goodput::DeclaredGoodputPolicy, goodput::Optimus, goodput::Fifo,
-                     goodput::ShortestRemainingTime, goodput::LeastAttainedService, goodput::Tiresias>;
-    static constexpr int rules = static_cast<int>(std::variant_size_v<Rule>);
-    /// The first so many do not serve jobs in an order, in which the GPU type listed first wins where it
-    /// makes no difference.
-    static constexpr int unordered_rules = 5;
+/// One of these policies, its values in a unit of choice: one Scheduler to compile.
+template <class... Ps>
+struct OneOf {
+    using Rule = std::variant<Ps...>;
+    static constexpr int rules = static_cast<int>(sizeof...(Ps));
+    static constexpr bool weights_count = false;  // they are in the values of the one
 
     Rule rule{};
     double factor = 1;
@@ -98,14 +94,20 @@ struct AnyPolicy {
     }
 };
 
+/// Any of the policies that most properties try.
+using AnyPolicy = OneOf<FixedValues, goodput::Sia, goodput::GoodputPolicy, goodput::Pollux,
+                        goodput::DeclaredGoodputPolicy, goodput::Optimus, goodput::Fifo,
+                        goodput::ShortestRemainingTime, goodput::LeastAttainedService, goodput::Tiresias>;
+
 /// The first `choices` of the policies, with the settings that they have by default.
-inline AnyPolicy random_policy(support::Random& random, int choices) {
-    AnyPolicy policy;
+template <class Policies = AnyPolicy>
+Policies random_policy(support::Random& random, int choices = Policies::rules) {
+    Policies policy;
     const int chosen = random.integer(0, choices - 1);
     const auto choose = [&]<std::size_t... I>(std::index_sequence<I...>) {
-        ((static_cast<int>(I) == chosen ? (void)policy.rule.emplace<I>() : void()), ...);
+        ((static_cast<int>(I) == chosen ? (void)policy.rule.template emplace<I>() : void()), ...);
     };
-    choose(std::make_index_sequence<std::variant_size_v<AnyPolicy::Rule>>{});
+    choose(std::make_index_sequence<static_cast<std::size_t>(Policies::rules)>{});
     return policy;
 }
 
@@ -127,7 +129,7 @@ struct Relabelled {
 };
 
 /// GPU types keep their names.
-inline Relabelled relabelled(const goodput::Snapshot& snapshot, support::Random& random, bool types_too) {
+inline Relabelled relabelled(const goodput::Snapshot& snapshot, support::Random& random) {
     using namespace goodput;
     const Cluster& cluster = snapshot.cluster;
     const std::size_t types = cluster.gpu_types.size();
@@ -136,7 +138,6 @@ inline Relabelled relabelled(const goodput::Snapshot& snapshot, support::Random&
     other.job_to = random_order(random, snapshot.jobs.size());
     other.node_to = random_order(random, cluster.nodes.size());
     other.type_to = random_order(random, types);
-    if (!types_too) std::sort(other.type_to.begin(), other.type_to.end());
     result.time_seconds = snapshot.time_seconds;
     result.cluster.gpu_types.resize(types);
     for (std::size_t t = 0; t < types; ++t) result.cluster.gpu_types[other.type_to[t]] = cluster.gpu_types[t];
@@ -158,24 +159,6 @@ inline Relabelled relabelled(const goodput::Snapshot& snapshot, support::Random&
             model.types[other.type_to[t]] = snapshot.models[j].types[t];
     }
     return other;
-}
-
-/// Where GPU types are alike to a job, the one that is listed first decides: of those measured equally far,
-/// which one tells of types that are not measured; to Sia, of equally slow options, whose replicas count.
-/// Here they are never alike.
-inline void tell_types_apart(goodput::Snapshot& snapshot) {
-    for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
-        bool unknown = true;
-        std::vector<goodput::TypeModel>& models = snapshot.models[j].types;
-        for (std::size_t t = 0; t < models.size(); ++t) {
-            int& most = models[t].most_replicas;
-            if (most == 0) continue;
-            most = 4 * most + static_cast<int>(t);
-            unknown = false;
-        }
-        if (unknown)
-            for (goodput::TypeLimits& limits : snapshot.jobs[j].types) limits.gpus_per_replica = 1;
-    }
 }
 
 }  // namespace properties

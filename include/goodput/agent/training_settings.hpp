@@ -12,6 +12,7 @@
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/shape.hpp"
+#include "goodput/model/batch_plan.hpp"
 
 namespace goodput {
 
@@ -68,7 +69,8 @@ struct TrainingSettings {
     int least_steps = 5;   ///< steps timed before a plan's time is believed
     /// Steps whose gradients were looked at, before a plan is chosen by the noise scale.
     int least_measured_steps = 20;
-    double retune_gain = 1.05;  ///< a plan is worth adopting above so many times the present goodput (Pollux)
+    double retune_gain =
+        least_plan_gain;        ///< a plan is worth adopting above so many times the present goodput
     double retune_seconds = 0;  ///< what changing the plan costs: new buffers, another compilation
     double retune_horizon_seconds = 600;  ///< within which that must be won back
     /// Twice the atomic batch is tried for some steps where no larger one was timed on what is held, and it

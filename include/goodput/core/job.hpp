@@ -63,6 +63,9 @@ struct Job {
     bool preemptible = true;  ///< false: keeps what it holds
     bool restarting = false;  ///< in the middle of a restart: keeps what it holds this round
     Placement placement{};    ///< where it runs now; empty: it waits
+    /// The batch plan that it runs with there (RunningPlans), which it keeps unless another pays
+    /// (least_plan_gain); {0, 0}: not known.
+    BatchPlan running_plan{};
     /// Useful examples still to do, where the user declared the job's total work.
     std::optional<double> remaining_examples{};
     /// Useful examples done so far, where the job reports them.
@@ -141,6 +144,9 @@ inline void validate(const Job& job, const Cluster& cluster) {
     for (const CheckpointMechanism& mechanism : job.checkpoints) validate(mechanism, subject);
     if (job.checkpoint_seconds) require_positive(subject, "checkpoint_seconds", *job.checkpoint_seconds);
     if (job.tasks) validate(*job.tasks, subject);
+    require_between(subject, "running_plan.atomic_batch", job.running_plan.atomic_batch, 0, 1 << 30);
+    require_between(subject, "running_plan.accumulation_steps", job.running_plan.accumulation_steps, 0,
+                    1 << 20);
     if (job.gradient) validate(*job.gradient, subject);
     if (job.usual_gradient) validate(*job.usual_gradient, subject);
     if (job.remaining_examples) require_at_least(subject, "remaining_examples", *job.remaining_examples, 0);

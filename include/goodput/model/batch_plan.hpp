@@ -94,6 +94,10 @@ template <ThroughputModel Throughput, EfficiencyModel Efficiency>
 [[nodiscard]] BestPlan fixed_batch_plan(const Throughput& throughput, const Efficiency& efficiency,
                                         Shape shape, const BatchLimits& limits, int total_batch);
 
+/// How many times as good as the present batch plan another one has to be to be worth a change (Pollux): the
+/// gradient noise, which it is chosen by, wavers by more than the best plan gains.
+inline constexpr double least_plan_gain = 1.05;
+
 namespace detail {
 
 template <ThroughputModel Throughput, EfficiencyModel Efficiency>

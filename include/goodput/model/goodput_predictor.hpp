@@ -4,8 +4,8 @@
 // What a job's models (job_model.hpp) say of an allotment: goodput with the best batch plan.
 //
 // On a GPU type where the job has been measured on several replicas, its own model answers. Where it has only
-// run on one replica, or not at all, the curve of the type measured furthest is scaled by the ratio of
-// one-replica speeds (Sia, section 3.2 and the released project_throughputs):
+// run on one replica, or not at all, the curve of the type measured furthest (of equals the slowest) is
+// scaled by the ratio of one-replica speeds (Sia, section 3.2 and the released project_throughputs):
 //
 //     goodput_T(K) = goodput_S(K) * rate_T / rate_S
 //
@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <variant>
@@ -72,19 +73,65 @@ public:
         }
     }
 
+    /// Lets a job keep the batch plan that it runs with (Job::running_plan) on an option that it holds,
+    /// filled in with the best plan for its present statistics, unless that is worth more than
+    /// least_plan_gain times as much or the running one is not within the job's limits. Of jobs that tune
+    /// their batch, on GPU types where they have been measured.
+    static void keep_running_plan(const Job& job, const JobModel& model, Option& option) {
+        const std::size_t type = option.configuration.first().gpu_type;
+        const TypeModel* const own = model_of(model, type);
+        const BatchPlan running = job.running_plan;
+        if (!own || !is_valid(*own) || !job.gradient || job.adaptivity != Adaptivity::batch ||
+            job.types[type].gpus_per_replica > 1 || option.plan.atomic_batch == 0 || running == option.plan)
+            return;
+        const Shape shape = replica_shape(job, option);
+        const BatchLimits limits = batch_limits(job, type);
+        const std::int64_t total = running.total(shape.gpus);
+        if (running.atomic_batch < std::max(limits.min_atomic_batch, 1) ||
+            running.atomic_batch > limits.max_atomic_batch || total < limits.initial_batch ||
+            total > limits.max_batch)
+            return;
+        if (limits.single_gpu_accumulates && shape.gpus == 1 && total > limits.initial_batch &&
+            running.accumulation_steps == 0)
+            return;
+        const NoiseScaleEfficiency efficiency{static_cast<double>(job.initial_batch), *job.gradient};
+        const auto goodput = [&](BatchPlan plan) {
+            return std::visit(
+                [&](const auto& throughput) {
+                    return detail::goodput_of(throughput, efficiency, shape, plan);
+                },
+                own->throughput);
+        };
+        const double best = goodput(option.plan), present = goodput(running);
+        if (!(present > 0) || best > least_plan_gain * present) return;
+        option.plan = running;
+        option.goodput *= std::min(present / best, 1.0);
+    }
+
 private:
     static const TypeModel* model_of(const JobModel& model, std::size_t type) {
         return type < model.types.size() && model.types[type].most_replicas > 0 ? &model.types[type]
                                                                                 : nullptr;
     }
 
-    /// The GPU type measured on most replicas, the first of equals.
-    static std::size_t furthest_measured(const JobModel& model) {
-        const auto fewer = [](const TypeModel& a, const TypeModel& b) {
-            return a.most_replicas < b.most_replicas;
+    /// The GPU type measured on most replicas. Of equals the slowest, or what computes longest, in whichever
+    /// order the types are listed.
+    static std::size_t furthest_measured(const Job& job, const JobModel& model) {
+        const auto seconds = [&](std::size_t type) {
+            const int most = std::min(model.types[type].most_replicas, 1 << 19);
+            return model.types[type].iteration_seconds({1, most}, {1, 0}) +
+                   model.types[type].iteration_seconds({2, 2 * most}, {1, 0});
         };
-        return static_cast<std::size_t>(std::max_element(model.types.begin(), model.types.end(), fewer) -
-                                        model.types.begin());
+        const auto comes_first = [&](std::size_t type, std::size_t other) {
+            const double rate = single_rate(job, model, type, 1), others = single_rate(job, model, other, 1);
+            return rate < others || (rate == others && seconds(type) > seconds(other));
+        };
+        std::size_t furthest = 0;
+        for (std::size_t type = 1; type < model.types.size(); ++type) {
+            const int its = model.types[type].most_replicas, most = model.types[furthest].most_replicas;
+            if (its > most || (its == most && its > 0 && comes_first(type, furthest))) furthest = type;
+        }
+        return furthest;
     }
 
     /// Examples/s of one replica at its largest batch: as declared, else as modelled, else 0. A type that the
@@ -105,7 +152,7 @@ private:
             return;
         }
         const TypeModel* own = model_of(model, type);
-        const std::size_t source = model.types.empty() ? type : furthest_measured(model);
+        const std::size_t source = model.types.empty() ? type : furthest_measured(job, model);
         const TypeModel* other = model_of(model, source);
         if (!other) {
             predict_unknown(job, options);

@@ -90,7 +90,7 @@ private:
     AlloxJob job_in_line(const Round& round, const OptionRow& row,
                          std::vector<std::vector<std::size_t>>& fastest) const {
         std::vector<std::size_t>& its = fastest.emplace_back(round.pools.size(), no_index);
-        std::size_t best = no_index;
+        const Option* best = nullptr;
         for (std::size_t k = 0; k < row.options.size(); ++k) {
             const Option& option = row.options[k];
             if (option.goodput <= 0 || !option.configuration.is_single()) continue;
@@ -98,10 +98,13 @@ private:
             const std::size_t pool = find_pool(round.pools, part);
             if (pool == its.size()) continue;
             if (its[pool] == no_index || option.goodput > row.options[its[pool]].goodput) its[pool] = k;
-            if (best == no_index || option.goodput > row.options[best].goodput) best = k;
+            // Of equally fast ones that with fewest GPUs, in whichever order they come.
+            if (!best || option.goodput > best->goodput ||
+                (option.goodput == best->goodput && option.configuration.gpus() < best->configuration.gpus()))
+                best = &option;
         }
         AlloxJob job{std::vector<double>(round.pools.size()), round.age_of(row.job), 1};
-        if (best != no_index) job.gpus = row.options[best].configuration.gpus();
+        if (best) job.gpus = best->configuration.gpus();
         const double examples = detail::examples_left(row, assumed_seconds);
         for (std::size_t p = 0; p < its.size(); ++p)
             job.seconds[p] = std::min(

@@ -35,6 +35,7 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/policy/concepts.hpp"
+#include "goodput/policy/work_left.hpp"
 
 namespace goodput {
 
@@ -50,12 +51,16 @@ struct BalancedSlowdown {
     /// twice as much move average and makespan by 1 to 2 %.
     double margin = 0.04;
 
-    /// What a round of each option gains. Refuses settings out of range (std::invalid_argument).
-    void value_round(const Round& round, std::span<const OptionRow> rows) const {
+    /// Refuses settings out of range (std::invalid_argument).
+    void validate() const {
         if (!(power >= 1 && power <= 100))
-            bad_input("balanced slowdown", "power", power, "between 1 and 100");
+            bad_input("policy balanced slowdown", "power", power, "between 1 and 100");
         if (!(margin >= 0 && margin <= 0.5))
-            bad_input("balanced slowdown", "margin", margin, "between 0 and 0.5");
+            bad_input("policy balanced slowdown", "margin", margin, "between 0 and 0.5");
+    }
+
+    /// What a round of each option gains.
+    void value_round(const Round& round, std::span<const OptionRow> rows) const {
         double gpus = 0;
         for (std::size_t p = 0; p < round.pools.size(); ++p) gpus += round.capacity[p];
         std::vector<Place> places;
@@ -108,9 +113,7 @@ private:
 
     [[nodiscard]] Place place_of(const Round& round, const OptionRow& row) const {
         const Job& job = row.job;
-        const Option* best = nullptr;
-        for (const Option& option : row.options)
-            if (option.goodput > 0 && (best == nullptr || option.goodput > best->goodput)) best = &option;
+        const Option* best = detail::best_option(row.options);
         if (best == nullptr) return {};
         Place place{
             .gpus = best->configuration.gpus(), .goodput = best->goodput, .runs = !job.placement.empty()};

@@ -45,6 +45,8 @@
 // which jobs of its kind begin, or else `initial_noise` (in initial batches); its batch plan waits for what
 // it measures.
 //
+// Nobody waits for ever: a job that is older than `longest_wait_seconds` gets its turn (ageing.hpp).
+//
 // With the jobs' declared work (DeclaredGoodputPolicy) R is what is really left.
 
 #include <algorithm>
@@ -56,7 +58,9 @@
 #include <optional>
 #include <span>
 
+#include "goodput/policy/ageing.hpp"
 #include "goodput/policy/concepts.hpp"
+#include "goodput/policy/work_left.hpp"
 
 namespace goodput {
 
@@ -111,6 +115,7 @@ struct GoodputPolicy {
     double horizon_seconds = 3600;  ///< after which the cluster has changed
     double usual_seconds = 300;     ///< on its best option, of a job of which nothing is known
     double initial_noise = 10;  ///< gradient noise scale before it is measured, in initial batches; 0: none
+    double longest_wait_seconds = 86400;  ///< after which a job gets its turn (ageing.hpp); infinite: never
 
     /// Refuses settings that make no sense (std::invalid_argument).
     void validate() const {
@@ -124,6 +129,7 @@ struct GoodputPolicy {
         require_at_least("policy goodput", "horizon", horizon_seconds, 1);
         require_at_least("policy goodput", "usual", usual_seconds, 1e-3);
         require_at_least("policy goodput", "noise", initial_noise, 0);
+        if (!(longest_wait_seconds > 0)) bad_input("policy goodput", "wait", longest_wait_seconds, "above 0");
     }
 
     /// The gradient statistics that options are valued with.
@@ -173,6 +179,7 @@ struct GoodputPolicy {
             value_row(round, row, left, std::pow(1 + 2 * outlasting(counted(row.job, left)), order_power));
             if (alike) *alike = {&row, left};
         }
+        detail::serve_overdue(round, rows, longest_wait_seconds, [](const Job& job) { return job.weight; });
     }
 
     /// What another option is worth beside those of the row, in the unit of their values: by its speed
@@ -181,16 +188,26 @@ struct GoodputPolicy {
     [[nodiscard]] double value_beside(const Round& round, const OptionRow& row, const Option& option,
                                       bool declared = false) const {
         const Speeds speeds(*this, round, row, expected_seconds(row.job, row.options, declared));
-        for (std::size_t k = 0; k < row.options.size(); ++k)
-            if (const double known = speeds(row.options[k]); known > 0 && row.values[k] > 0)
-                return row.values[k] * std::pow(speeds(option) / known, fairness_power);
-        return 0;
+        const auto powered = [&](const Option& of) { return std::pow(speeds(of), fairness_power); };
+        std::size_t slow = no_index, fast = no_index;
+        for (std::size_t k = 0; k < row.options.size(); ++k) {
+            if (row.values[k] <= 0 || speeds(row.options[k]) <= 0) continue;
+            if (slow == no_index || row.values[k] < row.values[slow]) slow = k;
+            if (fast == no_index || row.values[k] > row.values[fast]) fast = k;
+        }
+        if (fast == no_index) return 0;
+        const double most = powered(row.options[fast]), least = powered(row.options[slow]);
+        if (!detail::overdue_since(round, row.job, longest_wait_seconds))
+            return row.values[fast] * powered(option) / most;
+        // All values of a job may be larger by the same then.
+        const double slope = most > least ? (row.values[fast] - row.values[slow]) / (most - least) : 0;
+        return row.values[fast] + slope * (powered(option) - most);
     }
 
     /// Seconds that a job is expected to need still on its best option; infinite without one.
     [[nodiscard]] double expected_seconds(const Job& job, std::span<const Option> options,
                                           bool declared) const {
-        const Option* best = best_option(options);
+        const Option* best = detail::best_option(options);
         if (!best) return std::numeric_limits<double>::infinity();
         if (declared && job.remaining_examples) return *job.remaining_examples / best->goodput;
         if (job.expected_examples) return *job.expected_examples / best->goodput;
@@ -199,14 +216,6 @@ struct GoodputPolicy {
         double seconds = usual_seconds;
         while (seconds < std::min(so_far, longest_seconds)) seconds *= 2;
         return seconds;
-    }
-
-    /// The option of largest goodput, the first of equals; null where none has any.
-    [[nodiscard]] static const Option* best_option(std::span<const Option> options) {
-        const Option* best = nullptr;
-        for (const Option& option : options)
-            if (option.goodput > (best ? best->goodput : 0)) best = &option;
-        return best;
     }
 
 private:
@@ -262,7 +271,7 @@ private:
 
     private:
         static double best_goodput(std::span<const Option> options) {
-            const Option* best = best_option(options);
+            const Option* best = detail::best_option(options);
             return best ? best->goodput : 1;
         }
         [[nodiscard]] double speed(const Option& option) const {

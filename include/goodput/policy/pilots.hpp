@@ -134,13 +134,23 @@ inline void Pilots::value_round(const Round& round, std::span<const OptionRow> r
         if (option == no_index) return;
         for (const ResourceUse& use : row.uses(option)) left[use.resource] -= sign * use.units;
     };
+    // Has more GPUs (sign 1) or fewer (-1) than another option, or as many of a type that comes first by
+    // name.
+    const auto better = [&](const OptionRow& row, std::size_t option, std::size_t other, int sign) {
+        const int more = row.options[option].configuration.gpus() - row.options[other].configuration.gpus();
+        return more == 0 ? detail::type_comes_first(round, row.options[option], row.options[other])
+                         : more * sign > 0;
+    };
     // What each keeps: the smallest option that has a GPU for all tasks that run.
     std::vector<std::size_t> chosen(rows.size(), no_index);
+    const auto by_submission = detail::ordered(rows, [](const OptionRow& a, const OptionRow& b) {
+        return a.job.submitted_seconds < b.job.submitted_seconds;
+    });
     std::vector<TaskClaim> claims(rows.size());
     const auto kept_gpus = [&](const OptionRow& row) {
         return row.job.tasks ? row.job.tasks->running() : round.held_by(row.job).gpus();
     };
-    for (std::size_t r = 0; r < rows.size(); ++r) {
+    for (const std::size_t r : by_submission) {
         const OptionRow& row = rows[r];
         std::fill(row.values.begin(), row.values.end(), 0.0);
         const int kept = kept_gpus(row);
@@ -150,7 +160,7 @@ inline void Pilots::value_round(const Round& round, std::span<const OptionRow> r
             if (row.options[k].goodput <= 0) continue;
             most = std::max(most, gpus);
             if (kept > 0 && gpus >= kept && fits(row, k) &&
-                (chosen[r] == no_index || gpus < row.options[chosen[r]].configuration.gpus()))
+                (chosen[r] == no_index || better(row, k, chosen[r], -1)))
                 chosen[r] = k;
         }
         if (row.job.keeps_what_it_holds() && chosen[r] == no_index && !row.options.empty()) chosen[r] = 0;
@@ -163,7 +173,7 @@ inline void Pilots::value_round(const Round& round, std::span<const OptionRow> r
     double free = 0;
     for (std::size_t p = 0; p < round.pools.size(); ++p) free += std::max(left[p], 0.0);
     const std::vector<int> given = share_free_gpus(claims, static_cast<int>(std::min(free, 1e9)));
-    for (std::size_t r = 0; r < rows.size(); ++r) {
+    for (const std::size_t r : by_submission) {
         const OptionRow& row = rows[r];
         const int gpus = kept_gpus(row) + given[r];
         if (given[r] > 0) {
@@ -172,7 +182,7 @@ inline void Pilots::value_round(const Round& round, std::span<const OptionRow> r
             for (std::size_t k = 0; k < row.options.size(); ++k) {
                 const int its = row.options[k].configuration.gpus();
                 if (row.options[k].goodput > 0 && its <= gpus && fits(row, k) &&
-                    (best == no_index || its > row.options[best].configuration.gpus()))
+                    (best == no_index || better(row, k, best, 1)))
                     best = k;
             }
             chosen[r] = best;

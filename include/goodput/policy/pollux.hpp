@@ -69,8 +69,9 @@ struct Pollux {
         int gpus = 0;
         for (const Pool& pool : round.pools) gpus += pool.gpus();
         const auto jobs = static_cast<int>(rows.size());
+        // Where all nodes are drained, who may stay is compared with one GPU.
         for (const OptionRow& row : rows)
-            value_row(round, row, std::min((gpus + jobs - 1) / jobs, row.job.max_gpus));
+            value_row(round, row, std::clamp((gpus + jobs - 1) / jobs, 1, row.job.max_gpus));
     }
 
     /// Goodput on `gpus` GPUs of the pool that a share is of: interpolated between the options there,

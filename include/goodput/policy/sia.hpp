@@ -3,7 +3,8 @@
 
 // Sia's policy (Jayaram Subramanya et al., SOSP'23; the released simulator where the two differ).
 //
-//     speedup = goodput / least goodput of the job's options * replica size of that option
+//     speedup = goodput / least goodput of the job's options * replica size of that option   (the smallest
+//                                                                                             of equals)
 //     factor  = max(age - restarts * cost, 0) / (age + cost), 1 if age < cost
 //     W       = round((factor * speedup)^p), at most 3000
 //     value   = lambda - W   (p < 0)      or W - lambda   (p > 0)
@@ -66,9 +67,10 @@ struct Sia {
                    std::span<double> values) const {
         double least = std::numeric_limits<double>::infinity(), unit = 1;
         for (const Option& option : options)
-            if (option.goodput > 0 && option.goodput < least) {
+            if (option.goodput > 0 && option.goodput <= least) {
+                const double its = job.types[option.configuration.first().gpu_type].gpus_per_replica;
+                unit = option.goodput < least ? its : std::min(unit, its);
                 least = option.goodput;
-                unit = job.types[option.configuration.first().gpu_type].gpus_per_replica;
             }
         const Configuration held = round.held_by(job);
         const double factor = restart_factor(round, job);

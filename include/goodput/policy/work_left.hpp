@@ -13,11 +13,21 @@
 
 namespace goodput::detail {
 
+/// The option of largest goodput, of equals one with fewest GPUs; null where none has any.
+inline const Option* best_option(std::span<const Option> options) {
+    const Option* best = nullptr;
+    for (const Option& option : options) {
+        const double most = best ? best->goodput : 0;
+        if (option.goodput > most ||
+            (best && option.goodput == most && option.configuration.gpus() < best->configuration.gpus()))
+            best = &option;
+    }
+    return best;
+}
 /// The largest goodput that a job is offered; 0 if there is none.
 inline double best_goodput(const OptionRow& row) {
-    double best = 0;
-    for (const Option& option : row.options) best = std::max(best, option.goodput);
-    return best;
+    const Option* best = best_option(row.options);
+    return best ? best->goodput : 0;
 }
 
 /// Examples that a job has still to do: as declared, else as jobs of its kind needed, else what takes

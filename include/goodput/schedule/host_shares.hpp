@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -22,8 +23,9 @@ namespace goodput {
 /// node, brought within its limits; at most 16 of them. GPUs whose nodes cannot give the least that the job
 /// needs are not offered. A node that does not count cores, or memory, has enough of them. Configurations of
 /// several parts, and GPUs whose nodes count no cores and no memory,
-/// are offered as they are.
-template <OptionMaker Inner = ListedShapes>
+/// are offered as they are. A maker that answers at prices has no variants here: let it be the outer one, as
+/// in ParallelPlans(large, {}, HostShares<>()).
+template <ListsAllOptions Inner = ListedShapes>
 class HostShares {
 public:
     /// Variants of what this maker offers.
@@ -67,6 +69,11 @@ public:
                 options.back().configuration = Configuration(part, variant.share);
             }
         }
+    }
+
+    /// What the inner maker says.
+    [[nodiscard]] std::string why_none(const Job& job) const requires ReasonMaker<Inner> {
+        return inner_.why_none(job);
     }
 
 private:

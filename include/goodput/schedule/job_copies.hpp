@@ -16,6 +16,7 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -74,6 +75,16 @@ public:
         for (auto& [copies, configuration] : found)
             options.push_back({std::move(configuration), {}, 0, Knowledge::unknown});
         detail::sort_options(options, first);
+    }
+
+    /// What the inner maker answers at prices: everything else is listed.
+    double ask(const Round& round, const Job& job, std::span<const int> most_gpus, const AtPrices& at,
+               double least, std::vector<Option>& options) requires PricedOptionMaker<Inner> {
+        return inner_.ask(round, job, most_gpus, at, least, options);
+    }
+    /// What the inner maker says.
+    [[nodiscard]] std::string why_none(const Job& job) const requires ReasonMaker<Inner> {
+        return inner_.why_none(job);
     }
 
 private:

@@ -73,6 +73,10 @@ concept PricedOptionMaker = OptionMaker<M> &&
     { maker.ask(round, job, most_gpus, at, least, options) } -> std::convertible_to<double>;
 };
 
+/// A maker that offers nothing but what it lists.
+template <class M>
+concept ListsAllOptions = OptionMaker<M> && !PricedOptionMaker<M>;
+
 /// A maker that says why it offers a job nothing, in one sentence; empty: nothing that others could not say.
 template <class M>
 concept ReasonMaker = requires(const M& maker, const Job& job) {

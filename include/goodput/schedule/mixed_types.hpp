@@ -18,6 +18,7 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -67,6 +68,16 @@ public:
         std::vector<std::size_t> set;
         for (const int gpus : sizes) extend(job, gpus, shapes, 0, set, options);
         detail::sort_options(options, first);
+    }
+
+    /// What the inner maker answers at prices: everything else is listed.
+    double ask(const Round& round, const Job& job, std::span<const int> most_gpus, const AtPrices& at,
+               double least, std::vector<Option>& options) requires PricedOptionMaker<Inner> {
+        return inner_.ask(round, job, most_gpus, at, least, options);
+    }
+    /// What the inner maker says.
+    [[nodiscard]] std::string why_none(const Job& job) const requires ReasonMaker<Inner> {
+        return inner_.why_none(job);
     }
 
 private:

@@ -24,12 +24,12 @@
 namespace goodput {
 
 /// Says round after round how many nodes of each offer to have. Remembers what was wanted.
-template <OptionPredictor Predictor = GoodputPredictor, Policy P = GoodputPolicy>
+template <OptionPredictor Predictor = GoodputPredictor, Policy P = GoodputPolicy, class Pack = Limits<>>
 class NodeRenter {
 public:
     /// See RentAdvisor.
-    explicit NodeRenter(double hour_worth, Predictor predictor = {}, P policy = {})
-        : advisor_(hour_worth, std::move(predictor), std::move(policy)) {}
+    explicit NodeRenter(double hour_worth, Predictor predictor = {}, P policy = {}, Pack limits = {})
+        : advisor_(hour_worth, std::move(predictor), std::move(policy), true, std::move(limits)) {}
 
     /// By offer: the nodes to have from now on. `rented` says by offer how many there are, those that start
     /// included. Snapshots' times must not go back. Valid until the next call; refuses what
@@ -72,7 +72,7 @@ private:
         int nodes = 0;
     };
 
-    RentAdvisor<Predictor, P> advisor_;
+    RentAdvisor<Predictor, P, Pack> advisor_;
     std::vector<std::deque<Wanted>> wanted_;  // by offer
     std::vector<int> nodes_;                  // by offer
 };

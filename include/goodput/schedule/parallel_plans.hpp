@@ -75,8 +75,11 @@ public:
     double ask(const Round& round, const Job& job, std::span<const int> most_gpus, const AtPrices& at,
                double least, std::vector<Option>& options);
 
-    /// Why a large model is offered nothing, in one sentence; empty for other jobs.
+    /// Why a large model is offered nothing, in one sentence; for other jobs what the inner maker says, if it
+    /// says anything.
     [[nodiscard]] std::string why_none(const Job& job) const {
+        if constexpr (ReasonMaker<Inner>)
+            if (!large_.find(job.name)) return inner_.why_none(job);
         const auto known = rounds_.find(job.name);
         if (known == rounds_.end() || !large_.find(job.name)) return {};
         std::string all;

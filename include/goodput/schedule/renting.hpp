@@ -18,11 +18,13 @@
 //     value = w / (R / g + restart) - n p            dollars an hour: c for the best option, less for others
 //
 // and the prices of the solution say what a GPU beyond the limit would be worth. The policy's own values do
-// not count: they say who comes first, and no dollars.
+// not count: they say who comes first, and no dollars. Jobs that keep what they hold keep it here, too, and
+// no team wants more than its quotas allow.
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,6 +42,7 @@
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/detail/snapshot_check.hpp"
+#include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
@@ -108,19 +111,22 @@ inline void validate(std::span<const RentOffer> offers, const Cluster& cluster) 
 }
 
 /// Says what is worth renting, call after call. A policy says which gradient noise it expects and how far a
-/// job may grow; its values are not asked for.
-template <OptionPredictor Predictor = GoodputPredictor, Policy P = GoodputPolicy>
+/// job may grow; its values are not asked for. Limits (limits.hpp) hold as in a Scheduler; what is kept
+/// beyond them is kept.
+template <OptionPredictor Predictor = GoodputPredictor, Policy P = GoodputPolicy, class Pack = Limits<>>
 class RentAdvisor {
 public:
     /// `hour_worth`: dollars that an hour is worth in which a job is not complete, above 0
     /// (std::invalid_argument).
     /// `shares_nodes`: whether what all want is brought together on fewer or other whole nodes where that is
     /// worth more; else it is rounded up.
-    explicit RentAdvisor(double hour_worth, Predictor predictor = {}, P policy = {}, bool shares_nodes = true)
+    explicit RentAdvisor(double hour_worth, Predictor predictor = {}, P policy = {}, bool shares_nodes = true,
+                         Pack limits = {})
         : hour_worth_(hour_worth),
           predict_(std::move(predictor)),
           policy_(std::move(policy)),
-          shares_nodes_(shares_nodes) {
+          shares_nodes_(shares_nodes),
+          limits_(std::move(limits)) {
         require_positive("renting", "hour_worth", hour_worth);
     }
 
@@ -154,8 +160,9 @@ private:
     };
     struct Wish {
         std::size_t pool = 0;
-        int gpus = 0, nodes = 0;  ///< occupied
-        double value = 0;         ///< dollars an hour
+        int gpus = 0, nodes = 0;          ///< occupied
+        double value = 0;                 ///< dollars an hour
+        std::vector<ResourceUse> uses{};  ///< of the rows of the limits, which follow the pools
     };
 
     /// A cluster with all that could be there.
@@ -189,6 +196,11 @@ private:
                 terms_[pool] = {offer.dollars_per_hour / offer.gpus, offer.start_seconds / 3600, o, 0, 0, 0};
         }
         lost_.find(all_, pools_, pools_);
+        limits_.rows(round_of(snapshot), pools_.size(), rows_);
+    }
+    /// What could be there, as limits see it.
+    [[nodiscard]] Round round_of(const Snapshot& snapshot) const {
+        return {snapshot.time_seconds, all_, pools_};
     }
 
     /// What every option is worth to its job.
@@ -199,6 +211,16 @@ private:
             offer(snapshot, j);
             value(snapshot, j);
         }
+        keeps_.clear();
+        kept_.assign(pools_.size() + rows_.all().size(), 0);
+        for (std::size_t j = 0; j < wishes_.size(); ++j) {
+            keeps_.push_back(snapshot.jobs[j].keeps_what_it_holds() && !wishes_[j].empty());
+            if (keeps_[j]) add_uses(wishes_[j].front(), kept_);
+        }
+    }
+    static void add_uses(const Wish& wish, std::vector<double>& units) {
+        units[wish.pool] += wish.gpus;
+        for (const ResourceUse& use : wish.uses) units[use.resource] += use.units;
     }
 
     void offer(const Snapshot& snapshot, std::size_t j) {
@@ -224,6 +246,7 @@ private:
 
     void value(const Snapshot& snapshot, std::size_t j) {
         const Job& job = snapshot.jobs[j];
+        limits_.start_job(round_of(snapshot), job);
         const Configuration held = configuration_of(job.placement, snapshot.cluster);
         const double hours_left = hours_on_best(snapshot, job);
         double best = 0;
@@ -253,8 +276,9 @@ private:
             const PoolShare& part = options_[k].configuration.first();
             const std::size_t pool = pool_of(options_[k]);
             const int gpus = options_[k].configuration.occupied_gpus();
-            wishes_.back().push_back(
-                {pool, gpus, part.shape.nodes, (least - start) / hours - gpus * terms_[pool].gpu_price});
+            Wish& wish = wishes_.back().emplace_back(
+                Wish{pool, gpus, part.shape.nodes, (least - start) / hours - gpus * terms_[pool].gpu_price});
+            limits_.uses(round_of(snapshot), job, options_[k], wish.uses);
         }
     }
 
@@ -285,26 +309,49 @@ private:
     /// Everybody gets what it wants most; false if that is not there.
     bool choose_freely() {
         for (PoolTerms& terms : terms_) terms.worth = terms.gpu_price;
+        std::vector<double> used(kept_.size(), 0);
         for (const std::vector<Wish>& wishes : wishes_) {
             const auto best = std::max_element(
                 wishes.begin(), wishes.end(), [](const Wish& a, const Wish& b) { return a.value < b.value; });
-            if (best != wishes.end()) take(*best);
+            if (best == wishes.end()) continue;
+            take(*best);
+            add_uses(*best, used);
         }
+        for (std::size_t r = pools_.size(); r < used.size(); ++r)
+            if (used[r] > capacity_of(r) * (1 + 1e-9)) return false;
         for (std::size_t p = 0; p < pools_.size(); ++p)
             if (nodes_for(p) > static_cast<int>(pools_[p].nodes.size())) return false;
         return true;
     }
 
-    void choose_within_limits() {
+    /// What there is of a limit, or what is kept of it where that is more.
+    [[nodiscard]] double capacity_of(std::size_t row) const {
+        return std::max(rows_.all()[row - pools_.size()].capacity, kept_[row]);
+    }
+    /// Who gets what, with so many GPUs of each pool and the limits. `worth(wish)`: of a wish.
+    template <class Gpus, class Worth>
+    const AllotResult& choose(Gpus gpus, Worth worth) {
         problem_.clear();
         problem_.capacity.clear();
-        for (const Pool& pool : pools_) problem_.capacity.push_back(pool.gpus());
-        for (const std::vector<Wish>& wishes : wishes_) {
-            problem_.add_job();
-            for (const Wish& wish : wishes)
-                problem_.add_option(wish.value, {{static_cast<std::uint32_t>(wish.pool), double(wish.gpus)}});
+        for (std::size_t p = 0; p < pools_.size(); ++p) problem_.capacity.push_back(gpus(p));
+        for (std::size_t r = pools_.size(); r < kept_.size(); ++r)
+            problem_.capacity.push_back(capacity_of(r));
+        for (std::size_t j = 0; j < wishes_.size(); ++j) {
+            problem_.add_job(keeps_[j]);
+            for (const Wish& wish : wishes_[j]) {
+                uses_.assign(1, {static_cast<std::uint32_t>(wish.pool), double(wish.gpus)});
+                uses_.insert(uses_.end(), wish.uses.begin(), wish.uses.end());
+                problem_.add_option(worth(wish), uses_);
+            }
         }
-        const AllotResult& result = solve_(problem_, AllotOptions{});
+        solved_ = solve_(problem_, AllotOptions{});
+        return solved_;
+    }
+
+    void choose_within_limits() {
+        const AllotResult& result =
+            choose([&](std::size_t p) { return std::max<double>(pools_[p].gpus(), kept_[p]); },
+                   [](const Wish& wish) { return wish.value; });
         for (std::size_t p = 0; p < pools_.size(); ++p) {
             terms_[p].whole = terms_[p].partial = 0;
             terms_[p].worth = terms_[p].gpu_price + result.prices[p];
@@ -355,21 +402,18 @@ private:
     }
     /// Dollars an hour that the progress of all jobs on these nodes is worth, less what the nodes cost.
     double worth_of_nodes(std::size_t& served) {
-        problem_.clear();
-        problem_.capacity.clear();
+        const auto gpus = [&](std::size_t p) -> double {
+            return terms_[p].offer ? terms_[p].nodes * pools_[p].gpus_per_node : pools_[p].gpus();
+        };
         double price = 0;
         for (std::size_t p = 0; p < pools_.size(); ++p) {
-            const int gpus = terms_[p].offer ? terms_[p].nodes * pools_[p].gpus_per_node : pools_[p].gpus();
-            problem_.capacity.push_back(gpus);
-            price += gpus * terms_[p].gpu_price;
+            price += gpus(p) * terms_[p].gpu_price;
+            // Too few nodes for what is kept are worth nothing.
+            if (terms_[p].offer && gpus(p) < kept_[p]) return -std::numeric_limits<double>::infinity();
         }
-        for (const std::vector<Wish>& wishes : wishes_) {
-            problem_.add_job();
-            for (const Wish& wish : wishes)
-                problem_.add_option(wish.value + wish.gpus * terms_[wish.pool].gpu_price,
-                                    {{static_cast<std::uint32_t>(wish.pool), double(wish.gpus)}});
-        }
-        const AllotResult& result = solve_(problem_, AllotOptions{});
+        const AllotResult& result =
+            choose([&](std::size_t p) { return std::max(gpus(p), kept_[p]); },
+                   [&](const Wish& wish) { return wish.value + wish.gpus * terms_[wish.pool].gpu_price; });
         choice_ = result.choice;
         served = 0;
         for (const std::size_t choice : choice_) served += choice != no_option;
@@ -420,6 +464,8 @@ private:
     Predictor predict_;
     P policy_;
     bool shares_nodes_;
+    Pack limits_;
+    LimitRows rows_;
     std::vector<std::size_t> choice_;  // by job
     detail::SnapshotCheck check_;
     detail::LostTime lost_;
@@ -427,7 +473,11 @@ private:
     std::vector<Pool> pools_, on_demand_;
     std::vector<PoolTerms> terms_;           // by pool
     std::vector<std::vector<Wish>> wishes_;  // by job
-    std::vector<Option> options_;            // of one job
+    std::vector<char> keeps_;                // by job: what it holds, which is its only wish
+    std::vector<double> kept_;               // by pool, then row of the limits: units that are kept
+    std::vector<ResourceUse> uses_;          // of one wish
+    AllotResult solved_;
+    std::vector<Option> options_;  // of one job
     std::vector<std::pair<double, double>> rates_;
     std::vector<int> most_gpus_;
     AllotmentProblem problem_;

@@ -20,6 +20,7 @@
 
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/detail/clock.hpp"
+#include "goodput/allot/detail/units.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/place/concepts.hpp"
@@ -218,13 +219,38 @@ private:
     }
     void steady() {
         check_allotted();
-        // With other cores and memory beside the same GPUs a job runs on.
-        for (std::size_t j = 0; j < problem().jobs(); ++j)
-            if (rows_.held[j] != no_option && allotted_.choice[j] != no_option &&
-                options_of(j)[allotted_.choice[j]].configuration.same_gpus(
-                    options_of(j)[rows_.held[j]].configuration))
-                rows_.held[j] = allotted_.choice[j];
+        // With other cores and memory beside the same GPUs a job runs on: it is kept on the variant that it
+        // was given, or else on the one that is worth most, or where there is no room for that, worth most at
+        // the prices.
+        hold_variants([&](std::size_t j, std::size_t k) { return problem().value(j, k); });
         steady_.keep(problem(), rows_.held, options_.gap, allotted_);
+        if (hold_variants([&](std::size_t j, std::size_t k) {
+                return detail::reduced_value(problem(), j, k, allotted_.prices);
+            }))
+            steady_.keep(problem(), rows_.held, options_.gap, allotted_);
+    }
+
+    /// Takes for what a job holds the variant of it that it was given, or else that of largest worth(job,
+    /// option). Says whether any is another than before and not what was given.
+    template <class Worth>
+    bool hold_variants(Worth worth) {
+        bool any = false;
+        for (std::size_t j = 0; j < rows_.held.size(); ++j) {
+            const std::size_t before = rows_.held[j], choice = allotted_.choice[j];
+            if (before == no_option) continue;
+            const auto is_variant = [&](std::size_t k) {
+                return options_of(j)[k].configuration.same_gpus(options_of(j)[before].configuration);
+            };
+            std::size_t& held = rows_.held[j];
+            if (choice != no_option && is_variant(choice)) {
+                held = choice;
+                continue;
+            }
+            for (std::size_t k = 0; k < problem().options_of(j); ++k)
+                if (is_variant(k) && worth(j, k) > worth(j, held)) held = k;
+            any |= held != before;
+        }
+        return any;
     }
 
     /// Nodes, cores and memory for what is allotted, and for what is allotted instead where there are none.
@@ -251,10 +277,10 @@ private:
             }
         // What is proven of the allotment is proven of the plan as far as the plan is worth as much.
         if (plan_.objective < allotted - 1e-9 * std::abs(allotted))
-            plan_.status =
-                plan_.bound - plan_.objective <= options_.gap * std::max(1.0, std::abs(plan_.bound))
-                    ? AllotStatus::optimal
-                    : AllotStatus::feasible;
+            plan_.status = plan_.bound - plan_.objective <=
+                                   RelativeGap{}(plan_.objective, plan_.bound, options_.gap)
+                               ? AllotStatus::optimal
+                               : AllotStatus::feasible;
     }
     void find_nodes(const Snapshot& snapshot) {
         chosen_ = allotted_.choice;
@@ -365,6 +391,11 @@ private:
         // Valued by what is to come, run by what is.
         if constexpr (GradientForecast<P>)
             detail::predict_one(snapshot, j, predict_, offers_.lost_time(), decision.option);
+        const Job& job = snapshot.jobs[j];
+        if constexpr (requires { predict_.keep_running_plan(job, JobModel{}, decision.option); })
+            if (job.running_plan.atomic_batch > 0 &&
+                decision.option.configuration.same_gpus(configuration_of(job.placement, snapshot.cluster)))
+                predict_.keep_running_plan(job, detail::model_of(snapshot, j), decision.option);
     }
 
     /// Keeps the memory of what it had.

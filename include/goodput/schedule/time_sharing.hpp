@@ -23,12 +23,18 @@ namespace goodput {
 /// What jobs are owed, by name.
 class TimeAccounts {
 public:
+    /// Of rounds of about `interval_seconds`, above 0.
+    explicit TimeAccounts(double interval_seconds = 360) : interval_seconds_(interval_seconds) {}
+
     /// Books what passed since the last call, then fills in Job::owed_seconds. A job that is not in the
     /// snapshot is forgotten.
     void settle(Snapshot& snapshot) {
         const double now = snapshot.time_seconds;
         const double passed = std::max(now - last_seconds_.value_or(now), 0.0);
         last_seconds_ = now;
+        // What nobody else wanted is not held against those who had it: having more than one's share takes
+        // nobody further below 0 than this. Who is below it stays there, however soon the next call comes.
+        const double lowest = -most_ahead * std::max(interval_seconds_, passed);
         std::map<std::string, Account> kept;
         for (Job& job : snapshot.jobs) {
             Account account;
@@ -38,10 +44,10 @@ public:
             account.owed.resize(types, 0);
             account.share.resize(types, 0);
             for (std::size_t t = 0; t < types; ++t) {
+                const double before = account.owed[t];
                 account.owed[t] += passed * account.share[t];
                 if (account.held_type == t) account.owed[t] -= passed;
-                // What nobody else wanted is not held against those who had it.
-                account.owed[t] = std::max(account.owed[t], -most_ahead * passed);
+                account.owed[t] = std::max(account.owed[t], std::min(before, lowest));
             }
             job.owed_seconds = account.owed;
             kept.emplace(job.name, std::move(account));
@@ -67,6 +73,7 @@ private:
         std::vector<double> owed{}, share{};  // by GPU type
         std::optional<std::size_t> held_type{};
     };
+    double interval_seconds_;
     std::map<std::string, Account> accounts_;
     std::optional<double> last_seconds_;
 };
@@ -80,7 +87,8 @@ public:
                          AllotOptions options = {})
         : shares_(std::make_unique<RoundShares>()),
           scheduler_(TimeShares<O>{std::move(objective), interval_seconds, shares_.get()}, options, {}, {},
-                     std::move(predictor)) {
+                     std::move(predictor)),
+          accounts_(interval_seconds) {
         require_positive("time sharing", "interval", interval_seconds);
     }
 

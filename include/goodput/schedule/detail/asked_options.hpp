@@ -17,17 +17,23 @@
 //    Ask for these, the nearest first, since they may raise z, and allot again. What is then proven of what
 //    is listed holds for all options, except where a maker still keeps back something: then the bound is the
 //    one above.
+//
+// The caller's deadline is for all of this together: half of it for the first step, what is left for the
+// second. Each asks once in any case, so that there is a bound.
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
+#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/units.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/detail/offers.hpp"
@@ -42,12 +48,20 @@ namespace goodput::detail {
 /// Asks a maker for more options and allots. Keeps its buffers.
 class AskedOptions {
 public:
-    /// Adds options to `offers` and `rows`; returns the solver's answer, with a bound on all options.
+    /// Adds options to `offers` and `rows`; returns the solver's answer, with a bound on all options. An
+    /// option for which the predictor, the policy or a limit fails is not added.
     template <Policy P, OptionPredictor Predictor, PricedOptionMaker Maker, class Pack, class Solver>
     AllotResult allot(const Snapshot& snapshot, const Round& round, const OpenNodes& open, const P& policy,
                       Predictor& predict, Maker& maker, Pack& limits, Offers& offers, Rows& rows,
                       Solver& solver, const AllotOptions& options, std::vector<PlanFault>& faults) {
+        Clock clock(options.deadline), first_half(half_of(options.deadline));
+        const auto until = [&](const Clock& end) {
+            AllotOptions within = options;
+            within.deadline = end.left();
+            return within;
+        };
         added_.assign(snapshot.jobs.size(), {});
+        told_.assign(snapshot.jobs.size(), {});
         const auto ask = [&](std::span<const double> prices, double above_best) {
             return ask_all(snapshot, round, open, policy, predict, maker, limits, offers, rows, prices,
                            above_best, faults);
@@ -55,24 +69,30 @@ public:
         // The best prices so far, and the bound there.
         double bound = std::numeric_limits<double>::infinity();
         for (int pass = 0; pass < most_passes; ++pass) {
-            const RelaxedAllotment relaxed = relax_.relax(rows.problem, options);
+            const RelaxedAllotment relaxed = relax_.relax(rows.problem, until(first_half));
             const Answer answer = ask(relaxed.prices, 0);
             if (answer.bound < bound) {
                 bound = answer.bound;
                 prices_ = relaxed.prices;
             }
             if (answer.added == 0 || bound - relaxed.objective <= 0.1 * allowed(options, bound)) break;
+            if (first_half.late()) break;
         }
         // A window that grows finds better allotments, and those need a smaller one.
-        AllotResult result = solver(rows.problem, options);
+        AllotResult result = solver(rows.problem, until(clock));
         double window = 4 * allowed(options, bound);
         Answer last{bound, bound, 0};
         for (int pass = 0; pass < most_passes; ++pass) {
             const double needed = bound - result.objective;
             if (needed <= allowed(options, bound)) break;
+            if (clock.late()) {
+                result.stopped = StopReason::deadline;
+                break;
+            }
             window = std::min(window, needed);
             last = ask(prices_, window);
-            if (last.added > 0) result = solver(rows.problem, options);
+            if (last.added > 0 && clock.late()) last.unlisted = bound;  // nobody has looked at what was added
+            if (last.added > 0 && !clock.late()) result = solver(rows.problem, until(clock));
             if (window >= bound - result.objective) break;
             window *= 4;
         }
@@ -94,6 +114,10 @@ private:
     static constexpr int most_passes = 100;
     static constexpr std::size_t few = 3;
 
+    static std::optional<Duration> half_of(const std::optional<Duration>& deadline) {
+        if (!deadline) return std::nullopt;
+        return Duration::of_nanoseconds(deadline->nanoseconds / 2);
+    }
     /// By how much the objective may lie below the bound.
     static double allowed(const AllotOptions& options, double bound) {
         return options.gap * std::max(1.0, std::abs(bound));
@@ -127,15 +151,41 @@ private:
             // Values are those beside what was listed first, in the first pass and in the last.
             OptionRow row = Worth::row_of(snapshot, offers, problem, j);
             row.values = row.values.first(row.options.size());
+            const auto failed = [&](const Option& option, std::string what) {
+                std::vector<std::string>& told = told_[j];
+                if (std::find(told.begin(), told.end(), what) == told.end())
+                    faults.push_back({j, option.configuration, told.emplace_back(std::move(what))});
+                return -std::numeric_limits<double>::infinity();
+            };
+            const auto value_of = [&](const Option& option) {
+                double value = 0;
+                std::string why;
+                contained([&] { value = value_beside(policy, round, row, option); },
+                          [&](std::string what) { why = std::move(what); });
+                if (why.empty() && !std::isfinite(value)) why = "the value is " + text_of(value);
+                return why.empty() ? value : failed(option, std::move(why));
+            };
             const auto less_price = [&](const Option& option, double value) {
-                return value -
-                       price_of(rows.find_uses(round, open, limits, job, j, option, false, ignore), prices);
+                bool is_limited = true;
+                const std::span<const ResourceUse> uses =
+                    rows.find_uses(round, open, limits, job, j, option, false, [&](std::string what) {
+                        is_limited = false;
+                        failed(option, "a limit " + std::move(what));
+                    });
+                return is_limited ? value - price_of(uses, prices) : -std::numeric_limits<double>::infinity();
             };
             const auto suppose = [&](const Option& option) {
-                return option.goodput > 0 ? less_price(option, value_beside(policy, round, row, option)) : 0;
+                return option.goodput > 0 ? less_price(option, value_of(option)) : 0;
             };
             const auto evaluate = [&](Option& option) {
-                predict_as_valued(policy, job, model_of(snapshot, j), predict, std::span<Option>(&option, 1));
+                std::string why;
+                contained(
+                    [&] {
+                        predict_as_valued(policy, job, model_of(snapshot, j), predict,
+                                          std::span<Option>(&option, 1));
+                    },
+                    [&](std::string what) { why = std::move(what); });
+                if (!why.empty()) return failed(option, std::move(why));
                 count_host(job, option);
                 offers.lost_time().count(job, option);
                 return suppose(option);
@@ -159,11 +209,9 @@ private:
             find_new(offers, j);
             candidates_.clear();
             for (std::size_t n = 0; n < new_.size(); ++n) {
-                double value = 0;
-                if (!contained([&] { value = value_beside(policy, round, row, new_[n]); }) ||
-                    !std::isfinite(value) || !std::isfinite(new_[n].goodput) || new_[n].goodput <= 0)
-                    continue;
-                candidates_.push_back({n, value, less_price(new_[n], value)});
+                if (!std::isfinite(new_[n].goodput) || new_[n].goodput <= 0) continue;
+                const double value = value_of(new_[n]), reduced = less_price(new_[n], value);
+                if (std::isfinite(reduced)) candidates_.push_back({n, value, reduced});
             }
             if (window == 0) rest = std::max(rest, keep_best());
             for (const Candidate& candidate : candidates_) {
@@ -215,7 +263,8 @@ private:
     }
 
     Allotter<> relax_;
-    std::vector<std::vector<Option>> added_;  // by job
+    std::vector<std::vector<Option>> added_;      // by job
+    std::vector<std::vector<std::string>> told_;  // by job: what has failed for it
     std::vector<Option> offered_, new_;
     std::vector<Candidate> candidates_;
     std::vector<double> prices_;

@@ -41,7 +41,7 @@ public:
     void pose(const Snapshot& snapshot, const Round& round, const OpenNodes& open, const Offers& offers,
               Pack& limits, std::vector<PlanFault>& faults) {
         problem.clear();
-        problem.capacity.resize(pools_);
+        problem.capacity.resize(pools_);  // what was kept may have raised those of limits
         for (const LimitRow& row : rows_.all()) problem.capacity.push_back(row.capacity);
         blocks_.find(snapshot.cluster, open, offers.all(), problem.capacity.size());
         held.assign(snapshot.jobs.size(), no_option);

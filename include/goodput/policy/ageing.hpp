@@ -1,0 +1,150 @@
+#ifndef GOODPUT_POLICY_AGEING_HPP
+#define GOODPUT_POLICY_AGEING_HPP
+
+// Nobody waits for ever. A job of many GPUs never finds them all free at once where short ones take whatever
+// is given back, under any policy that values a sum. With W = `longest_wait_seconds`, a job of at least g
+// GPUs that was submitted at s and has held a GPU-seconds is due at
+//
+//     due = s + W + 24 a / g          so that from W on it gets a 24th of the time, if it wants it
+//
+// and overdue from then on; who runs only stops being overdue W later, so that two do not take turns at a
+// restart each. Of all that are overdue the one that was due first (who runs: W earlier) is worth more than
+// all others together, and gets something in any case; what it gets, and everything else, is for the policy.
+// Where jobs that keep what they hold leave it no room, those of their kind that wait start on nothing that
+// it could have, until there is.
+//
+// The bound. A job starts no later than
+//
+//     W + P + round + sum over i of ((W + max(0, s - s_i)) / 24 + P + round)          after its submission
+//
+// with i over the jobs that were submitted less than W after it and become overdue as well, and P the longest
+// time for which a job keeps what it holds that has to (0 where none has); if it fits the cluster (alone,
+// within all limits), the allotment is solved to its gap, nodes are found for what is allotted, and
+// Job::attained_gpu_seconds is kept up to date. Short jobs that end before they are W old are no part of the
+// sum, however many they are. Why: i stands before the job until it has had (W + s - s_i) / 24 seconds on g_i
+// GPUs, and while it does and is first, it has them.
+//
+// Before a job is W old nothing is changed.
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/policy/concepts.hpp"
+
+namespace goodput {
+
+namespace detail {
+
+/// One over the part of the time that a job gets that has waited for too long.
+inline constexpr double waits_a_turn = 24;
+
+/// When the job became overdue by the rule above, in seconds on the clock of the round; none: it is not.
+inline std::optional<double> overdue_since(const Round& round, const Job& job, double longest_wait_seconds) {
+    if (job.keeps_what_it_holds() || round.age_of(job) < longest_wait_seconds) return std::nullopt;
+    const int gpus = job.adaptivity == Adaptivity::none ? job.max_gpus : job.min_gpus;
+    const double had = waits_a_turn * job.attained_gpu_seconds / gpus;
+    const double due = job.submitted_seconds + had + (job.placement.empty() ? longest_wait_seconds : 0);
+    if (due > round.time_seconds) return std::nullopt;
+    return due;
+}
+
+/// Whether any option with goodput fits into these capacities.
+inline bool any_fits(const OptionRow& row, std::span<const double> capacity) {
+    for (std::size_t k = 0; k < row.options.size(); ++k) {
+        if (row.options[k].goodput <= 0) continue;
+        if (capacity.empty()) return true;
+        const std::span<const ResourceUse> uses = row.uses(k);
+        if (std::all_of(uses.begin(), uses.end(), [&](const ResourceUse& use) {
+                return use.units <= capacity[use.resource] * (1 + 1e-9);
+            }))
+            return true;
+    }
+    return false;
+}
+
+/// Jobs that would keep what they start on get nothing that the row's options take.
+inline void hold_back(std::span<const OptionRow> rows, const OptionRow& overdue,
+                      std::span<const double> capacity) {
+    std::vector<char> wanted(capacity.size());
+    for (std::size_t k = 0; k < overdue.options.size(); ++k)
+        if (overdue.options[k].goodput > 0)
+            for (const ResourceUse& use : overdue.uses(k)) wanted[use.resource] |= use.units > 0;
+    for (const OptionRow& row : rows)
+        if (!row.job.preemptible && row.job.placement.empty() && &row.job != &overdue.job)
+            for (std::size_t k = 0; k < row.options.size(); ++k)
+                for (const ResourceUse& use : row.uses(k))
+                    if (use.units > 0 && wanted[use.resource]) row.values[k] = std::min(row.values[k], 0.0);
+}
+
+/// Changes the values of a round by the rule above; those of a row are still to be multiplied by factor(job),
+/// above 0. O(rows), and O(options) where any is overdue.
+template <class Factor>
+void serve_overdue(const Round& round, std::span<const OptionRow> rows, double longest_wait_seconds,
+                   Factor factor) {
+    const OptionRow* first = nullptr;
+    double since = std::numeric_limits<double>::infinity();
+    for (const OptionRow& row : rows)
+        if (const auto due = overdue_since(round, row.job, longest_wait_seconds);
+            due && *due < since && any_fits(row, round.capacity)) {
+            since = *due;
+            first = &row;
+        }
+    if (!first) return;
+    std::vector<double> left(round.capacity.begin(), round.capacity.end());
+    double all = 0;
+    for (const OptionRow& row : rows) {
+        double most = 0;
+        for (const double value : row.values) most = std::max(most, value);
+        all += most * factor(row.job);
+        if (row.job.keeps_what_it_holds() && !row.options.empty() && !left.empty())
+            for (const ResourceUse& use : row.uses(0)) left[use.resource] -= use.units;
+    }
+    if (!any_fits(*first, left)) hold_back(rows, *first, round.capacity);
+    const double more = (all > 0 ? 2 * all : 1) / factor(first->job);
+    for (std::size_t k = 0; k < first->options.size(); ++k)
+        if (first->options[k].goodput > 0) first->values[k] = std::max(first->values[k], 0.0) + more;
+}
+
+}  // namespace detail
+
+/// Another policy under which nobody waits for ever. GoodputPolicy and DeclaredGoodputPolicy have the rule
+/// themselves.
+template <Policy P>
+struct Ageing {
+    static constexpr bool weights_count = false;            ///< they are in the values already
+    static constexpr bool rigid_jobs = runs_rigid_jobs<P>;  ///< as under P
+
+    P policy{};                           ///< what everything else is up to
+    double longest_wait_seconds = 86400;  ///< W of the rule above, above 0
+
+    /// Refuses what P refuses, and a wait that is none (std::invalid_argument).
+    void validate() const {
+        require_positive("policy ageing", "longest_wait_seconds", longest_wait_seconds);
+        if constexpr (requires { policy.validate(); }) policy.validate();
+    }
+    /// As P's.
+    [[nodiscard]] int most_gpus(const Job& job, const JobModel& model,
+                                std::size_t gpu_type) const requires GrowthLimit<P> {
+        return policy.most_gpus(job, model, gpu_type);
+    }
+    /// As P's.
+    [[nodiscard]] std::optional<GradientStatistics> expected_gradient(const Job& job) const requires
+        GradientForecast<P> {
+        return policy.expected_gradient(job);
+    }
+    /// P's values with the jobs' weights, and more for the job that has been overdue for longest.
+    void value_round(const Round& round, std::span<const OptionRow> rows) const {
+        value_rows(policy, round, rows);
+        detail::serve_overdue(round, rows, longest_wait_seconds, [](const Job&) { return 1.0; });
+    }
+};
+
+}  // namespace goodput
+
+#endif

@@ -99,6 +99,8 @@ bool Field::is(std::string_view text) const {
 
 bool Field::is_object() const { return value_ && value_->is_object(); }
 
+bool Field::is_array() const { return value_ && value_->is_array(); }
+
 std::size_t Field::size() const {
     if (!value_ || !value_->is_array()) refuse("an array");
     return value_->size();

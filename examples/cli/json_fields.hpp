@@ -67,8 +67,13 @@ public:
 
     /// Whether there is anything but null.
     [[nodiscard]] bool given() const;
+    /// Whether there is not even null.
+    [[nodiscard]] bool missing() const { return value_ == nullptr; }
     [[nodiscard]] bool is(std::string_view text) const;
     [[nodiscard]] bool is_object() const;
+    [[nodiscard]] bool is_array() const;
+    /// Whom messages name.
+    [[nodiscard]] std::string subject() const { return std::string(subject_); }
 
     /// Number of elements of an array; with `exactly`, refuses any other number of them.
     [[nodiscard]] std::size_t size() const;

@@ -74,9 +74,13 @@ inline void validate(const Interruptions& interruptions, std::string_view subjec
         bad_input(subject, "shape", interruptions.shape, "at least 0.05");
 }
 
-/// Refuses negative or excessive times, and parts beyond 1 (std::invalid_argument).
-inline void validate(const CheckpointMechanism& mechanism) {
-    const auto of = [&] { return "checkpoint mechanism '" + mechanism.name + "'"; };
+/// Refuses negative or excessive times, and parts beyond 1 (std::invalid_argument naming the job that has the
+/// mechanism, where one is named).
+inline void validate(const CheckpointMechanism& mechanism, std::string_view job = {}) {
+    const auto of = [&] {
+        return (job.empty() ? std::string() : "job '" + std::string(job) + "', ") + "checkpoint mechanism '" +
+               mechanism.name + "'";
+    };
     detail::require_up_to(of, "pause_seconds", mechanism.pause_seconds, longest_checkpoint_seconds);
     detail::require_up_to(of, "write_seconds", mechanism.write_seconds, longest_checkpoint_seconds);
     detail::require_up_to(of, "restore_seconds", mechanism.restore_seconds, longest_checkpoint_seconds);

@@ -61,6 +61,9 @@ struct Job {
     bool preemptible = true;                       ///< false: keeps what it holds
     bool restarting = false;  ///< in the middle of a restart: keeps what it holds this round
     Placement placement{};    ///< where it runs now; empty: it waits
+    /// Why it is to be left as it is this round: it keeps what it holds, or waits, and nothing else of it is
+    /// looked at. Empty: it is planned.
+    std::string set_aside{};
     /// Useful examples still to do, where the user declared the job's total work.
     std::optional<double> remaining_examples{};
     /// Useful examples done so far, where the job reports them.
@@ -136,7 +139,7 @@ inline void validate(const Job& job, const Cluster& cluster) {
     if (!(job.weight >= 1e-9 && job.weight <= 1e9))
         bad_input(subject(), "weight", job.weight, "between 1e-9 and 1e9");
     if (job.host) validate(*job.host, subject);
-    for (const CheckpointMechanism& mechanism : job.checkpoints) validate(mechanism);
+    for (const CheckpointMechanism& mechanism : job.checkpoints) validate(mechanism, job.name);
     if (job.checkpoint_seconds) require_positive(subject, "checkpoint_seconds", *job.checkpoint_seconds);
     if (job.tasks) validate(*job.tasks, subject);
     if (job.gradient) validate(*job.gradient, subject);

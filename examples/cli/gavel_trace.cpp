@@ -20,7 +20,7 @@ std::vector<goodput::GavelJob> read_gavel_jobs(const std::string& trace, const s
                          {"program", "command", "folder", "argument", "data flag", "number of steps",
                           "number of GPUs", "weight", "deadline", "time of submission"},
                          '\t');
-    const Json document = read_json_file(profiles, [&](int depth, std::string_view name) {
+    const Json document = read_json_file(profiles, false, [&](int depth, std::string_view name) {
         if (depth == 1)
             return std::find(cluster.gpu_types.begin(), cluster.gpu_types.end(), name) !=
                    cluster.gpu_types.end();

@@ -48,6 +48,7 @@ public:
         kinds_.begin_trial();
         for (std::size_t j = 0; j < round.samples.size(); ++j) {
             goodput::Job& job = round.snapshot.jobs[j];
+            if (!job.set_aside.empty()) continue;
             limit_batch(job, round.samples[j], round.wanted[j]);
             if (refined_) {
                 kinds_.meet(job);
@@ -66,6 +67,7 @@ public:
     /// Refits the models that the measurements change.
     void refit(const Round& round) {
         for (const goodput::Job& job : round.snapshot.jobs) {
+            if (!job.set_aside.empty()) continue;
             if (refined_)
                 kinds_.refit(job);
             else
@@ -73,8 +75,13 @@ public:
         }
     }
     void give_models(goodput::Snapshot& snapshot) {
-        for (const goodput::Job& job : snapshot.jobs)
-            snapshot.models.push_back(refined_ ? kinds_.of(job).model() : histories_.of(job.name).model());
+        for (const goodput::Job& job : snapshot.jobs) {
+            if (!job.set_aside.empty())
+                snapshot.models.emplace_back();
+            else
+                snapshot.models.push_back(refined_ ? kinds_.of(job).model()
+                                                   : histories_.of(job.name).model());
+        }
     }
 
     /// The round counts: jobs that are no longer there are forgotten, but for what they have shown of their
@@ -206,6 +213,10 @@ Json answer_for(const goodput::Job& job, const goodput::Decision& decision, cons
     for (const goodput::NodeShare& share : decision.placement)
         nodes.push_back(Json::array({cluster.nodes[share.node].name, share.gpus}));
     answer["nodes"] = std::move(nodes);
+    if (!decision.verdict.reason.empty()) {  // it is set aside: nothing else is known of it
+        answer["why"] = in_words_of_json(decision.verdict.reason);
+        return answer;
+    }
     add_host(answer, decision, cluster);
     answer["local_batch"] = decision.option.plan.atomic_batch;
     answer["accumulation"] = decision.option.plan.accumulation_steps;
@@ -301,6 +312,7 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
     Memory memory(models);
     return serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
         Round round = read_round(document, memory.gpu_types(), warnings);
+        round.snapshot.strict = command.strict;
         if (!command.advise && !round.offers.empty())
             warnings.say("offers", "round: offers are only looked at with --advise");
         try {
@@ -335,6 +347,8 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
                 }
             });
             Json answer = answer_of(round.snapshot, plan, milliseconds);
+            round.warnings.insert(round.warnings.end(), plan.warnings.begin(), plan.warnings.end());
+            if (!round.warnings.empty()) answer["warnings"] = round.warnings;
             if (command.advise)
                 answer["advice"] =
                     json_of(goodput::RentAdvisor<>(round.hour_worth).advise(round.snapshot, round.offers),

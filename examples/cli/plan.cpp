@@ -22,6 +22,7 @@
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "json_lines.hpp"
+#include "names.hpp"
 #include "plan_models.hpp"
 #include "policies.hpp"
 #include "round.hpp"
@@ -348,7 +349,8 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
             });
             Json answer = answer_of(round.snapshot, plan, milliseconds);
             round.warnings.insert(round.warnings.end(), plan.warnings.begin(), plan.warnings.end());
-            if (!round.warnings.empty()) answer["warnings"] = round.warnings;
+            for (const std::string& warning : round.warnings)
+                answer["warnings"].push_back(shortened(warning));
             if (command.advise)
                 answer["advice"] =
                     json_of(goodput::RentAdvisor<>(round.hour_worth).advise(round.snapshot, round.offers),

@@ -113,9 +113,9 @@ TEST_CASE("broken lines of plan get a short message that names what is wrong") {
         {with_job("checkpoints", {{{"name", "full"}, {"pause_s", 1e300}}}).dump(),
          {"checkpoint mechanism 'full': pause_s is 1e+300"}},
         {with_job("weight", 1e12).dump(), {who + "weight is 1e+12", "between 1e-9 and 1e9"}},
-        {crowded.dump(), {"job 'other': placement.nodes", "that other jobs leave on node 'aws-0'"}},
+        {crowded.dump(), {"job 'other': placement on node 'aws-0' is 2", "at most the 1 GPUs"}},
     };
-    Program program = run({"plan"});
+    Program program = run({"plan", "--strict"});
     for (const Mistake& mistake : mistakes) {
         std::string line = mistake.line;
         // A name that is long and fine needs another mistake beside it.

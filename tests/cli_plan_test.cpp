@@ -287,7 +287,8 @@ TEST_CASE(
         Json gone = round_of(120, nodes, Json::array());
         gone["cancelled"] = Json::array({"somebody else"});
         if (refused_between) {
-            Json refused = round_of(90, nodes, Json::array({job("a"), job("a")}));
+            Json refused = round_of(90, nodes, Json::array({job("a"), job("b")}));
+            refused["time_s"] = "noon";
             CHECK(Json::parse(program.ask(refused.dump())).contains("error"));
         }
         ask(program, gone);
@@ -319,7 +320,7 @@ TEST_CASE("the order of the nodes and of the jobs does not matter to who gets ho
     CHECK(a["objective"].get<double>() == doctest::Approx(b["objective"].get<double>()));
 }
 
-TEST_CASE("a job that lost a node starts anew elsewhere; one that may not be stopped is bad input") {
+TEST_CASE("a job that lost a node starts anew elsewhere; one that may not be stopped is left as it is") {
     Program program = plan();
     Json nodes = Json::array({node("aws", 0, 4), node("aws", 1, 4)});
     Json lost = job("lost");
@@ -331,10 +332,14 @@ TEST_CASE("a job that lost a node starts anew elsewhere; one that may not be sto
     CHECK(!entry(answer, "lost")["nodes"].empty());
 
     lost["preemptible"] = false;
-    const Json error = Json::parse(program.ask(round_of(120, nodes, Json::array({lost})).dump()));
-    const auto text = error["error"].get<std::string>();
-    CHECK(text.find("lost") != std::string::npos);
+    const Json kept = ask(program, round_of(120, nodes, Json::array({lost, job("other")})));
+    REQUIRE(kept["warnings"].size() == 1);
+    const auto text = kept["warnings"][0].get<std::string>();
+    CHECK(text.find("job 'lost'") == 0);
     CHECK(text.find("aws-7") != std::string::npos);
+    CHECK(entry(kept, "lost")["nodes"] == Json::array({Json::array({"aws-0", 4})}));
+    CHECK(entry(kept, "lost")["starts"] == "stays");
+    CHECK(entry(kept, "other")["nodes"][0][0] == "aws-1");
 }
 
 TEST_CASE("new GPU types in every round do not fill the memory: more than a thousand are refused") {
@@ -389,9 +394,8 @@ TEST_CASE("pipeline jobs get whole replicas, and measure in GPUs") {
     CHECK(shape_of(entry(answer, "gpt")).gpus <= 16);
 
     pipeline["samples"] = Json::array({sample("dgx", {1, 3}, 1)});
-    const auto text =
-        Json::parse(program.ask(round_of(60, sixty_four_gpus(), Json::array({pipeline})).dump()))["error"]
-            .get<std::string>();
+    const auto text = ask(program, round_of(60, sixty_four_gpus(), Json::array({pipeline})))["warnings"][0]
+                          .get<std::string>();
     CHECK(text.find("gpus is 3") != std::string::npos);
     CHECK(text.find("gpus_per_replica, 2") != std::string::npos);
 }
@@ -494,7 +498,7 @@ TEST_CASE("a line that cannot be used says why, changes nothing, and the next is
         {with_sample("gpu_type", nullptr), {who, "samples[1].gpu_type", "null", "string"}},
         {with_sample("local_batch", "x"), {who, "samples[1].local_batch", "\"x\"", "integer"}},
     };
-    Program program = plan();
+    Program program = plan({"--strict"});
     const Json good = round_of(120, nodes, {known, job("new", 30)});
     Json again = good;
     again["jobs"][0]["samples"] = Json::array();
@@ -542,8 +546,10 @@ TEST_CASE("drained nodes keep who is there, take nobody new, and open again") {
         check_plan(line, answer);
         CHECK(running(answer) == std::map<std::string, int>{{"aws-0", 4}, {"aws-1", 4}});
         nodes[0]["drained"] = "yes";
-        const auto error = Json::parse(program.ask(round_of(720, nodes, jobs).dump()))["error"];
-        CHECK(error == "node 'aws-0': drained is \"yes\", but must be true or false");
+        answer = ask(program, round_of(720, nodes, jobs));
+        CHECK(answer["warnings"][0] ==
+              "node 'aws-0': drained is \"yes\", but must be true or false; nobody new comes to it");
+        CHECK(running(answer) == std::map<std::string, int>{{"aws-0", 2}, {"aws-1", 4}});
     }
 }
 
@@ -580,8 +586,9 @@ TEST_CASE("racks and zones: a job over several nodes gets close ones") {
         CHECK((*names.begin()).back() % 2 == (*names.rbegin()).back() % 2);
     }
     nodes[0]["rack"] = 7;
-    const auto error = Json::parse(program.ask(round_of(180, nodes, Json::array()).dump()))["error"];
-    CHECK(error == "node 'aws-0': rack is 7, but must be a string");
+    const Json warned = ask(program, round_of(180, nodes, Json::array()));
+    CHECK(warned["warnings"] ==
+          Json::array({"node 'aws-0': rack is 7, but must be a string; nobody new comes to it"}));
 }
 
 TEST_CASE("with --explain every job says why, and nothing else is different") {

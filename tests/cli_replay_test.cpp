@@ -314,12 +314,19 @@ TEST_CASE("rows of equal time may stand in any order") {
     CHECK(replay_rows() == usual);
 }
 
-TEST_CASE("nodes that no application was measured on are told of, and stay idle") {
+TEST_CASE(
+    "a GPU type that the profiles have no measurements of is refused; one that only others have is told of") {
     const Files files;
     const auto run = [&](const std::string& cluster) {
         return replay({"--workload", files.workload, "--profiles", files.profiles, "--policy", "fifo",
                        "--json", "--cluster", cluster});
     };
+    const Program::End unknown = run("gpu:1x4,gpuu:1x4");
+    CHECK(unknown.status != 0);
+    CHECK(unknown.output == "");
+    CHECK(unknown.errors.find("--cluster: GPU type is 'gpuu', but must be one that the profiles have: gpu "
+                              "(did you mean gpu?)") != std::string::npos);
+    files.write("profiles/other/placements-pgu.csv", "");
     const Program::End idle = run("gpu:1x4,pgu:1x4");
     CHECK(idle.status == 0);
     CHECK(idle.errors.find("no application of the workload was measured on GPU type 'pgu'") !=

@@ -430,6 +430,7 @@ TEST_CASE("an explanation says what is expected to be lost, and how best to save
 TEST_CASE("impossible ways to save are refused by name") {
     const auto refusal = [](CheckpointMechanism mechanism, double interval) -> std::string {
         Snapshot now = one_job_and_two_markets(0.1);
+        now.strict = true;
         now.jobs[0].checkpoints = {std::move(mechanism)};
         now.jobs[0].checkpoint_seconds = interval;
         try {

@@ -300,6 +300,7 @@ TEST_CASE("a snapshot that is refused leaves no trace") {
         if (snapshot.jobs.size() < 2) continue;
         Scheduler<> scheduler({}, {.warm_start = false, .most_states = 20'000});
         Snapshot bad = snapshot;
+        bad.strict = true;
         std::string field;
         switch (trial % 6) {
             case 0:
@@ -479,6 +480,7 @@ TEST_CASE("a snapshot that contradicts itself is refused by name, and a plan is 
     Snapshot twice = snapshot;
     twice.jobs[0].placement = {{0, 3}};
     twice.jobs[1].placement = {{0, 2}};
+    twice.strict = true;
     CHECK_THROWS_WITH((void)plan(twice),
                       "job 'b': placement on node 'n' is 2, but must be at most the 1 GPUs that jobs before "
                       "it leave");

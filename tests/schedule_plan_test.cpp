@@ -231,6 +231,7 @@ TEST_CASE("waits, impossible and bad input are three things") {
     CHECK(result.decisions[0].verdict.outcome == Outcome::impossible);
     CHECK(result.decisions[0].verdict.reason.find("5") != std::string::npos);
 
+    snapshot.strict = true;
     snapshot.jobs[0] = job;
     snapshot.jobs[0].types[0].min_atomic_batch = 65;
     CHECK_THROWS_WITH((void)plan(snapshot),

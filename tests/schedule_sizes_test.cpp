@@ -357,6 +357,7 @@ TEST_CASE("no report of a job and no clock lead to an expectation that is refuse
             // A round that the scheduler refuses leaves nothing behind that it would refuse, too.
             if (random.chance(0.1)) {
                 Snapshot refused = snapshot;
+                refused.strict = true;
                 const double bad =
                     random.chance(0.5) ? std::nan("") : std::numeric_limits<double>::infinity();
                 const auto count = static_cast<int>(refused.jobs.size());

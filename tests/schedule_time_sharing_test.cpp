@@ -207,6 +207,7 @@ TEST_CASE("what is owed decides, and nothing idles that somebody can use") {
     now.jobs.erase(now.jobs.begin());
     CHECK_FALSE(scheduler.plan(now).decisions[0].placement.empty());
     now.jobs[0].owed_seconds = {std::nan("")};
+    now.strict = true;
     CHECK_THROWS_WITH_AS(static_cast<void>(scheduler.plan(now)),
                          "job 'second': owed_seconds is nan, but must be finite", std::invalid_argument);
 }

@@ -47,6 +47,7 @@ public:
         kinds_.begin_trial();
         for (std::size_t j = 0; j < round.samples.size(); ++j) {
             const Job& job = round.snapshot.jobs[j];
+            if (!job.set_aside.empty()) continue;
             kinds_.meet(job);
             for (const NewSample& sample : round.samples[j]) {
                 kinds_.add(job, sample.gpu_type, sample.sample);
@@ -58,7 +59,7 @@ public:
         running_.fill(round.snapshot);
         for (std::size_t j = 0; j < round.snapshot.jobs.size(); ++j) {
             const Job& job = round.snapshot.jobs[j];
-            if (round.brings_model[j]) continue;
+            if (round.brings_model[j] || !job.set_aside.empty()) continue;
             kinds_.refit(job);
             round.snapshot.models[j] = kinds_.of(job).model();
         }
@@ -195,7 +196,7 @@ struct Answer {
           prices(plan_fields.price, plan_fields.price_capacity, plan_fields.price_size, "price"),
           limits(plan_fields.limit, plan_fields.limit_capacity, plan_fields.limit_size, "limit") {}
 
-    void write(const Snapshot& snapshot, const Plan& plan) {
+    void write(const Snapshot& snapshot, const Plan& plan, std::size_t warnings) {
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) add_decision(j, snapshot, plan.decisions[j]);
         for (const PoolPrice& pool : plan.prices)
             prices.add({pool.gpu_type, pool.gpus_per_node, pool.spot ? 1 : 0, pool.price});
@@ -217,6 +218,7 @@ struct Answer {
         }
         out.conflict_count = plan.conflicts.size();
         out.fault_count = plan.faults.size();
+        out.warning_count = warnings;
         write_struct(to, to->struct_size, out);
         if (!(decisions.fits() && shares.fits() && prices.fits() && limits.fits()))
             throw Failure(GOODPUT_TOO_SMALL,
@@ -272,7 +274,8 @@ struct goodput_scheduler {
     std::vector<std::string> gpu_types{};
     goodput::Snapshot snapshot{};  ///< of the last plan
     bool planned = false;
-    std::vector<std::string> why{};  ///< by job; made when first asked for
+    std::vector<std::string> warnings{};  ///< of the last round and its plan
+    std::vector<std::string> why{};       ///< by job; made when first asked for
 
     [[nodiscard]] const goodput::Plan& last_plan() const {
         if (!planned)
@@ -303,6 +306,9 @@ struct goodput_scheduler {
         }
         snapshot = std::move(input.snapshot);
         planned = true;
+        warnings = std::move(input.warnings);
+        const std::vector<std::string>& of_plan = last_plan().warnings;
+        warnings.insert(warnings.end(), of_plan.begin(), of_plan.end());
     }
 
     const std::string& why_of(std::size_t job) {
@@ -343,6 +349,9 @@ struct goodput_scheduler {
             case GOODPUT_ABOUT_FAULT:
                 one_of(made.faults.size(), "faults");
                 return made.faults[index].report(snapshot);
+            case GOODPUT_ABOUT_WARNING:
+                one_of(warnings.size(), "warnings");
+                return warnings[index];
             case GOODPUT_ABOUT_PLAN:
                 return made.report();
             case GOODPUT_ABOUT_CHECKPOINT: {
@@ -394,14 +403,14 @@ goodput_status goodput_scheduler_plan(goodput_scheduler* scheduler, const goodpu
         const goodput_round asked = read_sized(round, "goodput_round");
         Answer answer(plan);
         scheduler->plan(asked);
-        answer.write(scheduler->snapshot, scheduler->last_plan());
+        answer.write(scheduler->snapshot, scheduler->last_plan(), scheduler->warnings.size());
     });
 }
 
 goodput_status goodput_scheduler_last_plan(goodput_scheduler* scheduler, goodput_plan* plan) {
     return guarded(scheduler, [&] {
         Answer answer(plan);
-        answer.write(scheduler->snapshot, scheduler->last_plan());
+        answer.write(scheduler->snapshot, scheduler->last_plan(), scheduler->warnings.size());
     });
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <stdexcept>
 #include <utility>
 
 #include "goodput/model/valid_model.hpp"
@@ -24,7 +26,9 @@ std::string element(const char* array, std::size_t index) {
 class RoundReader {
 public:
     RoundReader(const goodput_round& round, const std::vector<std::string>& known) : round_(round) {
-        require_flags("round", round.flags, GOODPUT_ROUND_HAS_BUDGET | GOODPUT_ROUND_HAS_SPOT_GPUS);
+        require_flags("round", round.flags,
+                      GOODPUT_ROUND_HAS_BUDGET | GOODPUT_ROUND_HAS_SPOT_GPUS | GOODPUT_ROUND_SETS_ASIDE);
+        input_.snapshot.strict = (round.flags & GOODPUT_ROUND_SETS_ASIDE) == 0;
         input_.snapshot.time_seconds = round.time_s;
         if (!std::isfinite(round.time_s)) bad_input("round", "time_s", round.time_s, "finite");
         read_gpu_types(known);
@@ -42,9 +46,14 @@ public:
         read_limits();
         read_host_speeds();
         read_held();
-        for (const Job& job : jobs()) validate(job, cluster());
+        for (Job& job : jobs()) of_job(job, [&] { validate(job, cluster()); });
         read_models();
         read_samples();
+        for (std::size_t j = 0; j < jobs().size(); ++j) {
+            if (jobs()[j].set_aside.empty()) continue;
+            input_.samples[j].clear();
+            input_.snapshot.models[j] = {};
+        }
         if (round.cancelled_count > 0) require_given(round.cancelled, "round", "cancelled");
         for (std::size_t i = 0; i < round.cancelled_count; ++i) {
             require_given(round.cancelled[i], "round", element("cancelled", i));
@@ -58,6 +67,18 @@ private:
     [[nodiscard]] Cluster& cluster() { return input_.snapshot.cluster; }
     [[nodiscard]] std::vector<Job>& jobs() { return input_.snapshot.jobs; }
     [[nodiscard]] std::size_t types() { return cluster().gpu_types.size(); }
+
+    /// Reads something of a job. What that refuses sets the job aside, unless it refuses the round.
+    template <class Read>
+    void of_job(Job& job, Read read) {
+        if (!job.set_aside.empty()) return;
+        try {
+            read();
+        } catch (const std::invalid_argument& error) {
+            if (input_.snapshot.strict) throw;
+            job.set_aside = error.what();
+        }
+    }
 
     void require_index(const std::string& subject, const char* field, std::size_t index, std::size_t count,
                        const char* of) {
@@ -93,10 +114,20 @@ private:
             const goodput_node from = nodes[n];
             require_given(from.name, element("node", n), "name");
             Node node{from.name, from.gpu_type, from.gpus, (from.flags & GOODPUT_NODE_DRAINED) != 0};
-            require_flags("node '" + node.name + "'", from.flags, GOODPUT_NODE_DRAINED | GOODPUT_NODE_SPOT);
             const std::string subject = "node '" + node.name + "'";
-            require_at_least(subject, "price_h", from.price_h, 0);
-            require_at_least(subject, "interruptions_h", from.interruptions_h, 0);
+            try {
+                require_flags(subject, from.flags, GOODPUT_NODE_DRAINED | GOODPUT_NODE_SPOT);
+                require_at_least(subject, "price_h", from.price_h, 0);
+                require_at_least(subject, "interruptions_h", from.interruptions_h, 0);
+            } catch (const std::invalid_argument& error) {
+                if (input_.snapshot.strict) throw;
+                // Who holds something there may keep it.
+                input_.warnings.push_back(std::string(error.what()) + "; nobody new comes to it");
+                node.drained = true;
+                cluster().nodes.push_back(std::move(node));
+                where.emplace_back();
+                continue;
+            }
             node.cores = from.cores;
             node.memory_gib = from.memory_gib;
             node.dollars_per_hour = from.price_h;
@@ -105,7 +136,7 @@ private:
             cluster().nodes.push_back(std::move(node));
             where.emplace_back(text_or_none(from.zone), text_or_none(from.rack));
         }
-        validate(cluster());
+        if (input_.snapshot.strict) validate(cluster());
         make_topology(where);
     }
 
@@ -163,22 +194,24 @@ private:
 
     void read_jobs() {
         const Elements<goodput_job> from(round_.job, round_.job_count, round_.job_size, "job");
-        std::vector<std::string> names;
+        std::set<std::string> names;
         for (std::size_t j = 0; j < from.size(); ++j) {
-            jobs().push_back(job_of(from[j], j));
-            names.push_back(jobs().back().name);
+            require_given(from[j].name, element("job", j), "name");
+            Job& job = jobs().emplace_back(Job{.name = from[j].name});
+            job.types.resize(types());
+            of_job(job, [&] {
+                read_job(from[j], job);
+                if (!names.insert(job.name).second)
+                    bad_input("job '" + job.name + "'", "name", "given twice", "a name of its own");
+            });
         }
-        std::sort(names.begin(), names.end());
-        if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
-            bad_input("job '" + *twice + "'", "name", "given twice", "a name of its own");
         input_.samples.resize(jobs().size());
         input_.brings_model.resize(jobs().size());
         input_.snapshot.models.resize(jobs().size());
     }
 
-    [[nodiscard]] Job job_of(const goodput_job& from, std::size_t index) {
-        require_given(from.name, element("job", index), "name");
-        Job job{.name = from.name, .kind = text_or_none(from.kind)};
+    void read_job(const goodput_job& from, Job& job) {
+        job.kind = text_or_none(from.kind);
         const std::string subject = "job '" + job.name + "'";
         require_flags(subject, from.flags, 2 * GOODPUT_JOB_SINGLE_GPU_ACCUMULATES - 1);
         if (!std::isfinite(from.submitted_s)) bad_input(subject, "submitted_s", from.submitted_s, "finite");
@@ -207,7 +240,6 @@ private:
         job.max_batch = from.max_batch;
         job.target_batch = from.target_batch;
         job.single_gpu_accumulates = (from.flags & GOODPUT_JOB_SINGLE_GPU_ACCUMULATES) != 0;
-        job.types.resize(types());
         if (from.flags & GOODPUT_JOB_HAS_GRADIENT)
             job.gradient = GradientStatistics{from.gradient_sqr, from.gradient_var};
         job.preemptible = (from.flags & GOODPUT_JOB_NOT_PREEMPTIBLE) == 0;
@@ -229,7 +261,6 @@ private:
         if (from.flags & GOODPUT_JOB_HAS_HOST)
             job.host = HostNeeds{.least = {from.least_cores_per_gpu, from.least_memory_gib_per_gpu},
                                  .most = {from.most_cores_per_gpu, from.most_memory_gib_per_gpu}};
-        return job;
     }
 
     void read_limits() {
@@ -240,23 +271,24 @@ private:
         const Elements<goodput_type_limits> limits(round_.limits, round_.limits_count, round_.limits_size,
                                                    "limits");
         for (std::size_t i = 0; i < limits.size(); ++i) {
-            const goodput_type_limits from = limits[i];
             Job& job = jobs()[i / types()];
-            const auto subject = [&] {
-                return "job '" + job.name + "' on " + cluster().gpu_types[i % types()];
-            };
-            require_between(subject, "min_local_batch", from.min_local_batch, 0, 1 << 30);
-            require_between(subject, "max_local_batch", from.max_local_batch,
-                            from.max_local_batch == 0 ? 0 : from.min_local_batch, 1 << 30);
-            require_between(subject, "gpus_per_replica", from.gpus_per_replica, 0, 1 << 20);
-            require_at_least(subject, "rate", from.rate, 0);
-            TypeLimits& type = job.types[i % types()];
-            if (from.min_local_batch != 0) type.min_atomic_batch = from.min_local_batch;
-            type.max_atomic_batch = from.max_local_batch;
-            if (from.gpus_per_replica != 0) type.gpus_per_replica = from.gpus_per_replica;
-            if (from.max_nodes != 0) type.max_nodes = from.max_nodes;
-            type.reference_rate = from.rate;
+            of_job(job, [&] { read_limit(limits[i], job, i % types()); });
         }
+    }
+
+    void read_limit(const goodput_type_limits& from, Job& job, std::size_t on) {
+        const auto subject = [&] { return "job '" + job.name + "' on " + cluster().gpu_types[on]; };
+        require_between(subject, "min_local_batch", from.min_local_batch, 0, 1 << 30);
+        require_between(subject, "max_local_batch", from.max_local_batch,
+                        from.max_local_batch == 0 ? 0 : from.min_local_batch, 1 << 30);
+        require_between(subject, "gpus_per_replica", from.gpus_per_replica, 0, 1 << 20);
+        require_at_least(subject, "rate", from.rate, 0);
+        TypeLimits& type = job.types[on];
+        if (from.min_local_batch != 0) type.min_atomic_batch = from.min_local_batch;
+        type.max_atomic_batch = from.max_local_batch;
+        if (from.gpus_per_replica != 0) type.gpus_per_replica = from.gpus_per_replica;
+        if (from.max_nodes != 0) type.max_nodes = from.max_nodes;
+        type.reference_rate = from.rate;
     }
 
     void read_host_speeds() {
@@ -266,10 +298,12 @@ private:
             const goodput_host_speed from = speeds[i];
             require_index(element("host_speed", i), "job", from.job, jobs().size(), "jobs");
             Job& job = jobs()[from.job];
-            if (!job.host)
-                bad_input("job '" + job.name + "'", element("host_speed", i), "given",
-                          "of a job with GOODPUT_JOB_HAS_HOST");
-            job.host->speed.push_back({from.cores_per_gpu, from.memory_gib_per_gpu, from.factor});
+            of_job(job, [&] {
+                if (!job.host)
+                    bad_input("job '" + job.name + "'", element("host_speed", i), "given",
+                              "of a job with GOODPUT_JOB_HAS_HOST");
+                job.host->speed.push_back({from.cores_per_gpu, from.memory_gib_per_gpu, from.factor});
+            });
         }
     }
 
@@ -279,16 +313,19 @@ private:
             const goodput_share from = held[i];
             const std::string subject = element("held", i);
             require_index(subject, "job", from.job, jobs().size(), "jobs");
-            require_index(subject, "node", from.node, cluster().nodes.size(), "nodes");
+            of_job(jobs()[from.job],
+                   [&] { require_index(subject, "node", from.node, cluster().nodes.size(), "nodes"); });
             jobs()[from.job].placement.push_back({from.node, from.gpus});
         }
         for (Job& job : jobs()) {
             std::sort(job.placement.begin(), job.placement.end());
-            for (std::size_t i = 1; i < job.placement.size(); ++i)
-                if (job.placement[i].node == job.placement[i - 1].node)
-                    bad_input("job '" + job.name + "'", "held",
-                              "'" + cluster().nodes[job.placement[i].node].name + "' twice",
-                              "each node once");
+            of_job(job, [&] {
+                for (std::size_t i = 1; i < job.placement.size(); ++i)
+                    if (job.placement[i].node == job.placement[i - 1].node)
+                        bad_input("job '" + job.name + "'", "held",
+                                  "'" + cluster().nodes[job.placement[i].node].name + "' twice",
+                                  "each node once");
+            });
         }
     }
 
@@ -299,25 +336,29 @@ private:
             const goodput_speed_model from = models[i];
             require_index(element("model", i), "job", from.job, jobs().size(), "jobs");
             require_index(element("model", i), "gpu_type", from.gpu_type, types(), "GPU types");
-            JobModel& model = input_.snapshot.models[from.job];
-            model.types.resize(types());
-            TypeModel& type = model.types[from.gpu_type];
-            if (type.most_replicas > 0)
-                bad_input("job '" + jobs()[from.job].name + "'", element("model", i),
-                          "of " + cluster().gpu_types[from.gpu_type] + " again", "one for each GPU type");
-            type.throughput = PolluxThroughput{.alpha_c = from.alpha_c,
-                                               .beta_c = from.beta_c,
-                                               .alpha_n = from.alpha_n,
-                                               .beta_n = from.beta_n,
-                                               .alpha_r = from.alpha_r,
-                                               .beta_r = from.beta_r,
-                                               .gamma = from.gamma};
-            const std::string subject = "job '" + jobs()[from.job].name + "'";
-            require_between(subject, "model.most_replicas", from.most_replicas, 0, 1 << 20);
-            type.most_replicas = std::max(from.most_replicas, 1);
-            validate(type, subject + " on " + cluster().gpu_types[from.gpu_type]);
-            input_.brings_model[from.job] = true;
+            of_job(jobs()[from.job], [&] { read_model(from, i); });
         }
+    }
+
+    void read_model(const goodput_speed_model& from, std::size_t i) {
+        JobModel& model = input_.snapshot.models[from.job];
+        model.types.resize(types());
+        TypeModel& type = model.types[from.gpu_type];
+        if (type.most_replicas > 0)
+            bad_input("job '" + jobs()[from.job].name + "'", element("model", i),
+                      "of " + cluster().gpu_types[from.gpu_type] + " again", "one for each GPU type");
+        type.throughput = PolluxThroughput{.alpha_c = from.alpha_c,
+                                           .beta_c = from.beta_c,
+                                           .alpha_n = from.alpha_n,
+                                           .beta_n = from.beta_n,
+                                           .alpha_r = from.alpha_r,
+                                           .beta_r = from.beta_r,
+                                           .gamma = from.gamma};
+        const std::string subject = "job '" + jobs()[from.job].name + "'";
+        require_between(subject, "model.most_replicas", from.most_replicas, 0, 1 << 20);
+        type.most_replicas = std::max(from.most_replicas, 1);
+        validate(type, subject + " on " + cluster().gpu_types[from.gpu_type]);
+        input_.brings_model[from.job] = true;
     }
 
     void read_samples() {
@@ -326,11 +367,13 @@ private:
         for (std::size_t i = 0; i < samples.size(); ++i) {
             const goodput_sample from = samples[i];
             require_index(element("sample", i), "job", from.job, jobs().size(), "jobs");
-            const Job& job = jobs()[from.job];
-            const std::string subject = "job '" + job.name + "'";
-            require_index(subject, "samples.gpu_type", from.gpu_type, types(), "GPU types");
-            input_.samples[from.job].push_back(
-                {from.gpu_type, sample_of(from, subject, job.types[from.gpu_type].gpus_per_replica)});
+            Job& job = jobs()[from.job];
+            of_job(job, [&] {
+                const std::string subject = "job '" + job.name + "'";
+                require_index(subject, "samples.gpu_type", from.gpu_type, types(), "GPU types");
+                input_.samples[from.job].push_back(
+                    {from.gpu_type, sample_of(from, subject, job.types[from.gpu_type].gpus_per_replica)});
+            });
         }
     }
 

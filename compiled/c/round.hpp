@@ -26,6 +26,7 @@ struct RoundInput {
     std::vector<bool> brings_model{};               ///< by job
     std::vector<std::vector<NewSample>> samples{};  ///< by job
     std::vector<std::string> cancelled{};
+    std::vector<std::string> warnings{};  ///< of nodes that are set aside, but for those that a plan names
     Topology topology{};
     std::vector<TeamQuota> teams{};
     std::optional<double> budget_h{}, spot_gpus{};

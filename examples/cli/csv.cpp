@@ -14,61 +14,107 @@ namespace cli {
 
 namespace {
 
-std::vector<std::string> cells_of(std::string_view line, char separator) {
-    std::vector<std::string> cells;
-    for (;;) {
-        const std::size_t end = line.find(separator);
-        std::string_view cell = line.substr(0, end);
-        while (!cell.empty() && (cell.front() == ' ' || cell.front() == '\t')) cell.remove_prefix(1);
-        while (!cell.empty() && (cell.back() == ' ' || cell.back() == '\t')) cell.remove_suffix(1);
-        cells.emplace_back(cell);
-        if (end == std::string_view::npos) return cells;
-        line.remove_prefix(end + 1);
-    }
-}
+/// Reads the records of a file one after the other. A cell may stand in double quotes, as RFC 4180 has it:
+/// then separators, ends of lines and quotes, written twice, are part of it. Around cells without quotes
+/// blanks do not count. Lines end with a line feed, with or without a carriage return before it.
+class Records {
+public:
+    Records(const std::string& path, char separator) : path_(path), file_(path), separator_(separator) {}
 
-/// The next line that is not empty, without its end.
-bool next_line(std::ifstream& file, std::string& line, std::size_t& number) {
-    while (std::getline(file, line)) {
-        ++number;
-        if (!line.empty() && line.back() == '\r') line.pop_back();
-        if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
-        if (line.find_first_not_of(" \t") != std::string::npos) return true;
+    [[nodiscard]] bool is_open() const { return file_.is_open(); }
+    /// The line on which the last record begins.
+    [[nodiscard]] std::size_t line() const { return record_; }
+
+    /// The cells of the next record that is no empty line; false at the end of the file.
+    bool next(std::vector<std::string>& cells) {
+        while (next_line()) {
+            if (text_.find_first_not_of(" \t") == std::string::npos) continue;
+            record_ = line_;
+            cells.clear();
+            std::size_t at = 0;
+            do cells.push_back(cell(at));
+            while (at++ < text_.size());
+            return true;
+        }
+        return false;
     }
-    return false;
-}
+
+private:
+    bool next_line() {
+        if (!std::getline(file_, text_)) return false;
+        ++line_;
+        if (!text_.empty() && text_.back() == '\r') text_.pop_back();
+        if (line_ == 1 && text_.starts_with("\xEF\xBB\xBF")) text_.erase(0, 3);
+        return true;
+    }
+
+    [[nodiscard]] bool is_blank(std::size_t i) const { return text_[i] == ' ' || text_[i] == '\t'; }
+
+    /// The cell that begins at `at`, which becomes the place of the separator behind it, or the end.
+    std::string cell(std::size_t& at) {
+        std::size_t begin = at;
+        while (begin < text_.size() && is_blank(begin) && text_[begin] != separator_) ++begin;
+        if (begin < text_.size() && text_[begin] == '"') return quoted(at = begin + 1);
+        at = std::min(text_.find(separator_, begin), text_.size());
+        std::size_t end = at;
+        while (end > begin && is_blank(end - 1)) --end;
+        return text_.substr(begin, end - begin);
+    }
+
+    /// The same for one whose first character behind the quote is at `at`.
+    std::string quoted(std::size_t& at) {
+        std::string content;
+        for (;;) {
+            const std::size_t quote = text_.find('"', at);
+            content += text_.substr(at, quote == std::string::npos ? quote : quote - at);
+            if (quote == std::string::npos) {
+                if (!next_line()) refuse("a quote is not closed");
+                content += '\n';
+                at = 0;
+                continue;
+            }
+            at = quote + 1;
+            if (at == text_.size() || text_[at] != '"') break;
+            content += '"';
+            ++at;
+        }
+        while (at < text_.size() && is_blank(at) && text_[at] != separator_) ++at;
+        if (at < text_.size() && text_[at] != separator_) refuse("something stands behind a closing quote");
+        return content;
+    }
+
+    [[noreturn]] void refuse(const char* what) const {
+        throw std::runtime_error(path_ + ", line " + goodput::text_of(record_) + ": " + what);
+    }
+
+    std::string path_;
+    std::ifstream file_;
+    char separator_;
+    std::string text_{};      // the line that is being read
+    std::size_t line_ = 0;    // its number
+    std::size_t record_ = 0;  // the line on which the record begins
+};
 
 }  // namespace
 
-CsvTable::CsvTable(const std::string& path) : path_(path) {
-    std::ifstream file(path);
-    std::string line;
-    std::size_t number = 0;
-    if (!file || !next_line(file, line, number))
-        throw std::runtime_error(path + ": cannot be read, or is empty");
-    names_ = cells_of(line, separator_);
-    read_rows(file, number, "that of the header");
-}
+CsvTable::CsvTable(const std::string& path) : CsvTable(path, {}, ',') {}
 
 CsvTable::CsvTable(const std::string& path, std::vector<std::string> names, char separator)
-    : path_(path), separator_(separator), names_(std::move(names)) {
-    std::ifstream file(path);
-    if (!file) throw std::runtime_error(path + ": cannot be read, or is empty");
-    read_rows(file, 0, "that of the columns");
-    if (lines_.empty()) throw std::runtime_error(path + ": cannot be read, or is empty");
-}
-
-void CsvTable::read_rows(std::ifstream& file, std::size_t lines_before, std::string_view columns_of) {
-    std::string line;
-    for (std::size_t number = lines_before; next_line(file, line, number);) {
-        std::vector<std::string> cells = cells_of(line, separator_);
+    : path_(path), names_(std::move(names)) {
+    const bool header = names_.empty();
+    Records records(path, separator);
+    if (!records.is_open() || (header && !records.next(names_)))
+        throw std::runtime_error(path + ": cannot be read, or is empty");
+    for (std::vector<std::string> cells; records.next(cells);) {
         if (cells.size() != names_.size())
-            throw std::runtime_error(path_ + ", line " + goodput::text_of(number) + ": number of cells is " +
-                                     goodput::text_of(cells.size()) + ", but must be " +
-                                     std::string(columns_of) + ", " + goodput::text_of(names_.size()));
+            throw std::runtime_error(path_ + ", line " + goodput::text_of(records.line()) +
+                                     ": number of cells is " + goodput::text_of(cells.size()) +
+                                     ", but must be that of the " + (header ? "header, " : "columns, ") +
+                                     goodput::text_of(names_.size()));
         std::move(cells.begin(), cells.end(), std::back_inserter(cells_));
-        lines_.push_back(number);
+        lines_.push_back(records.line());
     }
+    if (!header && lines_.empty()) throw std::runtime_error(path + ": cannot be read, or is empty");
 }
 
 std::size_t CsvTable::column(std::initializer_list<std::string_view> names) const {

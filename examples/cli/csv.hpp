@@ -1,13 +1,12 @@
 #ifndef GOODPUT_EXAMPLES_CLI_CSV_HPP
 #define GOODPUT_EXAMPLES_CLI_CSV_HPP
 
-// Tables of comma-separated values, mostly with a header, read by column name. What is missing or no number
-// is a std::runtime_error that names file, line, column and value.
+// Tables of comma-separated values, quoted or not (RFC 4180), mostly with a header, read by column name. What
+// is missing or no number is a std::runtime_error that names file, line, column and value.
 
 #include <algorithm>
 #include <cstddef>
 #include <initializer_list>
-#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,10 +40,7 @@ public:
     [[noreturn]] void refuse(std::size_t row, std::size_t column, std::string_view expected) const;
 
 private:
-    void read_rows(std::ifstream& file, std::size_t lines_before, std::string_view columns_of);
-
     std::string path_;
-    char separator_ = ',';
     std::vector<std::string> names_;
     std::vector<std::string> cells_;  ///< by row and column
     std::vector<std::size_t> lines_;  ///< by row: line of the file

@@ -35,7 +35,13 @@ struct Figure {
     const char* unit = "";
     Better better = Better::neither;
     bool by_the_clock = false;  ///< differs from run to run
+    bool of_completed = false;  ///< over completed jobs: of none there is no value
 
+    /// The replay has a value.
+    [[nodiscard]] bool says(const PolicyReplay& replay) const {
+        return !of_completed || replay.metrics.completed > 0;
+    }
+    /// In words; "none" where it has none.
     [[nodiscard]] std::string text(const PolicyReplay& replay) const;
 };
 
@@ -48,8 +54,12 @@ std::span<const Figure> renting_figures();
 /// The table of what else is said of worlds other than Sia's, with the policy first.
 std::span<const Figure> fairness_figures();
 
-/// The text of the best value among several replays; empty where none is better than another.
+/// The text of the best value among several replays; empty where none is better than another. Over completed
+/// jobs, replays that complete fewer jobs than others are no match for them.
 std::string best_text(const Figure& figure, std::span<const PolicyReplay> replays);
+
+/// Which jobs of these replays are not complete, and that times are without theirs; empty where all are.
+std::string incomplete_text(std::span<const PolicyReplay> replays);
 
 }  // namespace cli
 

@@ -20,7 +20,9 @@ std::vector<goodput::GavelJob> read_gavel_jobs(const std::string& trace, const s
                          {"program", "command", "folder", "argument", "data flag", "number of steps",
                           "number of GPUs", "weight", "deadline", "time of submission"},
                          '\t');
-    const Json document = read_json_file(profiles, [&](int depth, std::string_view name) {
+    std::string known;
+    const Json document = read_json_file(profiles, false, [&](int depth, std::string_view name) {
+        if (depth == 1) known.append(known.empty() ? "" : ", ").append(name);
         if (depth == 1)
             return std::find(cluster.gpu_types.begin(), cluster.gpu_types.end(), name) !=
                    cluster.gpu_types.end();
@@ -28,7 +30,8 @@ std::vector<goodput::GavelJob> read_gavel_jobs(const std::string& trace, const s
     });
     for (const std::string& type : cluster.gpu_types)
         if (!Field(document, profiles)[type].given())
-            goodput::bad_input("--cluster", "GPU type", "'" + type + "'", "one of " + profiles);
+            goodput::bad_input("--cluster", "GPU type", "'" + type + "'",
+                               "one of " + profiles + ": " + known);
     std::vector<goodput::GavelJob> jobs;
     for (std::size_t row = 0; row < table.rows(); ++row) {
         goodput::GavelJob& job = jobs.emplace_back();

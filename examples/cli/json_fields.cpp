@@ -66,6 +66,10 @@ void Field::warn_of_type(std::string_view type, const std::string& sentence) con
     warnings_->say("GPU type " + std::string(type), std::string(subject_) + ": " + sentence);
 }
 
+void Field::warn_of(const std::string& whom, const std::string& sentence) const {
+    if (warnings_) warnings_->say(whom, sentence);
+}
+
 Field Field::at(const Json* value, Step step) const {
     Field field = *this;
     field.value_ = value;
@@ -98,6 +102,10 @@ bool Field::is(std::string_view text) const {
 }
 
 bool Field::is_object() const { return value_ && value_->is_object(); }
+
+bool Field::is_array() const { return value_ && value_->is_array(); }
+
+bool Field::is_text() const { return value_ && value_->is_string(); }
 
 std::size_t Field::size() const {
     if (!value_ || !value_->is_array()) refuse("an array");

@@ -62,13 +62,22 @@ public:
     /// The same of a GPU type that there is none of: said once a type, wherever else it is named.
     void warn_of_type(std::string_view type, const std::string& sentence) const;
 
+    /// The same of somebody whose name is said anyway: said once of each, whatever it is.
+    void warn_of(const std::string& whom, const std::string& sentence) const;
+
     /// The element of an array; refuses what is no array of more than `index` elements.
     [[nodiscard]] Field operator[](std::size_t index) const;
 
     /// Whether there is anything but null.
     [[nodiscard]] bool given() const;
+    /// Whether there is not even null.
+    [[nodiscard]] bool missing() const { return value_ == nullptr; }
     [[nodiscard]] bool is(std::string_view text) const;
     [[nodiscard]] bool is_object() const;
+    [[nodiscard]] bool is_array() const;
+    [[nodiscard]] bool is_text() const;
+    /// Whom messages name.
+    [[nodiscard]] std::string subject() const { return std::string(subject_); }
 
     /// Number of elements of an array; with `exactly`, refuses any other number of them.
     [[nodiscard]] std::size_t size() const;

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iostream>
 #include <memory>
 #include <stdexcept>
+#include <vector>
 
 #include <zlib.h>
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
+#include "json_parse.hpp"
+#include "names.hpp"
 
 namespace cli {
 
@@ -26,19 +30,28 @@ std::string read_text(const std::string& path) {
     return text;
 }
 
+/// The document; warns of a field that is given twice, or refuses that.
+Json parse(std::string_view text, const std::string& subject, bool strict,
+           const std::function<bool(int depth, std::string_view name)>& keep = {}) {
+    std::vector<std::string> twice;
+    Json document;
+    try {
+        document = parse_json(text, twice, keep);
+    } catch (const Json::exception&) {
+        throw std::runtime_error(subject + ": is not JSON");
+    }
+    if (twice.empty()) return document;
+    const std::string sentence = subject + ": " + given_twice(twice.front());
+    if (strict) throw std::runtime_error(sentence);
+    std::cerr << "goodput: " << shortened(sentence) << std::endl;
+    return document;
+}
+
 }  // namespace
 
-Json read_json_file(const std::string& path,
+Json read_json_file(const std::string& path, bool strict,
                     const std::function<bool(int depth, std::string_view name)>& keep) {
-    const std::string text = read_text(path);
-    try {
-        if (!keep) return Json::parse(text);
-        return Json::parse(text, [&](int depth, Json::parse_event_t event, Json& parsed) {
-            return event != Json::parse_event_t::key || keep(depth, parsed.get_ref<const std::string&>());
-        });
-    } catch (const Json::exception&) {
-        throw std::runtime_error(path + ": is not JSON");
-    }
+    return parse(read_text(path), path, strict, keep);
 }
 
 void read_json_lines_of(const std::string& path, const std::function<void(const Field&)>& visit) {
@@ -47,12 +60,7 @@ void read_json_lines_of(const std::string& path, const std::function<void(const 
     for (std::size_t begin = 0; begin < text.size();) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
         const std::string subject = path + ", line " + goodput::text_of(++line);
-        Json document;
-        try {
-            document = Json::parse(std::string_view(text).substr(begin, end - begin));
-        } catch (const Json::exception&) {
-            throw std::runtime_error(subject + ": is not JSON");
-        }
+        const Json document = parse(std::string_view(text).substr(begin, end - begin), subject, false);
         read_checked([&] { visit(Field(document, subject)); });
         begin = end + 1;
     }

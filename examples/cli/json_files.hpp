@@ -12,9 +12,10 @@
 
 namespace cli {
 
-/// The document of a file. `keep(depth, name)`, if given, says which fields are kept, from depth 1 on: the
-/// others take no memory and little time.
-Json read_json_file(const std::string& path,
+/// The document of a file. A field that is given twice is a warning on standard error; `strict` refuses the
+/// file. `keep(depth, name)`, if given, says which fields are kept, from depth 1 on: the others take no
+/// memory and little time.
+Json read_json_file(const std::string& path, bool strict = false,
                     const std::function<bool(int depth, std::string_view name)>& keep = {});
 
 /// Calls visit(document) for each line of a file.

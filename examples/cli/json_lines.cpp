@@ -13,62 +13,12 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
+#include "json_parse.hpp"
 #include "names.hpp"
 
 namespace cli {
 
 namespace {
-
-/// Where in a document that cannot be parsed the parser stood: "jobs[3].restarts", as far as it got.
-std::string place_of_error(const std::string& line) {
-    struct Level {
-        bool array;
-        std::size_t index;
-        std::string key;
-    };
-    std::vector<Level> levels;
-    const auto value_ended = [&] {
-        if (!levels.empty() && levels.back().array) ++levels.back().index;
-    };
-    const auto follow = [&](int, Json::parse_event_t event, Json& parsed) {
-        switch (event) {
-            case Json::parse_event_t::object_start:
-                levels.push_back({false, 0, {}});
-                break;
-            case Json::parse_event_t::array_start:
-                levels.push_back({true, 0, {}});
-                break;
-            case Json::parse_event_t::key:
-                levels.back().key = parsed.get<std::string>();
-                break;
-            case Json::parse_event_t::value:
-                value_ended();
-                break;
-            case Json::parse_event_t::object_end:
-            case Json::parse_event_t::array_end:
-                levels.pop_back();
-                value_ended();
-                break;
-        }
-        return true;
-    };
-    try {
-        const Json ignored = Json::parse(line, follow);
-    } catch (const std::exception&) {
-        // That it cannot be parsed is known.
-    }
-    std::string place;
-    for (const Level& level : levels) {
-        if (level.array) {
-            place += "[" + goodput::text_of(level.index) + "]";
-        } else if (!level.key.empty()) {
-            if (!place.empty()) place += ".";
-            place += level.key;
-        }
-        if (place.size() > 200) return place.substr(0, 200) + "...";
-    }
-    return place;
-}
 
 /// The parser's words without its own name, its error number, and the line, which to it is always the first.
 std::string plain(const std::string& message) {
@@ -135,10 +85,14 @@ private:
     std::string open_;
 };
 
-Json parse(const std::string& line, OpenDocument& document) {
+Json parse(const std::string& line, OpenDocument& document, Warnings& warnings) {
     if (is_blank(line)) throw std::invalid_argument("the line is empty");
     try {
-        return Json::parse(line);
+        std::vector<std::string> twice;
+        Json parsed = parse_json(line, twice);
+        for (const std::string& place : twice)
+            warnings.say("twice " + place.substr(place.find_last_of('.') + 1), given_twice(place));
+        return parsed;
     } catch (const Json::exception& error) {
         const std::string place = place_of_error(line);
         const std::string where = place.empty() ? "" : " (in " + place + ")";
@@ -157,7 +111,7 @@ Json answer_to(const std::string& line, std::size_t number, OpenDocument& docume
                const std::function<Json(const Json&, Warnings&)>& serve, bool& refused) {
     std::string why;
     try {
-        return serve(parse(line, document), warnings);
+        return serve(parse(line, document, warnings), warnings);
     } catch (const std::bad_alloc&) {
         why = "too large for the memory";
     } catch (const std::exception& error) {

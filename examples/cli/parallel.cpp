@@ -121,9 +121,9 @@ Json to_json(const goodput::ParallelPlan& plan, const goodput::ParallelCluster& 
 /// Answers one line after the other from what was read once.
 class Planner {
 public:
-    Planner(const std::string& folder, const TimeModel& time_model)
+    Planner(const std::string& folder, bool strict, const TimeModel& time_model)
         : time_model_(time_model),
-          profiles_(read_parallel_profiles(folder)),
+          profiles_(read_parallel_profiles(folder, strict)),
           types_(profiles_.cluster.types) {}
 
     Json serve(const Json& document, Warnings& warnings) {
@@ -330,7 +330,7 @@ int run_parallel(const ParallelCommand& command, std::istream& in, std::ostream&
         page.open(command.report);
         if (!page) throw std::runtime_error(command.report + ": cannot be written");
     }
-    Planner planner(command.profiles, *time_model);
+    Planner planner(command.profiles, command.strict, *time_model);
     const int status = serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
         return planner.serve(document, warnings);
     });

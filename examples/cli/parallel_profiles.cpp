@@ -48,9 +48,10 @@ int number_of(const std::string& name, const Field& field, int least) {
 }
 
 /// Calls visit(document) for a file of the folder.
-void read_file(const std::filesystem::path& path, const std::function<void(const Field&)>& visit) {
+void read_file(const std::filesystem::path& path, bool strict,
+               const std::function<void(const Field&)>& visit) {
     const std::string name = path.string();
-    const Json document = read_json_file(name);
+    const Json document = read_json_file(name, strict);
     read_checked([&] { visit(Field(document, name)); });
 }
 
@@ -167,7 +168,7 @@ void read_traffic_prices(const Field& document, goodput::ParallelCluster& cluste
 
 }  // namespace
 
-ParallelProfiles read_parallel_profiles(const std::string& folder) {
+ParallelProfiles read_parallel_profiles(const std::string& folder, bool strict) {
     const std::filesystem::path path(folder);
     ParallelProfiles profiles;
     goodput::ParallelCluster& cluster = profiles.cluster;
@@ -177,9 +178,9 @@ ParallelProfiles read_parallel_profiles(const std::string& folder) {
     const std::filesystem::path nodes =
         std::filesystem::weakly_canonical(path / "..", error) / "configs" / "basic_cluster_config.json";
     if (std::filesystem::exists(nodes, error))
-        read_file(nodes, [&](const Field& document) { read_nodes(document, cluster.types); });
+        read_file(nodes, strict, [&](const Field& document) { read_nodes(document, cluster.types); });
     const std::string times = (path / "profiles_tmp.json").string();
-    const Json measured = read_json_file(times);
+    const Json measured = read_json_file(times, strict);
     read_checked([&] {
         for (const auto& [model, by_type] : Field(measured, times).fields())
             for (const auto& [type, unused] : by_type.fields()) add_named_type(type, cluster.types);
@@ -187,11 +188,12 @@ ParallelProfiles read_parallel_profiles(const std::string& folder) {
     std::vector<std::string> types;
     for (const goodput::GpuType& type : cluster.types) types.push_back(type.name);
 
-    read_file(path / "communication_cost.json",
+    read_file(path / "communication_cost.json", strict,
               [&](const Field& document) { read_traffic_prices(document, cluster); });
-    read_file(path / "multizone_bandwidths_het.json",
+    read_file(path / "multizone_bandwidths_het.json", strict,
               [&](const Field& document) { read_links(document, types, cluster); });
-    read_file(path / "llm_info.json", [&](const Field& document) { read_sizes(document, profiles.models); });
+    read_file(path / "llm_info.json", strict,
+              [&](const Field& document) { read_sizes(document, profiles.models); });
     read_checked([&] { read_times(Field(measured, times), types, profiles.models); });
 
     cluster.gpus.assign(cluster.zones.size(), std::vector<int>(types.size(), 0));

@@ -20,9 +20,9 @@ struct ParallelProfiles {
 
 /// Reads llm_info.json, profiles_tmp.json, multizone_bandwidths_het.json and communication_cost.json of a
 /// folder, and ../configs/basic_cluster_config.json (GPUs of a node) where that is there. GPU types are those
-/// of the published table and of that file. Anything missing or senseless is a std::runtime_error that names
-/// the file.
-[[nodiscard]] ParallelProfiles read_parallel_profiles(const std::string& folder);
+/// of the published table and of that file. Anything missing or senseless, and with `strict` a field that is
+/// given twice, is a std::runtime_error that names the file.
+[[nodiscard]] ParallelProfiles read_parallel_profiles(const std::string& folder, bool strict = false);
 
 }  // namespace cli
 

@@ -23,6 +23,7 @@
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "json_lines.hpp"
+#include "names.hpp"
 #include "plan_models.hpp"
 #include "policies.hpp"
 #include "round.hpp"
@@ -50,6 +51,7 @@ public:
         kinds_.begin_trial();
         for (std::size_t j = 0; j < round.samples.size(); ++j) {
             goodput::Job& job = round.snapshot.jobs[j];
+            if (!job.set_aside.empty()) continue;
             limit_batch(job, round.samples[j], round.wanted[j]);
             for (const NewSample& sample : round.samples[j])
                 running_.note(job.name, sample.gpu_type, sample.sample);
@@ -71,6 +73,7 @@ public:
     /// Refits the models that the measurements change.
     void refit(const Round& round) {
         for (const goodput::Job& job : round.snapshot.jobs) {
+            if (!job.set_aside.empty()) continue;
             if (refined_)
                 kinds_.refit(job);
             else
@@ -78,8 +81,13 @@ public:
         }
     }
     void give_models(goodput::Snapshot& snapshot) {
-        for (const goodput::Job& job : snapshot.jobs)
-            snapshot.models.push_back(refined_ ? kinds_.of(job).model() : histories_.of(job.name).model());
+        for (const goodput::Job& job : snapshot.jobs) {
+            if (!job.set_aside.empty())
+                snapshot.models.emplace_back();
+            else
+                snapshot.models.push_back(refined_ ? kinds_.of(job).model()
+                                                   : histories_.of(job.name).model());
+        }
     }
 
     /// The round counts: jobs that are no longer there are forgotten, but for what they have shown of their
@@ -214,6 +222,10 @@ Json answer_for(const goodput::Job& job, const goodput::Decision& decision, cons
     for (const goodput::NodeShare& share : decision.placement)
         nodes.push_back(Json::array({cluster.nodes[share.node].name, share.gpus}));
     answer["nodes"] = std::move(nodes);
+    if (!decision.verdict.reason.empty()) {  // it is set aside: nothing else is known of it
+        answer["why"] = in_words_of_json(decision.verdict.reason);
+        return answer;
+    }
     add_host(answer, decision, cluster);
     answer["local_batch"] = decision.option.plan.atomic_batch;
     answer["accumulation"] = decision.option.plan.accumulation_steps;
@@ -311,6 +323,7 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
     Memory memory(models);
     return serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
         Round round = read_round(document, memory.gpu_types(), warnings);
+        round.snapshot.strict = command.strict;
         if (!command.advise && !round.offers.empty())
             warnings.say("offers", "round: offers are only looked at with --advise");
         try {
@@ -344,6 +357,9 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
                 }
             });
             Json answer = answer_of(round.snapshot, plan, milliseconds);
+            round.warnings.insert(round.warnings.end(), plan.warnings.begin(), plan.warnings.end());
+            for (const std::string& warning : round.warnings)
+                answer["warnings"].push_back(shortened(warning));
             if (command.advise)
                 answer["advice"] =
                     json_of(Advisor(round.hour_worth, {}, {}, true,

@@ -5,7 +5,10 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
+#include <string_view>
+#include <system_error>
 
 #include "csv.hpp"
 #include "embedded.hpp"
@@ -189,6 +192,20 @@ goodput::MetricCurve read_metric(const fs::path& folder, int batch) {
 }
 
 }  // namespace
+
+std::vector<std::string> measured_gpu_types(const std::string& folder) {
+    constexpr std::string_view before = "placements-", after = ".csv";
+    std::set<std::string> types;
+    std::error_code ignored;
+    for (const fs::directory_entry& application : fs::directory_iterator(folder, ignored))
+        for (const fs::directory_entry& file : fs::directory_iterator(application.path(), ignored)) {
+            const std::string name = file.path().filename().string();
+            if (name.size() > before.size() + after.size() && name.starts_with(before) &&
+                name.ends_with(after))
+                types.insert(name.substr(before.size(), name.size() - before.size() - after.size()));
+        }
+    return {types.begin(), types.end()};
+}
 
 std::vector<goodput::Application> read_applications(const std::string& folder,
                                                     std::span<const std::string> names,

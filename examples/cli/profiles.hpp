@@ -21,6 +21,9 @@ std::vector<goodput::Application> read_applications(const std::string& folder,
                                                     std::span<const std::string> names,
                                                     std::span<const std::string> gpu_types);
 
+/// The GPU types that any application of a folder was measured on, by name.
+std::vector<std::string> measured_gpu_types(const std::string& folder);
+
 }  // namespace cli
 
 #endif

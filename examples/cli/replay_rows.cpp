@@ -70,10 +70,12 @@ Json json_of(const PolicyReplay& replay, bool rents) {
     Json json;
     json["policy"] = replay.policy;
     if (!replay.host.empty()) json["host"] = replay.host;
-    json["average_jct_h"] = metrics.average_hours;
-    json["median_jct_h"] = metrics.median_hours;
-    json["p99_jct_h"] = metrics.p99_hours;
-    json["makespan_h"] = metrics.makespan_hours;
+    // Of no completed job there is no average.
+    const auto of_completed = [&](double value) { return metrics.completed > 0 ? Json(value) : Json(); };
+    json["average_jct_h"] = of_completed(metrics.average_hours);
+    json["median_jct_h"] = of_completed(metrics.median_hours);
+    json["p99_jct_h"] = of_completed(metrics.p99_hours);
+    json["makespan_h"] = of_completed(metrics.makespan_hours);
     json["gpu_hours_per_job"] = metrics.gpu_hours_per_job;
     json["restarts_per_job"] = metrics.restarts_per_job;
     json["policy_ms_median"] = replay.milliseconds_median;
@@ -81,16 +83,16 @@ Json json_of(const PolicyReplay& replay, bool rents) {
     json["jobs"] = metrics.jobs;
     json["completed"] = metrics.completed;
     json["queueing_h"] = metrics.queueing_hours;
-    json["rho_mean"] = metrics.rho_mean;
-    json["rho_p99"] = metrics.rho_p99;
-    json["rho_above_1"] = metrics.rho_above_one;
+    json["rho_mean"] = of_completed(metrics.rho_mean);
+    json["rho_p99"] = of_completed(metrics.rho_p99);
+    json["rho_above_1"] = of_completed(metrics.rho_above_one);
     json["utilisation"] = metrics.utilisation;
     json["effective_gpus"] = metrics.effective_gpus;
     json["migrations_per_job"] = metrics.migrations_per_job;
     json["failures_per_job"] = metrics.failures_per_job;
     json["policy_s"] = replay.policy_seconds;
-    json["rho_worst"] = metrics.rho_worst;
-    json["unfair"] = metrics.unfair;
+    json["rho_worst"] = of_completed(metrics.rho_worst);
+    json["unfair"] = of_completed(metrics.unfair);
     json["faults"] = replay.result.faults;
     json["availability"] = metrics.availability;
     if (rents) {
@@ -127,6 +129,7 @@ int ReplayRows::finish() {
             *out_ << '\n';
             write_table(*out_, replays_, fairness_figures());
         }
+        if (const std::string text = incomplete_text(replays_); !text.empty()) *out_ << '\n' << text << '\n';
     }
     out_->flush();
     return *out_ ? 0 : 1;

@@ -42,7 +42,11 @@ std::string result_of(std::span<const PolicyReplay> replays) {
     const PolicyReplay& first = *order.front();
     const std::string hours = fixed(first.metrics.average_hours, 2) + " hours after its submission";
     if (first.metrics.completed == 0) return "No job completes under any policy.";
-    if (replays.size() == 1) return "Under " + first.policy + " a job completes on average " + hours + ".";
+    const std::string who = first.metrics.completed == first.metrics.jobs
+                                ? "a job completes"
+                                : std::to_string(first.metrics.completed) + " of " +
+                                      std::to_string(first.metrics.jobs) + " jobs complete, each";
+    if (replays.size() == 1) return "Under " + first.policy + " " + who + " on average " + hours + ".";
     const PolicyReplay& second = *order[1];
     if (second.metrics.completed < first.metrics.completed)
         return "Only " + first.policy + " completes " + std::to_string(first.metrics.completed) + " of " +
@@ -94,7 +98,8 @@ void write_downloads(std::ostream& out, const ReplayedTrace& trace, std::span<co
         figures += csv_field(replay.policy);
         for (const std::span<const Figure> table : figure_tables())
             for (const Figure& figure : table)
-                if (figure.value && !figure.by_the_clock) figures += "," + trimmed(figure.value(replay), 9);
+                if (figure.value && !figure.by_the_clock)
+                    figures += "," + (figure.says(replay) ? trimmed(figure.value(replay), 9) : std::string());
         figures += '\n';
         for (std::size_t j = 0; j < replay.result.jobs.size() && j < trace.submissions.size(); ++j) {
             const goodput::JobOutcome& job = replay.result.jobs[j];
@@ -142,6 +147,8 @@ void write_figures(std::ostream& out, std::span<const PolicyReplay> replays) {
         }
         out << "</table></div>\n";
     }
+    if (const std::string text = incomplete_text(replays); !text.empty())
+        out << "<p><strong>" << escaped(text) << "</strong></p>\n";
     out << "<p class=\"hint\">"
         << (replays.size() > 1 ? "The best of each column is marked, where more or less of it is better. "
                                : "")
@@ -241,9 +248,12 @@ void write_report(std::ostream& out, const ReplayedTrace& trace, std::span<const
     for (std::size_t p = 0; p < replays.size(); ++p) {
         const PolicyReplay& replay = replays[p];
         out << "<section id=\"policy" << p << "\"><h2>" << escaped(replay.policy) << "</h2>\n<p>"
-            << replay.metrics.completed << " of " << replay.metrics.jobs
-            << " jobs completed, on average after " << fixed(replay.metrics.average_hours, 2)
-            << " hours; all done after " << fixed(replay.metrics.makespan_hours, 2) << " hours.</p>\n";
+            << replay.metrics.completed << " of " << replay.metrics.jobs << " jobs completed";
+        if (replay.metrics.completed > 0)
+            out << ", on average after " << fixed(replay.metrics.average_hours, 2) << " hours; "
+                << (replay.metrics.completed < replay.metrics.jobs ? "the last of them" : "all done")
+                << " after " << fixed(replay.metrics.makespan_hours, 2) << " hours";
+        out << ".</p>\n";
         write_gpus(out, trace, replay, axis, p);
         write_prices(out, trace, replay, axis);
         out << "</section>\n";

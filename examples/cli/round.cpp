@@ -59,11 +59,8 @@ public:
         cluster().gpu_types = gpu_types;
         for (std::size_t t = 0; t < gpu_types.size(); ++t) types_.emplace(gpu_types[t], t);
         round_.snapshot.time_seconds = line["time_s"].number();
-        line["nodes"].for_each([&](const Field& node) { read_node(node); });
-        in_words_of_json([&] { validate_nodes(cluster()); });
+        line["nodes"].for_each([&](const Field& node) { read_node_or_set_it_aside(node); });
         make_topology();
-        free_.reserve(cluster().nodes.size());
-        for (const goodput::Node& node : cluster().nodes) free_.push_back(node.gpus);
         if (const Field budget = line["budget_h"]; budget.given())
             round_.budget_h = budget.number_at_least(0);
         if (const Field spot = line["spot_gpus"]; spot.given()) round_.spot_gpus = spot.number_at_least(0);
@@ -76,16 +73,12 @@ public:
             round_.deadline_ms = deadline.number_at_least(0);
         if (const Field worth = line["hour_worth"]; worth.given())
             round_.hour_worth = worth.number_at_least(1e-9);
-        line["jobs"].for_each([&](const Field& job) { read_job(job); });
+        line["jobs"].for_each([&](const Field& job) { read_job_or_set_it_aside(job); });
         if (const Field cancelled = line["cancelled"]; cancelled.given())
             cancelled.for_each([&](const Field& name) { round_.cancelled.push_back(name.text()); });
         warn_of_what_is_in_vain(line);
         const std::vector<char> kept = goodput::kept_nodes(cluster(), round_.snapshot.jobs);
-        for (goodput::Job& job : round_.snapshot.jobs) {
-            job.types.resize(cluster().gpu_types.size());
-            limit_to_domains(job, round_.topology, cluster(), kept);
-            in_words_of_json([&] { validate(job, cluster()); });
-        }
+        for (std::size_t j = 0; j < round_.snapshot.jobs.size(); ++j) finish_job(line, j, kept);
         in_words_of_json([&] { goodput::validate(round_.offers, cluster()); });
     }
 
@@ -93,6 +86,97 @@ public:
 
 private:
     [[nodiscard]] goodput::Cluster& cluster() { return round_.snapshot.cluster; }
+
+    /// Calls read(); what that refuses is a warning, said once of each `whom`, and the answer. Strict
+    /// warnings refuse it.
+    template <class Read>
+    static std::string warning_of(const Field& field, const std::string& whom, Read read) {
+        try {
+            in_words_of_json(read);
+            return {};
+        } catch (const std::invalid_argument& error) {
+            field.warn_of(whom, error.what());
+            return error.what();
+        }
+    }
+
+    /// The name of a node or a job, as far as it has one.
+    static std::string name_of(const Field& field) {
+        return field.is_object() && field["name"].is_text() ? field["name"].text() : std::string();
+    }
+
+    /// Nobody new comes to a node that makes no sense; one without a name of its own is left out.
+    void read_node_or_set_it_aside(const Field& field) {
+        const std::string name = name_of(field);
+        const bool own = !name.empty() && !nodes_.contains(name);
+        const std::string why = warning_of(field, "node '" + name + "'", [&] { read_node(field); });
+        if (why.empty()) return;
+        round_.warnings.push_back(why + (own ? "; nobody new comes to it" : "; it is left out"));
+        if (!own) return;
+        const Field type = field["gpu_type"];
+        goodput::Node node{name, type_of(type.is_text() ? type.text() : "unknown"), 1, true};
+        nodes_[name] = cluster().nodes.size();
+        set_aside_.insert(name);
+        cluster().nodes.push_back(std::move(node));
+        where_.emplace_back();
+    }
+
+    /// A job that makes no sense keeps what it holds; one without a name of its own is left out.
+    void read_job_or_set_it_aside(const Field& field) {
+        const std::string name = name_of(field);
+        const bool own = !name.empty() && !jobs_.contains(name);
+        const std::string why = warning_of(field, "job '" + name + "'", [&] { read_job(field); });
+        if (why.empty()) return;
+        if (!own) {
+            round_.warnings.push_back(why + "; it is left out");
+            return;
+        }
+        jobs_.insert(name);
+        round_.samples.emplace_back();
+        round_.wanted.emplace_back();
+        round_.snapshot.jobs.push_back(set_aside(name, why, what_it_holds(field)));
+    }
+
+    [[nodiscard]] static goodput::Job set_aside(const std::string& name, const std::string& why,
+                                                goodput::Placement holds) {
+        goodput::Job job{.name = name, .initial_batch = 1, .max_batch = 1};
+        job.placement = std::move(holds);
+        job.set_aside = why;
+        return job;
+    }
+
+    /// As far as that can be read, and is on nodes that are there.
+    [[nodiscard]] goodput::Placement what_it_holds(const Field& job) const {
+        goodput::Placement holds;
+        const Field placement = job["placement"];
+        if (!placement.is_object() || !placement["nodes"].is_array()) return holds;
+        placement["nodes"].for_each([&](const Field& share) {
+            if (!share.is_array() || share.size() != 2) return;
+            const Field name = share[std::size_t{0}], gpus = share[1];
+            const auto node = name.is_text() ? nodes_.find(name.text()) : nodes_.end();
+            if (node == nodes_.end()) return;
+            try {
+                holds.push_back({node->second, gpus.count(1, most_gpus)});
+            } catch (const std::invalid_argument&) {
+                // Nor is that a number of GPUs.
+            }
+        });
+        return holds;
+    }
+
+    /// What needs all GPU types of the line.
+    void finish_job(const Field& line, std::size_t j, const std::vector<char>& kept) {
+        goodput::Job& job = round_.snapshot.jobs[j];
+        job.types.resize(cluster().gpu_types.size());
+        if (!job.set_aside.empty()) return;
+        limit_to_domains(job, round_.topology, cluster(), kept);
+        const std::string why = warning_of(line, "job '" + job.name + "'", [&] { validate(job, cluster()); });
+        if (why.empty()) return;
+        job = set_aside(job.name, why, std::move(job.placement));
+        job.types.resize(cluster().gpu_types.size());
+        round_.samples[j].clear();
+        round_.wanted[j].reset();
+    }
 
     /// The index of a GPU type, new if the name is.
     std::size_t type_of(const std::string& name) {
@@ -125,7 +209,7 @@ private:
         const Field about = field.about(subject);
         about.knows({"name", "gpu_type", "gpus", "drained", "cores", "memory_gib", "price_h",
                      "interruptions_h", "spot", "zone", "rack"});
-        if (!nodes_.try_emplace(name, cluster().nodes.size()).second) about["name"].refuse("given only once");
+        if (nodes_.contains(name)) about["name"].refuse("given only once");
         const std::string type = about["gpu_type"].text();
         const int gpus = about["gpus"].count(1, most_gpus);
         const Field drained = about["drained"];
@@ -135,9 +219,13 @@ private:
         read_amount(about["price_h"], node.dollars_per_hour);
         read_amount(about["interruptions_h"], node.interruptions_per_hour);
         if (const Field spot = about["spot"]; spot.given()) node.spot = spot.boolean();
+        const auto text_of = [&](const Field& where) { return where.given() ? where.text() : std::string(); };
+        const std::string zone = text_of(about["zone"]), rack = text_of(about["rack"]);
+        validate(node, cluster(), left_);
+        left_ -= gpus;
+        nodes_.emplace(name, cluster().nodes.size());
         cluster().nodes.push_back(std::move(node));
-        const auto name_of = [&](const Field& where) { return where.given() ? where.text() : std::string(); };
-        where_.emplace_back(name_of(about["zone"]), name_of(about["rack"]));
+        where_.emplace_back(zone, rack);
     }
 
     void read_offer(const Field& field) {
@@ -232,7 +320,7 @@ private:
                      "restarting",
                      "placement",
                      "samples"});
-        if (!jobs_.insert(job.name).second) about["name"].refuse("given only once");
+        if (jobs_.contains(job.name)) about["name"].refuse("given only once");
 
         job.submitted_seconds = about["submitted_s"].number();
         if (const Field restarts = about["restarts"]; restarts.given()) job.restarts = restarts.count();
@@ -243,7 +331,7 @@ private:
         job.min_gpus = gpus[std::size_t{0}].count(1, most_gpus);
         job.max_gpus = gpus[1].count_from(job.min_gpus, "gpus[0]", most_gpus);
         read_adaptivity(about, job);
-        read_batch(about["batch"], job);
+        const std::optional<int> wanted = read_batch(about["batch"], job);
         if (const Field replicas = about["gpus_per_replica"]; replicas.given())
             for (const auto& [type, stages] : replicas.fields())
                 limits_of(job, type_of(type, stages)).gpus_per_replica = stages.count(1, most_gpus);
@@ -287,7 +375,9 @@ private:
                 samples.push_back(
                     {type, read_sample(sample, subject, limits_of(job, type).gpus_per_replica)});
             });
+        jobs_.insert(job.name);
         round_.samples.push_back(std::move(samples));
+        round_.wanted.push_back(wanted);
         round_.snapshot.jobs.push_back(std::move(job));
     }
 
@@ -368,7 +458,8 @@ private:
             adapt.refuse("\"batch\", \"gpus\" or \"none\"");
     }
 
-    void read_batch(const Field& batch, goodput::Job& job) {
+    /// The largest batch that the owner wants.
+    std::optional<int> read_batch(const Field& batch, goodput::Job& job) {
         batch.knows({"initial", "max", "wanted", "target", "local", "rate"});
         const bool tuned = job.adaptivity == goodput::Adaptivity::batch;
         job.initial_batch = batch["initial"].count(1, most_examples);
@@ -380,7 +471,6 @@ private:
             wanted = owners.count_from(job.initial_batch, "batch.initial", most_examples);
         if (wanted && !tuned)
             batch["wanted"].warn("wanted", "batch.wanted counts with \"adapt\": \"batch\" only");
-        round_.wanted.push_back(wanted);
         if (const Field target = batch["target"]; !tuned || target.given())
             job.target_batch = target.count(1, most_examples);
         for (const auto& [type, range] : batch["local"].fields()) {
@@ -393,6 +483,7 @@ private:
         if (const Field rates = batch["rate"]; rates.given())
             for (const auto& [type, rate] : rates.fields())
                 limits_of(job, type_of(type, rate)).reference_rate = rate.number_at_least(0);
+        return wanted;
     }
 
     /// A number of nodes, or one for each GPU type.
@@ -423,6 +514,8 @@ private:
                 lost = true;
                 return;
             }
+            if (set_aside_.contains(name))
+                share[std::size_t{0}].refuse("a node that makes sense: it is set aside");
             if (gpus > cluster().nodes[node->second].gpus)
                 share[1].refuse("at most the node's GPUs, " +
                                 goodput::text_of(cluster().nodes[node->second].gpus));
@@ -435,12 +528,6 @@ private:
                                    "'" + cluster().nodes[job.placement[i].node].name + "' twice",
                                    "each node once");
         if (lost) job.placement.clear();
-        for (const goodput::NodeShare& share : job.placement) {
-            free_[share.node] -= share.gpus;
-            if (free_[share.node] < 0)
-                nodes.refuse("within the GPUs that other jobs leave on node '" +
-                             cluster().nodes[share.node].name + "'");
-        }
     }
 
     Round round_;
@@ -450,7 +537,8 @@ private:
     std::vector<std::pair<std::string, std::string>> where_;  ///< by node: zone and rack, "" where not given
     std::set<std::string> jobs_;
     std::map<std::string, double> weights_;  ///< by team
-    std::vector<int> free_;                  ///< by node: GPUs that no job placed so far holds
+    std::set<std::string> set_aside_;        ///< nodes
+    int left_ = goodput::most_gpus_of_cluster;
 };
 
 }  // namespace

@@ -26,19 +26,23 @@ struct Round {
     goodput::Snapshot snapshot{};                   ///< without models
     std::vector<std::vector<NewSample>> samples{};  ///< by job
     std::vector<std::optional<int>> wanted{};       ///< by job: the largest batch that its owner wants
-    std::optional<double> deadline_ms{};            ///< of the allotment
-    std::vector<std::string> cancelled{};           ///< jobs that are gone without having ended
-    goodput::Topology topology{};                   ///< racks and zones, where nodes name several
-    std::vector<goodput::TeamQuota> teams{};        ///< by name
-    std::optional<double> budget_h{};               ///< dollars an hour of everybody together
-    std::optional<double> spot_gpus{};              ///< most GPUs on spot nodes of everybody together
-    std::vector<goodput::RentOffer> offers{};       ///< nodes that may be rented
-    double hour_worth = 10;                         ///< dollars, of an hour in which a job is not complete
+    std::vector<std::string> warnings{};       ///< nodes and jobs that are set aside or left out, but for
+                                               ///< those that the plan names
+    std::optional<double> deadline_ms{};       ///< of the allotment
+    std::vector<std::string> cancelled{};      ///< jobs that are gone without having ended
+    goodput::Topology topology{};              ///< racks and zones, where nodes name several
+    std::vector<goodput::TeamQuota> teams{};   ///< by name
+    std::optional<double> budget_h{};          ///< dollars an hour of everybody together
+    std::optional<double> spot_gpus{};         ///< most GPUs on spot nodes of everybody together
+    std::vector<goodput::RentOffer> offers{};  ///< nodes that may be rented
+    double hour_worth = 10;                    ///< dollars, of an hour in which a job is not complete
 };
 
 /// Reads a round, and warns of what it says in vain. `gpu_types`: the names met so far, whose order stays as
-/// it is; new ones follow, in the order in which the round names them. Refuses what no scheduler could make
-/// sense of (std::invalid_argument).
+/// it is; new ones follow, in the order in which the round names them. Jobs and nodes that make no sense are
+/// set aside, as Scheduler::plan() does it, and warned of; a job without a name of its own is left out.
+/// Refuses what no scheduler could make sense of, and all that where warnings are strict
+/// (std::invalid_argument).
 Round read_round(const Json& document, const std::vector<std::string>& gpu_types, Warnings& warnings);
 
 }  // namespace cli

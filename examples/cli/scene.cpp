@@ -10,6 +10,7 @@
 #include "embedded.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/sim/interruptions.hpp"
+#include "names.hpp"
 #include "profiles.hpp"
 #include "workload.hpp"
 
@@ -54,6 +55,18 @@ std::vector<goodput::Application> embedded_models(std::span<const std::string> n
     return applications;
 }
 
+/// Refuses GPU types that the profiles have no measurements of.
+void require_measured_types(const goodput::Cluster& cluster, const std::string& profiles) {
+    const std::vector<std::string> known = measured_gpu_types(profiles);
+    if (known.empty()) return;  // what is wrong with such profiles is said where they are read
+    std::string names;
+    for (const std::string& type : known) names += (names.empty() ? "" : ", ") + type;
+    for (const std::string& type : cluster.gpu_types)
+        if (std::find(known.begin(), known.end(), type) == known.end())
+            goodput::bad_input("--cluster", "GPU type", "'" + type + "'",
+                               "one that the profiles have: " + names + did_you_mean(type, known));
+}
+
 }  // namespace
 
 Scene make_scene(const ReplayCommand& command) {
@@ -64,6 +77,8 @@ Scene make_scene(const ReplayCommand& command) {
         scene.cluster = parse_cluster("aws:6x4,dgx-ext:2x8,rtx:3x8");
     else
         scene.cluster = embedded_cluster();
+    if (!command.cluster.empty() && !command.profiles.empty())
+        require_measured_types(scene.cluster, command.profiles);
     if (!command.offers.empty() && command.node_mtbf_hours > 0)
         goodput::bad_input("replay", "--node-mtbf-h", command.node_mtbf_hours,
                            "left out with --offers, each of which says how often its nodes are lost");

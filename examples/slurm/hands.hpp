@@ -103,6 +103,8 @@ public:
 private:
     void take_next_step(const Job& job, const Goal& goal) {
         if (job.state == JobState::ending) return;
+        // Who is not known to hold something is not stopped for not holding what he should.
+        if (job.state == JobState::running && (job.holds.empty() || !job.unclear.empty())) return;
         if (!job.admin_comment.starts_with("goodput ")) change(Change::note, job, goal);
         if (job.state == JobState::running && job.holds == goal.share) tell_batch(job, goal);
         if (job.state == JobState::running && job.holds != goal.share)
@@ -146,9 +148,9 @@ inline std::string names_of(const Share& share) {
     for (const std::string& node : share.nodes) names += (names.empty() ? "" : ",") + node;
     return names;
 }
-/// "gres:gpu:a100:4"
+/// "gres:gpu:a100:4", or as the job's own request begins
 inline std::string gres_of(const Job& job, const Share& share) {
-    return "gres:gpu:" + (job.gpu_type.empty() ? "" : job.gpu_type + ":") +
+    return job.gres_word + "gpu:" + (job.gpu_type.empty() ? "" : job.gpu_type + ":") +
            std::to_string(share.gpus_per_node);
 }
 

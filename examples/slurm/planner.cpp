@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <stdexcept>
 #include <utility>
 
 #include "goodput/schedule/explain_plan.hpp"
@@ -45,16 +46,20 @@ void Planner::name_gpu_types(const State& state) {
     cluster.gpu_types = gpu_types_;
 }
 
+std::optional<std::size_t> Planner::node_called(const std::string& name) const {
+    const auto& nodes = snapshot_.cluster.nodes;
+    const auto node = std::find_if(nodes.begin(), nodes.end(),
+                                   [&](const goodput::Node& each) { return each.name == name; });
+    if (node == nodes.end()) return std::nullopt;
+    return static_cast<std::size_t>(node - nodes.begin());
+}
+
 goodput::Placement Planner::place(const std::vector<std::string>& nodes, const std::vector<int>& gpus) const {
     goodput::Placement placement;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-        const auto& all = snapshot_.cluster.nodes;
-        const auto node = std::find_if(all.begin(), all.end(),
-                                       [&](const goodput::Node& each) { return each.name == nodes[i]; });
-        if (node == all.end()) return {};
-        const auto index = static_cast<std::size_t>(node - all.begin());
-        if (gpus[i] > free_[index]) return {};
-        placement.push_back({index, gpus[i]});
+        const std::optional<std::size_t> node = node_called(nodes[i]);
+        if (!node || gpus[i] > free_[*node]) return {};
+        placement.push_back({*node, gpus[i]});
     }
     return placement;
 }
@@ -85,6 +90,7 @@ void Planner::add_elastic(const State& state, const Job& job, goodput::Job reque
     request.submitted_seconds = first_seen(job);
     request.restarts = job.restarts;
     if (job.state == JobState::running) {
+        require_known_holding(job);
         request.placement = place(job.holds.nodes, job.held_gpus);
         request.restarting = snapshot_.time_seconds < job.started_seconds + request.restart_cost_seconds;
         request.preemptible = all_answer(state, request.placement);
@@ -101,14 +107,38 @@ void Planner::add_elastic(const State& state, const Job& job, goodput::Job reque
     snapshot_.models.push_back(histories_.of(job.id).model());
 }
 
-/// GPUs that somebody holds who is none of our business: a job that keeps them, for each node.
+/// A job that runs on what this round does not know is no job that waits: to plan it anew would end it.
+void Planner::require_known_holding(const Job& job) const {
+    const std::string subject = "job " + job.id;
+    if (!job.unclear.empty())
+        goodput::bad_input(subject, "what it holds", "unclear (" + job.unclear + ")", "told by Slurm");
+    if (job.holds.empty())
+        goodput::bad_input(subject, "what it holds", std::string_view("not told"), "told by Slurm");
+    for (std::size_t i = 0; i < job.holds.nodes.size(); ++i) {
+        const std::optional<std::size_t> node = node_called(job.holds.nodes[i]);
+        if (!node)
+            goodput::bad_input(subject, "its node", "'" + job.holds.nodes[i] + "'",
+                               "among those that Slurm lists as up, with GPUs of one type");
+        if (job.held_gpus[i] > free_[*node])
+            goodput::bad_input(subject, "GPUs on node '" + job.holds.nodes[i] + "'", job.held_gpus[i],
+                               "at most the " + goodput::text_of(free_[*node]) + " that other jobs leave");
+    }
+    const goodput::Placement placement = place(job.holds.nodes, job.held_gpus);
+    if (configuration_of(placement, snapshot_.cluster).empty())
+        goodput::bad_input(subject, "its nodes", "'" + text_of(job.holds) + "'", "alike");
+}
+
+/// GPUs that somebody holds who is none of our business: a job that keeps them, for each node, as far as the
+/// node is there and has so many.
 void Planner::add_fixed(const Job& job) {
     for (std::size_t i = 0; i < job.holds.nodes.size(); ++i) {
+        const std::optional<std::size_t> node = node_called(job.holds.nodes[i]);
+        const int gpus = node ? std::min(job.held_gpus[i], free_[*node]) : 0;
+        if (gpus == 0) continue;
         goodput::Job fixed{.name = job.id + "@" + job.holds.nodes[i], .initial_batch = 1, .max_batch = 1};
-        fixed.placement = place({job.holds.nodes[i]}, {job.held_gpus[i]});
-        if (fixed.placement.empty()) continue;
+        fixed.placement = {{*node, gpus}};
         occupy(fixed.placement);
-        fixed.max_gpus = job.held_gpus[i];
+        fixed.max_gpus = gpus;
         fixed.preemptible = false;
         fixed.types.resize(gpu_types_.size());
         snapshot_.jobs.push_back(std::move(fixed));
@@ -153,8 +183,15 @@ Round Planner::plan(const State& state) {
     }
     // Who runs holds his GPUs; who was only promised some gets them if they are still there.
     for (const bool runs : {true, false})
-        for (auto& [job, request] : elastic)
-            if ((job->state == JobState::running) == runs) add_elastic(state, *job, std::move(request));
+        for (auto& [job, request] : elastic) {
+            if ((job->state == JobState::running) != runs) continue;
+            try {
+                add_elastic(state, *job, std::move(request));
+            } catch (const std::invalid_argument& error) {
+                round.refused[job->id] = error.what();
+                add_fixed(*job);
+            }
+        }
 
     const auto still_there = [&](const std::string& id) {
         return std::any_of(elastic.begin(), elastic.end(),

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,9 @@ private:
     void name_gpu_types(const State& state);
     void add_elastic(const State& state, const Job& job, goodput::Job request);
     void add_fixed(const Job& job);
+    /// Refuses a running job of which it is not known where it runs (std::invalid_argument).
+    void require_known_holding(const Job& job) const;
+    [[nodiscard]] std::optional<std::size_t> node_called(const std::string& name) const;
     /// Where a share lies; empty if a node of it is not there, or has no longer so much left.
     [[nodiscard]] goodput::Placement place(const std::vector<std::string>& nodes,
                                            const std::vector<int>& gpus) const;

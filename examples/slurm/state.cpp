@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cmath>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -10,24 +13,37 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../cli/json_fields.hpp"
 #include "command.hpp"
 
 namespace slurm {
 
 namespace {
 
-using Json = nlohmann::json;
+using cli::Field;
+using Json = cli::Json;
 
-std::string text(const Json& object, const char* field) {
-    const auto found = object.find(field);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+/// A text that may be missing or null: it is empty then.
+std::string text(const Field& field) { return field.given() ? field.text() : std::string(); }
+
+/// A number that may be missing: it is 0 then. Until Slurm 22.05 it is plain, since then some are objects:
+/// {"set": true, "infinite": false, "number": 7}.
+double number(const Field& field) {
+    constexpr double infinite = std::numeric_limits<double>::infinity();
+    if (!field.given()) return 0;
+    if (!field.is_object()) return field.is("Infinity") ? infinite : field.number();
+    if (const Field unlimited = field["infinite"]; unlimited.given() && unlimited.boolean()) return infinite;
+    return field["set"].boolean() ? field["number"].number() : 0;
 }
-double number(const Json& object, const char* field) {
-    const auto found = object.find(field);
-    return found != object.end() && found->is_number() ? found->get<double>() : 0;
+
+/// Seconds since 1970; 0 where Slurm knows none.
+double seconds(const Field& field) {
+    const double value = number(field);
+    return std::isfinite(value) ? value : 0;
 }
-int restarts_of(const Json& job) {
-    return static_cast<int>(std::clamp(number(job, "restart_cnt"), 0.0, 1e9));
+
+int restarts_of(const Field& job) {
+    return static_cast<int>(std::clamp(number(job["restart_cnt"]), 0.0, 1e9));
 }
 
 std::vector<std::string> split(std::string_view list, char separator) {
@@ -47,8 +63,8 @@ struct Gpus {
 
 constexpr int most_gpus = 1 << 20;  // as the library has it
 
-/// "gpu:t4:4(S:0)", "gres:gpu:2", "gpu:t4:2(IDX:0-1)"; nothing for other resources than GPUs, or for a number
-/// of them that cannot be.
+/// "gpu:t4:4(S:0)", "gres:gpu:2", "gres/gpu:2" (since Slurm 23.11), "gpu:t4:2(IDX:0-1)"; nothing for other
+/// resources than GPUs, or for a number of them that cannot be.
 Gpus read_gpus(std::string_view gres) {
     // "gpu:t4(CNT:2)" instead of "gpu:t4:2(IDX:0-1)": of devices that Slurm does not know yet.
     if (const std::size_t counted = gres.find("(CNT:"); counted != std::string_view::npos) {
@@ -56,8 +72,10 @@ Gpus read_gpus(std::string_view gres) {
         return read_gpus(std::string(gres.substr(0, counted)) + ":" + std::string(count));
     }
     gres = gres.substr(0, gres.find('('));
-    if (gres.starts_with("gres:")) gres.remove_prefix(5);
-    std::vector<std::string> parts = split(gres, ':');
+    if (gres.starts_with("gres:") || gres.starts_with("gres/")) gres.remove_prefix(5);
+    std::string plain(gres);
+    std::replace(plain.begin(), plain.end(), '=', ':');
+    const std::vector<std::string> parts = split(plain, ':');
     if (parts.empty() || parts.front() != "gpu") return {};
     Gpus gpus{{}, 1};
     const std::string& last = parts.back();
@@ -69,38 +87,185 @@ Gpus read_gpus(std::string_view gres) {
     return gpus;
 }
 
-bool has_flag(const Json& node, std::string_view flag) {
-    const auto flags = node.find("state_flags");
-    return flags != node.end() && std::any_of(flags->begin(), flags->end(),
-                                              [&](const Json& each) { return each == std::string(flag); });
+/// Appends the names of "n[08-10,12]-ib": numbers keep the width of the first. False where that is no list,
+/// or one of more nodes than there can be.
+bool append_names(std::string_view list, std::vector<std::string>& names) {
+    constexpr std::size_t most_nodes = 1 << 20;
+    const std::size_t open = list.find('[');
+    if (open == std::string_view::npos) {
+        if (list.empty() || list.find(']') != std::string_view::npos) return false;
+        names.emplace_back(list);
+        return names.size() <= most_nodes;
+    }
+    const std::size_t close = list.find(']', open);
+    if (close == std::string_view::npos) return false;
+    for (const std::string& range : split(list.substr(open + 1, close - open - 1), ',')) {
+        const std::string first = range.substr(0, range.find('-'));
+        const std::string last = range.substr(std::min(first.size() + 1, range.size()));
+        const auto read = [](const std::string& digits, unsigned long& value) {
+            const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+            return error == std::errc{} && end == digits.data() + digits.size();
+        };
+        unsigned long from = 0, to = 0;
+        if (!read(first, from) || !read(first.size() < range.size() ? last : first, to)) return false;
+        if (to < from || to - from >= most_nodes) return false;
+        for (unsigned long i = from; i <= to; ++i) {
+            std::string name = std::to_string(i);
+            name.insert(0, first.size() - std::min(first.size(), name.size()), '0');
+            name.insert(0, list.substr(0, open)).append(list.substr(close + 1));
+            if (!append_names(name, names)) return false;
+        }
+    }
+    return true;
 }
 
-std::vector<Node> read_nodes(const Json& document) {
-    std::vector<Node> nodes;
-    for (const Json& each : document.at("nodes")) {
-        const std::string state = text(each, "state");
-        if (state != "idle" && state != "mixed" && state != "allocated") continue;
-        std::optional<Node> node = node_of(text(each, "name"), text(each, "gres"), has_flag(each, "DRAIN"),
-                                           !has_flag(each, "NOT_RESPONDING"));
-        if (node) nodes.push_back(*std::move(node));
+/// The nodes of a list as Slurm shortens it: "big0,small[0-3]".
+std::vector<std::string> names_of(const Field& field) {
+    std::vector<std::string> names;
+    std::string list = text(field);
+    for (bool inside = false; char& c : list) {  // commas between nodes, not within brackets
+        inside = (inside || c == '[') && c != ']';
+        if (c == ',' && !inside) c = '\n';
     }
+    for (const std::string& each : split(list, '\n'))
+        if (!append_names(each, names)) field.refuse("a list of nodes, as in big0,small[0-3]");
+    return names;
+}
+
+/// The words of a state in capitals: of one text ("idle", "MIXED+DRAIN"), or of a list of texts, as nodes
+/// have it since Slurm 23.02 and jobs since 23.11.
+std::vector<std::string> words_of(const Field& field) {
+    std::vector<std::string> words;
+    const auto append = [&](const Field& each) {
+        std::string word = each.text();
+        for (char& c : word)
+            if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+        std::ranges::move(split(word, '+'), std::back_inserter(words));
+    };
+    if (field.is_array())
+        field.for_each(append);
+    else
+        append(field);
+    return words;
+}
+
+bool has(const std::vector<std::string>& words, std::initializer_list<std::string_view> any_of) {
+    return std::find_first_of(words.begin(), words.end(), any_of.begin(), any_of.end()) != words.end();
+}
+
+std::vector<Node> read_nodes(const Field& document) {
+    std::vector<Node> nodes;
+    document["nodes"].for_each([&](const Field& each) {
+        const std::string name = each["name"].text(), subject = document.subject() + ", node " + name;
+        const Field about = each.about(subject);
+        const Field state = about["state"];
+        std::vector<std::string> words = words_of(state);
+        const bool up = has(words, {"IDLE", "MIXED", "ALLOCATED"});
+        if (!up && !has(words, {"DOWN", "ERROR", "FUTURE", "INVALID", "UNKNOWN"}))
+            state.refuse(
+                "IDLE, MIXED, ALLOCATED, DOWN, ERROR, FUTURE, INVALID or UNKNOWN, alone or in a list");
+        if (const Field flags = about["state_flags"]; flags.given())
+            std::ranges::move(words_of(flags), std::back_inserter(words));
+        std::optional<Node> node = node_of(name, about["gres"].text(), has(words, {"DRAIN", "FAIL"}),
+                                           !has(words, {"NOT_RESPONDING"}));
+        if (up && node) nodes.push_back(*std::move(node));
+    });
     std::sort(nodes.begin(), nodes.end(), [](const Node& a, const Node& b) { return a.name < b.name; });
     return nodes;
 }
 
-/// Nodes of a running job with their GPUs, which Slurm tells in the order of its nodes.
-std::vector<std::pair<std::string, std::string>> held_of(const Json& each) {
-    std::vector<std::pair<std::string, std::string>> held;
-    const auto resources = each.find("job_resources");
-    const auto details = each.find("gres_detail");
-    if (resources == each.end() || !resources->is_object() || details == each.end()) return held;
-    std::size_t index = 0;
-    for (const Json& node : resources->at("allocated_nodes")) {
-        held.emplace_back(text(node, "nodename"),
-                          index < details->size() ? (*details)[index].get<std::string>() : std::string());
-        ++index;
+/// PENDING or RUNNING; empty for every other state that Slurm has.
+std::string state_of(const Field& field) {
+    const std::vector<std::string> words = words_of(field);
+    for (const char* here : {"PENDING", "RUNNING"})
+        if (has(words, {here})) return here;
+    if (!has(words,
+             {"SUSPENDED",     "COMPLETED", "CANCELLED", "FAILED",        "TIMEOUT",       "NODE_FAIL",
+              "PREEMPTED",     "BOOT_FAIL", "DEADLINE",  "OUT_OF_MEMORY", "COMPLETING",    "CONFIGURING",
+              "RESIZING",      "REQUEUED",  "REVOKED",   "REQUEUE_FED",   "REQUEUE_HOLD",  "SPECIAL_EXIT",
+              "RESV_DEL_HOLD", "SIGNALING", "STOPPED",   "STAGE_OUT",     "LAUNCH_FAILED", "RECONFIG_FAIL",
+              "POWER_UP_NODE", "UPDATE_DB"}))
+        field.refuse("a state that Slurm has, such as PENDING or RUNNING, alone or in a list");
+    return {};
+}
+
+/// The nodes that a job has, in the order of `gres_detail`: listed one by one, under another name since Slurm
+/// 24.05, or in a list that Slurm shortens.
+std::vector<std::string> nodes_of(const Field& job) {
+    const Field resources = job["job_resources"];
+    if (resources.given()) {
+        const Field listed = resources["nodes"], allocated = resources["allocated_nodes"];
+        std::vector<std::string> names;
+        if (listed.is_object())
+            listed["allocation"].for_each([&](const Field& node) { names.push_back(node["name"].text()); });
+        else if (allocated.is_array())
+            allocated.for_each([&](const Field& node) { names.push_back(node["nodename"].text()); });
+        else if (!allocated.given() || allocated.is_object())  // Slurm 21.08: by number
+            names = names_of(listed);
+        else
+            allocated.refuse("an array or an object");
+        if (!names.empty()) return names;
     }
-    return held;
+    return names_of(job["nodes"]);
+}
+
+/// What a running job holds, node by node; JobWords::unclear where Slurm does not say so.
+void read_held(const Field& job, JobWords& words) {
+    const std::vector<std::string> nodes = nodes_of(job);
+    std::vector<std::string> details;
+    if (const Field detail = job["gres_detail"]; detail.given())
+        detail.for_each([&](const Field& each) { details.push_back(text(each)); });
+    if (details.size() != nodes.size())
+        words.unclear = "gres_detail is of " + std::to_string(details.size()) + " nodes, but the job has " +
+                        std::to_string(nodes.size());
+    for (std::size_t i = 0; i < std::min(nodes.size(), details.size()); ++i)
+        words.held.emplace_back(nodes[i], details[i]);
+}
+
+/// Nothing for a job that neither waits nor runs.
+std::optional<JobWords> read_job(const Field& job, const std::map<std::string, std::string>& in_full) {
+    JobWords words;
+    const double id = number(job["job_id"]);
+    if (!(id >= 1 && id < 0x1p53)) job["job_id"].refuse("a number of at least 1");
+    words.id = static_cast<long long>(id);
+    const std::string subject = job.subject() + ", job " + std::to_string(words.id);
+    const Field about = job.about(subject);
+    words.state = state_of(about["job_state"]);
+    if (words.state.empty()) return std::nullopt;
+    const Field priority = about["priority"];
+    if (words.state == "PENDING" && priority.missing()) priority.refuse("a number");
+    words.priority = number(priority);
+    words.reason = text(about["state_reason"]);
+    words.comment = text(about["comment"]);
+    words.admin_comment = text(about["admin_comment"]);
+    words.folder = text(about["current_working_directory"]);
+    words.nodes = text(about["nodes"]);
+    for (const std::string& name : names_of(about["required_nodes"]))
+        words.required_nodes += (words.required_nodes.empty() ? "" : ",") + name;
+    words.tres_per_node = text(about["tres_per_node"]);
+    words.submitted_seconds = seconds(about["submit_time"]);
+    words.started_seconds = seconds(about["start_time"]);
+    words.restarts = restarts_of(about);
+    if (words.state == "RUNNING") read_held(about, words);
+    const auto full = in_full.find(std::to_string(words.id));
+    if (full == in_full.end() || full->second != words.state) words.state.clear();  // on its way to another
+    return words;
+}
+
+/// "squeue of Slurm 22.05.8", as far as the document says of which version it is.
+std::string source_of(const char* program, const Json& document) {
+    for (const char* slurm : {"/meta/Slurm/release", "/meta/slurm/release"}) {
+        const Json::json_pointer release(slurm);
+        if (document.contains(release) && document.at(release).is_string())
+            return std::string(program) + " of Slurm " + document.at(release).get<std::string>();
+    }
+    return std::string(program) + " of a Slurm that names no version";
+}
+
+/// Whether what sinfo prints lists nodes, one by one: until Slurm 22.05 it does.
+bool lists_nodes(std::string_view nodes) {
+    const Json document = Json::parse(nodes);
+    return !document.is_object() || document.contains("nodes") || !document.contains("sinfo");
 }
 
 }  // namespace
@@ -140,8 +305,12 @@ Job job_of(const JobWords& words) {
     job.submitted_seconds = words.submitted_seconds;
     job.started_seconds = words.started_seconds;
     job.restarts = words.restarts;
-    const Gpus asked = read_gpus(words.tres_per_node);
+    // With another resource beside the GPUs it could not be changed without losing that.
+    const bool alone = words.tres_per_node.find(',') == std::string::npos;
+    const Gpus asked = alone ? read_gpus(words.tres_per_node) : Gpus{};
     job.asks_per_node = asked.count > 0;
+    job.gres_word = words.tres_per_node.starts_with("gres/") ? "gres/" : "gres:";
+    job.unclear = words.unclear;
     job.gpu_type = asked.type;
     if (job.state == JobState::pending) {
         job.asks = {split(words.required_nodes, ','), asked.count};
@@ -174,34 +343,20 @@ State read_state(std::string_view queue, std::string_view nodes, std::string_vie
                  double time_seconds) {
     State state;
     state.time_seconds = time_seconds;
-    state.nodes = read_nodes(Json::parse(nodes));
     std::map<std::string, std::string> in_full;
     std::istringstream lines{std::string(states)};
     for (std::string id, word; lines >> id >> word;) in_full[id] = word;
 
-    const Json document = Json::parse(queue);
-    for (const Json& each : document.at("jobs")) {
-        const double id = number(each, "job_id");
-        if (!(id >= 1 && id < 0x1p53))
-            throw std::runtime_error("a job of squeue has no job_id that is a number");
-        JobWords words;
-        words.id = static_cast<long long>(id);
-        const std::string listed = text(each, "job_state"), &full = in_full[std::to_string(words.id)];
-        if (listed != "PENDING" && listed != "RUNNING") continue;
-        words.state = full == listed ? full : "";  // otherwise it is on its way to another
-        words.priority = number(each, "priority");
-        words.reason = text(each, "state_reason");
-        words.comment = text(each, "comment");
-        words.admin_comment = text(each, "admin_comment");
-        words.folder = text(each, "current_working_directory");
-        words.nodes = text(each, "nodes");
-        words.required_nodes = text(each, "required_nodes");
-        words.tres_per_node = text(each, "tres_per_node");
-        words.submitted_seconds = number(each, "submit_time");
-        words.started_seconds = number(each, "start_time");
-        words.restarts = restarts_of(each);
-        words.held = held_of(each);
-        state.jobs.push_back(job_of(words));
+    const Json node_document = Json::parse(nodes), job_document = Json::parse(queue);
+    const std::string of_nodes = source_of("the list of nodes", node_document);
+    const std::string of_jobs = source_of("squeue", job_document);
+    try {
+        state.nodes = read_nodes(Field(node_document, of_nodes));
+        Field(job_document, of_jobs)["jobs"].for_each([&](const Field& each) {
+            if (const auto words = read_job(each, in_full)) state.jobs.push_back(job_of(*words));
+        });
+    } catch (const std::invalid_argument& error) {
+        throw std::runtime_error(error.what());
     }
     sort_jobs(state.jobs);
     return state;
@@ -213,9 +368,11 @@ State ask_slurm() {
         if (result.status != 0) throw std::runtime_error(command.front() + ": " + result.error);
         return std::move(result.output);
     };
-    const std::string queue = said({"squeue", "--json"});
-    const std::string states = said({"squeue", "-h", "-t", "all", "-o", "%A %T"});
-    const std::string nodes = said({"sinfo", "--json"});
+    const std::string queue = said({"squeue", "-a", "--json"});
+    const std::string states = said({"squeue", "-a", "-h", "-t", "all", "-o", "%A %T"});
+    std::string nodes = said({"sinfo", "--json"});
+    // Since Slurm 23.02 sinfo prints groups of nodes, and scontrol, which could not before, the nodes.
+    if (!lists_nodes(nodes)) nodes = said({"scontrol", "-a", "--json", "show", "nodes"});
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     return read_state(queue, nodes, states, std::chrono::duration<double>(now).count());
 }

@@ -59,6 +59,8 @@ struct Job {
     double submitted_seconds = 0;  ///< the last time that it was (re)queued
     double started_seconds = 0;
     int restarts = 0;
+    std::string gres_word = "gres:";  ///< how its request for GPUs begins; "gres/" since Slurm 23.11
+    std::string unclear{};            ///< running: why it is not known what it holds; it is left alone then
 };
 
 struct State {
@@ -84,7 +86,8 @@ struct JobWords {
     double submitted_seconds = 0, started_seconds = 0;
     int restarts = 0;
     std::vector<std::pair<std::string, std::string>>
-        held{};  ///< running: nodes, and of each "gpu:t4:2(IDX:0-1)"
+        held{};             ///< running: nodes, and of each "gpu:t4:2(IDX:0-1)"
+    std::string unclear{};  ///< running: why `held` is not all that it holds
 };
 
 /// The job that is meant.
@@ -93,9 +96,10 @@ Job job_of(const JobWords& words);
 /// In the order of their numbers.
 void sort_jobs(std::vector<Job>& jobs);
 
-/// Makes the state of what `squeue --json`, `sinfo --json` and `squeue -h -t all -o "%A %T"` print, the last
-/// one asked for after the first: JSON calls a job pending that is still ending. Throws std::exception if
-/// that is not what it was in Slurm 22.05.
+/// Makes the state of what `squeue --json`, `sinfo --json` (since Slurm 23.02 `scontrol --json show nodes`)
+/// and `squeue -h -t all -o "%A %T"` print, the last one asked for after the first: JSON calls a job pending
+/// that is still ending. Reads the forms that fields have had from Slurm 21.08 to 25.11. Throws
+/// std::runtime_error that names version, job or node, and field, where one has another form.
 State read_state(std::string_view queue, std::string_view nodes, std::string_view states,
                  double time_seconds);
 

@@ -192,6 +192,8 @@ def read_results(out):
     if not files:
         raise Mistake(f"{out}: there are no results yet")
     results = [json.loads(file.read_text()) for file in files]
+    for cell in results:  # null: there is no such figure, as of no completed job there is no average
+        cell["figures"] = {name: value for name, value in cell["figures"].items() if value is not None}
     results.sort(key=lambda cell: [(isinstance(cell[axis], str), cell[axis]) for axis in AXES])
     return results
 
@@ -202,6 +204,25 @@ def figures_of(results):
         names += [name for name, value in cell["figures"].items()
                   if isinstance(value, (int, float)) and not isinstance(value, bool) and name not in names]
     return names
+
+
+def left_over(cell):
+    """How many of its jobs a replay does not complete: its averages say nothing of them."""
+    figures = cell["figures"]
+    return figures.get("jobs", 0) - figures.get("completed", figures.get("jobs", 0))
+
+
+def warning(results):
+    """Which replays do not complete all jobs, in a sentence; empty where all do."""
+    counts = {}
+    for cell in results:
+        if left_over(cell) > 0:
+            counts[cell["policy"]] = counts.get(cell["policy"], 0) + 1
+    if not counts:
+        return ""
+    of = ", ".join(f"{count} under {policy}" for policy, count in sorted(counts.items()))
+    return (f"{sum(counts.values())} replays do not complete all jobs ({of}): their averages are of the others only, and "
+            "are not compared.")
 
 
 def mean(values):
@@ -266,7 +287,7 @@ def summary(results):
     common = {}
     for cell in results:
         value = cell["figures"].get("average_jct_h")
-        if value:
+        if value and left_over(cell) == 0:
             common.setdefault(tuple(cell[axis] for axis in AXES[1:]), {})[cell["policy"]] = value
     policies = sorted({policy for of in common.values() for policy in of})
     whole = [of for of in common.values() if len(of) == len(policies)]
@@ -297,6 +318,8 @@ def report(results, figures):
              f"<h1>{html.escape(summary(results))}</h1>",
              "<p>Lines join the means over the seeds, bars reach from the least to the most. "
              "All figures: <a href='results.csv'>results.csv</a>.</p>"]
+    if warning(results):
+        parts.append(f"<p><strong>{html.escape(warning(results))}</strong></p>")
     for (cluster, workload), of in groups.items():
         name = ", ".join(part for part in (cluster and f"cluster {cluster}", workload and f"workload {workload}") if part)
         if name:
@@ -335,6 +358,8 @@ def merge(out, svg):
         write_whole(svg, picture.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
                     .replace(">", f"><style>{STYLE}</style>", 1) + "\n")
     print(summary(results))
+    if warning(results):
+        print(warning(results))
     print(f"{len(results)} replays: {out / 'results.csv'}, {out / 'report.html'}")
     return 0
 

@@ -135,6 +135,59 @@ static void rounds(void) {
     goodput_scheduler_destroy(scheduler);
 }
 
+// The example with one job or node broken is planned without it where the round says so, and names it.
+#define SET_ASIDE(words, ...)                                                                                \
+    do {                                                                                                     \
+        Example example;                                                                                     \
+        Room room;                                                                                           \
+        make_example(&example);                                                                              \
+        make_room(&room);                                                                                    \
+        example.round.flags = GOODPUT_ROUND_SETS_ASIDE;                                                      \
+        __VA_ARGS__;                                                                                         \
+        char sentence[400];                                                                                  \
+        CHECK(goodput_scheduler_plan(scheduler, &example.round, &room.plan) == GOODPUT_OK);                  \
+        CHECK(room.plan.warning_count > 0 && room.plan.decision_count == 2);                                 \
+        CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_WARNING, 0, sentence, sizeof sentence,      \
+                                        NULL) == GOODPUT_OK);                                                \
+        if (!strstr(sentence, words)) {                                                                      \
+            fprintf(stderr, "line %d: \"%s\"\n", __LINE__, sentence);                                        \
+            exit(1);                                                                                         \
+        }                                                                                                    \
+        CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_WARNING, room.plan.warning_count, sentence, \
+                                        sizeof sentence, NULL) == GOODPUT_BAD_INPUT);                        \
+        /* Job 0 holds GPUs of node 0: set aside, it keeps them. */                                          \
+        if (strstr(words, "'vision'")) {                                                                     \
+            CHECK(room.decisions[0].action == GOODPUT_STAY && room.decisions[0].share_count == 1);           \
+            CHECK(room.shares[0].node == 0);                                                                 \
+        }                                                                                                    \
+        for (size_t s = 0; s < room.plan.share_count; ++s)                                                   \
+            CHECK(!strstr(words, "'big-0'") || room.shares[s].node != 2);                                    \
+    } while (0)
+
+static void sets_aside(void) {
+    scheduler = goodput_scheduler_create();
+    SET_ASIDE("job 'vision': gradient.sqr is -0.1", example.jobs[0].gradient_sqr = -0.1);
+    SET_ASIDE("job 'vision': adapt is 3", example.jobs[0].adapt = 3);
+    SET_ASIDE("job 'vision': initial_batch is 0", example.jobs[0].initial_batch = 0);
+    SET_ASIDE("job 'vision': placement.gpus is 5", example.held[0].gpus = 5);
+    SET_ASIDE("job 'vision': samples.step_s is -1", example.samples[0].step_s = -1);
+    SET_ASIDE("job 'vision' on A100: max_local_batch is -5", example.limits[1].max_local_batch = -5);
+    SET_ASIDE("job 'language': target_batch is 0", example.jobs[1].target_batch = 0);
+    SET_ASIDE("name is given twice", example.jobs[1].name = "vision");
+    SET_ASIDE("held[0]: node is 9", example.held[0].node = 9);
+    SET_ASIDE("node 'big-0': gpus is -1", example.nodes[2].gpus = -1);
+    SET_ASIDE("node 'big-0': gpu_type is 2", example.nodes[2].gpu_type = 2);
+    SET_ASIDE("node 'big-0': flags is 64", example.nodes[2].flags = 64);
+    Example example;
+    Room room;
+    make_example(&example);
+    make_room(&room);
+    example.round.flags = GOODPUT_ROUND_SETS_ASIDE;
+    CHECK(goodput_scheduler_plan(scheduler, &example.round, &room.plan) == GOODPUT_OK);
+    CHECK(room.plan.warning_count == 0);
+    goodput_scheduler_destroy(scheduler);
+}
+
 static void settings(void) {
     goodput_scheduler* it = goodput_scheduler_create();
     goodput_policy_option option = {"nonsense", 1};
@@ -270,6 +323,7 @@ static void fits(void) {
 
 int main(void) {
     rounds();
+    sets_aside();
     settings();
     problems();
     fits();

@@ -44,9 +44,27 @@ def times_of(out):
     return {file.name: file.stat().st_mtime_ns for file in (out / "cells").glob("*.json")}
 
 
+def check_incomplete():
+    """Replays that do not complete all jobs are named, and their averages are not compared."""
+    out = SCRATCH / "incomplete"
+    (out / "cells").mkdir(parents=True)
+    for policy, completed, average in (("all", 3, 2.0), ("some", 1, 0.5), ("none", 0, None), ("also", 3, 3.0)):
+        cell = {"policy": policy, "load": 1, "seed": 0, "cluster": "", "workload": "",
+                "figures": {"average_jct_h": average, "jobs": 3, "completed": completed}}
+        (out / "cells" / f"{policy}.json").write_text(json.dumps(cell))
+    merged = sweep("merge", out)
+    assert merged.returncode == 0, merged.stderr
+    assert merged.stdout.startswith("all has the shortest average completion time"), merged.stdout
+    assert "2 replays do not complete all jobs (1 under none, 1 under some)" in merged.stdout, merged.stdout
+    rows = {row["policy"]: row["average_jct_h"] for row in csv.DictReader((out / "results.csv").open(newline=""))}
+    assert rows == {"all": "2.0", "some": "0.5", "none": "", "also": "3.0"}, rows
+    assert "do not complete all jobs" in (out / "report.html").read_text()
+
+
 def main():
     shutil.rmtree(SCRATCH, ignore_errors=True)
     SCRATCH.mkdir(parents=True)
+    check_incomplete()
     spec = spec_file("spec.json", SPEC)
 
     straight = SCRATCH / "straight"

@@ -72,25 +72,29 @@ template <class PoolOrShare>
 /// Most GPUs that a cluster may have in all: sums of GPUs are ints everywhere.
 inline constexpr int most_gpus_of_cluster = 1 << 30;
 
-/// Refuses unknown GPU types, nodes without GPUs, more than most_gpus_of_cluster in all, cores, memory and
-/// prices that are negative or not finite, and interruptions beyond what validate(Interruptions) lets pass
-/// (std::invalid_argument).
+/// Refuses an unknown GPU type, no GPUs, more than `left`, cores, memory and prices that are negative or not
+/// finite, and interruptions beyond what validate(Interruptions) lets pass (std::invalid_argument).
+inline void validate(const Node& node, const Cluster& cluster, int left = most_gpus_of_cluster) {
+    const auto subject = [&] { return "node '" + node.name + "'"; };
+    if (node.gpu_type >= cluster.gpu_types.size())
+        bad_input(subject(), "gpu_type", node.gpu_type, "an index into the cluster's GPU types");
+    require_between(subject, "gpus", node.gpus, 1, 1 << 20);
+    if (node.gpus > left)
+        bad_input(subject(), "gpus", node.gpus,
+                  "at most " + text_of(left) + ": the nodes before it have all that a cluster may have");
+    require_at_least(subject, "cores", node.cores, 0);
+    require_at_least(subject, "memory_gib", node.memory_gib, 0);
+    require_at_least(subject, "dollars_per_hour", node.dollars_per_hour, 0);
+    detail::require_up_to(subject, "interruptions_per_hour", node.interruptions_per_hour,
+                          most_interruptions_per_hour);
+}
+
+/// Refuses what validate(Node) refuses of any node, and more than most_gpus_of_cluster in all.
 inline void validate_nodes(const Cluster& cluster) {
     int left = most_gpus_of_cluster;
     for (const Node& node : cluster.nodes) {
-        const auto subject = [&] { return "node '" + node.name + "'"; };
-        if (node.gpu_type >= cluster.gpu_types.size())
-            bad_input(subject(), "gpu_type", node.gpu_type, "an index into the cluster's GPU types");
-        require_between(subject, "gpus", node.gpus, 1, 1 << 20);
-        if (node.gpus > left)
-            bad_input(subject(), "gpus", node.gpus,
-                      "at most " + text_of(left) + ": the nodes before it have all that a cluster may have");
+        validate(node, cluster, left);
         left -= node.gpus;
-        require_at_least(subject, "cores", node.cores, 0);
-        require_at_least(subject, "memory_gib", node.memory_gib, 0);
-        require_at_least(subject, "dollars_per_hour", node.dollars_per_hour, 0);
-        detail::require_up_to(subject, "interruptions_per_hour", node.interruptions_per_hour,
-                              most_interruptions_per_hour);
     }
 }
 

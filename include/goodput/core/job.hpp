@@ -66,6 +66,9 @@ struct Job {
     /// The batch plan that it runs with there (RunningPlans), which it keeps unless another pays
     /// (least_plan_gain); {0, 0}: not known.
     BatchPlan running_plan{};
+    /// Why it is to be left as it is this round: it keeps what it holds, or waits, and nothing else of it is
+    /// looked at. Empty: it is planned.
+    std::string set_aside{};
     /// Useful examples still to do, where the user declared the job's total work.
     std::optional<double> remaining_examples{};
     /// Useful examples done so far, where the job reports them.

@@ -29,7 +29,8 @@ enum class DecisionReason {
     worth_nothing,  ///< the policy values none of its options above 0
     no_batch_plan,  ///< no batch size respects its limits on any option
     no_shape,       ///< the open nodes have no shape that it may hold, or it can run nowhere
-    beyond_limit    ///< each of its options takes more of a limit than there is
+    beyond_limit,   ///< each of its options takes more of a limit than there is
+    set_aside       ///< it, or what it holds, makes no sense: it is left as it is
 };
 
 /// What is missing of a limit beside what the others take.
@@ -112,8 +113,8 @@ struct DecisionExplanation {
     std::optional<FasterHost> faster{};  ///< where cores or memory beside its GPUs would make it faster
     std::optional<ExpectedLoss> lost{};  ///< where its nodes are interrupted
     double gap = 0;                      ///< what the whole allotment may be worth less than the best
-    /// not_placed, worth_nothing, no_batch_plan, no_shape, beyond_limit: the plan's own words. best_offered:
-    /// a limit that rules out a larger option, if one does.
+    /// not_placed, worth_nothing, no_batch_plan, no_shape, beyond_limit, set_aside: the plan's own words.
+    /// best_offered: a limit that rules out a larger option, if one does.
     std::string detail{};
 
     /// One line in plain words.
@@ -258,6 +259,8 @@ inline std::string DecisionExplanation::reason_report(const Cluster& cluster) co
             if (left_alone) return text + ": it keeps what it holds, as the policy failed for it";
             return text + ": it keeps what it holds, being " +
                    (restarting ? "in a restart" : "not preemptible");
+        case DecisionReason::set_aside:
+            return text + (got.empty() ? "" : ": ") + detail;
         case DecisionReason::not_placed:
         case DecisionReason::worth_nothing:
         case DecisionReason::no_batch_plan:

@@ -71,6 +71,11 @@ public:
         answer.gap = std::max(scheduler_.allotted().gap(), 0.0);
         answer.outcome = decision.verdict.outcome;
         answer.got = decision.option.configuration;
+        if (scheduler_.is_set_aside(j)) {
+            answer.reason = DecisionReason::set_aside;
+            answer.detail = decision.verdict.reason;
+            return answer;
+        }
         if (found.got != no_option && decision.placement.empty()) {
             answer.reason = DecisionReason::not_placed;
             answer.detail = describe(snapshot_.cluster, scheduler_.options_of(j)[found.got].configuration) +

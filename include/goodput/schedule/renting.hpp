@@ -135,10 +135,11 @@ public:
 
     /// What is worth renting for the jobs of a snapshot. Nodes of its cluster that could be of an offer (GPU
     /// type, size, spot) are taken for rented ones; all others are there anyway and cost nothing. Valid until
-    /// the next call. Bad input: std::invalid_argument, as of validate() for offers, jobs and clusters.
-    const RentAdvice& advise(const Snapshot& snapshot, std::span<const RentOffer> offers) {
-        validate(offers, snapshot.cluster);
-        check_(snapshot);
+    /// the next call. Sets aside and refuses what Scheduler::plan() does, and refuses what validate() refuses
+    /// of offers (std::invalid_argument).
+    const RentAdvice& advise(const Snapshot& given, std::span<const RentOffer> offers) {
+        validate(offers, given.cluster);
+        const Snapshot& snapshot = check_(given, true, warnings_);
         gather(snapshot, offers);
         pose(snapshot);
         if (!choose_freely()) choose_within_limits();
@@ -468,6 +469,7 @@ private:
     LimitRows rows_;
     std::vector<std::size_t> choice_;  // by job
     detail::SnapshotCheck check_;
+    std::vector<std::string> warnings_;  // of a plan of the same snapshot, which says them
     detail::LostTime lost_;
     Cluster all_;
     std::vector<Pool> pools_, on_demand_;

@@ -92,19 +92,22 @@ public:
             std::move(limits_), std::move(maker));
     }
 
-    /// The plan for a snapshot; valid until the next call. Refuses bad input (std::invalid_argument naming
-    /// job, field and value): see validate(Cluster), validate(Job); also two jobs of one name, nodes given to
-    /// more jobs than they hold, models of more GPU types than the cluster's. What the policy, the predictor,
-    /// the maker or a limit does wrong costs the jobs concerned an option or the whole choice, but not the
-    /// plan: Plan::faults. `step(PlanStep)` is called after each step.
+    /// The plan for a snapshot; valid until the next call. A job or a node that makes no sense is set aside
+    /// and named (Plan::warnings), and the rest is planned: what validate(Node) and validate(Job) refuse, two
+    /// of one name, nodes given to more jobs than they hold. Where the snapshot is strict such are refused
+    /// (std::invalid_argument naming job, field and value); a time that is not finite, and models of another
+    /// number, or of more GPU types than the cluster's, always are. What the policy, the predictor, the maker
+    /// or a limit does wrong costs the jobs concerned an option or the whole choice, but not the plan:
+    /// Plan::faults. `step(PlanStep)` is called after each step.
     template <class AfterStep>
-    const Plan& plan(const Snapshot& snapshot, AfterStep step) {
-        check_(snapshot);
+    const Plan& plan(const Snapshot& given, AfterStep step) {
+        const Snapshot& snapshot = check_(given, KnowsTopology<NodePlacer>, plan_.warnings);
         by_price_ = limits_.counts_dollars() && price_groups_.find(snapshot);
-        if (!by_price_) return plan_round(snapshot, step);
-        plan_round(price_groups_.snapshot(), step);
-        for (Decision& decision : plan_.decisions)
-            price_groups_.forget(snapshot.cluster, decision.placement, decision.option.configuration);
+        plan_round(by_price_ ? price_groups_.snapshot() : snapshot, step);
+        for (std::size_t j = 0; by_price_ && j < plan_.decisions.size(); ++j)
+            price_groups_.forget(snapshot.cluster, plan_.decisions[j].placement,
+                                 plan_.decisions[j].option.configuration);
+        check_.repeat_what_is_held(plan_);
         return plan_;
     }
     /// The plan for a snapshot, without a call after each step.
@@ -150,6 +153,8 @@ public:
     /// In the last plan the job of that index was left alone, because everything that was asked about it
     /// failed.
     [[nodiscard]] bool left_alone(std::size_t job) const { return offers_.left_alone(job); }
+    /// In the last plan the job of that index was set aside (Plan::warnings).
+    [[nodiscard]] bool is_set_aside(std::size_t job) const { return check_.is_set_aside(job); }
     /// What the rows of the limits were; Plan::limits says what came of them.
     [[nodiscard]] std::span<const LimitRow> limit_rows() const { return rows_.limits(); }
     /// A row of problem() that is no pool, in words; for the snapshot of the last plan.
@@ -161,12 +166,7 @@ private:
     static constexpr int most_passes = 8;
 
     template <class AfterStep>
-    const Plan& plan_round(const Snapshot& snapshot, AfterStep step) {
-        if constexpr (!KnowsTopology<NodePlacer>)
-            for (const Job& job : snapshot.jobs)
-                if (!job.within.empty())
-                    bad_input("job '" + job.name + "'", "within", "'" + job.within + "'",
-                              "left out: this scheduler's placer knows no topology, as TopologyPlacer does");
+    void plan_round(const Snapshot& snapshot, AfterStep step) {
         plan_.faults.clear();
         open_.find(snapshot.cluster, snapshot.jobs);
         rows_.find_capacity(round_of(snapshot), open_, limits_);
@@ -181,7 +181,6 @@ private:
         place(snapshot, clock);
         count_limits();
         step(PlanStep::place);
-        return plan_;
     }
 
     /// Who is left alone and holds something keeps it, and is offered nothing else.

@@ -25,6 +25,9 @@ struct Snapshot {
     Cluster cluster{};               ///< the healthy nodes
     std::vector<Job> jobs{};         ///< those that run and those that wait, of different names
     std::vector<JobModel> models{};  ///< by job; may be left empty where nothing has been measured
+    /// Refuse the snapshot (std::invalid_argument) where a job or a node makes no sense, instead of setting
+    /// that one aside (Plan::warnings).
+    bool strict = false;
 };
 
 /// What one job gets, and why.
@@ -92,8 +95,11 @@ struct PlanFault {
 
 /// Who gets what, where, and how good that is.
 struct Plan {
-    std::vector<Decision> decisions{};          ///< by job
-    std::vector<PlanFault> faults{};            ///< of the policy and the predictor; empty if all is well
+    std::vector<Decision> decisions{};  ///< by job
+    std::vector<PlanFault> faults{};    ///< of the policy and the predictor; empty if all is well
+    /// Jobs and nodes that make no sense, one sentence each. Such a job keeps what it holds, or waits, and
+    /// its verdict says why; such a node takes nobody new, and who holds something there keeps it.
+    std::vector<std::string> warnings{};
     std::vector<PoolPrice> prices{};            ///< by pool, in the order of pools_of(cluster)
     std::vector<LimitUse> limits{};             ///< by row of the limits
     std::vector<LimitConflict> conflicts{};     ///< limits that are exceeded by what is kept; mostly none
@@ -119,6 +125,7 @@ struct Plan {
         };
         append_count(conflicts.size(), " limits exceeded by what is kept");
         append_count(faults.size(), " faults of the policy");
+        append_count(warnings.size(), " jobs or nodes set aside");
         return text;
     }
 };

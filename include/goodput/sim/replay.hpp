@@ -129,6 +129,7 @@ public:
             holds_since_[job].job = job;
         }
         snapshot_.cluster = cluster;
+        snapshot_.strict = true;  // a world makes sense as a whole
         result_.capacity.push_back({0, timeline_.gpus()});
     }
 

@@ -146,15 +146,15 @@ GOODPUT_API goodput_status goodput_allot(goodput_allotter* allotter, const goodp
 
 /// How long a step took.
 typedef struct goodput_sample {
-    size_t job;                 ///< index of the job (goodput_round); not looked at by goodput_fitter_fit()
-    size_t gpu_type;            ///< index of the GPU type
-    int32_t nodes;              ///< nodes that it ran on, from 1
-    int32_t gpus;               ///< GPUs in all, at least as many
-    int32_t local_batch;        ///< examples a GPU and step, from 1
-    int32_t accumulation;       ///< steps before the one that synchronises, from 0
-    double step_s;              ///< seconds of the step that synchronises, 1e-12 to 1e12
-    double sync_s;              ///< the part of them spent in synchronising: less than step_s; below 0: unknown
-    double cores_per_gpu;       ///< CPU cores that went with each GPU; 0: not counted
+    size_t job;            ///< index of the job (goodput_round); not looked at by goodput_fitter_fit()
+    size_t gpu_type;       ///< index of the GPU type
+    int32_t nodes;         ///< nodes that it ran on, from 1
+    int32_t gpus;          ///< GPUs in all, at least as many
+    int32_t local_batch;   ///< examples a GPU and step, from 1
+    int32_t accumulation;  ///< steps before the one that synchronises, from 0
+    double step_s;         ///< seconds of the step that synchronises, 1e-12 to 1e12
+    double sync_s;         ///< the part of them spent in synchronising: less than step_s; below 0: unknown
+    double cores_per_gpu;  ///< CPU cores that went with each GPU; 0: not counted
     double memory_gib_per_gpu;  ///< host memory that went with each GPU; 0: not counted
 } goodput_sample;
 
@@ -385,8 +385,12 @@ typedef struct goodput_team_quota {
 
 /// goodput_round::flags.
 enum {
-    GOODPUT_ROUND_HAS_BUDGET = 1,    ///< budget_h is given
-    GOODPUT_ROUND_HAS_SPOT_GPUS = 2  ///< spot_gpus is given
+    GOODPUT_ROUND_HAS_BUDGET = 1,     ///< budget_h is given
+    GOODPUT_ROUND_HAS_SPOT_GPUS = 2,  ///< spot_gpus is given
+    /// A job or a node that makes no sense does not refuse the round: it is set aside and named
+    /// (goodput_plan::warning_count), and the rest is planned. Such a job keeps what it holds, or waits;
+    /// nobody new comes to such a node.
+    GOODPUT_ROUND_SETS_ASIDE = 4
 };
 
 /// Everything at one moment.
@@ -519,6 +523,7 @@ typedef struct goodput_plan {
     size_t starting;             ///< written: jobs that start, move or restart
     size_t conflict_count;       ///< written: limits that are exceeded by what jobs keep
     size_t fault_count;          ///< written: options that were left out for a fault of the policy
+    size_t warning_count;        ///< written: jobs and nodes that are set aside (GOODPUT_ROUND_SETS_ASIDE)
 } goodput_plan;
 
 /// What goodput_scheduler_explain() is asked about. New values may be added at the end.
@@ -530,7 +535,8 @@ enum {
     GOODPUT_ABOUT_CONFLICT = 4,    ///< index of a conflict: which limit, which jobs, and what would end it
     GOODPUT_ABOUT_FAULT = 5,       ///< index of a fault: what failed
     GOODPUT_ABOUT_PLAN = 6,        ///< the whole plan in one line; the index is not looked at
-    GOODPUT_ABOUT_CHECKPOINT = 7   ///< index of a job: how it saves its state; "" where it need not
+    GOODPUT_ABOUT_CHECKPOINT = 7,  ///< index of a job: how it saves its state; "" where it need not
+    GOODPUT_ABOUT_WARNING = 8      ///< index of a warning: which job or node is set aside, and why
 };
 
 /// A scheduler with default settings; null where there is no memory.

@@ -1,0 +1,145 @@
+// A job that runs is never stopped for what Slurm does not say of it, or of its nodes.
+
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "hands.hpp"
+#include "planner.hpp"
+#include "state.hpp"
+
+#include <doctest/doctest.h>
+
+namespace slurm_planner {
+
+slurm::Job elastic(const std::string& id, std::vector<std::string> nodes = {}, int gpus_per_node = 0) {
+    slurm::Job job;
+    job.id = id;
+    job.comment = "goodput gpus=1-8 batch=128-4096 local=a100:1-256 rate=a100:1000 restart=30";
+    job.admin_comment = "goodput first seen 0";
+    job.folder = "/nowhere";
+    job.asks_per_node = true;
+    job.state = nodes.empty() ? slurm::JobState::held : slurm::JobState::running;
+    job.held_gpus.assign(nodes.size(), gpus_per_node);
+    job.holds = {std::move(nodes), gpus_per_node};
+    return job;
+}
+
+slurm::State state_of(std::vector<slurm::Node> nodes, std::vector<slurm::Job> jobs) {
+    slurm::State state;
+    state.time_seconds = 10000;
+    state.nodes = std::move(nodes);
+    state.jobs = std::move(jobs);
+    return state;
+}
+
+struct Tried {
+    slurm::Round round{};
+    std::set<std::string> stopped{}, asked{};
+};
+
+Tried try_round(const slurm::State& state) {
+    Tried tried;
+    tried.round = slurm::Planner(30).plan(state);
+    slurm::Log log("/dev/null");
+    slurm::Hands hands(
+        [&](slurm::Change change, const slurm::Job& job, const slurm::Goal&) -> std::string {
+            if (change == slurm::Change::requeue_held) tried.stopped.insert(job.id);
+            if (change == slurm::Change::ask) tried.asked.insert(job.id);
+            return "";
+        },
+        log);
+    hands.take_next_steps(state, tried.round);
+    return tried;
+}
+
+const slurm::Node n0{"n0", "a100", 8}, n1{"n1", "a100", 8};
+
+}  // namespace slurm_planner
+
+using namespace slurm_planner;
+
+TEST_CASE("a running job whose node is not listed is left alone, and the others are planned") {
+    for (const std::vector<slurm::Node>& nodes :
+         {std::vector<slurm::Node>{}, std::vector<slurm::Node>{n1}, std::vector<slurm::Node>{n0}}) {
+        const slurm::State state =
+            state_of(nodes, {elastic("12", {"n2"}, 4), elastic("13"), elastic("14", {"n0", "n2"}, 8)});
+        const Tried tried = try_round(state);
+        CHECK(tried.stopped.empty());
+        REQUIRE(tried.round.refused.contains("12"));
+        CHECK(tried.round.refused.at("12").find("'n2'") != std::string::npos);
+        CHECK(tried.round.refused.contains("14"));
+        CHECK(!tried.round.goals.contains("12"));
+        REQUIRE(tried.round.goals.contains("13"));
+        // n0 is job 14's, as far as it is there.
+        const bool free_node = !nodes.empty() && nodes.front().name == "n1";
+        CHECK(tried.round.goals.at("13").share.empty() == !free_node);
+        CHECK(tried.asked.contains("13") == free_node);
+    }
+}
+
+TEST_CASE("a running job whose node has lost GPUs is left alone") {
+    const slurm::Node shrunk{"n0", "a100", 6};
+    const Tried alone = try_round(state_of({shrunk, n1}, {elastic("12", {"n0"}, 8), elastic("13")}));
+    CHECK(alone.stopped.empty());
+    CHECK(alone.round.refused.at("12").find("8, but must be at most the 6") != std::string::npos);
+    REQUIRE(alone.round.goals.contains("13"));
+    CHECK(alone.round.goals.at("13").share.nodes == std::vector<std::string>{"n1"});
+    // Who comes first has room; what is left of the node is the other's, and nobody else's.
+    const Tried both =
+        try_round(state_of({shrunk}, {elastic("12", {"n0"}, 4), elastic("14", {"n0"}, 4), elastic("15")}));
+    CHECK(!both.stopped.contains("14"));
+    CHECK(both.round.refused.contains("14"));
+    CHECK(both.round.goals.at("12").share.gpus_per_node + both.round.goals.at("15").share.gpus_per_node <= 4);
+}
+
+TEST_CASE("a running job of which Slurm does not tell what it holds is left alone") {
+    slurm::Job untold = elastic("12", {"n0"}, 4), unclear = untold;
+    untold.holds = {};
+    untold.held_gpus.clear();
+    unclear.unclear = "gres_detail is of 1 nodes, but the job has 2";
+    for (const slurm::Job& job : {untold, unclear}) {
+        const Tried tried = try_round(state_of({n0, n1}, {job}));
+        CHECK(tried.stopped.empty());
+        CHECK(tried.round.refused.contains("12"));
+        // Nor because of a goal from a round in which it was told.
+        slurm::Round before;
+        before.goals["12"] = {{{"n1"}, 8}, {}, ""};
+        slurm::Log log("/dev/null");
+        int changes = 0;
+        slurm::Hands hands(
+            [&](slurm::Change, const slurm::Job&, const slurm::Goal&) -> std::string {
+                ++changes;
+                return "";
+            },
+            log);
+        hands.take_next_steps(state_of({n0, n1}, {job}), before);
+        CHECK(changes == 0);
+    }
+}
+
+TEST_CASE("what a job is released for is asked for in the words of its own request") {
+    slurm::Job job = elastic("12");
+    CHECK(slurm::gres_of(job, {{"n0"}, 4}) == "gres:gpu:4");
+    job.gres_word = "gres/";
+    job.gpu_type = "a100";
+    CHECK(slurm::gres_of(job, {{"n0"}, 4}) == "gres/gpu:a100:4");
+}
+
+TEST_SUITE("data") {
+    TEST_CASE("a list for a node's state, as since Slurm 23.02, takes no GPUs from who runs there") {
+        const auto read = [](const char* name) {
+            std::ifstream file(std::string(GOODPUT_DATA_DIR "/cases/slurm_nodes_state_list/") + name);
+            return std::string(std::istreambuf_iterator<char>(file), {});
+        };
+        const slurm::State state =
+            slurm::read_state(read("q.json"), read("n.json"), "10 RUNNING\n12 RUNNING\n", 1795590000);
+        CHECK(state.nodes.size() == 2);
+        const Tried tried = try_round(state);
+        CHECK(tried.round.refused.empty());
+        REQUIRE(tried.round.goals.contains("12"));
+        CHECK(tried.round.goals.at("12").share.gpus_per_node >= 4);
+    }
+}

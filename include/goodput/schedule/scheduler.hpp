@@ -146,7 +146,7 @@ public:
 
     /// The last plan's snapshot as the policy saw it.
     [[nodiscard]] Round round_of(const Snapshot& snapshot) const {
-        return {snapshot.time_seconds, snapshot.cluster, open_.pools(), rows_.problem.capacity};
+        return {snapshot.time_seconds, snapshot.cluster, open_.pools(), rows_.problem.capacity, snapshot.jobs};
     }
     /// The options and values that the last plan chose from, for the job of that index.
     [[nodiscard]] std::span<const Option> options_of(std::size_t job) const {

@@ -216,12 +216,13 @@ private:
         const std::string where = (pool.spot ? "spot " : "") + round.cluster.gpu_types[pool.gpu_type] +
                                   " nodes of " + text_of(pool.gpus_per_node) +
                                   (pool.gpus_per_node == 1 ? " GPU" : " GPUs");
-        double sum = 0, least = std::numeric_limits<double>::infinity();
+        double sum = 0, least = std::numeric_limits<double>::infinity(), most_of_one = 0;
         nodes_.clear();
         for (const std::size_t index : pool.nodes) {
             const Node& node = round.cluster.nodes[index];
             sum += detail::host_capacity(node, r);
             least = std::min(least, detail::host_capacity(node, r));
+            most_of_one = std::max(most_of_one, detail::host_capacity(node, r));
             nodes_.emplace_back(left_.left(index)[r], left_.gpus(index));
         }
         if (least > 0) {
@@ -234,16 +235,18 @@ private:
         steps_.clear();  // of what is left: the first node that has more than all before it
         for (std::size_t n = 1; n < nodes_.size(); ++n)
             if (nodes_[n].first > nodes_[n - 1].first * (1 + 1e-9)) steps_.push_back(n);
+        // More than any of them has left, although one has it in all.
+        if (nodes_.back().first < most_of_one * (1 - 1e-9)) steps_.push_back(nodes_.size());
         const std::size_t size = steps_.size(), most = std::min(size, most_rows);
         for (std::size_t i = 0; i < most; ++i) {
-            const std::size_t first = steps_[i * size / most];
+            const std::size_t first = steps_[size - 1 - i * size / most];
             WithMore more{nodes_[first - 1].first, count_++, {}};
             double gpus = 0, amount = 0;
             for (std::size_t n = first; n < nodes_.size(); ++n) {
                 gpus += nodes_[n].second;
                 amount += nodes_[n].first;
             }
-            const bool counted = amount < std::numeric_limits<double>::infinity();
+            const bool counted = gpus > 0 && amount < std::numeric_limits<double>::infinity();
             const std::string those =
                 where + " that have more than " + rounded_text_of(more.than) + " " + unit + " left";
             rows.add("the GPUs of " + those, gpus, "GPUs");

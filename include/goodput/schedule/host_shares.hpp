@@ -212,13 +212,16 @@ private:
     void find_alike(const Cluster& cluster, const Pool& pool) {
         alike_.clear();
         shares_.clear();
+        const bool nobody_comes = std::none_of(pool.nodes.begin(), pool.nodes.end(),
+                                               [&](std::size_t node) { return left_.gpus(node) > 0; });
         for (const std::size_t node : pool.nodes) {
             detail::HostAmounts amounts;
             for (std::size_t r = 0; r < detail::host_resources; ++r)
                 amounts[r] = left_.usual(node, r) * cluster.nodes[node].gpus;
             if (alike_.empty() || alike_.back().amounts != amounts) alike_.push_back({amounts, 0});
             ++alike_.back().nodes;
-            if (left_.gpus(node) > 0)
+            // Where all is kept by others, the job waits for what is usual.
+            if (left_.gpus(node) > 0 || nobody_comes)
                 if (const auto share = left_.share(node); shares_.empty() || shares_.back() != share)
                     shares_.push_back(share);
         }

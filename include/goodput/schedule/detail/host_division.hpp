@@ -37,9 +37,15 @@ public:
     /// Sets `chosen`, and `placement` of those that move: `chosen` is no_option for a job whose node cannot
     /// give the least of its variants beside the others. Placements must not take more GPUs than nodes have.
     void divide(const Cluster& cluster, std::span<HostClaim> claims) {
+        wished_.clear();
+        for (const HostClaim& claim : claims) wished_.push_back(claim.variants[claim.chosen]);
         nodes_.divide(cluster, claims);
         for (std::size_t c = 0; c < claims.size(); ++c)
             if (claims[c].chosen == no_option) find_room(c);
+        for (std::size_t c = 0; c < claims.size(); ++c)
+            if (claims[c].movable && claims[c].chosen != no_option)
+                for (std::size_t node = 0; node < claims[c].placement.size() && is_short(c); ++node)
+                    if (!find_more(c)) break;
         if (std::any_of(claims.begin(), claims.end(), [](const HostClaim& claim) { return claim.movable; }))
             swap_places();
     }
@@ -150,7 +156,10 @@ private:
                 const std::size_t before = unplaced_on(a, b);
                 const double short_before = shortage(c);
                 if (try_moves(a, b, moves_, [&](double, std::size_t unplaced) {
-                        return unplaced < before || (unplaced == before && shortage(c) < short_before);
+                        return unplaced < before ||
+                               // Nobody else gets nothing instead.
+                               (unplaced == before && nodes_.claim(c).chosen == no_option &&
+                                shortage(c) < short_before);
                     }))
                     return true;
             }
@@ -273,6 +282,38 @@ private:
             ->node;
     }
 
+    /// It has less than it was allotted.
+    [[nodiscard]] bool is_short(std::size_t c) const {
+        const HostClaim& claim = nodes_.claim(c);
+        return claim.chosen != no_option && claim.variants[claim.chosen].value < wished_[c].value;
+    }
+    /// Everything on a node that has less than was allotted to a job changes places with everything on one
+    /// that has as much, if that gains, or if the job has fewer such nodes then and nobody loses.
+    bool find_more(std::size_t c) {
+        const auto has_wished = [&](std::size_t n, int gpus) {
+            return has(n, [&](std::size_t r) { return nodes_.units(wished_[c], n, gpus, r); });
+        };
+        const Placement placement = nodes_.claim(c).placement;
+        std::size_t tries_left = most_rooms;
+        for (const NodeShare& held : placement) {
+            if (has_wished(held.node, held.gpus)) continue;
+            for (std::size_t b = 0; b < nodes_.size() && tries_left > 0; ++b) {
+                const std::size_t a = held.node;
+                if (b == a || !are_alike(a, b) || !has_wished(b, held.gpus) || !find_whole(c, a, b, false))
+                    continue;
+                --tries_left;
+                const std::size_t before = unplaced_on(a, b);
+                const double worth_before = worth_of(a, b), size = 1e-9 * std::abs(worth_before);
+                if (try_moves(a, b, moves_, [&](double worth, std::size_t unplaced) {
+                        return unplaced <= before && (placement.size() > 1 ? worth >= worth_before - size
+                                                                           : worth > worth_before + size);
+                    }))
+                    return true;
+            }
+        }
+        return false;
+    }
+
     // --- Changing places for more -----------------------------------------------------------------------
 
     /// What a node asks for its GPUs' share of it, a GPU.
@@ -373,6 +414,7 @@ private:
     };
 
     HostNodes nodes_;
+    std::vector<HostVariant> wished_;  // by claim
     std::vector<Move> moves_;
     std::vector<Kept> kept_;          // before a try
     std::vector<std::size_t> order_;  // nodes that may change jobs

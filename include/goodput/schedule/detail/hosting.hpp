@@ -64,16 +64,18 @@ public:
         do division_.divide(snapshot.cluster, claims_);
         while (give_way(rows));
         left_.find(snapshot.cluster, claims_);
+        bool less_than_allotted = false;
         for (std::size_t c = 0; c < claims_.size(); ++c) {
             const std::size_t j = of_[c].job;
             Decision& decision = plan.decisions[j];
             const Job& job = snapshot.jobs[j];
             const double paid = move_cost_of(job, decision.placement, snapshot.cluster);
             std::size_t option = no_option;
+            less_than_allotted |= claims_[c].chosen != of_[c].allotted;
             if (claims_[c].chosen != no_option)
                 option = of_[c].options[claims_[c].chosen];
             else
-                option = other_option(snapshot, open, offers, rows, j, claims_[c].placement);
+                option = other_option(snapshot, open, offers, rows, j, true, claims_[c].placement);
             if (option == no_option) {
                 plan.move_cost_seconds -= paid;
                 give_nothing(j);
@@ -84,6 +86,7 @@ public:
             decision.starts = decision.placement != job.placement;
             plan.move_cost_seconds += move_cost_of(job, decision.placement, snapshot.cluster) - paid;
         }
+        if (less_than_allotted) offer_what_is_left(snapshot, open, offers, rows, plan, give);
     }
 
 private:
@@ -122,6 +125,10 @@ private:
             }
         }
         [[nodiscard]] int gpus(std::size_t node) const { return gpus_[node]; }
+        /// Most free GPUs of a node.
+        [[nodiscard]] int most_free() const {
+            return gpus_.empty() ? 0 : *std::max_element(gpus_.begin(), gpus_.end());
+        }
         /// Whether it has so many GPUs, and what goes with them.
         [[nodiscard]] bool has(const NodeShare& wanted, const HostShare& share) const {
             if (gpus_[wanted.node] < wanted.gpus) return false;
@@ -142,17 +149,45 @@ private:
         std::vector<HostAmounts> amounts_;
     };
 
+    /// To jobs that wait, those of the largest values first.
+    template <class Give>
+    void offer_what_is_left(const Snapshot& snapshot, const OpenNodes& open, const Offers& offers,
+                            const Rows& rows, Plan& plan, Give give) {
+        std::vector<std::pair<double, std::size_t>> waiting;
+        for (std::size_t j = 0; j < plan.decisions.size(); ++j) {
+            const auto values = rows.problem.values(j);
+            if (plan.decisions[j].placement.empty() && !values.empty())
+                waiting.emplace_back(-*std::max_element(values.begin(), values.end()), j);
+        }
+        std::sort(waiting.begin(), waiting.end());
+        Placement placement;
+        for (const auto& [value, j] : waiting) {
+            const std::size_t option = other_option(snapshot, open, offers, rows, j, false, placement);
+            if (option == no_option) continue;
+            give(j, option);
+            Decision& decision = plan.decisions[j];
+            decision.placement = placement;
+            decision.starts = placement != snapshot.jobs[j].placement;
+            decision.verdict = {Outcome::runs, {}};
+        }
+    }
+
     /// The best option that a job can have of what is left, and its nodes; takes it. no_option if there is
-    /// none.
+    /// none. Who was allotted something is better off with anything that the policy does not forbid.
     std::size_t other_option(const Snapshot& snapshot, const OpenNodes& open, const Offers& offers,
-                             const Rows& rows, std::size_t j, Placement& placement) {
+                             const Rows& rows, std::size_t j, bool allotted, Placement& placement) {
         const std::span<const Option> options = offers.options_of(j);
+        const auto worth = [&](std::size_t k) {
+            return std::pair{rows.problem.value(j, k), options[k].goodput};
+        };
         order_.clear();
         for (std::size_t k = 0; k < options.size(); ++k)
-            if (options[k].configuration.is_single() && rows.problem.value(j, k) > 0) order_.push_back(k);
-        std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
-            return rows.problem.value(j, a) > rows.problem.value(j, b);
-        });
+            if (options[k].configuration.is_single() && options[k].goodput > 0 &&
+                (allotted ? worth(k).first >= 0 : worth(k).first > 0) &&
+                left_.most_free() >= NodeLoads(options[k].configuration.first()).full)
+                order_.push_back(k);
+        std::stable_sort(order_.begin(), order_.end(),
+                         [&](std::size_t a, std::size_t b) { return worth(a) > worth(b); });
         for (const std::size_t k : order_) {
             const std::span<const ResourceUse> uses = rows.problem.uses(j, k);
             const bool limits_allow = std::all_of(uses.begin(), uses.end(), [&](const ResourceUse& use) {

@@ -70,7 +70,7 @@ public:
     [[nodiscard]] HostAmounts share(std::size_t node) const {
         HostAmounts amounts = left(node, nodes_[node].fair);
         for (std::size_t r = 0; r < host_resources; ++r)
-            amounts[r] = std::min(usual(node, r), amounts[r] / std::max(gpus(node), 1));
+            amounts[r] = gpus(node) > 0 ? std::min(usual(node, r), amounts[r] / gpus(node)) : usual(node, r);
         return amounts;
     }
     /// Cores or memory that go with a GPU of a node; infinity where it does not count them.

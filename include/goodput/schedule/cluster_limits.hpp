@@ -145,7 +145,7 @@ private:
 };
 
 /// CPU cores and host memory of every pool whose nodes all count them, as sums over its nodes. A
-/// configuration that does not say what goes with its GPUs takes their share of the node that it holds, or of
+/// configuration that does not say what goes with its GPUs takes their share of the node that it keeps, or of
 /// the node of the pool with the smallest share. Sums do not say that each node has enough; with everybody at
 /// that share they do.
 ///
@@ -171,6 +171,7 @@ public:
             return of_pool_[find_pool(round.pools, of)];
         };
         const bool holds = !job.placement.empty() && option.configuration.same_gpus(round.held_by(job));
+        const bool stays = holds && may_stay(round, job);
         for (std::size_t r = 0; r < detail::host_resources; ++r) {
             const auto take = [&](const OfPool& of, int gpus, double usual) {
                 if (of.row[r])
@@ -178,11 +179,12 @@ public:
             };
             for (const NodeShare& held : job.placement)
                 if (const Node& node = round.cluster.nodes[held.node]; holds && !node.drained)
-                    take(pool_of(node), held.gpus, detail::host_capacity(node, r) / node.gpus);
+                    take(pool_of(node), held.gpus,
+                         stays ? detail::host_capacity(node, r) / node.gpus : pool_of(node).usual[r]);
             for (const PoolShare& part : option.configuration.parts()) {
                 const OfPool& of = pool_of(part);
                 if (!holds) take(of, part.shape.gpus, of.usual[r]);
-                if (!of.more[r].empty() && !(holds && may_stay(round, job)))
+                if (!of.more[r].empty() && !stays)
                     take_of_nodes_with_more(of.more[r], part, detail::a_gpu_of(said, r), uses);
             }
         }

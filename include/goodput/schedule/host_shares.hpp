@@ -163,6 +163,7 @@ private:
         if (!counted_) return;
         double least = std::numeric_limits<double>::infinity();
         for (const detail::HostAmounts& share : shares_) least = std::min(least, offer(needs, share).factor);
+        for (const detail::HostAmounts& share : usual_) offer(needs, share);
         offer_least_and_measured(needs);
         const auto nobody_gives = [&](const Variant& one) {
             return std::none_of(alike_.begin(), alike_.end(),
@@ -196,7 +197,7 @@ private:
             offer(cut, smallest);
             return;
         }
-        thin_shares();
+        thin_shares(shares_);
         double least = std::numeric_limits<double>::infinity();
         for (const detail::HostAmounts& share : shares_) least = std::min(least, offer(needs, share).factor);
         if (!left_.has_its_share(job)) least = 0;
@@ -236,24 +237,26 @@ private:
                     alike_[++kept] = alike_[i];
             alike_.resize(kept + 1);
         }
-        thin_shares();
+        usual_.clear();
+        for (const Alike& alike : alike_)
+            usual_.push_back({alike.amounts[0] / pool.gpus_per_node, alike.amounts[1] / pool.gpus_per_node});
+        thin_shares(shares_);
+        thin_shares(usual_);
     }
     /// Leaves few shares: of neighbours that are too many, the least of each.
-    void thin_shares() {
-        std::sort(shares_.begin(), shares_.end());
-        shares_.erase(std::unique(shares_.begin(), shares_.end()), shares_.end());
-        const std::size_t size = shares_.size();
+    static void thin_shares(std::vector<detail::HostAmounts>& shares) {
+        std::sort(shares.begin(), shares.end());
+        shares.erase(std::unique(shares.begin(), shares.end()), shares.end());
+        const std::size_t size = shares.size();
         if (size <= most_shares) return;
         std::size_t kept = 0;
-        for (std::size_t i = 0; i < size; ++i) {
-            const bool first = i == 0 || i * most_shares / size != (i - 1) * most_shares / size;
-            if (first)
-                shares_[kept++] = shares_[i];
+        for (std::size_t i = 0; i < size; ++i)
+            if (i == 0 || i * most_shares / size != (i - 1) * most_shares / size)
+                shares[kept++] = shares[i];
             else
                 for (std::size_t r = 0; r < detail::host_resources; ++r)
-                    shares_[kept - 1][r] = std::min(shares_[kept - 1][r], shares_[i][r]);
-        }
-        shares_.resize(kept);
+                    shares[kept - 1][r] = std::min(shares[kept - 1][r], shares[i][r]);
+        shares.resize(kept);
     }
 
     /// In order, without those that are no faster than one that takes no more, and not too many.
@@ -307,7 +310,8 @@ private:
     std::vector<Option> plain_;
     // Of the pool, or of what a job keeps:
     std::vector<Alike> alike_;
-    std::vector<detail::HostAmounts> shares_;  // that go with a GPU
+    std::vector<detail::HostAmounts> shares_;  // that go with a GPU beside those who keep what they hold
+    std::vector<detail::HostAmounts> usual_;   // and without them
     bool counts_[detail::host_resources] = {false, false};
     bool counted_ = false;
     std::vector<Variant> variants_;

@@ -6,6 +6,7 @@
 // has in sum each node has as well.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -60,6 +61,7 @@ public:
                     {options[k].configuration.host(), rows.problem.value(j, k), options[k].goodput});
                 of.options.push_back(k);
             }
+            prefer_faster(claim);
         }
         do division_.divide(snapshot.cluster, claims_);
         while (give_way(rows));
@@ -245,6 +247,20 @@ private:
         });
         std::sort(placement.begin(), placement.end());
         return placement.size() == static_cast<std::size_t>(part.shape.nodes);
+    }
+
+    /// To a policy that does not look at speeds all variants are worth the same. What would be idle otherwise
+    /// goes to who is faster with it.
+    static void prefer_faster(HostClaim& claim) {
+        double fastest = 0;
+        const double worth = claim.variants.front().value;
+        for (const HostVariant& variant : claim.variants) {
+            if (variant.value != worth) return;
+            fastest = std::max(fastest, variant.speed);
+        }
+        if (!(fastest > 0)) return;
+        for (HostVariant& variant : claim.variants)
+            variant.value += 1e-6 * (worth != 0 ? std::abs(worth) : 1) * variant.speed / fastest;
     }
 
     /// Nodes know nothing of other limits. Where these variants take more of one than there is, nobody gets

@@ -175,7 +175,7 @@ private:
         keep_useful();
     }
     void find_kept_variants(const Job& job) {
-        const HostNeeds& needs = *job.host;
+        HostNeeds needs = *job.host;
         shares_.clear();
         for (std::size_t r = 0; r < detail::host_resources; ++r)
             counts_[r] = detail::counts(needs.most, r) &&
@@ -184,24 +184,19 @@ private:
                          });
         counted_ = counts_[0] || counts_[1];
         if (!counted_) return;
-        detail::HostAmounts smallest;
-        smallest.fill(std::numeric_limits<double>::infinity());
         for (const NodeShare& held : job.placement) {
             shares_.push_back({left_.usual(held.node, 0), left_.usual(held.node, 1)});
-            for (std::size_t r = 0; r < detail::host_resources; ++r)
-                smallest[r] = std::min(smallest[r], shares_.back()[r]);
-        }
-        if (left_.is_cut_back(job)) {
-            HostNeeds cut = needs;
-            cut.least = {};
-            offer(cut, smallest);
-            return;
+            if (left_.is_cut_back(job))
+                for (std::size_t r = 0; r < detail::host_resources; ++r)
+                    detail::set_amount(needs.least, r,
+                                       std::min(detail::a_gpu_of(needs.least, r), shares_.back()[r]));
         }
         thin_shares(shares_);
         double least = std::numeric_limits<double>::infinity();
         for (const detail::HostAmounts& share : shares_) least = std::min(least, offer(needs, share).factor);
         if (!left_.has_its_share(job)) least = 0;
         offer_least_and_measured(needs);
+        offer(needs, {job.host->least.cores_per_gpu, job.host->least.memory_gib_per_gpu});
         const detail::HostAmounts most = left_.most_beside_others(job);
         std::erase_if(variants_, [&](const Variant& one) {
             return one.factor < least * (1 - tolerance) || !within(one.share, 1, most);

@@ -53,12 +53,14 @@ public:
         cluster_ = &cluster;
         nodes_.assign(cluster.nodes.size(), {});
         cut_.clear();
-        for (const Job& job : jobs) add(job, {});
+        for (const Job& job : jobs) add(job);
+        std::vector<const Job*> cut;
         for (const Job& job : jobs)
-            if (job.keeps_what_it_holds() && job.host && needs_more_than_there_is(job)) cut_.push_back(&job);
+            if (job.keeps_what_it_holds() && job.host && needs_more_than_there_is(job)) cut.push_back(&job);
+        cut_ = std::move(cut);
         if (cut_.empty()) return;
         nodes_.assign(cluster.nodes.size(), {});
-        for (const Job& job : jobs) add(job, cut_);
+        for (const Job& job : jobs) add(job);
     }
 
     /// GPUs of a node that nobody keeps.
@@ -78,7 +80,7 @@ public:
         const double all = host_capacity(cluster_->nodes[node], resource);
         return all > 0 ? all / cluster_->nodes[node].gpus : std::numeric_limits<double>::infinity();
     }
-    /// The job keeps what it holds, but its nodes have less than it needs: it gets its share.
+    /// The job keeps what it holds, but its nodes have less than it needs: it gets its share at least.
     [[nodiscard]] bool is_cut_back(const Job& job) const {
         return std::find(cut_.begin(), cut_.end(), &job) != cut_.end();
     }
@@ -97,7 +99,8 @@ public:
         most.fill(std::numeric_limits<double>::infinity());
         for (const NodeShare& held : job.placement)
             for (std::size_t r = 0; r < host_resources; ++r)
-                most[r] = std::min(most[r], left(held.node)[r] / held.gpus + least_of(job, held.node, r));
+                most[r] =
+                    std::min(most[r], left(held.node)[r] / held.gpus + kept_least_of(job, held.node, r));
         return most;
     }
 
@@ -120,17 +123,20 @@ private:
         if (!job.host || job.host->most.empty()) return usual(node, resource);
         return a_gpu_of(job.host->least, resource);
     }
-    void add(const Job& job, std::span<const Job* const> cut) {
+    /// The same, or its share where it is cut back to that.
+    [[nodiscard]] double kept_least_of(const Job& job, std::size_t node, std::size_t resource) const {
+        const double least = least_of(job, node, resource);
+        return is_cut_back(job) ? std::min(least, usual(node, resource)) : least;
+    }
+    void add(const Job& job) {
         if (!job.keeps_what_it_holds()) return;
-        const bool is_cut = std::find(cut.begin(), cut.end(), &job) != cut.end();
         for (const NodeShare& held : job.placement) {
             OfNode& of = nodes_[held.node];
             of.gpus += held.gpus;
             for (std::size_t r = 0; r < host_resources; ++r) {
                 if (host_capacity(cluster_->nodes[held.node], r) <= 0) continue;
                 const double share = usual(held.node, r);
-                double least = least_of(job, held.node, r);
-                if (is_cut) least = std::min(least, share);
+                const double least = kept_least_of(job, held.node, r);
                 const double most = job.host && !job.host->most.empty() ? a_gpu_of(job.host->most, r) : share;
                 of.least[r] += held.gpus * least;
                 of.fair[r] += held.gpus * std::max(std::min(share, most), least);

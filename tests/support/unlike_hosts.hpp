@@ -139,10 +139,10 @@ inline void check_unlike_hosts(const goodput::Snapshot& snapshot, const goodput:
         return clamped(needs, node.cores > 0 ? node.cores / node.gpus : none,
                        node.memory_gib > 0 ? node.memory_gib / node.gpus : none);
     };
-    const bool no_whole_nodes =
-        std::any_of(plan.decisions.begin(), plan.decisions.end(), [](const Decision& decision) {
-            return decision.verdict.reason.find("wholly free") != std::string::npos;
-        });
+    const bool no_nodes = std::any_of(plan.decisions.begin(), plan.decisions.end(), [](const Decision& of) {
+        return of.verdict.reason.find("wholly free") != std::string::npos ||
+               of.verdict.reason.find("largest free block") != std::string::npos;
+    });
     for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
         const Job& job = snapshot.jobs[j];
         const Decision& decision = plan.decisions[j];
@@ -176,9 +176,9 @@ inline void check_unlike_hosts(const goodput::Snapshot& snapshot, const goodput:
             continue;
         }
         if (!job.host || job.host->most.empty() || job.max_gpus > nodes[0].gpus) continue;
-        // What the policy does not want, and whole nodes that nobody has, are not for this station.
+        // What the policy does not want, and GPUs that do not pack, are not for this station.
         const std::string& why = decision.verdict.reason;
-        if (no_whole_nodes || why.find("the policy offers it nothing") != std::string::npos) continue;
+        if (no_nodes || why.find("the policy offers it nothing") != std::string::npos) continue;
         ++counts.wait;
         // At least as fast as with the smallest share.
         double least = none;

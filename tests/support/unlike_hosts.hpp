@@ -99,8 +99,8 @@ inline void check_unlike_hosts(const goodput::Snapshot& snapshot, const goodput:
     CHECK(plan.objective <= plan.bound + 1e-9 * (1 + std::abs(plan.bound)));
     const HostUse use = host_use(snapshot, plan);
     std::vector<int> free;
-    std::vector<char> kept(nodes.size(), 0);
-    std::vector<double> needed[2];  // of each node, by those who keep what they hold
+    std::vector<char> more(nodes.size(), 0);  // somebody there needs more than its share
+    std::vector<double> needed[2];            // of each node, by those who keep what they hold
     for (const Node& node : nodes) free.push_back(node.gpus);
     for (auto& of : needed) of.assign(nodes.size(), 0);
     const auto left = [&](std::size_t n, int r) {
@@ -111,13 +111,17 @@ inline void check_unlike_hosts(const goodput::Snapshot& snapshot, const goodput:
         return job.host ? share_host(job.host->least, r) : node_host(nodes[n], r) / nodes[n].gpus;
     };
     for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
-        for (const NodeShare& held : plan.decisions[j].placement) free[held.node] -= held.gpus;
         const Job& job = snapshot.jobs[j];
+        for (const NodeShare& held : plan.decisions[j].placement) {
+            free[held.node] -= held.gpus;
+            for (int r = 0; r < 2; ++r)
+                if (const double all = node_host(nodes[held.node], r); all > 0 && job.host)
+                    more[held.node] |= share_host(job.host->least, r) > all / nodes[held.node].gpus;
+        }
         if (!job.keeps_what_it_holds()) continue;
         CHECK(plan.decisions[j].placement == job.placement);
         for (const NodeShare& held : job.placement)
             for (int r = 0; r < 2; ++r) {
-                kept[held.node] = 1;
                 needed[r][held.node] += held.gpus * least_of(job, held.node, r);
             }
     }
@@ -166,7 +170,7 @@ inline void check_unlike_hosts(const goodput::Snapshot& snapshot, const goodput:
             }
             const HostShare share = usual(*job.host, node);
             if (job.host->factor(said) >= job.host->factor(share) * (1 - 1e-6)) continue;
-            CHECK(kept[held.node]);  // for others there is always enough
+            CHECK(more[held.node]);  // else there is always enough
             bool idle = true;
             for (int r = 0; r < 2; ++r)
                 if (node_host(node, r) > 0)

@@ -429,14 +429,15 @@ private:
     static goodput::HostNeeds read_host(const Field& host) {
         host.knows({"cores_per_gpu", "memory_gib_per_gpu", "speed"});
         goodput::HostNeeds needs;
-        const auto range = [](const Field& pair, double& least, double& most) {
+        const auto range = [&](const Field& pair, void (goodput::HostShare::*set)(double)) {
             if (!pair.given()) return;
             pair.require_size(2, "a pair [least, most]");
-            least = pair[std::size_t{0}].number_at_least(0);
-            most = pair[1].number_at_least(least);
+            const double least = pair[std::size_t{0}].number_at_least(0);
+            (needs.least.*set)(least);
+            (needs.most.*set)(pair[1].number_at_least(least));
         };
-        range(host["cores_per_gpu"], needs.least.cores_per_gpu, needs.most.cores_per_gpu);
-        range(host["memory_gib_per_gpu"], needs.least.memory_gib_per_gpu, needs.most.memory_gib_per_gpu);
+        range(host["cores_per_gpu"], &goodput::HostShare::set_cores);
+        range(host["memory_gib_per_gpu"], &goodput::HostShare::set_memory);
         if (const Field speed = host["speed"]; speed.given())
             speed.for_each([&](const Field& point) {
                 point.require_size(3, "three numbers [cores, memory_gib, factor]");

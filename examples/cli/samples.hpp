@@ -32,9 +32,9 @@ inline goodput::ThroughputSample read_sample(const Field& field, std::string_vie
     if (sample.sync_seconds < 0 || sample.sync_seconds >= sample.step_seconds)
         field["sync_s"].refuse("at least 0 and below step_s, " + goodput::text_of(sample.step_seconds));
     if (const Field cores = field["cores_per_gpu"]; cores.given())
-        sample.host.cores_per_gpu = cores.number_at_least(0);
+        sample.host.set_cores(cores.number_at_least(0));
     if (const Field memory = field["memory_gib_per_gpu"]; memory.given())
-        sample.host.memory_gib_per_gpu = memory.number_at_least(0);
+        sample.host.set_memory(memory.number_at_least(0));
     if (sample.shape.gpus < sample.shape.nodes)
         field["gpus"].refuse("at least the number of nodes, " + goodput::text_of(sample.shape.nodes));
     if (sample.shape.gpus % gpus_per_replica != 0)

@@ -1,5 +1,6 @@
 // What holds for every plan that divides cores and memory as well as GPUs: nodes, shares and sums are
-// respected, and the unit of cores and memory says nothing.
+// respected, also where nodes are unlike, amounts are 0, and jobs keep more than their share; and the unit of
+// cores and memory says nothing.
 
 #include <cmath>
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include "goodput/schedule/host_shares.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/hosted_round.hpp"
+#include "support/unlike_hosts.hpp"
 
 #include "properties.hpp"
 #include "random_plans.hpp"
@@ -66,6 +68,26 @@ TEST_CASE("hosts: no node is over-committed, nobody is below its share, and the 
             for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
                 snapshot.jobs[j].placement = plan.decisions[j].placement;
         }
+    });
+}
+
+TEST_CASE("hosts: on unlike nodes each gives what it has, to everybody who is there and to who could be") {
+    for_all(20, [](Case& one) {
+        auto scheduler =
+            hosted_scheduler(properties::random_policy(one.random, properties::AnyPolicy::rules));
+        Snapshot snapshot = support::unlike_hosts(one.random);
+        support::UnlikeHostCounts counts;
+        for (int round = 0; round < 3; ++round) {
+            const Plan& plan = scheduler.plan(snapshot);
+            support::check_unlike_hosts(snapshot, plan, counts);
+            for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+                snapshot.jobs[j].placement = plan.decisions[j].placement;
+            // A node may have less all at once, also than those who keep what they hold need.
+            for (Node& node : snapshot.cluster.nodes)
+                if (one.random.chance(0.1)) node.cores /= 2;
+        }
+        if (counts.keep_more_than_a_share > 0) one.count("keeps more than a share");
+        if (counts.wait > 0) one.count("waits");
     });
 }
 

@@ -17,13 +17,31 @@
 
 namespace goodput {
 
-/// What goes with every GPU of a configuration on its node; 0: not counted.
+/// What goes with every GPU of a configuration on its node. A 0 is "not counted", unless the share says that
+/// it is an amount.
 struct HostShare {
     double cores_per_gpu = 0;       ///< CPU cores
     double memory_gib_per_gpu = 0;  ///< host memory in GiB
+    bool no_cores = false;          ///< 0 cores are an amount: it gets none
+    bool no_memory = false;         ///< 0 GiB are an amount: it gets none
 
+    /// Whether the cores are an amount.
+    [[nodiscard]] constexpr bool counts_cores() const { return cores_per_gpu > 0 || no_cores; }
+    /// Whether the memory is an amount.
+    [[nodiscard]] constexpr bool counts_memory() const { return memory_gib_per_gpu > 0 || no_memory; }
     /// Whether nothing is counted.
-    [[nodiscard]] constexpr bool empty() const { return cores_per_gpu == 0 && memory_gib_per_gpu == 0; }
+    [[nodiscard]] constexpr bool empty() const { return !counts_cores() && !counts_memory(); }
+
+    /// Makes the cores an amount, also where that is 0.
+    constexpr void set_cores(double cores) {
+        cores_per_gpu = cores;
+        no_cores = cores == 0;
+    }
+    /// Makes the memory an amount, also where that is 0.
+    constexpr void set_memory(double gib) {
+        memory_gib_per_gpu = gib;
+        no_memory = gib == 0;
+    }
 
     /// By cores, then memory.
     friend constexpr auto operator<=>(const HostShare&, const HostShare&) = default;

@@ -27,13 +27,13 @@ struct HostSpeed {
 /// What a job may be given beside a GPU.
 struct HostNeeds {
     HostShare least{};               ///< of each at least so much a GPU
-    HostShare most{};                ///< of each at most so much a GPU
+    HostShare most{};                ///< of each at most so much; what it does not count, the job does not
     std::vector<HostSpeed> speed{};  ///< in any order; none: the throughput does not depend on it
 
     /// Factor on the throughput with this share, between the measured points: bilinear on the grid of their
     /// cores and memories, at its edge beyond them, and in proportion below its least. A grid point that was
     /// not measured takes the largest factor of those that have no more of either: more never harms. Of what
-    /// the share does not count there is enough.
+    /// the share does not count there is enough; an amount of 0 is the least that there is.
     [[nodiscard]] double factor(const HostShare& share) const;
 
     /// Calls `input(number)` for all numbers.
@@ -42,6 +42,8 @@ struct HostNeeds {
         for (const HostShare& share : {least, most}) {
             input(share.cores_per_gpu);
             input(share.memory_gib_per_gpu);
+            input(share.counts_cores());
+            input(share.counts_memory());
         }
         input(speed.size());
         for (const HostSpeed& point : speed) {
@@ -112,14 +114,13 @@ inline double factor_at(const std::vector<HostSpeed>& points, double cores, doub
 inline double HostNeeds::factor(const HostShare& share) const {
     if (speed.empty()) return 1;
     // What is not counted is not what limits.
-    const auto counted = [](double amount) {
-        return amount > 0 ? amount : std::numeric_limits<double>::infinity();
-    };
+    constexpr double enough = std::numeric_limits<double>::infinity();
     const detail::Between cores(
-        speed, [](const HostSpeed& point) { return point.cores_per_gpu; }, counted(share.cores_per_gpu));
+        speed, [](const HostSpeed& point) { return point.cores_per_gpu; },
+        share.counts_cores() ? share.cores_per_gpu : enough);
     const detail::Between memory(
         speed, [](const HostSpeed& point) { return point.memory_gib_per_gpu; },
-        counted(share.memory_gib_per_gpu));
+        share.counts_memory() ? share.memory_gib_per_gpu : enough);
     const auto along_cores = [&](double gib) {
         const double low = detail::factor_at(speed, cores.low, gib);
         return low + cores.part * (detail::factor_at(speed, cores.high, gib) - low);

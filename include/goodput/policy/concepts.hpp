@@ -42,6 +42,7 @@ struct Round {
     /// What there is of everything that is limited: first the GPUs of every pool, then the rows of all other
     /// limits, in the order that ResourceUse::resource counts.
     std::span<const double> capacity{};
+    std::span<const Job> jobs{};  ///< all of the round, where its maker and its limits are asked
 
     /// What the job holds now; empty if it waits.
     [[nodiscard]] Configuration held_by(const Job& job) const {

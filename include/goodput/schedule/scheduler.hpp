@@ -139,7 +139,7 @@ public:
     /// The last plan's snapshot as the policy saw it.
     [[nodiscard]] Round round_of(const Snapshot& snapshot) const {
         const Cluster& cluster = by_price_ ? price_groups_.snapshot().cluster : snapshot.cluster;
-        return {snapshot.time_seconds, cluster, open_.pools(), rows_.problem.capacity};
+        return {snapshot.time_seconds, cluster, open_.pools(), rows_.problem.capacity, snapshot.jobs};
     }
     /// The options and values that the last plan chose from, for the job of that index.
     [[nodiscard]] std::span<const Option> options_of(std::size_t job) const {
@@ -276,10 +276,10 @@ private:
             }
         // What is proven of the allotment is proven of the plan as far as the plan is worth as much.
         if (plan_.objective < allotted - 1e-9 * std::abs(allotted))
-            plan_.status = plan_.bound - plan_.objective <=
-                                   RelativeGap{}(plan_.objective, plan_.bound, options_.gap)
-                               ? AllotStatus::optimal
-                               : AllotStatus::feasible;
+            plan_.status =
+                plan_.bound - plan_.objective <= RelativeGap{}(plan_.objective, plan_.bound, options_.gap)
+                    ? AllotStatus::optimal
+                    : AllotStatus::feasible;
     }
     void find_nodes(const Snapshot& snapshot) {
         chosen_ = allotted_.choice;

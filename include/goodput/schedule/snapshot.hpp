@@ -133,11 +133,11 @@ struct Plan {
 /// Appends what goes with a GPU in words: "12 cores and 64 GiB a GPU"; nothing where nothing is counted.
 inline void append_description(std::string& text, const HostShare& share) {
     if (share.empty()) return;
-    if (share.cores_per_gpu > 0)
+    if (share.counts_cores())
         text.append(rounded_text_of(share.cores_per_gpu))
             .append(share.cores_per_gpu == 1 ? " core" : " cores");
-    if (share.cores_per_gpu > 0 && share.memory_gib_per_gpu > 0) text.append(" and ");
-    if (share.memory_gib_per_gpu > 0) text.append(rounded_text_of(share.memory_gib_per_gpu)).append(" GiB");
+    if (share.counts_cores() && share.counts_memory()) text.append(" and ");
+    if (share.counts_memory()) text.append(rounded_text_of(share.memory_gib_per_gpu)).append(" GiB");
     text.append(" a GPU");
 }
 /// Appends a configuration in words: "8 A100 on 1 node", "8 A100 on 1 node with 12 cores a GPU".

@@ -160,8 +160,8 @@ public:
 
 private:
     [[nodiscard]] double factor_of(std::size_t job, HostShare held) const {
-        if (held.cores_per_gpu == 0) held.cores_per_gpu = share_.cores_per_gpu;
-        if (held.memory_gib_per_gpu == 0) held.memory_gib_per_gpu = share_.memory_gib_per_gpu;
+        if (!held.counts_cores()) held.cores_per_gpu = share_.cores_per_gpu;
+        if (!held.counts_memory()) held.memory_gib_per_gpu = share_.memory_gib_per_gpu;
         return needs(job).factor(held);
     }
 

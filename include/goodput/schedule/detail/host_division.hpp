@@ -1,20 +1,18 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_HOST_DIVISION_HPP
 #define GOODPUT_SCHEDULE_DETAIL_HOST_DIVISION_HPP
 
-// Which of its variants of cores and memory a job gets once its nodes are known.
+// Which of its variants of cores and memory a job gets once its nodes are known, and which nodes those are.
 //
 // The allotment counts cores and memory as sums over a pool, and a node may not have what its jobs were
-// allotted. So every node divides anew what it has among its jobs, exactly: one option a variant, and one row
-// for the cores and one for the memory of each node. Jobs over several nodes tie these together; without them
-// each node is a problem of its own, of a handful of jobs.
+// allotted. So every node divides anew what it has (host_nodes.hpp), and jobs change places between nodes of
+// one pool, for two reasons.
 //
-// If every job has a variant that takes no more than its share of each of its nodes (the part of the node's
-// cores and memory that its GPUs are of the node's), then all these together fit, because the GPUs do. So
-// nobody loses its GPUs, and what is above that share is taken back where it is worth least.
+// A job that would get nothing, because its node has too little for it, goes where there is enough: to free
+// GPUs, in exchange for jobs that the other node has in their place, or with everything that lies on its node
+// in exchange for everything that lies on the other. Only then may jobs move that pay for it.
 //
-// Then jobs of which that is said change places between nodes, where a node with high prices has a
-// job that pays much, and one with low prices a job of as many GPUs that pays little. With the prices of a
-// node before,
+// And where a node with high prices has a job that pays much, and one with low prices a job of as many GPUs
+// that pays little, they change places if that gains. With the prices of a node before,
 //
 //     prices . capacity + sum over its jobs of (largest value less price)
 //
@@ -24,34 +22,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "goodput/allot/allot.hpp"
-#include "goodput/allot/detail/units.hpp"
-#include "goodput/core/cluster.hpp"
-#include "goodput/core/configuration.hpp"
-#include "goodput/core/placement.hpp"
+#include "goodput/schedule/detail/host_nodes.hpp"
 
 namespace goodput::detail {
-
-/// So much beside each GPU, worth that. An empty share stands for the job's part of each node.
-struct HostVariant {
-    HostShare share{};
-    double value = 0;
-};
-
-/// A job that has nodes.
-struct HostClaim {
-    Placement placement{};                ///< may be changed by the division, if `movable`
-    std::vector<HostVariant> variants{};  ///< at least one
-    std::size_t chosen = 0;               ///< of the variants: before and after
-    bool movable = false;                 ///< may go to another node of its pool
-    bool must = true;                     ///< keeps its GPUs whatever happens
-};
 
 /// Divides cores and memory. Keeps its buffers.
 class HostDivision {
@@ -59,162 +37,291 @@ public:
     /// Sets `chosen`, and `placement` of those that move: `chosen` is no_option for a job whose node cannot
     /// give the least of its variants beside the others. Placements must not take more GPUs than nodes have.
     void divide(const Cluster& cluster, std::span<HostClaim> claims) {
-        cluster_ = &cluster;
-        claims_ = claims;
-        nodes_.assign(cluster.nodes.size(), {});
-        for (std::size_t n = 0; n < nodes_.size(); ++n) {
-            nodes_[n].root = n;
-            nodes_[n].free_gpus = cluster.nodes[n].gpus;
-        }
-        for (std::size_t c = 0; c < claims_.size(); ++c)
-            for (const NodeShare& held : claims_[c].placement) {
-                nodes_[held.node].claims.push_back(c);
-                nodes_[held.node].free_gpus -= held.gpus;
-                join(held.node, claims_[c].placement.front().node);
-            }
-        for (std::size_t n = 0; n < nodes_.size(); ++n) nodes_[root_of(n)].members.push_back(n);
-        for (std::size_t n = 0; n < nodes_.size(); ++n)
-            if (nodes_[n].root == n && !as_wished(n)) solve(n);
-        if (std::any_of(claims_.begin(), claims_.end(), [](const HostClaim& claim) { return claim.movable; }))
+        wished_.clear();
+        for (const HostClaim& claim : claims) wished_.push_back(claim.variants[claim.chosen]);
+        nodes_.divide(cluster, claims);
+        for (std::size_t c = 0; c < claims.size(); ++c)
+            if (claims[c].chosen == no_option) find_room(c);
+        for (std::size_t c = 0; c < claims.size(); ++c)
+            if (claims[c].movable && claims[c].chosen != no_option)
+                for (std::size_t node = 0; node < claims[c].placement.size() && is_short(c); ++node)
+                    if (!find_more(c)) break;
+        if (std::any_of(claims.begin(), claims.end(), [](const HostClaim& claim) { return claim.movable; }))
             swap_places();
     }
 
 private:
-    static constexpr std::size_t resources = 2;  // cores, memory
-    static constexpr std::size_t most_partners = 64, most_tries = 12;
+    static constexpr std::size_t most_partners = 64, most_tries = 12, most_rooms = 48;
 
-    struct NodeState {
-        std::size_t root = 0;                ///< of the nodes that jobs tie together
-        int free_gpus = 0;                   ///< on it
-        std::vector<std::size_t> claims{};   ///< on it
-        std::vector<std::size_t> members{};  ///< of a root: all that are tied to it
-        double price[resources] = {0, 0};    ///< of a core and of a GiB, when it was divided last
-        double worth = 0;                    ///< of its jobs, then
-        double slack = 0;                    ///< by how much they could be worth more at these prices
+    /// A job goes from one node to another.
+    struct Move {
+        std::size_t claim = 0, from = 0, to = 0;
     };
 
-    std::size_t root_of(std::size_t n) {
-        while (nodes_[n].root != n) n = nodes_[n].root = nodes_[nodes_[n].root].root;
-        return n;
+    // --- Trying -----------------------------------------------------------------------------------------
+
+    /// Divides both nodes after the moves, and takes them back unless `better(worth, unplaced)` says yes to
+    /// the worth of both groups and the number of jobs that get nothing of them.
+    template <class Better>
+    bool try_moves(std::size_t a, std::size_t b, std::span<const Move> moves, Better better) {
+        kept_.clear();
+        keep(a);
+        if (nodes_.node(a).group != nodes_.node(b).group) keep(b);
+        const HostNodes::Group group_a = nodes_.group_of(a), group_b = nodes_.group_of(b);
+        const bool whole = moves.empty();
+        const auto apply = [&](bool back) {
+            if (whole)
+                exchange_all(a, b);
+            else
+                for (const Move& move : moves)
+                    back ? go(move.claim, move.to, move.from) : go(move.claim, move.from, move.to);
+        };
+        apply(false);
+        nodes_.solve_with(a);
+        if (nodes_.node(a).group != nodes_.node(b).group) nodes_.solve_with(b);
+        if (better(worth_of(a, b), unplaced_on(a, b))) return true;
+        apply(true);
+        nodes_.group_of(a) = group_a;
+        nodes_.group_of(b) = group_b;
+        for (const Kept& kept : kept_) {
+            nodes_.node(kept.node).price = kept.price;
+            for (const auto& [c, chosen] : kept.chosen) nodes_.claim(c).chosen = chosen;
+        }
+        return false;
     }
-    void join(std::size_t a, std::size_t b) {
-        a = root_of(a);
-        b = root_of(b);
-        nodes_[std::max(a, b)].root = std::min(a, b);
+    [[nodiscard]] double worth_of(std::size_t a, std::size_t b) const {
+        const bool one = nodes_.node(a).group == nodes_.node(b).group;
+        return nodes_.group_of(a).worth + (one ? 0 : nodes_.group_of(b).worth);
+    }
+    [[nodiscard]] std::size_t unplaced_on(std::size_t a, std::size_t b) const {
+        const bool one = nodes_.node(a).group == nodes_.node(b).group;
+        return nodes_.unplaced_with(a) + (one ? 0 : nodes_.unplaced_with(b));
+    }
+    void keep(std::size_t n) {
+        for (const std::size_t member : nodes_.group_of(n).members) {
+            Kept& kept = kept_.emplace_back(Kept{member, nodes_.node(member).price, {}});
+            for (const std::size_t c : nodes_.node(member).claims)
+                kept.chosen.emplace_back(c, nodes_.claim(c).chosen);
+        }
+    }
+    /// It lies on one node.
+    void go(std::size_t c, std::size_t from, std::size_t to) {
+        NodeShare& held = nodes_.claim(c).placement.front();
+        std::erase(nodes_.node(from).claims, c);
+        nodes_.node(to).claims.push_back(c);
+        nodes_.node(from).free_gpus += held.gpus;
+        nodes_.node(to).free_gpus -= held.gpus;
+        held.node = to;
+    }
+    /// Everything on two nodes changes places. Nobody lies on both.
+    void exchange_all(std::size_t a, std::size_t b) {
+        HostNodes::OfNode &here = nodes_.node(a), &there = nodes_.node(b);
+        const auto relabel = [&](std::size_t from, std::size_t to) {
+            for (const std::size_t c : nodes_.node(from).claims) {
+                Placement& placement = nodes_.claim(c).placement;
+                for (NodeShare& held : placement)
+                    if (held.node == from) held.node = to;
+                std::sort(placement.begin(), placement.end());
+            }
+        };
+        relabel(a, b);
+        relabel(b, a);
+        std::swap(here.claims, there.claims);
+        std::swap(here.free_gpus, there.free_gpus);
+        if (here.group == there.group) return;
+        std::replace(nodes_.group_of(a).members.begin(), nodes_.group_of(a).members.end(), a, b);
+        std::replace(nodes_.group_of(b).members.begin(), nodes_.group_of(b).members.end(), b, a);
+        std::swap(here.group, there.group);
     }
 
-    [[nodiscard]] double capacity(std::size_t node, std::size_t resource) const {
-        return resource == 0 ? cluster_->nodes[node].cores : cluster_->nodes[node].memory_gib;
+    // --- Room for who gets nothing ----------------------------------------------------------------------
+
+    void find_room(std::size_t c) {
+        if (!nodes_.claim(c).movable && !nodes_.claim(c).may_pay) return;
+        for (const bool pay : {false, true})
+            // Each round finds another node that is too small for it.
+            for (std::size_t round = 0; round < nodes_.claim(c).placement.size(); ++round) {
+                if (nodes_.claim(c).chosen != no_option || !find_room_once(c, pay)) break;
+            }
     }
-    /// What a variant takes of a node with so many of the job's GPUs.
-    [[nodiscard]] double units(const HostVariant& variant, std::size_t node, int gpus,
-                               std::size_t resource) const {
-        const double a_gpu = resource == 0 ? variant.share.cores_per_gpu : variant.share.memory_gib_per_gpu;
-        return gpus * (variant.share.empty() ? capacity(node, resource) / cluster_->nodes[node].gpus : a_gpu);
+    bool find_room_once(std::size_t c, bool pay) {
+        const std::size_t a = tightest_node(c);
+        std::size_t tries_left = most_rooms;
+        for (std::size_t b = 0; b < nodes_.size() && tries_left > 0; ++b) {
+            if (b == a || !are_alike(a, b) || !could_host(c, a, b)) continue;
+            for (const auto find :
+                 {&HostDivision::find_free, &HostDivision::find_whole, &HostDivision::find_partners}) {
+                if (!(this->*find)(c, a, b, pay)) continue;
+                --tries_left;
+                const std::size_t before = unplaced_on(a, b);
+                const double short_before = shortage(c);
+                if (try_moves(a, b, moves_, [&](double, std::size_t unplaced) {
+                        return unplaced < before ||
+                               // Nobody else gets nothing instead.
+                               (unplaced == before && nodes_.claim(c).chosen == no_option &&
+                                shortage(c) < short_before);
+                    }))
+                    return true;
+            }
+        }
+        return false;
+    }
+    /// A job that gets nothing so far goes to free GPUs.
+    bool find_free(std::size_t c, std::size_t a, std::size_t b, bool pay) {
+        moves_.assign(1, {c, a, b});
+        return may_leave(c, pay) && nodes_.claim(c).placement.front().gpus <= nodes_.node(b).free_gpus &&
+               least_fits(b, c, {});
+    }
+    /// Everything on both nodes changes places; the moves are none, for all.
+    bool find_whole(std::size_t c, std::size_t a, std::size_t b, bool pay) {
+        moves_.clear();
+        const auto may_all = [&](std::size_t from, std::size_t other) {
+            return std::all_of(
+                nodes_.node(from).claims.begin(), nodes_.node(from).claims.end(),
+                [&](std::size_t each) { return may_move(each, pay) && nodes_.gpus_on(each, other) == 0; });
+        };
+        return may_all(a, b) && may_all(b, a) && least_of_all_fits(a, b, c) && least_of_all_fits(b, a, c);
+    }
+    /// It changes places with the fewest jobs of the other node that leave enough GPUs, the largest first.
+    bool find_partners(std::size_t c, std::size_t a, std::size_t b, bool pay) {
+        if (!may_leave(c, pay)) return false;
+        const int gpus = nodes_.claim(c).placement.front().gpus;
+        moves_.assign(1, {c, a, b});
+        int left = nodes_.node(b).free_gpus, room = nodes_.node(a).free_gpus + gpus;
+        std::vector<std::size_t> partners;
+        for (const std::size_t other : nodes_.node(b).claims)
+            if (may_leave(other, pay)) partners.push_back(other);
+        std::stable_sort(partners.begin(), partners.end(), [&](std::size_t x, std::size_t y) {
+            return nodes_.gpus_on(x, b) > nodes_.gpus_on(y, b);
+        });
+        std::vector<std::size_t> leaving;
+        for (const std::size_t other : partners) {
+            const int its = nodes_.gpus_on(other, b);
+            if (its > room || (left >= gpus && least_fits(b, c, leaving))) continue;
+            left += its;
+            room -= its;
+            leaving.push_back(other);
+            moves_.push_back({other, b, a});
+        }
+        return !leaving.empty() && left >= gpus && least_fits(b, c, leaving);
     }
 
-    /// What the nodes tied to a root have left with the variants that are chosen is enough, and no job could
-    /// have a better one of it.
-    bool as_wished(std::size_t root) {
-        for (const std::size_t n : nodes_[root].members)
-            for (std::size_t r = 0; r < resources; ++r) {
-                if (capacity(n, r) <= 0) continue;
-                double left = capacity(n, r);
-                for (const std::size_t c : nodes_[n].claims)
-                    left -= units(claims_[c].variants[claims_[c].chosen], n, gpus_on(c, n), r);
-                if (left < -capacity_tolerance(capacity(n, r))) return false;
-            }
-        double worth = 0;
-        for (const std::size_t n : nodes_[root].members)
-            for (const std::size_t c : nodes_[n].claims) {
-                const HostClaim& claim = claims_[c];
-                const double value = claim.variants[claim.chosen].value;
-                if (std::any_of(claim.variants.begin(), claim.variants.end(),
-                                [&](const HostVariant& variant) { return variant.value > value; }))
-                    return false;
-                if (claim.placement.front().node == n) worth += value;
-            }
-        nodes_[root].worth = worth;
+    /// Nodes of one pool, to which something may come.
+    [[nodiscard]] bool are_alike(std::size_t a, std::size_t b) const {
+        const Node &here = nodes_.cluster().nodes[a], &there = nodes_.cluster().nodes[b];
+        return there.gpu_type == here.gpu_type && there.gpus == here.gpus && there.spot == here.spot &&
+               there.group == here.group && !here.drained && !there.drained;
+    }
+    /// May change its nodes, for nothing or at a cost.
+    [[nodiscard]] bool may_move(std::size_t c, bool pay) const {
+        return nodes_.claim(c).movable || (pay && nodes_.claim(c).may_pay);
+    }
+    /// And lies on one alone.
+    [[nodiscard]] bool may_leave(std::size_t c, bool pay) const {
+        return may_move(c, pay) && nodes_.claim(c).placement.size() == 1;
+    }
+    /// Whether a node alone would have the least that the job takes of the other one.
+    [[nodiscard]] bool could_host(std::size_t c, std::size_t a, std::size_t b) const {
+        return has(b, [&](std::size_t r) { return nodes_.least_units(c, b, nodes_.gpus_on(c, a), r); });
+    }
+    /// Whether a node has what `units(resource)` says, where it counts that.
+    template <class Units>
+    [[nodiscard]] bool has(std::size_t n, Units units) const {
+        for (std::size_t r = 0; r < host_resources; ++r) {
+            const double all = nodes_.capacity(n, r);
+            if (all > 0 && units(r) > all * (1 + 1e-9)) return false;
+        }
         return true;
     }
-    [[nodiscard]] int gpus_on(std::size_t c, std::size_t node) const {
-        for (const NodeShare& held : claims_[c].placement)
-            if (held.node == node) return held.gpus;
-        return 0;
+    /// The least that a job and those on a node take of it, but for those that leave.
+    [[nodiscard]] bool least_fits(std::size_t n, std::size_t comes,
+                                  std::span<const std::size_t> leave) const {
+        return has(n, [&](std::size_t r) {
+            double units = nodes_.least_units(comes, n, nodes_.claim(comes).placement.front().gpus, r);
+            for (const std::size_t c : nodes_.node(n).claims)
+                if (nodes_.claim(c).chosen != no_option &&
+                    std::find(leave.begin(), leave.end(), c) == leave.end())
+                    units += nodes_.least_units(c, n, nodes_.gpus_on(c, n), r);
+            return units;
+        });
     }
-
-    /// Divides what the nodes tied to a root have.
-    void solve(std::size_t root) {
-        NodeState& state = nodes_[root];
-        pose(state.members);
-        const AllotOptions exact{.gap = 1e-9, .most_states = 1 << 14};
-        AllotResult result = solver_(problem_, exact);
-        if (!found_allotment(result.status)) {
-            for (std::size_t k = 0; k < jobs_.size(); ++k) problem_.set_must(k, claims_[jobs_[k]].must);
-            result = solver_(problem_, exact);
+    /// The least that those on `from` who get anything, and `also`, would take of the node `to`.
+    [[nodiscard]] bool least_of_all_fits(std::size_t from, std::size_t to, std::size_t also) const {
+        return has(to, [&](std::size_t r) {
+            double units = 0;
+            for (const std::size_t c : nodes_.node(from).claims)
+                if (c == also || nodes_.claim(c).chosen != no_option)
+                    units += nodes_.least_units(c, to, nodes_.gpus_on(c, from), r);
+            return units;
+        });
+    }
+    /// What a node lacks for the least that the job and the others on it take, as a part of what it has.
+    [[nodiscard]] double lacks(std::size_t c, std::size_t n) const {
+        double lacking = 0;
+        for (std::size_t r = 0; r < host_resources; ++r) {
+            const double all = nodes_.capacity(n, r);
+            double units = 0;
+            for (const std::size_t other : nodes_.node(n).claims)
+                if (other == c || nodes_.claim(other).chosen != no_option)
+                    units += nodes_.least_units(other, n, nodes_.gpus_on(other, n), r);
+            if (all > 0) lacking = std::max(lacking, units / all - 1);
         }
-        for (std::size_t k = 0; k < jobs_.size(); ++k)
-            claims_[jobs_[k]].chosen = found_allotment(result.status)
-                                           ? result.choice[k]
-                                           : (claims_[jobs_[k]].must ? claims_[jobs_[k]].chosen : no_option);
-        state.worth = result.objective;
-        for (std::size_t m = 0; m < state.members.size(); ++m)
-            for (std::size_t r = 0; r < resources; ++r)
-                nodes_[state.members[m]].price[r] =
-                    result.prices.empty() ? 0 : result.prices[resources * m + r];
-        state.slack = state.members.size() == 1 ? bound_of(root) - state.worth : 0;
+        return lacking;
     }
-    /// The problem of these nodes, in which everybody keeps its GPUs; its jobs are jobs_.
-    void pose(std::span<const std::size_t> members) {
-        problem_.clear();
-        problem_.capacity.clear();
-        jobs_.clear();
-        row_of_.resize(nodes_.size());
-        for (const std::size_t n : members) {
-            row_of_[n] = static_cast<std::uint32_t>(problem_.capacity.size());
-            for (std::size_t r = 0; r < resources; ++r)
-                problem_.capacity.push_back(std::max(capacity(n, r), 0.0));
-        }
-        for (const std::size_t n : members)
-            for (const std::size_t c : nodes_[n].claims) {
-                const HostClaim& claim = claims_[c];
-                if (claim.placement.front().node != n) continue;
-                problem_.add_job(true);
-                jobs_.push_back(c);
-                for (const HostVariant& variant : claim.variants) {
-                    uses_.clear();
-                    for (const NodeShare& held : claim.placement)
-                        for (std::size_t r = 0; r < resources; ++r)
-                            if (const double taken = units(variant, held.node, held.gpus, r);
-                                capacity(held.node, r) > 0 && taken > 0)
-                                uses_.push_back({row_of_[held.node] + static_cast<std::uint32_t>(r), taken});
-                    problem_.add_option(variant.value, uses_);
-                }
-            }
-    }
-
-    // --- Changing places ---------------------------------------------------------------------------------
-
-    /// A job that may leave its node: it lies on that one alone.
-    [[nodiscard]] bool may_leave(std::size_t c) const {
-        return claims_[c].movable && claims_[c].chosen != no_option && claims_[c].placement.size() == 1;
-    }
-    /// At the prices of a node: the largest value less price of the job's variants.
-    [[nodiscard]] double reduced(std::size_t c, std::size_t node) const {
-        double best = -std::numeric_limits<double>::infinity();
-        for (const HostVariant& variant : claims_[c].variants) {
-            double value = variant.value;
-            for (std::size_t r = 0; r < resources; ++r)
-                value -= nodes_[node].price[r] * units(variant, node, claims_[c].placement.front().gpus, r);
-            best = std::max(best, value);
-        }
-        return best;
-    }
-    /// What a node asks for its GPUs' share of it, a GPU.
-    [[nodiscard]] double dearness(std::size_t node) const {
+    [[nodiscard]] double shortage(std::size_t c) const {
         double sum = 0;
-        for (std::size_t r = 0; r < resources; ++r) sum += nodes_[node].price[r] * capacity(node, r);
-        return sum / cluster_->nodes[node].gpus;
+        for (const NodeShare& held : nodes_.claim(c).placement) sum += lacks(c, held.node) > 1e-9 ? 1 : 0;
+        return sum;
+    }
+    [[nodiscard]] std::size_t tightest_node(std::size_t c) const {
+        const Placement& placement = nodes_.claim(c).placement;
+        return std::max_element(placement.begin(), placement.end(),
+                                [&](const NodeShare& x, const NodeShare& y) {
+                                    return lacks(c, x.node) < lacks(c, y.node);
+                                })
+            ->node;
+    }
+
+    /// It has less than it was allotted.
+    [[nodiscard]] bool is_short(std::size_t c) const {
+        const HostClaim& claim = nodes_.claim(c);
+        return claim.chosen != no_option && claim.variants[claim.chosen].value < wished_[c].value;
+    }
+    /// Everything on a node that has less than was allotted to a job changes places with everything on one
+    /// that has as much, if that gains, or if the job has fewer such nodes then and nobody loses.
+    bool find_more(std::size_t c) {
+        const auto has_wished = [&](std::size_t n, int gpus) {
+            return has(n, [&](std::size_t r) { return nodes_.units(wished_[c], n, gpus, r); });
+        };
+        const Placement placement = nodes_.claim(c).placement;
+        std::size_t tries_left = most_rooms;
+        for (const NodeShare& held : placement) {
+            if (has_wished(held.node, held.gpus)) continue;
+            for (std::size_t b = 0; b < nodes_.size() && tries_left > 0; ++b) {
+                const std::size_t a = held.node;
+                if (b == a || !are_alike(a, b) || !has_wished(b, held.gpus) || !find_whole(c, a, b, false))
+                    continue;
+                --tries_left;
+                const std::size_t before = unplaced_on(a, b);
+                const double worth_before = worth_of(a, b), size = 1e-9 * std::abs(worth_before);
+                if (try_moves(a, b, moves_, [&](double worth, std::size_t unplaced) {
+                        return unplaced <= before && (placement.size() > 1 ? worth >= worth_before - size
+                                                                           : worth > worth_before + size);
+                    }))
+                    return true;
+            }
+        }
+        return false;
+    }
+
+    // --- Changing places for more -----------------------------------------------------------------------
+
+    /// What a node asks for its GPUs' share of it, a GPU.
+    [[nodiscard]] double dearness(std::size_t n) const {
+        double sum = 0;
+        for (std::size_t r = 0; r < host_resources; ++r)
+            sum += nodes_.node(n).price[r] * nodes_.capacity(n, r);
+        return sum / nodes_.cluster().nodes[n].gpus;
     }
 
     /// A swap that may gain: a job of the dear node against one of the cheap node, or against free GPUs.
@@ -228,8 +335,8 @@ private:
     void swap_places() {
         order_.clear();
         for (std::size_t n = 0; n < nodes_.size(); ++n) {
-            const Node& node = cluster_->nodes[n];
-            const bool alone = nodes_[root_of(n)].members.size() == 1;
+            const Node& node = nodes_.cluster().nodes[n];
+            const bool alone = nodes_.group_of(n).members.size() == 1;
             if (alone && !node.drained && (node.cores > 0 || node.memory_gib > 0)) order_.push_back(n);
         }
         std::size_t tries_left = 512 + 4 * order_.size();
@@ -255,13 +362,8 @@ private:
             swaps_.clear();
             // On large clusters some of all, the cheapest among them.
             const std::size_t stride = 1 + order_.size() / most_partners;
-            for (std::size_t k = order_.size(); k > 0; k -= std::min(k, stride)) {
-                const std::size_t b = order_[k - 1];
-                const Node &here = cluster_->nodes[a], &there = cluster_->nodes[b];
-                if (b != a && there.gpu_type == here.gpu_type && there.gpus == here.gpus &&
-                    there.spot == here.spot && there.group == here.group)
-                    find_swaps(a, b);
-            }
+            for (std::size_t k = order_.size(); k > 0; k -= std::min(k, stride))
+                if (const std::size_t b = order_[k - 1]; b != a && are_alike(a, b)) find_swaps(a, b);
             std::stable_sort(swaps_.begin(), swaps_.end(),
                              [](const Swap& x, const Swap& y) { return x.most_gain > y.most_gain; });
             for (std::size_t s = 0; s < std::min(most_tries, swaps_.size()) && !again; ++s) {
@@ -275,76 +377,48 @@ private:
     }
 
     void find_swaps(std::size_t a, std::size_t b) {
-        const double size = std::abs(nodes_[a].worth) + std::abs(nodes_[b].worth);
+        const double size = std::abs(nodes_.group_of(a).worth) + std::abs(nodes_.group_of(b).worth);
         const auto note = [&](std::size_t leaves, std::size_t comes, double gain) {
             if (gain > 1e-6 * size) swaps_.push_back({b, leaves, comes, gain});
         };
+        const auto may_go = [&](std::size_t c) {
+            return may_leave(c, false) && nodes_.claim(c).chosen != no_option;
+        };
         // What the present allotments leave of the bounds at these prices can be had as well.
-        const double slack = nodes_[a].slack + nodes_[b].slack;
-        for (const std::size_t leaves : nodes_[a].claims) {
-            if (!may_leave(leaves)) continue;
-            const int gpus = claims_[leaves].placement.front().gpus;
-            const double out = reduced(leaves, b) - reduced(leaves, a) + slack;
-            if (gpus <= nodes_[b].free_gpus) note(leaves, no_option, out);
-            for (const std::size_t comes : nodes_[b].claims)
-                if (may_leave(comes) && claims_[comes].placement.front().gpus == gpus)
-                    note(leaves, comes, out + reduced(comes, a) - reduced(comes, b));
+        const double slack = nodes_.group_of(a).slack + nodes_.group_of(b).slack;
+        for (const std::size_t leaves : nodes_.node(a).claims) {
+            if (!may_go(leaves)) continue;
+            const int gpus = nodes_.claim(leaves).placement.front().gpus;
+            const double out = nodes_.reduced(leaves, b) - nodes_.reduced(leaves, a) + slack;
+            if (gpus <= nodes_.node(b).free_gpus) note(leaves, no_option, out);
+            for (const std::size_t comes : nodes_.node(b).claims)
+                if (may_go(comes) && nodes_.claim(comes).placement.front().gpus == gpus)
+                    note(leaves, comes, out + nodes_.reduced(comes, a) - nodes_.reduced(comes, b));
         }
     }
-    [[nodiscard]] double bound_of(std::size_t node) const {
-        double bound = 0;
-        for (std::size_t r = 0; r < resources; ++r) bound += nodes_[node].price[r] * capacity(node, r);
-        for (const std::size_t c : nodes_[node].claims) bound += reduced(c, node);
-        return bound;
-    }
 
-    /// Divides both nodes after the swap, and takes it back if that is worth no more.
     bool try_swap(std::size_t a, const Swap& swap) {
-        const std::size_t b = swap.cheap;
-        const double before = nodes_[a].worth + nodes_[b].worth;
-        const std::size_t placed = unplaced_on(a) + unplaced_on(b);
-        kept_.clear();
-        for (const std::size_t n : {a, b})
-            for (const std::size_t c : nodes_[n].claims) kept_.push_back({c, claims_[c].chosen});
-        const NodeState before_a = nodes_[a], before_b = nodes_[b];
-        go(swap.leaves, a, b);
-        if (swap.comes != no_option) go(swap.comes, b, a);
-        solve(a);
-        solve(b);
-        const double gain = nodes_[a].worth + nodes_[b].worth - before;
-        if (gain > 1e-9 * std::abs(before) && unplaced_on(a) + unplaced_on(b) <= placed) return true;
-        go(swap.leaves, b, a);
-        if (swap.comes != no_option) go(swap.comes, a, b);
-        nodes_[a] = before_a;
-        nodes_[b] = before_b;
-        for (const auto& [c, chosen] : kept_) claims_[c].chosen = chosen;
-        return false;
-    }
-    [[nodiscard]] std::size_t unplaced_on(std::size_t node) const {
-        return static_cast<std::size_t>(
-            std::count_if(nodes_[node].claims.begin(), nodes_[node].claims.end(),
-                          [&](std::size_t c) { return claims_[c].chosen == no_option; }));
-    }
-    void go(std::size_t c, std::size_t from, std::size_t to) {
-        NodeShare& held = claims_[c].placement.front();
-        std::erase(nodes_[from].claims, c);
-        nodes_[to].claims.push_back(c);
-        nodes_[from].free_gpus += held.gpus;
-        nodes_[to].free_gpus -= held.gpus;
-        held.node = to;
+        const std::size_t b = swap.cheap, placed = unplaced_on(a, b);
+        const double before = worth_of(a, b);
+        moves_.assign(1, {swap.leaves, a, b});
+        if (swap.comes != no_option) moves_.push_back({swap.comes, b, a});
+        return try_moves(a, b, moves_, [&](double worth, std::size_t unplaced) {
+            return worth - before > 1e-9 * std::abs(before) && unplaced <= placed;
+        });
     }
 
-    const Cluster* cluster_ = nullptr;
-    std::span<HostClaim> claims_{};
-    std::vector<NodeState> nodes_;
-    std::vector<std::size_t> jobs_;      // claims of the problem
-    std::vector<std::uint32_t> row_of_;  // by node: that of its cores
-    std::vector<ResourceUse> uses_;
+    struct Kept {
+        std::size_t node = 0;
+        HostAmounts price{};
+        std::vector<std::pair<std::size_t, std::size_t>> chosen{};  ///< claim, variant
+    };
+
+    HostNodes nodes_;
+    std::vector<HostVariant> wished_;  // by claim
+    std::vector<Move> moves_;
+    std::vector<Kept> kept_;          // before a try
     std::vector<std::size_t> order_;  // nodes that may change jobs
     std::vector<Swap> swaps_;
-    std::vector<std::pair<std::size_t, std::size_t>> kept_;  // claim, variant
-    AllotmentProblem problem_;
-    Allotter<> solver_;
 };
 
 }  // namespace goodput::detail

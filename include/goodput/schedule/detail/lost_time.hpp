@@ -48,7 +48,7 @@ public:
         if (!any_ || option.configuration.empty()) return;
         Interruptions all;
         double memory = option.configuration.host().memory_gib_per_gpu;
-        const bool says_memory = memory > 0;
+        const bool says_memory = option.configuration.host().counts_memory();
         if (!says_memory) memory = std::numeric_limits<double>::infinity();
         for (const PoolShare& part : option.configuration.parts()) {
             const std::size_t pool = find_pool(pools_, part);

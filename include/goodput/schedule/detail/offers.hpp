@@ -98,7 +98,7 @@ void find_most_gpus(const P& policy, const Snapshot& snapshot, std::size_t job, 
 
 /// The round as a job may look at it: without the spot nodes that it may not have.
 inline Round round_for(const Job& job, const Round& round, const OpenNodes& open) {
-    return {round.time_seconds, round.cluster, open.pools_for(job), round.capacity};
+    return {round.time_seconds, round.cluster, open.pools_for(job), round.capacity, round.jobs};
 }
 
 /// The options of all jobs. Keeps its buffers from round to round.
@@ -112,6 +112,7 @@ public:
         shared_.begin_round(jobs);
         range_.assign(jobs, {});
         silent_.assign(jobs, 0);
+        if constexpr (requires { maker.begin_round(round); }) maker.begin_round(round);
         for (std::size_t j = 0; j < jobs; ++j) {
             const std::size_t before = shared_.options.size();
             const auto failed = [&](std::string what) {
@@ -194,7 +195,10 @@ private:
         const Configuration held = keeps || !may_hold(job, round) ? Configuration() : round.held_by(job);
         const auto list = [&](std::vector<Option>& options) {
             if (keeps) {
-                options.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
+                if constexpr (requires { maker.list_kept(round, job, options); })
+                    maker.list_kept(round, job, options);
+                else
+                    options.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
                 return;
             }
             const std::size_t first = options.size();

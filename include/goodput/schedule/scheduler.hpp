@@ -200,21 +200,23 @@ private:
     }
 
     void allot(const Snapshot& snapshot) {
-        if constexpr (PricedOptionMaker<Maker>)
-            allotted_ = asked_.allot(snapshot, round_of(snapshot), open_, policy_, predict_, maker_, limits_,
-                                     offers_, rows_, solver_, options_, plan_.faults);
-        else
-            allotted_ = solver_(problem(), options_);
-        steady();
+        solve(snapshot, options_, false);
         plan_.bound = allotted_.bound;
         plan_.status = allotted_.status;
     }
-    void allot_again(const detail::Clock& clock) {
+    void allot_again(const Snapshot& snapshot, const detail::Clock& clock) {
         AllotOptions options = options_;
         options.deadline = clock.left();
-        allotted_ = solver_(problem(), options);
-        steady();
+        solve(snapshot, options, true);
         allotted_.bound = plan_.bound;  // with what was withdrawn
+    }
+    void solve(const Snapshot& snapshot, const AllotOptions& options, [[maybe_unused]] bool again) {
+        if constexpr (PricedOptionMaker<Maker>)
+            allotted_ = asked_.allot(snapshot, round_of(snapshot), open_, policy_, predict_, maker_, limits_,
+                                     offers_, rows_, solver_, options, plan_.faults, again);
+        else
+            allotted_ = solver_(problem(), options);
+        steady();
     }
     void steady() {
         check_allotted();
@@ -267,7 +269,7 @@ private:
                 withdrawn_.count(rows_, false);
             }
             withdrawn_.add(unplaced_, snapshot, offers_, rows_, plan_.decisions);
-            allot_again(clock);
+            allot_again(snapshot, clock);
         }
         for (const detail::Unplaced& of : withdrawn_.first())
             if (plan_.decisions[of.job].placement.empty()) {

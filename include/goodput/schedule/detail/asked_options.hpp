@@ -49,11 +49,13 @@ namespace goodput::detail {
 class AskedOptions {
 public:
     /// Adds options to `offers` and `rows`; returns the solver's answer, with a bound on all options. An
-    /// option for which the predictor, the policy or a limit fails is not added.
+    /// option for which the predictor, the policy or a limit fails is not added. `again`: once more in the
+    /// same round, after options have lost their value.
     template <Policy P, OptionPredictor Predictor, PricedOptionMaker Maker, class Pack, class Solver>
     AllotResult allot(const Snapshot& snapshot, const Round& round, const OpenNodes& open, const P& policy,
                       Predictor& predict, Maker& maker, Pack& limits, Offers& offers, Rows& rows,
-                      Solver& solver, const AllotOptions& options, std::vector<PlanFault>& faults) {
+                      Solver& solver, const AllotOptions& options, std::vector<PlanFault>& faults,
+                      bool again) {
         Clock clock(options.deadline), first_half(half_of(options.deadline));
         const auto until = [&](const Clock& end) {
             AllotOptions within = options;
@@ -61,7 +63,12 @@ public:
             return within;
         };
         added_.assign(snapshot.jobs.size(), {});
-        told_.assign(snapshot.jobs.size(), {});
+        if (!again) {
+            told_.assign(snapshot.jobs.size(), {});
+            listed_.clear();
+            for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+                listed_.push_back(offers.options_of(j).size());
+        }
         const auto ask = [&](std::span<const double> prices, double above_best) {
             return ask_all(snapshot, round, open, policy, predict, maker, limits, offers, rows, prices,
                            above_best, faults);
@@ -150,7 +157,8 @@ private:
             limits.start_job(round, job);
             // Values are those beside what was listed first, in the first pass and in the last.
             OptionRow row = Worth::row_of(snapshot, offers, problem, j);
-            row.values = row.values.first(row.options.size());
+            row.options = row.options.first(listed_[j]);
+            row.values = row.values.first(listed_[j]);
             const auto failed = [&](const Option& option, std::string what) {
                 std::vector<std::string>& told = told_[j];
                 if (std::find(told.begin(), told.end(), what) == told.end())
@@ -265,6 +273,7 @@ private:
     Allotter<> relax_;
     std::vector<std::vector<Option>> added_;      // by job
     std::vector<std::vector<std::string>> told_;  // by job: what has failed for it
+    std::vector<std::size_t> listed_;             // by job: options that its maker listed
     std::vector<Option> offered_, new_;
     std::vector<Candidate> candidates_;
     std::vector<double> prices_;

@@ -182,18 +182,28 @@ Question read(const Field& line) {
     return question;
 }
 
-/// Why the job can run on no GPU type; empty: it can.
-std::string why_never(const Question& question, std::size_t job) {
-    const goodput::ShareProblem& problem = question.problem;
-    if (problem.can_run(job)) return "";
-    const int gpus = problem.jobs[job].workers;
+/// The GPU types on which the job has a rate, with the number of their GPUs.
+std::string types_of(const Question& question, std::size_t job) {
     std::string types;
     for (std::size_t t = 0; t < question.types.size(); ++t)
-        if (problem.jobs[job].rates[t] > 0)
+        if (question.problem.jobs[job].rates[t] > 0)
             types += (types.empty() ? "" : ", ") + question.types[t] + " has " +
-                     goodput::text_of(problem.gpus[t]);
-    if (types.empty()) return "it has a rate on no GPU type";
-    return "it takes " + goodput::text_of(gpus) + (gpus == 1 ? " GPU" : " GPUs") + " at once, but " + types;
+                     goodput::text_of(question.problem.gpus[t]);
+    return types;
+}
+
+/// Names the jobs that get nothing, ever.
+void name_those_who_cannot_run(const Question& question, Json& answer) {
+    for (std::size_t j = 0; j < question.problem.jobs.size(); ++j) {
+        if (question.problem.can_run(j)) continue;
+        const goodput::ShareJob& job = question.problem.jobs[j];
+        const std::string types = types_of(question, j);
+        const std::string gpus = goodput::text_of(job.workers) + (job.workers == 1 ? " GPU" : " GPUs");
+        answer["cannot_run"].push_back(
+            {{"job", job.name},
+             {"why", types.empty() ? "it has a rate on no GPU type"
+                                   : "it takes " + gpus + " at once, but " + types}});
+    }
 }
 
 Json serve(const Field& line) {
@@ -223,9 +233,7 @@ Json serve(const Field& line) {
     for (std::size_t t = 0; t < question.types.size(); ++t) prices[question.types[t]] = result.prices[t];
     if (objective->name == "water_filling") answer["levels"] = result.levels;
     if (!result.deadlines_met) answer["deadlines_met"] = false;
-    for (std::size_t j = 0; j < question.problem.jobs.size(); ++j)
-        if (std::string why = why_never(question, j); !why.empty())
-            answer["cannot_run"].push_back({{"job", question.problem.jobs[j].name}, {"why", std::move(why)}});
+    name_those_who_cannot_run(question, answer);
     answer["milliseconds"] = milliseconds;
     return answer;
 }

@@ -40,10 +40,10 @@ enum class ShareStatus {
 
 /// Shares of time, feasible in any case.
 struct ShareResult {
-    std::size_t types = 0;                      ///< number of GPU types
-    std::vector<double> shares{};               ///< by job, then by GPU type: fractions of time
-    std::vector<double> rates{};                ///< by job: effective rate in steps/s
-    std::vector<double> levels{};               ///< by job, where the objective has levels: its own
+    std::size_t types = 0;         ///< number of GPU types
+    std::vector<double> shares{};  ///< by job, then by GPU type: fractions of time
+    std::vector<double> rates{};   ///< by job: effective rate in steps/s
+    std::vector<double> levels{};  ///< by job, where the objective has levels: its own
     /// The number that the objective stands for, over the jobs that can run; see ShareProblem::can_run().
     double objective = 0;
     double bound = 0;                           ///< no shares have a better one, up to rounding
@@ -59,9 +59,8 @@ struct ShareResult {
     }
     /// One line for a log.
     [[nodiscard]] std::string report() const {
-        return std::string(name_of(status)) + ": objective " +
-               rounded_text_of(objective) + ", bound " + rounded_text_of(bound) + ", " + text_of(iterations) +
-               " iterations";
+        return std::string(name_of(status)) + ": objective " + rounded_text_of(objective) + ", bound " +
+               rounded_text_of(bound) + ", " + text_of(iterations) + " iterations";
     }
 };
 

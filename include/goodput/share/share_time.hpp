@@ -30,9 +30,9 @@
 
 namespace goodput {
 
-/// The best shares under an objective. Jobs that can run nowhere (ShareProblem::can_run) get nothing and do not
-/// count, not even in prices; where nobody can run who has something to do, a time until all are done, or a
-/// rho, is infinite and the status infeasible. Refuses what ShareProblem::validate() does
+/// The best shares under an objective. Jobs that can run nowhere (ShareProblem::can_run) get nothing and do
+/// not count, not even in prices; where nobody can run who has something to do, a time until all are done, or
+/// a rho, is infinite and the status infeasible. Refuses what ShareProblem::validate() does
 /// (std::invalid_argument).
 template <ShareObjective O>
 [[nodiscard]] ShareResult share_time(const ShareProblem& problem, const O& objective,

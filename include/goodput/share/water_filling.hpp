@@ -216,7 +216,8 @@ private:
         if (missing > allowed) {
             // All levels are known now: the shares that are nearest to giving everybody his.
             const LevelTrial trial(
-                program_, problem_.jobs.size(), [&](std::size_t j) { return one_[j] * height_[j]; }, accuracy);
+                program_, problem_.jobs.size(), [&](std::size_t j) { return one_[j] * height_[j]; },
+                accuracy);
             result_.iterations += trial.iterations();
             ShareResult found;
             trial.take(options_.least_part, found);

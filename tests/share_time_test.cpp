@@ -33,7 +33,6 @@ void check_shares(const ShareProblem& problem, const ShareResult& result) {
     for (std::size_t t = 0; t < problem.types(); ++t) {
         CHECK(std::isfinite(result.prices[t]));
         CHECK(result.prices[t] >= 0);
-        if (problem.gpus[t] <= 0) CHECK(result.prices[t] == 0);
     }
 }
 
@@ -385,12 +384,17 @@ TEST_CASE("no jobs, no types, no GPUs and jobs that can run nowhere get nothing,
     problems[4] = {.gpus = {3, 0}, .jobs = {{.rates = {0, 2}, .steps_left = 5}}};
     for (const ShareProblem& problem : problems) {
         const auto check_nothing = [&](const ShareResult& result) {
-            CHECK(result.objective == 0);
-            CHECK(result.bound == 0);
-            CHECK(result.status == ShareStatus::optimal);
+            if (result.status == ShareStatus::infeasible) {
+                CHECK(!problem.jobs.empty());
+                CHECK(std::isinf(result.objective));
+                CHECK(std::isinf(result.bound));
+            } else {
+                CHECK(result.status == ShareStatus::optimal);
+                CHECK(result.objective == 0);
+                CHECK(result.bound == 0);
+            }
             CHECK(result.shares == std::vector<double>(problem.jobs.size() * problem.types(), 0));
             CHECK(result.rates == std::vector<double>(problem.jobs.size(), 0));
-            CHECK(result.prices == std::vector<double>(problem.types(), 0));
         };
         check_nothing(share_time(problem, MaxMin()));
         check_nothing(share_time(problem, Makespan()));
@@ -398,6 +402,75 @@ TEST_CASE("no jobs, no types, no GPUs and jobs that can run nowhere get nothing,
         check_nothing(share_time(problem, SumOfRates()));
         check_nothing(share_time(problem, NashWelfare()));
     }
+}
+
+TEST_CASE("where nobody can run no time is told, and who can run is served beside who cannot") {
+    const ShareProblem never{
+        .gpus = {0, 2},
+        .jobs = {{.rates = {3, 0}, .steps_left = 6}, {.workers = 4, .rates = {5, 7}, .steps_left = 6}}};
+    for (const ShareResult& result :
+         {share_time(never, Makespan()), share_time(never, FinishTimeFairness())}) {
+        CHECK(result.status == ShareStatus::infeasible);
+        CHECK(std::isinf(result.objective));
+        CHECK(std::isinf(result.bound));
+        CHECK(result.rates == std::vector<double>{0, 0});
+    }
+    CHECK(share_time(never, MaxMin()).objective == 0);
+    CHECK(share_time(never, SumOfRates()).objective == 0);
+    ShareProblem done = never;
+    for (ShareJob& job : done.jobs) job.steps_left = 0;
+    CHECK(share_time(done, Makespan()).objective == 0);
+    CHECK(share_time(done, Makespan()).status == ShareStatus::optimal);
+
+    // Sixteen GPUs of four, as in a fluid, are none; somebody beside it is served as if it were not there.
+    const ShareProblem gang{
+        .gpus = {4, 4},
+        .jobs = {{.workers = 16, .rates = {10, 1}, .steps_left = 9}, {.rates = {3, 0}, .steps_left = 9}}};
+    for (const ShareResult& result :
+         {share_time(gang, MaxMin()), share_time(gang, Makespan()), share_time(gang, FinishTimeFairness()),
+          share_time(gang, SumOfRates()), share_time(gang, NashWelfare()), share_in_order(gang),
+          share_isolated(gang), share_proportionally(gang)}) {
+        CHECK(result.rates[0] == 0);
+        CHECK(result.of(0)[0] + result.of(0)[1] == 0);
+        CHECK(result.rates[1] > 0);
+        CHECK(result.status == ShareStatus::optimal);
+    }
+    CHECK(share_time(gang, Makespan()).objective == doctest::Approx(3));
+    CHECK(!gang.can_run(0));
+    CHECK(gang.can_run(1));
+}
+
+TEST_CASE("the price of a type without GPUs is what a trace of them is worth, to a GPU") {
+    int priced = 0;
+    for_share_problems(120, {.most_types = 4, .most_jobs = 12}, [&](ShareProblem problem, Random& random) {
+        const auto type = static_cast<std::size_t>(random.integer(0, int(problem.types()) - 1));
+        problem.gpus[type] = 0;
+        const auto check_price = [&](const auto& objective, double sign) {
+            const ShareOptions options{.gap = 1e-9};
+            const ShareResult here = share_time(problem, objective, options);
+            if (here.status != ShareStatus::optimal || here.objective == 0) return;
+            ShareProblem more = problem;
+            more.gpus[type] = 1e-3;
+            for (ShareJob& job : more.jobs) {
+                const auto j = static_cast<std::size_t>(&job - more.jobs.data());
+                if (!problem.can_run(j)) job.rates[type] = 0;  // does not count
+            }
+            const double gain = sign * (share_time(more, objective, options).objective - here.objective);
+            const double rounding = 1e-8 * (std::abs(here.objective) + double(problem.jobs.size()));
+            CHECK(gain <= here.prices[type] * 1e-3 + rounding);
+            if (gain > 1e3 * rounding) ++priced;
+        };
+        check_price(NashWelfare(), 1);
+        check_price(LeastOfSteps(), 1);
+        check_price(Makespan(), -1);
+    });
+    CHECK(priced > 30);
+    const ShareProblem fast{.gpus = {0, 8}, .jobs = {{.rates = {64, 16}, .steps_left = 3200}}};
+    const ShareResult result = share_time(fast, Makespan());
+    CHECK(result.objective == doctest::Approx(200));
+    CHECK(result.prices[0] == doctest::Approx(200 * (64 - 16) / 16.0));  // the slope of 3200 / rate
+    CHECK(result.prices[1] == doctest::Approx(0));
+    CHECK(share_time(fast, SumOfRates()).prices[0] == doctest::Approx(64 - 16));
 }
 
 TEST_CASE("one job may be a billion million times as fast on one type as another job on another") {

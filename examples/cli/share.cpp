@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <numeric>
 #include <string>
@@ -38,23 +39,29 @@ struct Question {
 goodput::ShareResult share_by_allox(const goodput::ShareProblem& problem) {
     problem.validate();
     std::vector<goodput::AlloxJob> jobs;
-    for (const goodput::ShareJob& job : problem.jobs) {
+    std::vector<std::size_t> index;  // of those that can run at all
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
+        if (!problem.can_run(j)) continue;
+        const goodput::ShareJob& job = problem.jobs[j];
+        index.push_back(j);
         jobs.push_back({.waited_seconds = job.age_seconds, .gpus = job.workers});
-        for (const double rate : job.rates)
-            jobs.back().seconds.push_back(goodput::allox_seconds(job.steps_left, rate));
+        for (std::size_t t = 0; t < problem.types(); ++t)
+            jobs.back().seconds.push_back(
+                goodput::allox_seconds(job.steps_left, problem.can_run(j, t) ? job.rates[t] : 0));
     }
     std::vector<std::size_t> machines;
     for (const double gpus : problem.gpus) machines.push_back(static_cast<std::size_t>(gpus));
     const goodput::AlloxOrder order = goodput::allox_order(jobs, machines);
     goodput::ShareResult result;
     result.types = problem.types();
-    result.shares.assign(jobs.size() * problem.types(), 0);
-    result.rates.assign(jobs.size(), 0);
+    result.shares.assign(problem.jobs.size() * problem.types(), 0);
+    result.rates.assign(problem.jobs.size(), 0);
     result.prices.assign(problem.types(), 0);
     std::vector<double> left = problem.gpus;
-    for (std::size_t j = 0; j < jobs.size(); ++j) {
-        const goodput::AlloxPlace& place = order.places[j];
-        if (!place.considered || place.before > 0 || problem.jobs[j].rates[place.type] <= 0 ||
+    for (std::size_t k = 0; k < jobs.size(); ++k) {
+        const goodput::AlloxPlace& place = order.places[k];
+        const std::size_t j = index[k];
+        if (!place.considered || place.before > 0 || !problem.can_run(j, place.type) ||
             left[place.type] < problem.jobs[j].workers)
             continue;
         left[place.type] -= problem.jobs[j].workers;
@@ -175,6 +182,30 @@ Question read(const Field& line) {
     return question;
 }
 
+/// The GPU types on which the job has a rate, with the number of their GPUs.
+std::string types_of(const Question& question, std::size_t job) {
+    std::string types;
+    for (std::size_t t = 0; t < question.types.size(); ++t)
+        if (question.problem.jobs[job].rates[t] > 0)
+            types += (types.empty() ? "" : ", ") + question.types[t] + " has " +
+                     goodput::text_of(question.problem.gpus[t]);
+    return types;
+}
+
+/// Names the jobs that get nothing, ever.
+void name_those_who_cannot_run(const Question& question, Json& answer) {
+    for (std::size_t j = 0; j < question.problem.jobs.size(); ++j) {
+        if (question.problem.can_run(j)) continue;
+        const goodput::ShareJob& job = question.problem.jobs[j];
+        const std::string types = types_of(question, j);
+        const std::string gpus = goodput::text_of(job.workers) + (job.workers == 1 ? " GPU" : " GPUs");
+        answer["cannot_run"].push_back(
+            {{"job", job.name},
+             {"why", types.empty() ? "it has a rate on no GPU type"
+                                   : "it takes " + gpus + " at once, but " + types}});
+    }
+}
+
 Json serve(const Field& line) {
     line.knows({"objective", "gpus", "price_h", "jobs", "entities", "gap"});
     const Field name = line["objective"];
@@ -194,13 +225,15 @@ Json serve(const Field& line) {
         shares.push_back(std::move(of));
     }
     answer["rates"] = result.rates;
-    answer["objective"] = result.objective;
-    answer["bound"] = result.bound;
-    answer["status"] = result.status == goodput::ShareStatus::optimal ? "optimal" : "feasible";
+    const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
+    answer["objective"] = number(result.objective);
+    answer["bound"] = number(result.bound);
+    answer["status"] = goodput::name_of(result.status);
     Json& prices = answer["prices"] = Json::object();
     for (std::size_t t = 0; t < question.types.size(); ++t) prices[question.types[t]] = result.prices[t];
     if (objective->name == "water_filling") answer["levels"] = result.levels;
     if (!result.deadlines_met) answer["deadlines_met"] = false;
+    name_those_who_cannot_run(question, answer);
     answer["milliseconds"] = milliseconds;
     return answer;
 }

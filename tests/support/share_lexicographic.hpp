@@ -13,6 +13,7 @@
 
 #include "goodput/share/problem.hpp"
 #include "goodput/share/water_filling.hpp"
+#include "support/share_oracle.hpp"
 
 namespace support {
 
@@ -136,10 +137,7 @@ inline std::vector<double> lexicographic_levels(const goodput::ShareProblem& pro
     std::vector<char> rising(jobs, 0);
     std::vector<std::size_t> first_of(jobs, 0);  // its variables
     std::size_t variables = 1;                   // the first one is how far the water rises
-    const auto usable = [&](std::size_t j, std::size_t t) {
-        return problem.jobs[j].rates[t] > 0 && problem.gpus[t] > 0 &&
-               problem.jobs[j].workers <= std::ceil(problem.gpus[t]);
-    };
+    const auto usable = [&](std::size_t j, std::size_t t) { return share_usable(problem, j, t); };
     Row fastest(jobs, 0);
     for (std::size_t j = 0; j < jobs; ++j) {
         long double proportional = 0, all = 0;

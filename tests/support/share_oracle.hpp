@@ -20,9 +20,13 @@ namespace support {
 
 inline constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// Whether the job can run on that type.
+/// Whether the job can run on that type: on one that it has a rate on there are GPUs for all of its workers.
 inline bool share_usable(const goodput::ShareProblem& problem, std::size_t job, std::size_t type) {
-    return problem.jobs[job].rates[type] > 0 && problem.gpus[type] > 0;
+    const goodput::ShareJob& its = problem.jobs[job];
+    double most = 0;
+    for (std::size_t t = 0; t < problem.types(); ++t)
+        if (its.rates[t] > 0) most = std::max(most, std::ceil(problem.gpus[t]));
+    return its.rates[type] > 0 && problem.gpus[type] > 0 && its.workers <= most;
 }
 
 /// Rate on its fastest type at all times.

@@ -83,6 +83,33 @@ inline goodput::ShareProblem random_share_problem(Random& random, const ShareSha
     return problem;
 }
 
+/// A dozen jobs at most on few GPUs: gangs beside single ones, ties, types of one GPU or none, and in a third
+/// of all problems rates of unequal size.
+inline goodput::ShareProblem random_crowded_problem(Random& random) {
+    goodput::ShareProblem problem;
+    const int types = random.integer(1, 5), jobs = random.integer(1, 12);
+    const bool unequal = random.chance(0.33);
+    for (int t = 0; t < types; ++t)
+        problem.gpus.push_back(random.chance(0.07) ? 0 : random.integer(1, random.chance(0.3) ? 2 : 6));
+    for (int j = 0; j < jobs; ++j) {
+        if (j > 0 && random.chance(0.15)) {
+            problem.jobs.push_back(problem.jobs[static_cast<std::size_t>(random.integer(0, j - 1))]);
+            continue;
+        }
+        goodput::ShareJob job{.workers = 1 << random.integer(0, 2)};
+        if (random.chance(0.5)) job.weight = 0.5 * random.integer(1, 6);
+        const double scale = unequal ? log_uniform(random, 1e-4, 1e4) : 1;
+        for (int t = 0; t < types; ++t) {
+            const double rate = random.chance(0.5) ? random.integer(2, 20) : random.between(2, 20);
+            const double odd = unequal && random.chance(0.3) ? log_uniform(random, 0.1, 10) : 1;
+            job.rates.push_back(random.chance(0.2) ? 0 : rate * scale * odd);
+        }
+        problem.jobs.push_back(std::move(job));
+    }
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j) problem.jobs[j].name = std::to_string(j);
+    return problem;
+}
+
 /// Entities for the jobs of a problem.
 inline goodput::ShareHierarchy random_hierarchy(Random& random, std::size_t jobs) {
     goodput::ShareHierarchy hierarchy;

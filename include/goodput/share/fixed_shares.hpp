@@ -2,7 +2,8 @@
 #define GOODPUT_SHARE_FIXED_SHARES_HPP
 
 // Shares that follow from a rule, with nothing to search for. The objective of each is the sum of rates,
-// which says nothing but how much comes out of it.
+// which says nothing but how much comes out of it. No rule gives time to a job that is too large for every
+// type.
 
 #include <algorithm>
 #include <cstddef>
@@ -22,7 +23,7 @@ ShareResult shares_by_rule(const ShareProblem& problem, Share share) {
     for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
         double rate = 0;
         for (std::size_t t = 0; t < problem.types(); ++t) {
-            result.shares.push_back(share(j, t));
+            result.shares.push_back(problem.too_large(j) ? 0 : share(j, t));
             rate += result.shares.back() * problem.jobs[j].rates[t];
         }
         result.rates.push_back(rate);

@@ -21,14 +21,12 @@ namespace goodput {
 
 /// A job of a fixed number of workers.
 struct ShareJob {
-    std::string name{};  ///< for messages
-    int workers = 1;     ///< GPUs that it takes while it runs, at least 1
-    double weight = 1;   ///< above 0: how much of the cluster it deserves beside others
-    /// By GPU type: steps/s of all its workers there; 0: cannot run there. Where there are fewer GPUs than
-    /// its workers need at once, a rate counts as 0 (ShareProblem::can_run).
-    std::vector<double> rates{};
-    double steps_left = 0;   ///< to do, at least 0; matters where finish times do
-    double age_seconds = 0;  ///< since it was submitted
+    std::string name{};           ///< for messages
+    int workers = 1;              ///< GPUs that it takes while it runs, at least 1
+    double weight = 1;            ///< above 0: how much of the cluster it deserves beside others
+    std::vector<double> rates{};  ///< by GPU type: steps/s of all its workers there; 0: cannot run there
+    double steps_left = 0;        ///< to do, at least 0; matters where finish times do
+    double age_seconds = 0;       ///< since it was submitted
     /// Seconds that what it has done would have taken with an equal part of the cluster (Themis).
     double isolated_seconds = 0;
     std::optional<double> deadline_seconds{};  ///< from now, above 0, by which its steps should be done
@@ -49,10 +47,18 @@ struct ShareProblem {
         for (const double number : gpus) sum += number;
         return sum;
     }
-    /// Whether the job can run on a GPU type at all: it has a rate there, and all of its workers find a GPU
-    /// at once.
+    /// Whether no GPU type on which the job has a rate has as many GPUs as it takes at once. Shares count
+    /// GPUs and not places: a job that one type has enough for may have its part of fewer GPUs of another,
+    /// too.
+    [[nodiscard]] bool too_large(std::size_t job) const {
+        for (std::size_t t = 0; t < types(); ++t)
+            if (jobs[job].rates[t] > 0 && jobs[job].workers <= std::ceil(gpus[t])) return false;
+        return true;
+    }
+    /// Whether the job may have time on a GPU type.
     [[nodiscard]] bool can_run(std::size_t job, std::size_t type) const {
-        return jobs[job].rates[type] > 0 && jobs[job].workers <= std::ceil(gpus[type]);
+        return jobs[job].rates[type] > 0 && gpus[type] > 0 &&
+               (jobs[job].workers <= gpus[type] || !too_large(job));
     }
     /// Whether the job can run on any GPU type.
     [[nodiscard]] bool can_run(std::size_t job) const {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "goodput/core/error.hpp"
@@ -26,17 +27,25 @@ struct ShareOptions {
 
 /// What is proven of shares.
 enum class ShareStatus {
-    optimal,  ///< to the gap asked for
-    feasible  ///< all constraints are kept; see bound
+    optimal,    ///< to the gap asked for
+    feasible,   ///< all constraints are kept; see bound
+    infeasible  ///< no shares give the objective a finite number: nobody can run who has something to do
 };
+
+/// The word for it.
+[[nodiscard]] inline std::string_view name_of(ShareStatus status) {
+    if (status == ShareStatus::infeasible) return "infeasible";
+    return status == ShareStatus::optimal ? "optimal" : "feasible";
+}
 
 /// Shares of time, feasible in any case.
 struct ShareResult {
-    std::size_t types = 0;                      ///< number of GPU types
-    std::vector<double> shares{};               ///< by job, then by GPU type: fractions of time
-    std::vector<double> rates{};                ///< by job: effective rate in steps/s
-    std::vector<double> levels{};               ///< by job, where the objective has levels: its own
-    double objective = 0;                       ///< the number that the objective stands for
+    std::size_t types = 0;         ///< number of GPU types
+    std::vector<double> shares{};  ///< by job, then by GPU type: fractions of time
+    std::vector<double> rates{};   ///< by job: effective rate in steps/s
+    std::vector<double> levels{};  ///< by job, where the objective has levels: its own
+    /// The number that the objective stands for, over the jobs that can run; see ShareProblem::can_run().
+    double objective = 0;
     double bound = 0;                           ///< no shares have a better one, up to rounding
     ShareStatus status = ShareStatus::optimal;  ///< what is proven of them
     /// By GPU type: by how much the objective would improve for each GPU more, at the margin, at least 0.
@@ -50,9 +59,8 @@ struct ShareResult {
     }
     /// One line for a log.
     [[nodiscard]] std::string report() const {
-        return std::string(status == ShareStatus::optimal ? "optimal" : "feasible") + ": objective " +
-               rounded_text_of(objective) + ", bound " + rounded_text_of(bound) + ", " + text_of(iterations) +
-               " iterations";
+        return std::string(name_of(status)) + ": objective " + rounded_text_of(objective) + ", bound " +
+               rounded_text_of(bound) + ", " + text_of(iterations) + " iterations";
     }
 };
 

@@ -30,8 +30,10 @@
 
 namespace goodput {
 
-/// The best shares under an objective. Jobs that can run nowhere get nothing and do not count. Refuses what
-/// ShareProblem::validate() does (std::invalid_argument).
+/// The best shares under an objective. Jobs that can run nowhere (ShareProblem::can_run) get nothing and do
+/// not count, not even in prices; where nobody can run who has something to do, a time until all are done, or
+/// a rho, is infinite and the status infeasible. Refuses what ShareProblem::validate() does
+/// (std::invalid_argument).
 template <ShareObjective O>
 [[nodiscard]] ShareResult share_time(const ShareProblem& problem, const O& objective,
                                      const ShareOptions& options = {});
@@ -53,6 +55,19 @@ inline std::vector<double> equal_rates(const ShareProblem& problem, const ShareP
                 rates[j] += problem.jobs[j].rates[t] *
                             std::min(problem.gpus[t] / wanted[t], 1 / static_cast<double>(types));
     return rates;
+}
+
+/// Where nobody can run but somebody has something to do, all are at the level 0, which `number` stands for:
+/// for a time that is no number.
+template <class LevelAtRest>
+void settle_without_runners(const ShareProblem& problem, LevelAtRest level_at_rest, double number,
+                            ShareResult& result) {
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
+        if (problem.can_run(j)) return;
+        if (problem.jobs[j].steps_left <= 0 && !std::isfinite(level_at_rest(j))) continue;
+        result.objective = result.bound = number;
+        if (!std::isfinite(number)) result.status = ShareStatus::infeasible;
+    }
 }
 
 template <LevelObjective O>
@@ -89,11 +104,13 @@ ShareResult share_by_level(const ShareProblem& problem, const O& objective, cons
             price = price * scale > 0 ? std::min(price * scale, std::numeric_limits<double>::max()) : 0;
         set_status(result, options.gap);
     } else {
-        // Nobody has a need: there is nothing to prove, and no program.
+        // Nobody has a need that he could have any of: there is nothing to prove, and no program.
         result.types = problem.types();
         result.shares.assign(problem.jobs.size() * problem.types(), 0);
         result.rates.assign(problem.jobs.size(), 0);
         result.prices.assign(problem.types(), 0);
+        settle_without_runners(
+            problem, [&](std::size_t j) { return objective.level_at(problem, j, 0); }, number(0), result);
     }
     for (std::size_t j = 0; j < problem.jobs.size(); ++j)
         result.levels.push_back(

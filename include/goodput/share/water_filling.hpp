@@ -169,7 +169,7 @@ private:
             const double bound = highest_where(needed, trial.worth() + 1e-14, 0.0, level_);
             for (std::size_t t = 0; t < parts_.size(); ++t) parts_[t] = trial.price(t);
             if (result_.bound == 0) result_.prices = level_prices(trial, needed, bound);
-            const bool stays = bound >= level_ * (1 - 2 * accuracy);
+            const bool stays = bound >= level_ * (1 - 3e-8);
             level_ = bound;
             if (stays) break;
             if (step < 40) continue;
@@ -216,11 +216,11 @@ private:
         if (missing > allowed) {
             // All levels are known now: the shares that are nearest to giving everybody his.
             const LevelTrial trial(
-                program_, problem_.jobs.size(), [&](std::size_t j) { return one_[j] * height_[j]; }, accuracy);
+                program_, problem_.jobs.size(), [&](std::size_t j) { return one_[j] * height_[j]; },
+                accuracy);
             result_.iterations += trial.iterations();
             ShareResult found;
             trial.take(options_.least_part, found);
-            if(getenv("WV")) printf("missing %.3g then %.3g, worth-1 %.3g\n",missing,missed(found.rates),trial.worth()-1);
             if (const double then = missed(found.rates); then < missing) {
                 missing = then;
                 result_.shares = std::move(found.shares);

@@ -43,7 +43,8 @@ public:
             measure();
             if (centre_ <= accuracy * worth_ / now_.products && error_ <= 10 * accuracy) return true;
             // Rows that rounding keeps from holding so well hold no better later, but worse.
-            if (centre_ <= 0.1 * accuracy * worth_ / now_.products && error_ >= 0.5 * error_before) return false;
+            if (centre_ <= 0.1 * accuracy * worth_ / now_.products && error_ >= 0.5 * error_before)
+                return false;
             factor();
             // Straight to the end, to see how far that goes; then with what was learned from it.
             find_direction([](const SlackAndPrice&) { return 0.0; });

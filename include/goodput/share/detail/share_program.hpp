@@ -176,11 +176,11 @@ public:
             }
             for (std::size_t j = 0; j < problem_.jobs.size(); ++j) {
                 const ShareJob& job = problem_.jobs[j];
-                if (job.workers > 1 || job.rates[t] <= 0) continue;
+                if (job.rates[t] <= 0 || (job.workers > 1 && problem_.too_large(j))) continue;
                 double gain = value(j, t);
                 if (const std::size_t g = group_of_[j]; g != no_group)
                     gain += rate_price(g) * job.rates[t] / top_[j] - best_reduced(g, rate_price(g), prices);
-                of_gpu[t] = std::max(of_gpu[t], gain);
+                of_gpu[t] = std::max(of_gpu[t], gain / job.workers);
             }
         }
         return of_gpu;

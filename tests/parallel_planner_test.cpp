@@ -287,9 +287,9 @@ TEST_CASE("many thousands of GPUs in several zones: an answer soon after it is t
         for (const std::size_t from : {0U, 1U, 2U})
             for (const std::size_t to : {0U, 1U, 2U})
                 for (const std::size_t other : {0U, 1U, 2U, 3U})
-                    // Bandwidth that falls for larger messages: more replicas might reduce faster.
+                    // Bandwidth that falls with the smallest messages: more replicas might reduce faster.
                     asked.cluster.links[{{zone, from, 1}, {other, to, 1}}] =
-                        asked.cluster.links[{{other, from, 1}, {zone, to, 1}}] = {-0.01, -0.01, 5};
+                        asked.cluster.links[{{other, from, 1}, {zone, to, 1}}] = {0.01, 0, 5};
     }
     asked.cluster.gpus.assign(4, std::vector<int>(3, 20000));
     asked.cluster.usd_per_gigabyte.assign(4, std::vector<double>(4, 0.01));
@@ -299,7 +299,7 @@ TEST_CASE("many thousands of GPUs in several zones: an answer soon after it is t
         CAPTURE(questions);
         const auto start = std::chrono::steady_clock::now();
         const PlanAnswer answer = answer_within(asked, question, questions);
-        CHECK(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < 10);
+        CHECK(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < 2);
         CHECK(answer.status != PlanStatus::none);
         CHECK_FALSE(std::isnan(answer.gap()));
         if (!answer.plan.stages.empty()) CHECK(broken_plan_claims(asked, question, answer).empty());

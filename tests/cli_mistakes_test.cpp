@@ -70,6 +70,7 @@ TEST_CASE("broken lines of plan get a short message that names what is wrong") {
     const std::string many(200'000, '['), long_name(300'000, 'n');
     Json crowded = with_job("placement", placement({{"aws-0", 3}}));
     crowded["jobs"].push_back(job("other"));
+    crowded["jobs"][1]["batch"] = crowded["jobs"][0]["batch"];
     crowded["jobs"][1]["placement"] = placement({{"aws-0", 2}});
     const std::string who = "job 'cifar10-3': ";
     const std::vector<Mistake> mistakes{

@@ -416,7 +416,7 @@ TEST_CASE("a line that cannot be used says why, changes nothing, and the next is
         return round_of(60, nodes, Json::array({changed}));
     };
     const auto without = [&](const char* field) {
-        Json line = with("x", 0);
+        Json line = with("restarts", 0);
         line["jobs"][0].erase(field);
         return line;
     };
@@ -431,13 +431,13 @@ TEST_CASE("a line that cannot be used says why, changes nothing, and the next is
         return with("samples", {sample("aws", {1, 4}, 64), changed});
     };
     const auto with_node = [&](const Json& node) {
-        Json line = with("x", 0);
+        Json line = with("restarts", 0);
         line["nodes"].push_back(node);
         return line;
     };
-    Json no_time = with("x", 0);
+    Json no_time = with("restarts", 0);
     no_time.erase("time_s");
-    Json twice = with("x", 0);
+    Json twice = with("restarts", 0);
     twice["jobs"].push_back(known);
     Json crowded = with("placement", placement({{"aws-0", 3}}));
     crowded["jobs"].push_back(job("other"));

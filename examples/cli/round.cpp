@@ -180,13 +180,13 @@ private:
 
     /// The index of a GPU type, new if the name is.
     std::size_t type_of(const std::string& name) {
-        const auto [type, fresh] = types_.try_emplace(name, cluster().gpu_types.size());
-        if (fresh && cluster().gpu_types.size() == most_gpu_types)
+        if (const auto known = types_.find(name); known != types_.end()) return known->second;
+        if (cluster().gpu_types.size() == most_gpu_types)
             goodput::bad_input("round", "gpu_type", "'" + name + "'",
                                "one of those of earlier rounds: there are " +
                                    goodput::text_of(most_gpu_types) + " of them already");
-        if (fresh) cluster().gpu_types.push_back(name);
-        return type->second;
+        cluster().gpu_types.push_back(name);
+        return types_[name] = cluster().gpu_types.size() - 1;
     }
 
     /// The same for a type by which something is said, and which no node has.

@@ -173,23 +173,27 @@ public:
         const auto pool_of = [&](const auto& of) -> const OfPool& {
             return of_pool_[find_pool(round.pools, of)];
         };
+        const auto take = [&](const OfPool& of, int gpus, auto usual) {
+            for (std::size_t r = 0; r < detail::host_resources; ++r)
+                if (of.row[r])
+                    uses.add(*of.row[r], gpus * (said.empty() ? usual(r) : detail::a_gpu_of(said, r)));
+        };
         const bool holds = !job.placement.empty() && option.configuration.same_gpus(round.held_by(job));
         const bool stays = holds && may_stay(round, job);
-        for (std::size_t r = 0; r < detail::host_resources; ++r) {
-            const auto take = [&](const OfPool& of, int gpus, double usual) {
-                if (of.row[r])
-                    uses.add(*of.row[r], gpus * (said.empty() ? usual : detail::a_gpu_of(said, r)));
-            };
+        if (holds)
             for (const NodeShare& held : job.placement)
-                if (const Node& node = round.cluster.nodes[held.node]; holds && !node.drained)
-                    take(pool_of(node), held.gpus,
-                         stays ? detail::host_capacity(node, r) / node.gpus : pool_of(node).usual[r]);
-            for (const PoolShare& part : option.configuration.parts()) {
-                const OfPool& of = pool_of(part);
-                if (!holds) take(of, part.shape.gpus, of.usual[r]);
-                if (!of.more[r].empty() && !stays)
-                    take_of_nodes_with_more(of.more[r], part, detail::a_gpu_of(said, r), uses);
-            }
+                if (const Node& node = round.cluster.nodes[held.node]; !node.drained) {
+                    const OfPool& of = pool_of(node);
+                    take(of, held.gpus, [&](std::size_t r) {
+                        return stays ? detail::host_capacity(node, r) / node.gpus : of.usual[r];
+                    });
+                }
+        if (stays) return;
+        for (const PoolShare& part : option.configuration.parts()) {
+            const OfPool& of = pool_of(part);
+            if (!holds) take(of, part.shape.gpus, [&](std::size_t r) { return of.usual[r]; });
+            for (std::size_t r = 0; r < detail::host_resources; ++r)
+                take_of_nodes_with_more(of.more[r], part, detail::a_gpu_of(said, r), uses);
         }
     }
 
@@ -226,14 +230,14 @@ private:
             sum += detail::host_capacity(node, r);
             least = std::min(least, detail::host_capacity(node, r));
             most_of_one = std::max(most_of_one, detail::host_capacity(node, r));
-            nodes_.emplace_back(left_.left(index)[r], left_.gpus(index));
+            if (left_.gpus(index) > 0) nodes_.emplace_back(left_.left(index)[r], left_.gpus(index));
         }
         if (least > 0) {
             mine.row[r] = count_++;
             mine.usual[r] = least / pool.gpus_per_node;
             rows.add(what + where, sum, unit);
         }
-        if (!any_needs(round)) return;
+        if (nodes_.empty() || !any_needs(round)) return;
         std::sort(nodes_.begin(), nodes_.end());
         steps_.clear();  // of what is left: the first node that has more than all before it
         for (std::size_t n = 1; n < nodes_.size(); ++n)

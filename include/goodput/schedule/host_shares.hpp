@@ -45,7 +45,7 @@ public:
     /// Learns what the nodes of this round have beside the jobs that keep what they hold. Without it, list()
     /// takes them to have everything.
     void begin_round(const Round& round) {
-        left_.find(round.cluster, round.jobs);
+        learn(round);
         begun_ = &round.cluster;
     }
 
@@ -55,7 +55,7 @@ public:
         const std::size_t first = options.size();
         inner_.list(round, job, most_gpus, options);
         if (!job.host) return;
-        if (begun_ != &round.cluster) left_.find(round.cluster, round.jobs);
+        if (begun_ != &round.cluster) learn(round);
         plain_.assign(options.begin() + static_cast<std::ptrdiff_t>(first), options.end());
         options.resize(first);
         std::size_t pool = no_index;
@@ -70,11 +70,11 @@ public:
             // Options of one pool lie side by side.
             if (its != pool) {
                 pool = its;
-                find_variants(round.cluster, *job.host, round.pools[pool]);
+                find_variants(round.cluster, *job.host, round.pools[pool], of_pool_[pool]);
             }
             if (!counted_) options.push_back(option);
             for (const Variant& variant : variants_) {
-                if (!can_give(variant.share, part)) continue;
+                if (!can_give(of_pool_[pool], variant.share, part)) continue;
                 options.push_back(option);
                 options.back().configuration = Configuration(part, variant.share);
             }
@@ -93,7 +93,7 @@ public:
         variants_.clear();
         counted_ = false;
         if (job.host && !job.placement.empty()) {
-            if (begun_ != &round.cluster) left_.find(round.cluster, round.jobs);
+            if (begun_ != &round.cluster) learn(round);
             find_kept_variants(job);
         }
         const std::vector<PoolShare> parts(held.parts().begin(), held.parts().end());
@@ -115,6 +115,19 @@ private:
         detail::HostAmounts amounts{};
         int nodes = 0;
     };
+    /// What is known of a pool in this round.
+    struct OfPool {
+        std::vector<Alike> alike{};                 ///< none: not found yet
+        std::vector<detail::HostAmounts> shares{};  ///< of a GPU beside those who keep what they hold
+        std::vector<detail::HostAmounts> usual{};   ///< and without them
+    };
+    using Shares = std::vector<detail::HostAmounts>;
+
+    void learn(const Round& round) {
+        left_.find(round.cluster, round.jobs);
+        of_pool_.resize(round.pools.size());
+        for (OfPool& of : of_pool_) of.alike.clear();
+    }
 
     [[nodiscard]] static bool within(const HostShare& share, double gpus,
                                      const detail::HostAmounts& amounts) {
@@ -122,13 +135,13 @@ private:
                share.memory_gib_per_gpu * gpus <= amounts[1] * (1 + tolerance);
     }
     /// Whether the pool has nodes enough with so much for each of a job's GPUs.
-    [[nodiscard]] bool can_give(const HostShare& share, const PoolShare& part) const {
+    static bool can_give(const OfPool& of, const HostShare& share, const PoolShare& part) {
         bool enough = true;
         int wanted = 0;
         detail::NodeLoads(part).for_each([&](int nodes, int gpus) {
             wanted += nodes;
             int able = 0;
-            for (const Alike& alike : alike_)
+            for (const Alike& alike : of.alike)
                 if (within(share, gpus, alike.amounts)) able += alike.nodes;
             enough &= able >= wanted;
         });
@@ -158,8 +171,8 @@ private:
 
     /// Those that a GPU of the pool may be given; none where its nodes count neither cores nor memory, or the
     /// job counts nothing of it.
-    void find_variants(const Cluster& cluster, const HostNeeds& needs, const Pool& pool) {
-        find_alike(cluster, pool);
+    void find_variants(const Cluster& cluster, const HostNeeds& needs, const Pool& pool, OfPool& of) {
+        if (of.alike.empty()) find_alike(cluster, pool, of);
         for (std::size_t r = 0; r < detail::host_resources; ++r)
             counts_[r] = detail::counts(needs.most, r) &&
                          std::any_of(pool.nodes.begin(), pool.nodes.end(), [&](std::size_t node) {
@@ -169,21 +182,22 @@ private:
         variants_.clear();
         if (!counted_) return;
         double least = std::numeric_limits<double>::infinity();
-        for (const detail::HostAmounts& share : shares_) least = std::min(least, offer(needs, share).factor);
-        for (const detail::HostAmounts& share : usual_) offer(needs, share);
+        for (const detail::HostAmounts& share : of.shares)
+            least = std::min(least, offer(needs, share).factor);
+        for (const detail::HostAmounts& share : of.usual) offer(needs, share);
         offer_least_and_measured(needs);
         const auto nobody_gives = [&](const Variant& one) {
-            return std::none_of(alike_.begin(), alike_.end(),
-                                [&](const Alike& of) { return within(one.share, 1, of.amounts); });
+            return std::none_of(of.alike.begin(), of.alike.end(),
+                                [&](const Alike& alike) { return within(one.share, 1, alike.amounts); });
         };
         std::erase_if(variants_, [&](const Variant& one) {
             return one.factor < least * (1 - tolerance) || nobody_gives(one);
         });
-        keep_useful();
+        keep_useful(of.shares);
     }
     void find_kept_variants(const Job& job) {
         HostNeeds needs = *job.host;
-        shares_.clear();
+        Shares shares;
         for (std::size_t r = 0; r < detail::host_resources; ++r)
             counts_[r] = detail::counts(needs.most, r) &&
                          std::any_of(job.placement.begin(), job.placement.end(), [&](const NodeShare& held) {
@@ -192,15 +206,15 @@ private:
         counted_ = counts_[0] || counts_[1];
         if (!counted_) return;
         for (const NodeShare& held : job.placement) {
-            shares_.push_back({left_.usual(held.node, 0), left_.usual(held.node, 1)});
+            shares.push_back({left_.usual(held.node, 0), left_.usual(held.node, 1)});
             if (left_.is_cut_back(job))
                 for (std::size_t r = 0; r < detail::host_resources; ++r)
                     detail::set_amount(needs.least, r,
-                                       std::min(detail::a_gpu_of(needs.least, r), shares_.back()[r]));
+                                       std::min(detail::a_gpu_of(needs.least, r), shares.back()[r]));
         }
-        thin_shares(shares_);
+        thin_shares(shares);
         double least = std::numeric_limits<double>::infinity();
-        for (const detail::HostAmounts& share : shares_) least = std::min(least, offer(needs, share).factor);
+        for (const detail::HostAmounts& share : shares) least = std::min(least, offer(needs, share).factor);
         if (!left_.has_its_share(job)) least = 0;
         offer_least_and_measured(needs);
         offer(needs, {job.host->least.cores_per_gpu, job.host->least.memory_gib_per_gpu});
@@ -208,42 +222,43 @@ private:
         std::erase_if(variants_, [&](const Variant& one) {
             return one.factor < least * (1 - tolerance) || !within(one.share, 1, most);
         });
-        keep_useful();
+        keep_useful(shares);
     }
 
     /// Groups the nodes of a pool by what they have, and finds the shares of their GPUs.
-    void find_alike(const Cluster& cluster, const Pool& pool) {
-        alike_.clear();
-        shares_.clear();
+    void find_alike(const Cluster& cluster, const Pool& pool, OfPool& of) const {
+        auto& [alikes, shares, usual] = of;
+        alikes.clear();
+        shares.clear();
         const bool nobody_comes = std::none_of(pool.nodes.begin(), pool.nodes.end(),
                                                [&](std::size_t node) { return left_.gpus(node) > 0; });
         for (const std::size_t node : pool.nodes) {
             detail::HostAmounts amounts;
             for (std::size_t r = 0; r < detail::host_resources; ++r)
                 amounts[r] = left_.usual(node, r) * cluster.nodes[node].gpus;
-            if (alike_.empty() || alike_.back().amounts != amounts) alike_.push_back({amounts, 0});
-            ++alike_.back().nodes;
+            if (alikes.empty() || alikes.back().amounts != amounts) alikes.push_back({amounts, 0});
+            ++alikes.back().nodes;
             // Where all is kept by others, the job waits for what is usual.
             if (left_.gpus(node) > 0 || nobody_comes)
-                if (const auto share = left_.share(node); shares_.empty() || shares_.back() != share)
-                    shares_.push_back(share);
+                if (const auto share = left_.share(node); shares.empty() || shares.back() != share)
+                    shares.push_back(share);
         }
-        if (alike_.size() > 1) {
-            std::sort(alike_.begin(), alike_.end(),
+        if (alikes.size() > 1) {
+            std::sort(alikes.begin(), alikes.end(),
                       [](const Alike& a, const Alike& b) { return a.amounts < b.amounts; });
             std::size_t kept = 0;
-            for (std::size_t i = 1; i < alike_.size(); ++i)
-                if (alike_[i].amounts == alike_[kept].amounts)
-                    alike_[kept].nodes += alike_[i].nodes;
+            for (std::size_t i = 1; i < alikes.size(); ++i)
+                if (alikes[i].amounts == alikes[kept].amounts)
+                    alikes[kept].nodes += alikes[i].nodes;
                 else
-                    alike_[++kept] = alike_[i];
-            alike_.resize(kept + 1);
+                    alikes[++kept] = alikes[i];
+            alikes.resize(kept + 1);
         }
-        usual_.clear();
-        for (const Alike& alike : alike_)
-            usual_.push_back({alike.amounts[0] / pool.gpus_per_node, alike.amounts[1] / pool.gpus_per_node});
-        thin_shares(shares_);
-        thin_shares(usual_);
+        usual.clear();
+        for (const Alike& alike : alikes)
+            usual.push_back({alike.amounts[0] / pool.gpus_per_node, alike.amounts[1] / pool.gpus_per_node});
+        thin_shares(shares);
+        thin_shares(usual);
     }
     /// Leaves few shares: of neighbours that are too many, the least of each.
     static void thin_shares(std::vector<detail::HostAmounts>& shares) {
@@ -262,7 +277,7 @@ private:
     }
 
     /// In order, without those that are no faster than one that takes no more, and not too many.
-    void keep_useful() {
+    void keep_useful(const Shares& shares) {
         std::sort(variants_.begin(), variants_.end(),
                   [](const Variant& a, const Variant& b) { return a.share < b.share; });
         // In this order none takes less than one before it of both.
@@ -277,11 +292,11 @@ private:
             if (!needless) variants_[kept++] = one;
         }
         variants_.resize(kept);
-        if (kept > most_variants) thin();
+        if (kept > most_variants) thin(shares);
     }
     /// Leaves the first, the fastest, of each share the fastest that takes no more, and every so many of the
     /// others.
-    void thin() {
+    void thin(const Shares& shares) {
         const auto slower = [](const Variant& a, const Variant& b) { return a.factor < b.factor; };
         std::vector<char> stays(variants_.size(), 0);
         const auto at = [&](auto variant) -> char& {
@@ -289,7 +304,7 @@ private:
         };
         stays.front() = 1;
         at(std::max_element(variants_.begin(), variants_.end(), slower)) = 1;
-        for (const detail::HostAmounts& share : shares_) {
+        for (const detail::HostAmounts& share : shares) {
             auto best = variants_.end();
             for (auto one = variants_.begin(); one != variants_.end(); ++one)
                 if (within(one->share, 1, share) && (best == variants_.end() || slower(*best, *one)))
@@ -310,10 +325,8 @@ private:
     detail::HostsLeft left_;
     const Cluster* begun_ = nullptr;
     std::vector<Option> plain_;
-    // Of the pool, or of what a job keeps:
-    std::vector<Alike> alike_;
-    std::vector<detail::HostAmounts> shares_;  // that go with a GPU beside those who keep what they hold
-    std::vector<detail::HostAmounts> usual_;   // and without them
+    std::vector<OfPool> of_pool_;
+    // Of a job on a pool, or of what it keeps:
     bool counts_[detail::host_resources] = {false, false};
     bool counted_ = false;
     std::vector<Variant> variants_;

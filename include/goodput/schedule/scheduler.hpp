@@ -274,6 +274,8 @@ private:
         for (const detail::Unplaced& of : withdrawn_.first())
             if (plan_.decisions[of.job].placement.empty()) {
                 plan_.decisions[of.job].verdict = of.why;
+                // The placer knows of this option alone.
+                if (has_other_option(of)) plan_.decisions[of.job].verdict.outcome = Outcome::waits;
                 chosen_[of.job] = of.option;
             }
         // What is proven of the allotment is proven of the plan as far as the plan is worth as much.
@@ -282,6 +284,14 @@ private:
                 plan_.bound - plan_.objective <= RelativeGap{}(plan_.objective, plan_.bound, options_.gap)
                     ? AllotStatus::optimal
                     : AllotStatus::feasible;
+    }
+    [[nodiscard]] bool has_other_option(const detail::Unplaced& of) const {
+        const std::span<const Option> options = options_of(of.job);
+        for (std::size_t k = 0; k < options.size(); ++k)
+            if (values_of(of.job)[k] > 0 &&
+                !options[k].configuration.same_gpus(options[of.option].configuration))
+                return true;
+        return false;
     }
     void find_nodes(const Snapshot& snapshot) {
         chosen_ = allotted_.choice;

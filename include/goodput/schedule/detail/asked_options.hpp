@@ -35,6 +35,7 @@
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/units.hpp"
+#include "goodput/allot/rules.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
@@ -127,7 +128,7 @@ private:
     }
     /// By how much the objective may lie below the bound.
     static double allowed(const AllotOptions& options, double bound) {
-        return options.gap * std::max(1.0, std::abs(bound));
+        return RelativeGap{}(bound, bound, options.gap);
     }
 
     struct Answer {

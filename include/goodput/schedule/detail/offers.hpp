@@ -203,7 +203,16 @@ private:
             }
             const std::size_t first = options.size();
             maker.list(round_for(job, round, open), job, std::span<const int>(most_gpus_), options);
+<<<<<<< HEAD
             insert_held(job, held, open.used_pools(), first, options);
+=======
+            if (may_stay)
+                insert_held(
+                    job, round.held_by(job), open.used_pools(),
+                    [&](std::size_t type) { return most_gpus_[type]; }, first, options);
+            if constexpr (requires { maker.list_kept(round, job, options); })
+                if (may_stay && job.host) list_held_as_kept(round, job, maker, first, options);
+>>>>>>> h-host
         };
         const auto ask = [&](std::span<Option> options) {
             predict_as_valued(policy, job, model, predict, options);
@@ -247,6 +256,23 @@ private:
             ask(std::span<Option>(options).subspan(first));
             range_[j] = {first, options.size() - first};
         }
+    }
+
+    /// What is in the list as if it said nothing of cores and memory, because only its own nodes offer it,
+    /// comes in the variants that these can give.
+    template <class Maker>
+    static void list_held_as_kept(const Round& round, const Job& job, Maker& maker, std::size_t first,
+                                  std::vector<Option>& options) {
+        const Configuration held = round.held_by(job);
+        const auto begin = options.begin() + static_cast<std::ptrdiff_t>(first);
+        const auto at = std::find_if(begin, options.end(),
+                                     [&](const Option& option) { return option.configuration == held; });
+        if (at == options.end()) return;
+        const auto place = at - options.begin();
+        options.erase(at);
+        const auto size = static_cast<std::ptrdiff_t>(options.size());
+        maker.list_kept(round, job, options);
+        std::rotate(options.begin() + place, options.begin() + size, options.end());
     }
 
     /// Nothing of what it holds is on spot nodes that it may not have any more.

@@ -203,16 +203,9 @@ private:
             }
             const std::size_t first = options.size();
             maker.list(round_for(job, round, open), job, std::span<const int>(most_gpus_), options);
-<<<<<<< HEAD
             insert_held(job, held, open.used_pools(), first, options);
-=======
-            if (may_stay)
-                insert_held(
-                    job, round.held_by(job), open.used_pools(),
-                    [&](std::size_t type) { return most_gpus_[type]; }, first, options);
             if constexpr (requires { maker.list_kept(round, job, options); })
-                if (may_stay && job.host) list_held_as_kept(round, job, maker, first, options);
->>>>>>> h-host
+                if (!held.empty() && job.host) list_held_as_kept(round, job, maker, first, options);
         };
         const auto ask = [&](std::span<Option> options) {
             predict_as_valued(policy, job, model, predict, options);

@@ -265,7 +265,7 @@ TEST_CASE("within entities water rises as the entity says") {
     Program program = share();
     Json question = Json::parse(
         R"({"objective":"water_filling","gpus":{"a":3},"jobs":[{"rate":{"a":1},"entity":"x"},
-            {"rate":{"a":1},"entity":"x"},{"rate":{"a":1},"gpus":4,"entity":"y"}],
+            {"rate":{"a":1},"entity":"x"},{"rate":{"a":1},"gpus":2,"entity":"y"}],
             "entities":[{"name":"x","inside":"fifo"},{"name":"y"}]})");
     Json levels = ask(program, question)["levels"];
     CHECK(levels[0].get<double>() == doctest::Approx(1));

@@ -434,6 +434,15 @@ TEST_CASE("where nobody can run no time is told, and who can run is served besid
     CHECK(share_time(done, Makespan()).objective == 0);
     CHECK(share_time(done, Makespan()).status == ShareStatus::optimal);
 
+    // Nor is one told for somebody who has nothing to do, on whichever side he stands of him who has.
+    done.gpus[0] = 1;
+    for (const std::size_t waiting : {0u, 1u}) {
+        ShareProblem mixed = done;
+        std::swap(mixed.jobs[0], mixed.jobs[waiting]);
+        mixed.jobs[1 - waiting].steps_left = 5;
+        CHECK(share_time(mixed, Makespan()).status == ShareStatus::infeasible);
+    }
+
     // Sixteen GPUs of four, as in a fluid, are none; somebody beside it is served as if it were not there.
     const ShareProblem gang{
         .gpus = {4, 4},

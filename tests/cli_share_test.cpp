@@ -237,7 +237,7 @@ TEST_CASE(
             const bool only_b = random.chance(0.2);
             everywhere &= !only_b;
             const double weight = random.integer(1, 3);
-            const int gpus = random.integer(1, 4);
+            const int gpus = random.integer(1, 3);  // there are three of a type
             question["jobs"].push_back({{"gpus", gpus},
                                         {"weight", weight},
                                         {"rate", {{"a", only_b ? 0 : random.between(1, 9)}, {"b", 2}}}});
@@ -265,7 +265,7 @@ TEST_CASE("within entities water rises as the entity says") {
     Program program = share();
     Json question = Json::parse(
         R"({"objective":"water_filling","gpus":{"a":3},"jobs":[{"rate":{"a":1},"entity":"x"},
-            {"rate":{"a":1},"entity":"x"},{"rate":{"a":1},"gpus":4,"entity":"y"}],
+            {"rate":{"a":1},"entity":"x"},{"rate":{"a":1},"gpus":2,"entity":"y"}],
             "entities":[{"name":"x","inside":"fifo"},{"name":"y"}]})");
     Json levels = ask(program, question)["levels"];
     CHECK(levels[0].get<double>() == doctest::Approx(1));
@@ -275,6 +275,41 @@ TEST_CASE("within entities water rises as the entity says") {
     levels = ask(program, question)["levels"];
     for (const std::size_t j : {0u, 1u}) CHECK(levels[j].get<double>() == doctest::Approx(0.75));
     CHECK(levels[2].get<double>() == doctest::Approx(1.5));
+    CHECK(program.finish().status == 0);
+}
+
+TEST_CASE("who can never run is named with the reason, and no time is told where nobody can") {
+    Program program = share();
+    Json question = Json::parse(
+        R"({"gpus":{"v":4,"k":4},"price_h":{"v":2,"k":1},"jobs":[
+            {"name":"gang","gpus":16,"rate":{"v":10,"k":1},"left":10000},{"rate":{"v":3},"left":60},
+            {"name":"none","rate":{},"left":5}]})");
+    for (const char* objective : {"max_min", "max_min_blind", "water_filling", "finish_time_fairness", "sum",
+                                  "sum_per_dollar", "makespan", "nash", "fifo", "allox", "isolated"}) {
+        CAPTURE(objective);
+        question["objective"] = objective;
+        const Json answer = ask(program, question);
+        CHECK(answer["status"] == "optimal");
+        CHECK(answer["shares"][0].empty());
+        CHECK(answer["shares"][1]["v"].get<double>() > 0);
+        REQUIRE(answer["cannot_run"].size() == 2);
+        CHECK(answer["cannot_run"][0]["job"] == "gang");
+        CHECK(answer["cannot_run"][0]["why"] == "it takes 16 GPUs at once, but v has 4, k has 4");
+        CHECK(answer["cannot_run"][1]["job"] == "none");
+        CHECK(answer["cannot_run"][1]["why"] == "it has a rate on no GPU type");
+    }
+    question["objective"] = "makespan";
+    CHECK(ask(program, question)["objective"].get<double>() == doctest::Approx(20));
+    question["gpus"]["v"] = 0;
+    question["jobs"][1]["gpus"] = 2;
+    for (const char* objective : {"makespan", "finish_time_fairness"}) {
+        question["objective"] = objective;
+        const Json answer = ask(program, question);
+        CHECK(answer["objective"].is_null());
+        CHECK(answer["bound"].is_null());
+        CHECK(answer["status"] == "infeasible");
+        CHECK(answer["cannot_run"].size() == 3);
+    }
     CHECK(program.finish().status == 0);
 }
 

@@ -145,7 +145,11 @@ TEST_CASE("Nash welfare keeps every constraint, and the conjugates of logarithms
 }
 
 TEST_CASE("on one GPU type the least level, the least total time and welfare are known") {
-    for_share_problems(300, {.most_types = 1, .most_jobs = 12}, [](const ShareProblem& problem, Random&) {
+    for_share_problems(300, {.most_types = 1, .most_jobs = 12}, [](ShareProblem problem, Random&) {
+        std::vector<ShareJob> runners;
+        for (std::size_t j = 0; j < problem.jobs.size(); ++j)
+            if (support::share_usable(problem, j, 0)) runners.push_back(problem.jobs[j]);
+        problem.jobs = runners;
         const double gpus = problem.gpus[0];
         double shortest = 0, work = 0;  // seconds of the longest job alone, GPU seconds of all
         std::vector<double> caps;
@@ -267,9 +271,17 @@ TEST_CASE("neither the order of jobs nor the unit of steps says anything") {
 }
 
 TEST_CASE("more GPUs are never worse, and prices say what they are worth at the margin") {
-    for_share_problems(100, {.most_jobs = 25}, [](const ShareProblem& problem, Random& random) {
-        const auto type = static_cast<std::size_t>(random.integer(0, int(problem.types()) - 1));
-        if (problem.gpus[type] <= 0) return;
+    for_share_problems(100, {.most_jobs = 25}, [](const ShareProblem& given, Random& random) {
+        const auto type = static_cast<std::size_t>(random.integer(0, int(given.types()) - 1));
+        if (given.gpus[type] <= 0) return;
+        // Who would fit with a few GPUs more, or no longer with a few less, is another matter.
+        ShareProblem most = given, least = given;
+        most.gpus[type] *= 1.05;
+        least.gpus[type] *= 0.95;
+        ShareProblem problem = given;
+        problem.jobs.clear();
+        for (std::size_t j = 0; j < given.jobs.size(); ++j)
+            if (most.can_run(j) == least.can_run(j)) problem.jobs.push_back(given.jobs[j]);
         // Between a little less and a little more, the price is what the objective changes by, at its kinks
         // too.
         const auto check_price = [&](const auto& objective, double sign) {
@@ -421,6 +433,15 @@ TEST_CASE("where nobody can run no time is told, and who can run is served besid
     for (ShareJob& job : done.jobs) job.steps_left = 0;
     CHECK(share_time(done, Makespan()).objective == 0);
     CHECK(share_time(done, Makespan()).status == ShareStatus::optimal);
+
+    // Nor is one told for somebody who has nothing to do, on whichever side he stands of him who has.
+    done.gpus[0] = 1;
+    for (const std::size_t waiting : {0u, 1u}) {
+        ShareProblem mixed = done;
+        std::swap(mixed.jobs[0], mixed.jobs[waiting]);
+        mixed.jobs[1 - waiting].steps_left = 5;
+        CHECK(share_time(mixed, Makespan()).status == ShareStatus::infeasible);
+    }
 
     // Sixteen GPUs of four, as in a fluid, are none; somebody beside it is served as if it were not there.
     const ShareProblem gang{

@@ -54,8 +54,8 @@ ShareResult shares_by_rule(const ShareProblem& problem, Share share) {
 }
 
 /// In their order, each job has all of its time on the type that is fastest for it among those with enough
-/// GPUs left; the first that finds none ends it (Gavel's first-in-first-out policy). Refuses what
-/// ShareProblem::validate() does.
+/// GPUs left; the first that finds none ends it, unless it fits nowhere at all (Gavel's first-in-first-out
+/// policy). Refuses what ShareProblem::validate() does.
 [[nodiscard]] inline ShareResult share_in_order(const ShareProblem& problem) {
     problem.validate();
     const std::size_t none = problem.types();
@@ -63,6 +63,7 @@ ShareResult shares_by_rule(const ShareProblem& problem, Share share) {
     std::vector<double> left = problem.gpus;
     for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
         const ShareJob& job = problem.jobs[j];
+        if (problem.too_large(j)) continue;
         std::size_t best = none;
         for (std::size_t t = 0; t < problem.types(); ++t)
             if (left[t] >= job.workers && (best == none || job.rates[t] > job.rates[best])) best = t;

@@ -57,13 +57,13 @@ inline std::vector<double> equal_rates(const ShareProblem& problem, const ShareP
     return rates;
 }
 
-/// Where nobody can run but somebody has something to do, all are at the level 0, which `number` stands for:
-/// for a time that is no number.
+/// Where nobody who can run has something to do, but somebody else has, that one is at the level 0, which
+/// `number` stands for: for a time that is no number.
 template <class LevelAtRest>
 void settle_without_runners(const ShareProblem& problem, LevelAtRest level_at_rest, double number,
                             ShareResult& result) {
     for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
-        if (problem.can_run(j)) return;
+        if (problem.can_run(j)) continue;
         if (problem.jobs[j].steps_left <= 0 && !std::isfinite(level_at_rest(j))) continue;
         result.objective = result.bound = number;
         if (!std::isfinite(number)) result.status = ShareStatus::infeasible;

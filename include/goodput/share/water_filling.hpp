@@ -87,7 +87,10 @@ public:
     ShareResult fill() && {
         while (pour()) {
             const double end = raise();
-            if (result_.bound == 0) result_.bound = lowest();
+            if (result_.bound == 0) {
+                result_.bound = lowest();
+                if (flat() && result_.bound < level_ * (1 - 1e-9)) price_lowest();
+            }
             if (level_ >= end) break;
             close();
         }
@@ -179,6 +182,17 @@ private:
         for (std::size_t j = 0; j < height_.size(); ++j)
             height_[j] = std::max(height_[j], height_at(j, level_));
         return end;
+    }
+
+    /// Where the lowest level is that of a job at its end, more GPUs for the others do not raise it.
+    void price_lowest() {
+        const MaxMin levels;
+        HighestLevel best = highest_level(
+            problem_, program_, [&](std::size_t j, double at) { return levels.rate_for(problem_, j, at); },
+            [&](std::size_t j, double rate) { return levels.level_at(problem_, j, rate); }, result_.bound,
+            result_.bound, options_);
+        result_.iterations += best.result.iterations;
+        result_.prices = std::move(best.prices);
     }
 
     /// Types with a price have nothing more for those who rise.

@@ -17,6 +17,9 @@
 // (a linear mixed model, the laws being fixed effects, the shapes random ones). (5) Covariance: the inverse
 // of the sum's second derivatives, in which samples of one shape count as correlated.
 //
+// How computing scales with the replicas (alone, straggling) is believed only as far as it is likely: two of
+// the prior's deviations away it pulls no harder any more, and the start is by what was measured there.
+//
 // A result that is not to be trusted gives way to the previous fit, or to the prior around the computing
 // times (fit_status.hpp).
 //

@@ -76,8 +76,9 @@ struct PlanAnswer {
     PlanStatus status = PlanStatus::none;  ///< how the answer is to be read
     ParallelPlan plan{};                   ///< no stages: none
     PlanScore score{};                     ///< of that plan
-    double objective = 0;            ///< iterations/s, dollars an iteration, or the reward less the price
-    double bound = 0;                ///< no plan has a larger one (cost: a smaller one)
+    double objective = 0;  ///< iterations/s, dollars an iteration, or the reward less the price
+    double bound = 0;      ///< no plan has a larger one (cost: a smaller one); infinite (cost: 0) where the
+                           ///< search was told to stop before anything was known
     std::vector<std::string> why{};  ///< status none: what stands in the way, a sentence each
     std::size_t searched = 0;        ///< partial plans looked at
 

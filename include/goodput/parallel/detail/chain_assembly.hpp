@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "goodput/parallel/detail/chain_relaxation.hpp"
+#include "goodput/parallel/parallel_plan.hpp"
 
 namespace goodput::detail {
 

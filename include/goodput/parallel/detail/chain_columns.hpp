@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "goodput/parallel/detail/column_tables.hpp"
+#include "goodput/parallel/parallel_plan.hpp"
 
 namespace goodput::detail {
 

@@ -12,6 +12,7 @@
 #include "goodput/parallel/detail/chain_assembly.hpp"
 #include "goodput/parallel/detail/plan_goal.hpp"
 #include "goodput/parallel/detail/search_box.hpp"
+#include "goodput/parallel/plan_score.hpp"
 
 namespace goodput::detail {
 

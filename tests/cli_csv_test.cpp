@@ -38,10 +38,6 @@ std::string in_quotes(const std::string& cell) {
     return text + '"';
 }
 
-}  // namespace cli_csv
-
-using namespace cli_csv;
-
 TEST_CASE("cells come out as they were written, quoted or not, whatever the line ends are") {
     support::Random random(91);
     const std::string letters = "ab,\"\n 7";
@@ -96,3 +92,5 @@ TEST_CASE("quotes that make no sense are refused with the line") {
     CHECK(refusal_of("").find("is empty") != std::string::npos);
     CHECK(refusal_of("name\nan \"inner\" quote\n").empty());
 }
+
+}  // namespace cli_csv

@@ -38,10 +38,6 @@ bool runs_elsewhere(const Json& answer, const char* name) {
     return false;
 }
 
-}  // namespace cli_set_aside
-
-using namespace cli_set_aside;
-
 TEST_CASE("a job with a field that makes no sense keeps what it holds, and the others are planned") {
     const std::vector<std::pair<std::string, Json>> spoiled{
         {"gradient", {{"sqr", -0.1}, {"var", 1}}},
@@ -207,3 +203,5 @@ TEST_CASE("of no completed job there is no average, and that is said") {
     CHECK(html.find("0 of 1 jobs completed.</p>") != std::string::npos);
     CHECK(html.find("not complete are 1 of 1 under fifo.") != std::string::npos);
 }
+
+}  // namespace cli_set_aside

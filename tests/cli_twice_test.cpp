@@ -42,10 +42,6 @@ std::string document(Random& random, const std::string& place, int depth, std::v
     return "{" + text + "}";
 }
 
-}  // namespace cli_twice
-
-using namespace cli_twice;
-
 TEST_CASE("fields that stand twice are found with their places, and the last one counts as ever") {
     Random random(92);
     int found = 0;
@@ -68,3 +64,5 @@ TEST_CASE("a file with a field that stands twice is read with a warning, and ref
         cli::read_json_file(path, true),
         (path + ": a.b is given twice, but must be given once: only the last one counts").c_str());
 }
+
+}  // namespace cli_twice

@@ -18,7 +18,7 @@
 
 #include <doctest/doctest.h>
 
-namespace set_aside {
+namespace schedule_set_aside {
 
 using namespace goodput;
 using support::Random;
@@ -77,10 +77,6 @@ Job elastic(const char* name, int most, Placement placement = {}) {
     job.placement = std::move(placement);
     return job;
 }
-
-}  // namespace set_aside
-
-using namespace set_aside;
 
 TEST_CASE(
     "a spoiled job keeps what it holds or waits, and the others are planned as if it were pinned there") {
@@ -219,3 +215,5 @@ TEST_CASE("all jobs spoiled, all nodes spoiled: a plan, under other policies and
         CHECK_NOTHROW((void)RentAdvisor<>(10).advise(snapshot, {}));
     }
 }
+
+}  // namespace schedule_set_aside

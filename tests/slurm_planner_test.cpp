@@ -57,10 +57,6 @@ Tried try_round(const slurm::State& state) {
 
 const slurm::Node n0{"n0", "a100", 8}, n1{"n1", "a100", 8};
 
-}  // namespace slurm_planner
-
-using namespace slurm_planner;
-
 TEST_CASE("a running job whose node is not listed is left alone, and the others are planned") {
     for (const std::vector<slurm::Node>& nodes :
          {std::vector<slurm::Node>{}, std::vector<slurm::Node>{n1}, std::vector<slurm::Node>{n0}}) {
@@ -143,3 +139,5 @@ TEST_SUITE("data") {
         CHECK(tried.round.goals.at("12").share.gpus_per_node >= 4);
     }
 }
+
+}  // namespace slurm_planner

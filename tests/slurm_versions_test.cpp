@@ -122,10 +122,6 @@ bool names(const std::string& refusal, const std::string& what) {
     return refusal.find(what) != std::string::npos;
 }
 
-}  // namespace slurm_versions
-
-using namespace slurm_versions;
-
 TEST_CASE("every version of Slurm tells of the same nodes and jobs") {
     for (const std::string& version : versions) {
         CAPTURE(version);
@@ -266,3 +262,5 @@ TEST_CASE("a request with something beside GPUs cannot be changed") {
     queue["jobs"][1]["tres_per_node"] = "gres/gpu=2";
     CHECK(read(queue, nodes_of("24.05.4")).jobs[1].asks == slurm::Share{{"n01", "n02"}, 2});
 }
+
+}  // namespace slurm_versions

@@ -121,7 +121,7 @@ struct Ageing {
     static constexpr bool rigid_jobs = runs_rigid_jobs<P>;  ///< as under P
 
     P policy{};                           ///< what everything else is up to
-    double longest_wait_seconds = 86400;  ///< W of the rule above, above 0
+    double longest_wait_seconds = 43200;  ///< W of the rule above, above 0
 
     /// Refuses what P refuses, and a wait that is none (std::invalid_argument).
     void validate() const {

@@ -115,7 +115,7 @@ struct GoodputPolicy {
     double horizon_seconds = 3600;  ///< after which the cluster has changed
     double usual_seconds = 300;     ///< on its best option, of a job of which nothing is known
     double initial_noise = 10;  ///< gradient noise scale before it is measured, in initial batches; 0: none
-    double longest_wait_seconds = 86400;  ///< after which a job gets its turn (ageing.hpp); infinite: never
+    double longest_wait_seconds = 43200;  ///< after which a job gets its turn (ageing.hpp); infinite: never
 
     /// Refuses settings that make no sense (std::invalid_argument).
     void validate() const {

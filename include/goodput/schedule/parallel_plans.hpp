@@ -71,6 +71,21 @@ public:
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options);
 
+    /// Tells the inner maker that a round begins.
+    void begin_round(const Round& round) requires requires(Inner& inner) { inner.begin_round(round); }
+    { inner_.begin_round(round); }
+    /// Appends what a job holds and keeps, as the inner maker does; what a large model holds as it is.
+    void list_kept(const Round& round, const Job& job, std::vector<Option>& options) requires
+        requires(Inner& inner) {
+        inner.list_kept(round, job, options);
+    }
+    {
+        if (large_.find(job.name))
+            options.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
+        else
+            inner_.list_kept(round, job, options);
+    }
+
     /// Appends options at prices; see PricedOptionMaker.
     double ask(const Round& round, const Job& job, std::span<const int> most_gpus, const AtPrices& at,
                double least, std::vector<Option>& options);

@@ -61,9 +61,13 @@ struct Optimus {
         const auto by_submission = detail::ordered(rows, [](const OptionRow& a, const OptionRow& b) {
             return a.job.submitted_seconds < b.job.submitted_seconds;
         });
-        // Where the smallest allotment exists in several pools, that with the most room.
-        const auto smallest = [](const Round&, const OptionRow&, const Option& option, double room) {
-            return 1 / (option.configuration.occupied_gpus() + 1 / (1.0 + room));
+        // What takes least of what there is (who stays on a drained node takes nothing). Where that exists
+        // in several pools, what it holds, or else that with the most room.
+        const auto smallest = [](const Round& now, const OptionRow& row, const Option& option, double room) {
+            const auto uses = row.uses(static_cast<std::size_t>(&option - row.options.data()));
+            const double units = uses.empty() ? 0 : uses.front().units;
+            const bool held = option.configuration.same_gpus(now.held_by(row.job));
+            return 1 / (units + (held ? 0 : 1 / (1.0 + room)) + 1e-9);
         };
         detail::serve_in_order(round, rows, by_submission, true, smallest);
         double spread = 0;

@@ -35,6 +35,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -84,7 +85,7 @@ concept ReasonMaker = requires(const M& maker, const Job& job) {
 };
 
 /// Appends every configuration that the job may hold on the pools, smallest first within a pool; of those
-/// with more than `most_gpus(gpu_type)` GPUs only the smallest, if no other is left.
+/// with more than `most_gpus(gpu_type)` GPUs only the smallest of a pool, if no other of it is left.
 template <class MostGpus>
 void append_options(const Job& job, std::span<const Pool> pools, MostGpus most_gpus,
                     std::vector<Option>& options);
@@ -162,20 +163,17 @@ inline bool is_listed(const Job& job, const Configuration& held, std::span<const
 template <class MostGpus>
 void append_options(const Job& job, std::span<const Pool> pools, MostGpus most_gpus,
                     std::vector<Option>& options) {
-    const std::size_t first = options.size();
-    int fewest = std::numeric_limits<int>::max();
     for (const Pool& pool : pools) {
         const int most = most_gpus(pool.gpu_type);
+        const std::size_t first = options.size();
+        std::optional<Shape> fewest;
         detail::for_each_shape(job, pool, [&](Shape shape) {
-            fewest = std::min(fewest, shape.gpus);
+            if (!fewest) fewest = shape;
             if (shape.gpus <= most) options.push_back({pool.share(shape), {}, 0, Knowledge::unknown});
         });
+        if (fewest && options.size() == first)
+            options.push_back({pool.share(*fewest), {}, 0, Knowledge::unknown});
     }
-    if (options.size() > first) return;
-    for (const Pool& pool : pools)
-        detail::for_each_shape(job, pool, [&](Shape shape) {
-            if (shape.gpus == fewest) options.push_back({pool.share(shape), {}, 0, Knowledge::unknown});
-        });
 }
 
 inline void insert_held(const Job& job, const Configuration& held, std::span<const Pool> pools,

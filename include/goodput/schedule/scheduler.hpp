@@ -164,6 +164,8 @@ public:
 
 private:
     static constexpr int most_passes = 8;
+    /// The policy says for each job what it gets; other options are worth nothing.
+    static constexpr bool chooses = RoundPolicy<P> && !ValuesBeside<P>;
 
     template <class AfterStep>
     void plan_round(const Snapshot& snapshot, AfterStep step) {
@@ -207,8 +209,17 @@ private:
     void allot_again(const Snapshot& snapshot, const detail::Clock& clock) {
         AllotOptions options = options_;
         options.deadline = clock.left();
-        solve(snapshot, options, true);
-        allotted_.bound = plan_.bound;  // with what was withdrawn
+        if constexpr (chooses) {
+            std::vector<PlanFault> known;  // the policy is asked again, and says the same
+            worth_.find(snapshot, round_of(snapshot), policy_, offers_, rows_, known,
+                        [&](std::size_t j) { return withdrawn_.options_of(j, offers_); });
+            solve(snapshot, options, true);
+            plan_.bound = allotted_.bound;
+            plan_.status = allotted_.status;
+        } else {
+            solve(snapshot, options, true);
+            allotted_.bound = plan_.bound;  // with what was withdrawn
+        }
     }
     void solve(const Snapshot& snapshot, const AllotOptions& options, [[maybe_unused]] bool again) {
         if constexpr (PricedOptionMaker<Maker>)
@@ -256,7 +267,7 @@ private:
 
     /// Nodes, cores and memory for what is allotted, and for what is allotted instead where there are none.
     void place(const Snapshot& snapshot, const detail::Clock& clock) {
-        const double allotted = allotted_.objective;
+        double allotted = allotted_.objective;
         withdrawn_.clear();
         for (int pass = 1;; ++pass) {
             decide(snapshot);
@@ -270,6 +281,7 @@ private:
             }
             withdrawn_.add(unplaced_, snapshot, offers_, rows_, plan_.decisions);
             allot_again(snapshot, clock);
+            if (chooses) allotted = allotted_.objective;
         }
         for (const detail::Unplaced& of : withdrawn_.first())
             if (plan_.decisions[of.job].placement.empty()) {

@@ -7,13 +7,15 @@
 //
 // 1. The option is withdrawn for the round, and the allotment is made again: so nobody is stopped, or made
 //    smaller, for the sake of a job that then gets no nodes. It is withdrawn from all who were not given the
-//    same GPUs, too: if there is no place for one more of them, there is none for another job's.
+//    same GPUs, too: if there is no place for one more of them, there is none for another job's. A policy
+//    that chooses for each job what it gets (a queue) chooses again among what is left.
 // 2. What is free after a few such passes is offered to those who have nothing: what they held first, then
 //    what is worth most to them.
 
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -45,6 +47,7 @@ public:
     void clear() {
         options_.clear();
         first_.clear();
+        left_.clear();
     }
     /// The first that each job was allotted in vain.
     [[nodiscard]] std::span<const Unplaced> first() const { return first_; }
@@ -66,6 +69,11 @@ public:
                     take_out(rows, offers, j, gpus);
         }
     }
+    /// What a job is offered, with no goodput where it is withdrawn.
+    [[nodiscard]] std::span<const Option> options_of(std::size_t job, const Offers& offers) const {
+        const auto left = left_.find(job);
+        return left == left_.end() ? offers.options_of(job) : std::span<const Option>(left->second);
+    }
     /// Lets them have the values that they had, or none again.
     void count(Rows& rows, bool counted) const {
         for (const auto& [job, option, value] : options_)
@@ -81,14 +89,18 @@ private:
     void take_out(Rows& rows, const Offers& offers, std::size_t job, const Configuration& gpus) {
         const std::span<const Option> options = offers.options_of(job);
         for (std::size_t k = 0; k < options.size(); ++k) {
+            if (!options[k].configuration.same_gpus(gpus)) continue;
             const double value = rows.problem.value(job, k);
-            if (value <= 0 || !options[k].configuration.same_gpus(gpus)) continue;
-            options_.push_back({job, k, value});
-            rows.problem.set_value(job, k, 0);
+            if (value > 0) options_.push_back({job, k, value});
+            rows.problem.set_value(job, k, std::min(value, 0.0));
+            std::vector<Option>& left = left_[job];
+            if (left.empty()) left.assign(options.begin(), options.end());
+            left[k].goodput = 0;
         }
     }
     std::vector<Value> options_;
     std::vector<Unplaced> first_;
+    std::map<std::size_t, std::vector<Option>> left_;  // by job, of those with any withdrawn
 };
 
 /// Deals out what is free. Keeps its buffers.

@@ -27,12 +27,20 @@ public:
     template <Policy P>
     void find(const Snapshot& snapshot, const Round& round, const P& policy, Offers& offers, Rows& rows,
               std::vector<PlanFault>& faults) {
+        find(snapshot, round, policy, offers, rows, faults,
+             [&](std::size_t j) { return offers.options_of(j); });
+    }
+    /// The same with options_of(job) in place of what is offered, as many.
+    template <Policy P, class OptionsOf>
+    void find(const Snapshot& snapshot, const Round& round, const P& policy, Offers& offers, Rows& rows,
+              std::vector<PlanFault>& faults, OptionsOf options_of) {
         AllotmentProblem& problem = rows.problem;
         rows_.clear();
         job_of_.clear();
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             if (offers.left_alone(j)) continue;
             rows_.push_back(row_of(snapshot, offers, problem, j));
+            rows_.back().options = options_of(j);
             job_of_.push_back(j);
         }
         failed_.assign(problem.options(), 0);

@@ -24,7 +24,7 @@ namespace asked {
 
 using namespace goodput;
 
-struct PowerPredictor {
+struct CurvePowerPredictor {
     void operator()(const Job&, const JobModel&, std::span<Option> options) const {
         for (Option& option : options) {
             option.plan = {1, 0};
@@ -89,7 +89,7 @@ Snapshot snapshot_of(int nodes, int jobs) {
 }
 
 /// Takes time, and remembers how much it was given.
-struct SlowSolver {
+struct SolverOfSomeTime {
     std::vector<double>* given;
     double takes;
 
@@ -140,7 +140,7 @@ TEST_CASE("a limit that throws costs a job the options that are asked for at pri
     for (const int most : {0, 1, 3, 7, 8}) {
         CAPTURE(most);
         const Snapshot snapshot = snapshot_of(1, 2);
-        auto scheduler = Scheduler<OfGoodput, LeastMovesPlacer, Allotter<>, PowerPredictor>()
+        auto scheduler = Scheduler<OfGoodput, LeastMovesPlacer, Allotter<>, CurvePowerPredictor>()
                              .limited_by(Throws{most})
                              .offering(AskedSizes{});
         const Plan& plan = scheduler.plan(snapshot);
@@ -164,7 +164,7 @@ TEST_CASE("a policy that throws for an option asked for at prices costs the job 
     Snapshot snapshot = snapshot_of(1, 2);
     snapshot.jobs[0].team = "no values";
     auto scheduler =
-        Scheduler<OfGoodput, LeastMovesPlacer, Allotter<>, PowerPredictor>().offering(AskedSizes{});
+        Scheduler<OfGoodput, LeastMovesPlacer, Allotter<>, CurvePowerPredictor>().offering(AskedSizes{});
     const Plan& plan = scheduler.plan(snapshot);
     CHECK(plan.decisions[0].option.configuration.gpus() == 2);
     CHECK(plan.decisions[1].option.configuration.gpus() == 6);
@@ -178,9 +178,9 @@ TEST_CASE("the caller's deadline is for all that is asked at prices, not for eac
     for (const double limit : {0.0, 0.02, 0.05}) {
         CAPTURE(limit);
         std::vector<double> given;
-        Scheduler<OfGoodput, LeastMovesPlacer, SlowSolver, PowerPredictor, Limits<>, NeverDone> scheduler(
-            {}, {.gap = 1e-9, .deadline = std::chrono::duration<double>(limit)}, {},
-            SlowSolver{&given, 0.02});
+        Scheduler<OfGoodput, LeastMovesPlacer, SolverOfSomeTime, CurvePowerPredictor, Limits<>, NeverDone>
+            scheduler({}, {.gap = 1e-9, .deadline = std::chrono::duration<double>(limit)}, {},
+                      SolverOfSomeTime{&given, 0.02});
         const auto begin = std::chrono::steady_clock::now();
         const Plan& plan = scheduler.plan(snapshot);
         const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -206,7 +206,8 @@ TEST_CASE("makers around another one pass on its answers at prices and its reaso
                   ReasonMaker<HostShares<Speechless>> && !ReasonMaker<HostShares<>>);
     const Snapshot snapshot = snapshot_of(1, 2);
     const auto gpus_with = [&](auto maker) {
-        auto scheduler = Scheduler<OfGoodput, LeastMovesPlacer, Allotter<>, PowerPredictor>().offering(maker);
+        auto scheduler =
+            Scheduler<OfGoodput, LeastMovesPlacer, Allotter<>, CurvePowerPredictor>().offering(maker);
         const Plan& plan = scheduler.plan(snapshot);
         return plan.decisions[0].option.configuration.gpus() + plan.decisions[1].option.configuration.gpus();
     };
@@ -214,7 +215,7 @@ TEST_CASE("makers around another one pass on its answers at prices and its reaso
     CHECK(gpus_with(MixedTypes<AskedSizes>{}) == 8);
     CHECK(gpus_with(JobCopies<AskedSizes>{}) == 8);
     CHECK(HostShares<Speechless>().why_none(snapshot.jobs[0]) == "job-0 is not liked");
-    auto scheduler = Scheduler<OfGoodput, LeastMovesPlacer, Allotter<>, PowerPredictor>().offering(
+    auto scheduler = Scheduler<OfGoodput, LeastMovesPlacer, Allotter<>, CurvePowerPredictor>().offering(
         MixedTypes<HostShares<Speechless>>({}, HostShares<Speechless>()));
     CHECK(scheduler.plan(snapshot).decisions[1].verdict.reason == "job-1 is not liked");
 }

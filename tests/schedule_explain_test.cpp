@@ -215,6 +215,9 @@ void check_explanations(S& scheduler, const Snapshot& snapshot, Counts& counts) 
                 for (std::size_t k = 0; k < problem.options_of(j); ++k)
                     CHECK_FALSE(detail::fits_alone(problem.uses(j, k), problem.capacity));
                 break;
+            case DecisionReason::set_aside:
+                CHECK_MESSAGE(false, "all jobs make sense");
+                break;
             case DecisionReason::not_placed:
                 CHECK(decision.placement.empty());
                 CHECK(text.find(decision.verdict.reason) != std::string::npos);

@@ -123,18 +123,21 @@ void act_on(const S& scheduler, const Snapshot& snapshot, std::size_t j, const A
         }
     }
     // So many more GPUs, and the job could have it beside what all others have: the best is worth that more.
-    const std::size_t got = scheduler.allotted().choice[j];
+    const auto choice_of = [&](std::size_t i) {
+        return scheduler.last_plan().decisions[i].placement.empty() ? no_option : scheduler.chosen()[i];
+    };
+    const std::size_t got = choice_of(j);
     const double gain = said.value - (got == no_option ? 0 : problem.value(j, got));
     AllotmentProblem larger = problem;
     larger.capacity[now.use(k, {}).resource] += said.gpus_short;
     for (const LimitShortage& missing : said.limits_short)
         larger.capacity[now.use(k, missing.limit).resource] += missing.units;
-    CHECK(Allotter<>()(larger, brief).bound >= scheduler.allotted().objective + gain - 1e-6);
+    CHECK(Allotter<>()(larger, brief).bound >= scheduler.last_plan().objective + gain - 1e-6);
     if (said.gpus_short > 0) {
         const ResourceUse gpus = now.use(k, {});
         double others = 0;
         for (std::size_t i = 0; i < problem.jobs(); ++i)
-            if (const std::size_t choice = scheduler.allotted().choice[i]; i != j && choice != no_option)
+            if (const std::size_t choice = choice_of(i); i != j && choice != no_option)
                 for (const ResourceUse& of : problem.uses(i, choice))
                     if (of.resource == gpus.resource) others += of.units;
         CHECK(others + gpus.units > problem.capacity[gpus.resource] + said.gpus_short - 1 + 1e-6);
@@ -288,9 +291,10 @@ TEST_CASE("acting on an explanation changes the decision as it says") {
     }
     for (const DecisionReason reason :
          {DecisionReason::best_offered, DecisionReason::priced_out, DecisionReason::no_room,
-          DecisionReason::keeps, DecisionReason::not_placed, DecisionReason::worth_nothing,
-          DecisionReason::no_batch_plan, DecisionReason::no_shape})
+          DecisionReason::keeps, DecisionReason::worth_nothing, DecisionReason::no_batch_plan,
+          DecisionReason::no_shape})
         CHECK_MESSAGE(counts.reasons[reason] > 4, static_cast<int>(reason));
+    CHECK(counts.reasons[DecisionReason::not_placed] > 0);  // few: most are offered something else
     CHECK(counts.limits > 100);
     CHECK(counts.nearest > 100);
     CHECK(counts.factors > 100);

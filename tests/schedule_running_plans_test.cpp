@@ -133,6 +133,7 @@ TEST_CASE("a running batch plan that is not within the job's limits any more, or
     CHECK(given(near) == best);
     of.job().placement = {{0, 8}};
     of.job().running_plan = {-1, 0};
+    of.now.strict = true;
     CHECK_THROWS_AS(static_cast<void>(Scheduler<Sia>().plan(of.now)), std::invalid_argument);
 }
 

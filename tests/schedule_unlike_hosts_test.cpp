@@ -24,7 +24,8 @@ namespace unlike_hosts_test {
 Job job_of(const std::string& name, int least, int most, HostNeeds needs) {
     Job job{.name = name, .restart_cost_seconds = 30, .min_gpus = least, .max_gpus = most};
     job.adaptivity = Adaptivity::gpus;
-    job.initial_batch = job.target_batch = job.max_batch = 64;
+    job.initial_batch = job.target_batch = 64;
+    job.max_batch = 4096;
     job.types = {{.max_atomic_batch = 64, .reference_rate = 100}};
     job.host = std::move(needs);
     return job;

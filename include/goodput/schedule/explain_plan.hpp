@@ -13,6 +13,8 @@
 //        min over k with less of r, and over going without, of
 //            (v_w - v_k - sum over the other rows s of pi_s (a_ws - a_ks)) / (a_wr - a_kr)
 //
+//    unless what takes as much of r, or more, is better there in turn: then no price of r alone will do;
+//
 //  - the factor on the goodput of w from which on it is the job's best option: by bisection, if the policy
 //    values jobs one by one (a policy that values the whole round may answer with other values for all);
 //  - what is missing of each row that w takes beside what the others take. With so much more, the best
@@ -58,7 +60,7 @@ public:
           problem_(scheduler.problem()),
           prices_(scheduler.allotted().prices),
           given_(scheduler.allotted()),
-          taken_(units_taken(problem_, scheduler.chosen())) {
+          taken_(units_taken(problem_, choices_with_nodes(scheduler))) {
         given_.choice.assign(scheduler.chosen().begin(), scheduler.chosen().end());
     }
 
@@ -138,6 +140,13 @@ public:
     }
 
 private:
+    /// By job: the option that it has nodes for.
+    static std::vector<std::size_t> choices_with_nodes(const AnyScheduler& scheduler) {
+        std::vector<std::size_t> choices(scheduler.chosen().begin(), scheduler.chosen().end());
+        for (std::size_t j = 0; j < choices.size(); ++j)
+            if (scheduler.last_plan().decisions[j].placement.empty()) choices[j] = no_option;
+        return choices;
+    }
     [[nodiscard]] double units(std::size_t j, std::size_t k, std::size_t row) const {
         return k == no_option ? 0 : units_of(problem_.uses(j, k), row);
     }
@@ -197,14 +206,16 @@ private:
         if (units_wanted <= 0) return prices_[row];
         // Reduced values but for the row in question.
         const auto besides = [&](std::size_t k) { return reduced(j, k) + prices_[row] * units(j, k, row); };
-        double needed = std::min(prices_[row], besides(wanted) / units_wanted);
+        double needed = std::min(prices_[row], besides(wanted) / units_wanted), least = 0;
         for (std::size_t k = 0; of_all && k < problem_.options_of(j); ++k) {
-            const double more = units_wanted - units(j, k, row);
-            // As much of it and no more worth, or more of it: a lower price does not help it.
-            if (k == wanted || more <= 0) continue;
-            needed = std::min(needed, (besides(wanted) - besides(k)) / more);
+            const double more = units_wanted - units(j, k, row), ahead = besides(wanted) - besides(k);
+            if (k == wanted) continue;
+            if (more > 0) needed = std::min(needed, ahead / more);
+            // What takes as much, or more, gains as much by a lower price, or more.
+            if (more < 0) least = std::max(least, ahead / more);
+            if (more == 0 && ahead < 0) return 0;
         }
-        return std::max(needed, 0.0);
+        return needed > least ? needed : 0;
     }
 
     [[nodiscard]] std::optional<double> goodput_needed(std::size_t j, std::size_t wanted, bool of_all) const {

@@ -272,17 +272,14 @@ private:
         for (int pass = 1;; ++pass) {
             decide(snapshot);
             find_nodes(snapshot);
-            if (unplaced_.empty() || pass == most_passes) {
-                withdrawn_.count(rows_, true);
-                if (!unplaced_.empty() || !withdrawn_.first().empty()) give_leftovers(snapshot);
-                divide_hosts(snapshot);
-                if (unplaced_.empty() || pass == most_passes) break;
-                withdrawn_.count(rows_, false);
-            }
+            if (unplaced_.empty() || pass == most_passes) break;
             withdrawn_.add(unplaced_, snapshot, offers_, rows_, plan_.decisions);
             allot_again(snapshot, clock);
             if (chooses) allotted = allotted_.objective;
         }
+        withdrawn_.give_back(rows_);
+        if (!withdrawn_.first().empty()) give_leftovers(snapshot);
+        divide_hosts(snapshot);
         for (const detail::Unplaced& of : withdrawn_.first())
             if (plan_.decisions[of.job].placement.empty()) {
                 plan_.decisions[of.job].verdict = of.why;
@@ -290,6 +287,7 @@ private:
                 if (has_other_option(of)) plan_.decisions[of.job].verdict.outcome = Outcome::waits;
                 chosen_[of.job] = of.option;
             }
+        plan_.bound = std::max(plan_.bound, plan_.objective);
         // What is proven of the allotment is proven of the plan as far as the plan is worth as much.
         if (plan_.objective < allotted - 1e-9 * std::abs(allotted))
             plan_.status =
@@ -308,11 +306,12 @@ private:
     void find_nodes(const Snapshot& snapshot) {
         chosen_ = allotted_.choice;
         unplaced_.clear();
-        placing_.find(snapshot, open_, placer_, plan_,
-                      [&](std::size_t j, const Verdict& why) { lose_nodes(j, why, false); });
+        placing_.find(snapshot, open_, placer_, plan_, [&](std::size_t j, const Verdict& why) {
+            unplaced_.push_back({j, chosen_[j], why});
+            lose_nodes(j, why);
+        });
     }
-    void lose_nodes(std::size_t j, Verdict why, bool beside_others) {
-        unplaced_.push_back({j, chosen_[j], why, beside_others});
+    void lose_nodes(std::size_t j, Verdict why) {
         plan_.objective -= plan_.decisions[j].value;
         give_nothing(plan_.decisions[j]);
         plan_.decisions[j].verdict = std::move(why);
@@ -399,11 +398,9 @@ private:
                 choose(snapshot, j, option);
             },
             [&](std::size_t j) {
-                lose_nodes(
-                    j,
-                    {Outcome::waits,
-                     "its nodes cannot give the cores and the memory that it needs beside those of others"},
-                    true);
+                lose_nodes(j, {Outcome::waits,
+                               "its nodes cannot give the cores and the memory that it needs beside those of "
+                               "others"});
             });
     }
 

@@ -37,7 +37,6 @@ struct Unplaced {
     std::size_t job = 0;
     std::size_t option = 0;
     Verdict why{};
-    bool beside_others = false;  ///< for want of cores and memory, which other jobs need not lack
 };
 
 /// Options that are out of a round: in the problem they are worth nothing. Keeps its buffers.
@@ -61,7 +60,7 @@ public:
                              [&](const Unplaced& known) { return known.job == of.job; }))
                 first_.push_back(of);
             take_out(rows, offers, of.job, gpus);
-            for (std::size_t j = 0; !of.beside_others && j < decisions.size(); ++j)
+            for (std::size_t j = 0; j < decisions.size(); ++j)
                 if (snapshot.jobs[j].within == snapshot.jobs[of.job].within && !rows.problem.must(j) &&
                     !decisions[j].option.configuration.same_gpus(gpus) &&
                     !(rows.held[j] != no_option &&
@@ -74,10 +73,9 @@ public:
         const auto left = left_.find(job);
         return left == left_.end() ? offers.options_of(job) : std::span<const Option>(left->second);
     }
-    /// Lets them have the values that they had, or none again.
-    void count(Rows& rows, bool counted) const {
-        for (const auto& [job, option, value] : options_)
-            rows.problem.set_value(job, option, counted ? value : 0);
+    /// Gives all options the values that they had.
+    void give_back(Rows& rows) const {
+        for (const auto& [job, option, value] : options_) rows.problem.set_value(job, option, value);
     }
 
 private:

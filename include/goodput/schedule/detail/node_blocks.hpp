@@ -43,17 +43,34 @@ public:
         double capacity = 0;  ///< blocks that are free beside the jobs that keep what they hold
     };
 
-    /// Finds the rows for these options; the first has the index `first` in the problem.
-    void find(const Cluster& cluster, const OpenNodes& open, std::span<const Option> options,
-              std::size_t first) {
+    /// Begins anew: no sizes are known.
+    void begin(std::size_t pools) {
+        if (sizes_.size() < pools) sizes_.resize(pools);
+        for (std::vector<int>& sizes : sizes_) sizes.clear();
+    }
+    /// Takes note of the sizes of options that a job is offered.
+    void note(std::span<const Option> options, std::span<const Pool> pools) {
+        PoolShare last{};
+        std::size_t pool = pools.size();
+        for (const Option& option : options)
+            for (const PoolShare& part : option.configuration.parts()) {
+                if (!part.same_pool(last)) {
+                    last = part;
+                    pool = find_pool(pools, part);
+                }
+                if (pool == pools.size()) continue;
+                const int size = on_each_node(part);
+                std::vector<int>& sizes = sizes_[pool];
+                const auto at = std::lower_bound(sizes.begin(), sizes.end(), size);
+                if (at == sizes.end() || *at != size) sizes.insert(at, size);
+            }
+    }
+    /// Finds the rows for these sizes; the first has the index `first` in the problem.
+    void find(const Cluster& cluster, const OpenNodes& open, std::size_t first) {
         first_ = first;
         rows_.clear();
-        const std::span<const Pool> pools = open.pools();
-        if (sizes_.size() < pools.size()) sizes_.resize(pools.size());
-        for (std::vector<int>& sizes : sizes_) sizes.clear();
-        find_sizes(pools, options);
         first_of_pool_.assign(1, 0);
-        for (std::size_t pool = 0; pool < pools.size(); ++pool) {
+        for (std::size_t pool = 0; pool < open.pools().size(); ++pool) {
             find_rows(cluster, open, pool);
             first_of_pool_.push_back(rows_.size());
         }
@@ -99,23 +116,6 @@ private:
     /// GPUs that nobody else can use on each node of a part.
     static int on_each_node(const PoolShare& part) {
         return part.shape.nodes > 1 ? part.gpus_per_node : part.shape.gpus;
-    }
-
-    void find_sizes(std::span<const Pool> pools, std::span<const Option> options) {
-        PoolShare last{};
-        std::size_t pool = pools.size();
-        for (const Option& option : options)
-            for (const PoolShare& part : option.configuration.parts()) {
-                if (!part.same_pool(last)) {
-                    last = part;
-                    pool = find_pool(pools, part);
-                }
-                if (pool == pools.size()) continue;
-                const int size = on_each_node(part);
-                std::vector<int>& sizes = sizes_[pool];
-                const auto at = std::lower_bound(sizes.begin(), sizes.end(), size);
-                if (at == sizes.end() || *at != size) sizes.insert(at, size);
-            }
     }
 
     void find_rows(const Cluster& cluster, const OpenNodes& open, std::size_t pool) {

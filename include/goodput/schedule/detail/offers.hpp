@@ -133,8 +133,6 @@ public:
     }
     /// Where its options lie, below end(): at the same place for jobs that share them.
     [[nodiscard]] std::size_t place_of(std::size_t job) const { return range_[job].first; }
-    /// Those of all jobs, and perhaps some that nobody is offered.
-    [[nodiscard]] std::span<const Option> all() const { return options(); }
     /// Above all places.
     [[nodiscard]] std::size_t end() const { return options().size(); }
     /// Everything that was asked about it failed.

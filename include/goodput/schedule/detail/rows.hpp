@@ -43,7 +43,7 @@ public:
         problem.clear();
         problem.capacity.resize(pools_);  // what was kept may have raised those of limits
         for (const LimitRow& row : rows_.all()) problem.capacity.push_back(row.capacity);
-        blocks_.find(snapshot.cluster, open, offers.all(), problem.capacity.size());
+        find_blocks(snapshot, open, offers);
         held.assign(snapshot.jobs.size(), no_option);
         forbidden.clear();
         conflicts.clear();
@@ -122,6 +122,19 @@ public:
     std::vector<LimitConflict> conflicts;                        ///< rows of which more is kept than there is
 
 private:
+    /// Jobs that share their options are looked at once; free is what those who keep what they hold leave.
+    void find_blocks(const Snapshot& snapshot, const OpenNodes& open, const Offers& offers) {
+        blocks_.begin(open.pools().size());
+        posed_.assign(offers.end(), no_option);
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            const std::span<const Option> options = offers.options_of(j);
+            if (options.empty() || open.keeps(j) || posed_[offers.place_of(j)] != no_option) continue;
+            posed_[offers.place_of(j)] = j;
+            blocks_.note(options, open.pools());
+        }
+        blocks_.find(snapshot.cluster, open, problem.capacity.size());
+    }
+
     /// Options of one pool lie side by side: it is looked up once.
     std::uint32_t pool_of(const PoolShare& part, const OpenNodes& open) {
         if (!part.same_pool(last_part_)) {

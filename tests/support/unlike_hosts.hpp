@@ -55,7 +55,8 @@ inline goodput::Snapshot unlike_hosts(Random& random) {
         Job job{.name = "job-" + std::to_string(j), .submitted_seconds = 1.0 * j};
         job.restart_cost_seconds = random.chance(0.3) ? 0 : 30;
         job.adaptivity = Adaptivity::gpus;
-        job.initial_batch = job.target_batch = job.max_batch = 64;
+        job.initial_batch = job.target_batch = 64;
+        job.max_batch = 4096;  // no number of GPUs is too many for it
         job.types = {{.max_atomic_batch = 64, .reference_rate = 100}};
         const int gpus = 1 << random.integer(0, size == 8 ? 3 : 2);
         job.max_gpus = gpus;

@@ -10,7 +10,8 @@
 // intervals that say which is which.
 //
 // Incremental: a type whose measurements have not changed keeps its evidence as long as the reference batch
-// stays, in whose unit it is, and every fit starts from the last one. Cost: two fits of a few iterations for the type that changed, one for each other.
+// stays, in whose unit it is, and every fit starts from the last one. Cost: two fits of a few iterations for
+// the type that changed, one for each other.
 
 #include <algorithm>
 #include <array>

@@ -18,8 +18,8 @@
 
 namespace goodput {
 
-/// Averages and percentiles of one replay; times in hours. Those over completed jobs are 0 where none is, which
-/// says nothing: look at `completed`.
+/// Averages and percentiles of one replay; times in hours. Those over completed jobs are 0 where none is,
+/// which says nothing: look at `completed`.
 struct ReplayMetrics {
     std::size_t jobs = 0;           ///< submitted
     std::size_t completed = 0;      ///< of these, by the end of the replay

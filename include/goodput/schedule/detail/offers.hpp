@@ -191,6 +191,9 @@ private:
         if (!keeps) find_most_gpus(policy, snapshot, j, most_gpus_);
         // What it holds is always on offer to it, also where nobody else would be offered that.
         const Configuration held = keeps || !may_hold(job, round) ? Configuration() : round.held_by(job);
+        const bool is_usual =
+            held.empty() || is_listed(job, held, open.pools_for(job), std::span<const int>(most_gpus_));
+        const bool stays_on_drained = !held.empty() && open.may_stay_on_drained(j);
         const auto list = [&](std::vector<Option>& options) {
             if (keeps) {
                 if constexpr (requires { maker.list_kept(round, job, options); })
@@ -201,9 +204,12 @@ private:
             }
             const std::size_t first = options.size();
             maker.list(round_for(job, round, open), job, std::span<const int>(most_gpus_), options);
+            // A maker may have left out a shape that it knows, for want of cores beside it; not one that only
+            // a drained node has.
+            if (is_usual && !stays_on_drained) return;
             insert_held(job, held, open.used_pools(), first, options);
             if constexpr (requires { maker.list_kept(round, job, options); })
-                if (!held.empty() && job.host) list_held_as_kept(round, job, maker, first, options);
+                if (stays_on_drained && job.host) list_held_as_kept(round, job, maker, first, options);
         };
         const auto ask = [&](std::span<Option> options) {
             predict_as_valued(policy, job, model, predict, options);
@@ -220,9 +226,7 @@ private:
             return faults.size() == before;
         };
         if constexpr (DeclaresInputs<Predictor>) {
-            const bool complete =
-                DeclaresJobInputs<Maker> && !keeps &&
-                (held.empty() || is_listed(job, held, open.pools_for(job), std::span<const int>(most_gpus_)));
+            const bool complete = DeclaresJobInputs<Maker> && !keeps && is_usual && !stays_on_drained;
             const auto input = [&](Question& question) {
                 std::optional<GradientStatistics> gradient = job.gradient;
                 if constexpr (GradientForecast<P>) gradient = policy.expected_gradient(job);

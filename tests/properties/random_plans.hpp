@@ -94,10 +94,13 @@ struct OneOf {
     }
 };
 
-/// Any of the policies that most properties try.
+/// Any of the policies that most properties try. The first `unordered_rules` do not serve jobs in an order,
+/// in which the GPU type listed first wins where it makes no difference to a job.
 using AnyPolicy = OneOf<FixedValues, goodput::Sia, goodput::GoodputPolicy, goodput::Pollux,
                         goodput::DeclaredGoodputPolicy, goodput::Optimus, goodput::Fifo,
                         goodput::ShortestRemainingTime, goodput::LeastAttainedService, goodput::Tiresias>;
+
+inline constexpr int unordered_rules = 5;
 
 /// The first `choices` of the policies, with the settings that they have by default.
 template <class Policies = AnyPolicy>
@@ -129,7 +132,8 @@ struct Relabelled {
 };
 
 /// GPU types keep their names.
-inline Relabelled relabelled(const goodput::Snapshot& snapshot, support::Random& random) {
+inline Relabelled relabelled(const goodput::Snapshot& snapshot, support::Random& random,
+                             bool types_too = true) {
     using namespace goodput;
     const Cluster& cluster = snapshot.cluster;
     const std::size_t types = cluster.gpu_types.size();
@@ -138,6 +142,7 @@ inline Relabelled relabelled(const goodput::Snapshot& snapshot, support::Random&
     other.job_to = random_order(random, snapshot.jobs.size());
     other.node_to = random_order(random, cluster.nodes.size());
     other.type_to = random_order(random, types);
+    if (!types_too) std::sort(other.type_to.begin(), other.type_to.end());
     result.time_seconds = snapshot.time_seconds;
     result.cluster.gpu_types.resize(types);
     for (std::size_t t = 0; t < types; ++t) result.cluster.gpu_types[other.type_to[t]] = cluster.gpu_types[t];

@@ -31,6 +31,18 @@
 
 namespace goodput {
 
+namespace detail {
+
+/// Whether an option is of a GPU type that comes before that of another by name: what makes no difference
+/// must not depend on the order in which a cluster lists its types.
+inline bool type_comes_first(const Round& round, const Option& option, const Option& other) {
+    const std::size_t its = option.configuration.first().gpu_type,
+                      others = other.configuration.first().gpu_type;
+    return its != others && round.cluster.gpu_types[its] < round.cluster.gpu_types[others];
+}
+
+}  // namespace detail
+
 /// Where a job's remaining work is estimated from.
 enum class TaskEstimates {
     own,      ///< its pilots: the published rule

@@ -32,19 +32,10 @@ struct AllAlike {
     double operator()(const OptionRow&) const { return 1; }
 };
 
-/// Whether an option is of a GPU type that comes before that of another by name. What makes no difference to
-/// a job must not depend on the order in which a cluster lists its types.
-inline bool type_comes_first(const Round& round, const Option& option, const Option& other) {
-    const std::size_t its = option.configuration.first().gpu_type,
-                      others = other.configuration.first().gpu_type;
-    return its != others && round.cluster.gpu_types[its] < round.cluster.gpu_types[others];
-}
-
 /// Values 1 for what each job takes in the given order of rows, else 0: of the options that fit what is left
 /// of Round::capacity, that of the largest liking(round, row, option, units left of what it takes first)
-/// above 0, of equals that of the GPU type that comes first by name, and of these the first. Jobs that keep
-/// what they hold come before all others. Without backfilling the first job that finds nothing ends the
-/// round.
+/// above 0, the first of equals. Jobs that keep what they hold come before all others. Without backfilling
+/// the first job that finds nothing ends the round.
 ///
 /// Where options are variants of the same GPUs with more or less beside them, a job is served with the
 /// leanest, and all that are offered with these GPUs are worth something: for each of its GPUs more than all
@@ -116,10 +107,7 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
             const std::span<const ResourceUse> uses = row.uses(k);
             if (option.goodput <= 0 || !std::all_of(uses.begin(), uses.end(), fits)) continue;
             const double liked = liking(round, row, option, uses.empty() ? 0 : left[uses.front().resource]);
-            if (!(liked > 0) || liked < best) continue;
-            if (chosen != row.options.size() && liked == best &&
-                !type_comes_first(round, option, row.options[chosen]))
-                continue;
+            if (liked <= best) continue;
             best = liked;
             chosen = k;
         }

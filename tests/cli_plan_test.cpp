@@ -264,8 +264,8 @@ TEST_CASE("jobs of one kind learn from each other, others do not") {
                                       sample("aws", {1, 1}, 128), sample("rtx", {1, 1}, 128)});
     Program program = plan({"--policy", "goodput"});
     const Json answer = ask(program, round_of(120, nodes, Json::array({veteran, twin, stranger})));
-    CHECK(entry(answer, "twin")["knowledge"] == "measured");
-    CHECK(shape_of(entry(answer, "twin")).gpus > 1);
+    CHECK(entry(answer, "twin")["knowledge"] == "projected");  // on more GPUs than were measured
+    CHECK(shape_of(entry(answer, "twin")).gpus > 4);
     CHECK(entry(answer, "stranger")["knowledge"] == "unknown");
     CHECK(shape_of(entry(answer, "stranger")).gpus == 1);
 }

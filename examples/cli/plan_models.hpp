@@ -86,6 +86,12 @@ public:
         }
     }
 
+    /// As exact models do: what a job runs with is its own.
+    static void keep_running_plan(const goodput::Job& job, const goodput::JobModel& model,
+                                  goodput::Option& option) {
+        goodput::GoodputPredictor::keep_running_plan(job, model, option);
+    }
+
 private:
     /// What the option gives stays as published, unless it gives nothing.
     void take_exact_plan(const goodput::Job& job, const goodput::JobModel& model, goodput::Option& option,

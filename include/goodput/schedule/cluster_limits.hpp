@@ -237,13 +237,16 @@ private:
             mine.usual[r] = least / pool.gpus_per_node;
             rows.add(what + where, sum, unit);
         }
-        if (nodes_.empty() || !any_needs(round)) return;
+        const double needed = most_needed(round, pool, r);
+        if (nodes_.empty() || needed <= 0) return;
         std::sort(nodes_.begin(), nodes_.end());
         steps_.clear();  // of what is left: the first node that has more than all before it
         for (std::size_t n = 1; n < nodes_.size(); ++n)
             if (nodes_[n].first > nodes_[n - 1].first * (1 + 1e-9)) steps_.push_back(n);
         // More than any of them has left, although one has it in all.
         if (nodes_.back().first < most_of_one * (1 - 1e-9)) steps_.push_back(nodes_.size());
+        std::erase_if(steps_,
+                      [&](std::size_t first) { return needed <= nodes_[first - 1].first * (1 + 1e-9); });
         const std::size_t size = steps_.size(), most = std::min(size, most_rows);
         for (std::size_t i = 0; i < most; ++i) {
             const std::size_t first = steps_[size - 1 - i * size / most];
@@ -264,11 +267,15 @@ private:
             mine.more[r].push_back(more);
         }
     }
-    /// Whether a job may choose how much it gets.
-    static bool any_needs(const Round& round) {
-        return round.jobs.empty() || std::any_of(round.jobs.begin(), round.jobs.end(), [](const Job& job) {
-                   return job.host && !job.keeps_what_it_holds();
-               });
+    /// The most of a resource that a job which may choose how much it gets could take of one node of a pool.
+    static double most_needed(const Round& round, const Pool& pool, std::size_t r) {
+        if (round.jobs.empty()) return std::numeric_limits<double>::infinity();  // who asks is not known
+        double most = 0;
+        for (const Job& job : round.jobs)
+            if (job.host && !job.keeps_what_it_holds() && detail::counts(job.host->most, r))
+                most = std::max(
+                    most, std::min(job.max_gpus, pool.gpus_per_node) * detail::a_gpu_of(job.host->most, r));
+        return most;
     }
     static void take_of_nodes_with_more(const std::vector<WithMore>& classes, const PoolShare& part,
                                         double a_gpu, LimitUses& uses) {

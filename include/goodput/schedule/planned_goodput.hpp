@@ -39,6 +39,15 @@ public:
             inner_(job, model, options, gradient);
     }
 
+    /// As the inner predictor does; a large model's plan is not a batch alone.
+    void keep_running_plan(const Job& job, const JobModel& model, Option& option) requires
+        requires(Inner& inner) {
+        inner.keep_running_plan(job, model, option);
+    }
+    {
+        if (!large_.find(job.name)) inner_.keep_running_plan(job, model, option);
+    }
+
 private:
     void fill(const Job& job, std::span<Option> options, const std::optional<GradientStatistics>& gradient) {
         const double batch = large_.find(job.name)->global_batch;

@@ -39,7 +39,8 @@ public:
     void fill(Snapshot& snapshot) const {
         for (Job& job : snapshot.jobs) {
             const auto found = plans_.find(job.name);
-            if (found == plans_.end() || job.placement.empty()) continue;
+            if (found == plans_.end() || job.placement.empty() || !on_known_nodes(job, snapshot.cluster))
+                continue;
             const PoolShare held = pool_share_of(job.placement, snapshot.cluster);
             if (held.empty() || held.gpu_type >= job.types.size()) continue;
             const Running now = of_job(job, held, found->second.plan);
@@ -54,6 +55,11 @@ private:
         Shape shape{};  // in replicas, as of samples
         BatchPlan plan{};
     };
+    /// What a job holds may be wrong still: nobody has checked the snapshot.
+    static bool on_known_nodes(const Job& job, const Cluster& cluster) {
+        return std::all_of(job.placement.begin(), job.placement.end(),
+                           [&](const NodeShare& share) { return share.node < cluster.nodes.size(); });
+    }
     static Running of_job(const Job& job, const PoolShare& part, BatchPlan plan) {
         const int replicas = part.shape.gpus / job.types[part.gpu_type].gpus_per_replica;
         return {part.gpu_type, {std::min(part.shape.nodes, replicas), replicas}, plan};

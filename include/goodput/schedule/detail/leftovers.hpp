@@ -236,17 +236,19 @@ private:
         const std::size_t before = placement_.size();
         for (std::size_t first = 0; first < nodes.size(); ++first) {
             placement_.resize(before);
-            int gpus = part.shape.gpus, left = part.shape.nodes;
+            int left = part.shape.nodes;
             for (std::size_t n = first; n < nodes.size() && left > 0; ++n) {
                 if (free_[nodes[n]] < part.gpus_per_node || is_taken(nodes[n]) ||
                     !side_by_side(nodes[first], nodes[n]))
                     continue;
-                // As a placer spreads them: full nodes first, and none without a GPU.
-                const int here = std::min(part.gpus_per_node, gpus - --left);
-                placement_.push_back({nodes[n], here});
-                gpus -= here;
+                placement_.push_back({nodes[n], 0});
+                --left;
             }
-            if (left == 0) return true;
+            if (left > 0) continue;
+            Placement spread(placement_.begin() + static_cast<std::ptrdiff_t>(before), placement_.end());
+            fill_whole_nodes(part, spread);
+            std::copy(spread.begin(), spread.end(), placement_.begin() + static_cast<std::ptrdiff_t>(before));
+            return true;
         }
         placement_.resize(before);
         return false;

@@ -162,12 +162,15 @@ TEST_CASE(
         for (const Option& option : options) {
             const int replicas = option.configuration.gpus() / limits.gpus_per_replica;
             const int most = job.max_batch > 0 ? job.max_batch : 1 << 30;
-            // The legal totals, by trying all plans that round up from the target.
+            // The legal totals, by trying all plans that round up from the target, or from the most that is
+            // within the largest batch.
+            const int load = std::min((job.target_batch + replicas - 1) / replicas, most / replicas);
             bool possible = false;
-            for (int microbatches = 1; microbatches <= job.target_batch; ++microbatches) {
-                const int parts = replicas * microbatches, atomic = (job.target_batch + parts - 1) / parts;
-                possible = possible || (replicas <= job.target_batch && atomic >= limits.min_atomic_batch &&
-                                        atomic <= limits.max_atomic_batch && parts * atomic <= most);
+            for (int microbatches = 1; microbatches <= load; ++microbatches) {
+                const int atomic = (load + microbatches - 1) / microbatches;
+                possible = possible ||
+                           (replicas <= job.target_batch && atomic >= limits.min_atomic_batch &&
+                            atomic <= limits.max_atomic_batch && replicas * microbatches * atomic <= most);
             }
             CHECK((option.goodput > 0) == possible);
             CHECK((option.plan.atomic_batch > 0) == possible);

@@ -110,7 +110,9 @@ void check_shares(const ShareProblem& problem, const ShareResult& result) {
               result.rates[j]);
     check(result.prices.size() == problem.types(), "a price for every type");
     for (const double price : result.prices) check(std::isfinite(price) && price >= 0, "prices", price);
-    check(std::isfinite(result.objective), "the objective is a number", result.objective);
+    check(!std::isnan(result.objective) &&
+              std::isfinite(result.objective) == (result.status != ShareStatus::infeasible),
+          "the objective is a finite number unless there is none", result.objective);
     check(!std::isnan(result.bound), "the bound is a number", result.bound);
     check(!result.report().empty(), "a report says something");
 }

@@ -181,9 +181,12 @@ void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan, Le
                 CHECK(batch.total(replicas) >= job.initial_batch);
         }
         if (job.max_batch > 0) CHECK(batch.total(replicas) <= job.max_batch);
-        // Rounding the share of a replica up adds less than one example a microbatch and replica.
+        // Rounding the share of a replica up adds less than one example a microbatch and replica; where that
+        // would be more than the largest batch it is rounded down.
         if (job.adaptivity != Adaptivity::batch) {
-            CHECK(batch.total(replicas) >= job.target_batch);
+            const bool down = job.max_batch > 0 && job.target_batch + replicas > job.max_batch;
+            CHECK(batch.total(replicas) >
+                  (down ? std::min(job.target_batch, job.max_batch) - replicas : job.target_batch - 1));
             CHECK(batch.total(replicas) < job.target_batch + replicas * (batch.accumulation_steps + 1));
         }
     }

@@ -64,6 +64,9 @@ public:
     /// A solver with settings of one's own.
     explicit PostedPrices(Settings settings) : settings_(settings) {}
 
+    /// What nobody pays for stays idle: nobody is to be given it afterwards either.
+    [[nodiscard]] bool keeps_idle() const { return !settings_.fills_idle; }
+
     /// An allotment that respects all constraints, with the bound of the final prices, which stand in
     /// AllotResult::prices. Jobs that must run come first. Status optimal where the bound proves `gap`, else
     /// feasible; unknown where jobs that must run find no room in this order. One look at all options, one

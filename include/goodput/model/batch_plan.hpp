@@ -85,11 +85,11 @@ void best_batch_plans(const Throughput& throughput, const Efficiency& efficiency
                       std::span<const Shape> shapes, const BatchLimits& limits, std::span<BestPlan> best);
 
 /// Which plan keeps the total batch size (strong scaling)? The fewest accumulation steps with which the share
-/// of a replica, rounded up, fits max_atomic_batch and keeps the total within limits.max_batch (0: no limit);
-/// goodput at the batch really used, which rounding can make larger than `total_batch` by less than one
-/// example a microbatch. Refused (empty plan, goodput 0) where there are more replicas than examples, or the
-/// share is below min_atomic_batch, because the total batch would grow. limits.initial_batch counts only for
-/// single_gpu_accumulates.
+/// of a replica, rounded up, fits max_atomic_batch; rounded down where the total would pass limits.max_batch
+/// (0: no limit). Goodput at the batch really used, which rounding can make larger than `total_batch` by less
+/// than one example a microbatch, or smaller by less than one a replica. Refused (empty plan, goodput 0)
+/// where there are more replicas than examples, or the share is below min_atomic_batch, because the total
+/// batch would grow. limits.initial_batch counts only for single_gpu_accumulates.
 template <ThroughputModel Throughput, EfficiencyModel Efficiency>
 [[nodiscard]] BestPlan fixed_batch_plan(const Throughput& throughput, const Efficiency& efficiency,
                                         Shape shape, const BatchLimits& limits, int total_batch);
@@ -194,16 +194,16 @@ template <ThroughputModel Throughput, EfficiencyModel Efficiency>
 BestPlan fixed_batch_plan(const Throughput& throughput, const Efficiency& efficiency, Shape shape,
                           const BatchLimits& limits, int total_batch) {
     if (shape.gpus < 1 || total_batch < shape.gpus || limits.max_atomic_batch < 1) return {};
-    const int load = detail::divide_up(total_batch, shape.gpus);
     const int most_load =
         (limits.max_batch > 0 ? limits.max_batch : std::numeric_limits<int>::max()) / shape.gpus;
+    const int load = std::min(detail::divide_up(total_batch, shape.gpus), most_load);
+    if (load < 1) return {};
     int microbatches = detail::divide_up(load, limits.max_atomic_batch);
     if (limits.single_gpu_accumulates && shape.gpus == 1 && total_batch > limits.initial_batch)
         microbatches = std::max(microbatches, 2);
     int atomic = detail::divide_up(load, microbatches);
     // Where rounding up passes the largest batch, smaller microbatches may divide the load better.
     while (std::int64_t{atomic} * microbatches > most_load) {
-        if (load > most_load || atomic == 1) return {};
         microbatches = detail::divide_up(load, atomic - 1);
         atomic = detail::divide_up(load, microbatches);
     }

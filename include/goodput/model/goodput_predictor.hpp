@@ -254,7 +254,10 @@ private:
                                     const Efficiency& efficiency, Shape shape, const BatchLimits& limits) {
         const BestPlan best =
             fixed_batch_plan(throughput, efficiency, shape, limits, fixed_total(job, shape, limits));
-        if (job.adaptivity != Adaptivity::batch || best.goodput > 0) return best;
+        // One that tunes its batch never has less than its initial one.
+        if (job.adaptivity != Adaptivity::batch ||
+            (best.goodput > 0 && best.plan.total(shape.gpus) >= limits.initial_batch))
+            return best;
         if constexpr (detail::has_fast_search<Throughput, Efficiency>)
             return best_batch_plan(throughput, efficiency, shape, limits);
         return {};

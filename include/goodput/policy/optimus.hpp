@@ -11,10 +11,11 @@
 // this sum; the allotment step finds its least value. Hence, T = work / goodput and `spread` = the sum over
 // admitted jobs of (longest T - shortest T) of their options,
 //
-//     value = 1 + spread + longest T - T         0 for the options of jobs that are not admitted
+//     value = 1 + spread + longest T - T         next to nothing for the options of jobs not admitted
 //
-// so that no saving is worth dropping an admitted job. (The allotment step's relative gap refers to the sum
-// of these values: with n jobs the sum of remaining times is exact to about gap * n * spread.)
+// so that no saving is worth dropping an admitted job, and jobs that are not admitted get what nobody else
+// can use. (The allotment step's relative gap refers to the sum of these values: with n jobs the sum of
+// remaining times is exact to about gap * n * spread.)
 //
 // What differs from the published system:
 // - Work is declared by the owner; Optimus extrapolates the loss curve (its re-implementations know the
@@ -88,8 +89,9 @@ struct Optimus {
             const OptionRow& row = rows[j];
             const RemainingSeconds seconds(*this, round, row);
             for (std::size_t k = 0; k < row.options.size(); ++k)
-                row.values[k] = longest[j] == not_admitted || row.options[k].goodput <= 0
-                                    ? 0
+                row.values[k] = row.options[k].goodput <= 0 ? 0
+                                : longest[j] == not_admitted
+                                    ? 1e-9 * (1 + spread)
                                     : 1 + spread + longest[j] - seconds(row.options[k]);
         }
     }

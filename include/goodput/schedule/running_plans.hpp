@@ -1,8 +1,9 @@
 #ifndef GOODPUT_SCHEDULE_RUNNING_PLANS_HPP
 #define GOODPUT_SCHEDULE_RUNNING_PLANS_HPP
 
-// Which batch plan every job runs with, from round to round: the one that it was last measured with, or was
-// told since.
+// Which batch plan every job runs with, from round to round: the one that it was told, or where it was told
+// none for the GPUs that it has, the one that it was measured with. A measurement may be older than what was
+// told.
 
 #include <algorithm>
 #include <cstddef>
@@ -22,7 +23,9 @@ class RunningPlans {
 public:
     /// A measurement of a job on a GPU type.
     void note(std::string_view job, std::size_t gpu_type, const ThroughputSample& sample) {
-        plans_.insert_or_assign(std::string(job), Running{gpu_type, sample.shape, sample.plan});
+        Running& known = plans_[std::string(job)];
+        if (!known.told || known.gpu_type != gpu_type || known.shape != sample.shape)
+            known = {gpu_type, sample.shape, sample.plan};
     }
     /// What a plan tells the jobs that it gives GPUs of one pool. Everybody else is forgotten.
     void note(const Snapshot& snapshot, const Plan& plan) {
@@ -54,6 +57,7 @@ private:
         std::size_t gpu_type = 0;
         Shape shape{};  // in replicas, as of samples
         BatchPlan plan{};
+        bool told = false;
     };
     /// What a job holds may be wrong still: nobody has checked the snapshot.
     static bool on_known_nodes(const Job& job, const Cluster& cluster) {
@@ -62,7 +66,7 @@ private:
     }
     static Running of_job(const Job& job, const PoolShare& part, BatchPlan plan) {
         const int replicas = part.shape.gpus / job.types[part.gpu_type].gpus_per_replica;
-        return {part.gpu_type, {std::min(part.shape.nodes, replicas), replicas}, plan};
+        return {part.gpu_type, {std::min(part.shape.nodes, replicas), replicas}, plan, true};
     }
 
     std::map<std::string, Running> plans_;

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -230,6 +231,7 @@ private:
         steady();
     }
     void steady() {
+        fills_up_ = false;
         check_allotted();
         // With other cores and memory beside the same GPUs a job runs on: it is kept on the variant that it
         // was given, or else on the one that is worth most, or where there is no room for that, worth most at
@@ -278,7 +280,7 @@ private:
             if (chooses) allotted = allotted_.objective;
         }
         withdrawn_.give_back(rows_);
-        if (!withdrawn_.first().empty()) give_leftovers(snapshot);
+        give_leftovers(snapshot);
         divide_hosts(snapshot);
         for (const detail::Unplaced& of : withdrawn_.first())
             if (plan_.decisions[of.job].placement.empty()) {
@@ -317,6 +319,11 @@ private:
         plan_.decisions[j].verdict = std::move(why);
     }
     void give_leftovers(const Snapshot& snapshot) {
+        if (!fills_up_) return;
+        if constexpr (requires {
+                          { solver_.keeps_idle() } -> std::convertible_to<bool>;
+                      })
+            if (solver_.keeps_idle()) return;
         leftovers_.offer(snapshot, open_, offers_, rows_, chosen_, placer_, plan_,
                          [&](std::size_t j, std::size_t option, const Placement& placement) {
                              Decision& decision = plan_.decisions[j];
@@ -344,7 +351,9 @@ private:
                 bad_input("snapshot", "placements of jobs that keep what they hold",
                           std::string_view("more GPUs than there are"), "within the cluster");
             keep_only();
+            return;
         }
+        fills_up_ = true;
         for (std::size_t j = 0; j < jobs; ++j)
             if (allotted_.choice[j] != no_option && allotted_.choice[j] >= problem().options_of(j))
                 bad_input("solver", "choice of job " + text_of(j), allotted_.choice[j], "one of its options");
@@ -473,6 +482,7 @@ private:
     detail::SteadyChoice steady_;
     std::vector<std::size_t> chosen_;
     detail::Placing placing_;
+    bool fills_up_ = false;                   // the solver found an allotment
     std::vector<detail::Unplaced> unplaced_;  // of this pass
     detail::Withdrawn withdrawn_;
     detail::Leftovers leftovers_;

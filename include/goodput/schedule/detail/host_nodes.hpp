@@ -142,7 +142,9 @@ private:
         for (std::size_t c = 0; c < claims_.size(); ++c)
             for (const NodeShare& held : claims_[c].placement) {
                 nodes_[held.node].claims.push_back(c);
-                nodes_[held.node].free_gpus -= held.gpus;
+                // A job over several nodes has them to itself.
+                int& free_gpus = nodes_[held.node].free_gpus;
+                free_gpus -= claims_[c].placement.size() > 1 ? free_gpus : held.gpus;
                 const std::size_t a = root_of(held.node), b = root_of(claims_[c].placement.front().node);
                 root_[std::max(a, b)] = std::min(a, b);
             }

@@ -121,7 +121,8 @@ private:
         }
         void take(const Placement& placement, const HostShare& share) {
             for (const NodeShare& held : placement) {
-                gpus_[held.node] -= held.gpus;
+                // A job over several nodes has them to itself.
+                gpus_[held.node] -= placement.size() > 1 ? gpus_[held.node] : held.gpus;
                 for (std::size_t r = 0; r < host_resources; ++r)
                     amounts_[held.node][r] -= units(held, share, r);
             }

@@ -9,14 +9,16 @@
 //    smaller, for the sake of a job that then gets no nodes. It is withdrawn from all who were not given the
 //    same GPUs, too: if there is no place for one more of them, there is none for another job's. A policy
 //    that chooses for each job what it gets (a queue) chooses again among what is left.
-// 2. What is free after a few such passes is offered to those who have nothing: what they held first, then
-//    what is worth most to them.
+// 2. What is free in the end is offered to those who have nothing: what they held first, then what is worth
+//    most to them. So it is where everything found nodes, too: an allotment within the gap may leave somebody
+//    out who is worth little.
 
 #include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <map>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -110,8 +112,11 @@ public:
     void offer(const Snapshot& snapshot, const OpenNodes& open, const Offers& offers, const Rows& rows,
                std::span<const std::size_t> chosen, const NodePlacer& placer, const Plan& plan, Give give) {
         const AllotmentProblem& problem = rows.problem;
-        find_left(snapshot.cluster, problem, chosen, plan);
         order_waiting(snapshot, problem, plan);
+        if (waiting_.empty()) return;
+        find_free(snapshot.cluster, plan);
+        if (std::none_of(free_.begin(), free_.end(), [](int gpus) { return gpus > 0; })) return;
+        find_left(problem, chosen, plan);
         for (const auto& [held, value, j] : waiting_) {
             order_options(problem, j, rows.held[j]);
             for (const std::size_t k : options_) {
@@ -139,18 +144,18 @@ private:
         std::size_t job = 0;
     };
 
-    void find_left(const Cluster& cluster, const AllotmentProblem& problem,
-                   std::span<const std::size_t> chosen, const Plan& plan) {
+    void find_free(const Cluster& cluster, const Plan& plan) {
         free_.clear();
-        for (const Node& node : cluster.nodes) free_.push_back(node.drained ? 0 : node.gpus);
+        for (const Node& node : cluster.nodes) free_.push_back(node.gpus);
+        for (const Decision& decision : plan.decisions) take(decision.placement, cluster);
+    }
+    void find_left(const AllotmentProblem& problem, std::span<const std::size_t> chosen, const Plan& plan) {
         left_.clear();
         for (const double capacity : problem.capacity)
             left_.push_back(capacity + capacity_tolerance(capacity));
-        for (std::size_t j = 0; j < plan.decisions.size(); ++j) {
-            if (plan.decisions[j].placement.empty()) continue;
-            take(plan.decisions[j].placement, cluster);
-            for (const ResourceUse& use : problem.uses(j, chosen[j])) left_[use.resource] -= use.units;
-        }
+        for (std::size_t j = 0; j < plan.decisions.size(); ++j)
+            if (!plan.decisions[j].placement.empty())
+                for (const ResourceUse& use : problem.uses(j, chosen[j])) left_[use.resource] -= use.units;
     }
     /// Who runs comes first, then whose options are worth most.
     void order_waiting(const Snapshot& snapshot, const AllotmentProblem& problem, const Plan& plan) {
@@ -161,8 +166,8 @@ private:
             for (const double value : problem.values(j)) most = std::max(most, value);
             if (most > 0) waiting_.push_back({!snapshot.jobs[j].placement.empty(), most, j});
         }
-        std::stable_sort(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) {
-            return a.held != b.held ? a.held : a.value > b.value;
+        std::sort(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) {
+            return std::tuple(!a.held, -a.value, a.job) < std::tuple(!b.held, -b.value, b.job);
         });
     }
     /// What it holds comes first, then what is worth most.
@@ -170,8 +175,9 @@ private:
         options_.clear();
         for (std::size_t k = 0; k < problem.options_of(j); ++k)
             if (problem.value(j, k) > 0) options_.push_back(k);
-        std::stable_sort(options_.begin(), options_.end(), [&](std::size_t a, std::size_t b) {
-            return (a == held) != (b == held) ? a == held : problem.value(j, a) > problem.value(j, b);
+        std::sort(options_.begin(), options_.end(), [&](std::size_t a, std::size_t b) {
+            return std::tuple(a != held, -problem.value(j, a), a) <
+                   std::tuple(b != held, -problem.value(j, b), b);
         });
     }
 
@@ -182,12 +188,11 @@ private:
         for (const NodeShare& share : placement)
             free_[share.node] = std::max(free_[share.node] - taken_on(placement, share, cluster), 0);
     }
-    /// Whether nobody else has what a job holds. Nobody else comes to a drained node.
+    /// Whether nobody else has what a job holds.
     [[nodiscard]] bool is_free(const Placement& placement, const Cluster& cluster) const {
         return !placement.empty() &&
                std::all_of(placement.begin(), placement.end(), [&](const NodeShare& share) {
-                   return cluster.nodes[share.node].drained ||
-                          taken_on(placement, share, cluster) <= free_[share.node];
+                   return taken_on(placement, share, cluster) <= free_[share.node];
                });
     }
 

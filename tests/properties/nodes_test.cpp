@@ -129,7 +129,8 @@ using namespace nodes_properties;
 
 TEST_CASE("nodes: where sizes pack, an allotment keeps to all rows exactly if there are nodes for it") {
     for_all(5, [](Case& one) {
-        const Snapshot snapshot = RandomRound(one.random, {.packs = true}).snapshot;
+        const Snapshot snapshot =
+            RandomRound(one.random, {.kept = one.random.chance(0.5) ? 0.2 : 0.9, .packs = true}).snapshot;
         Scheduler<AnyPolicy> scheduler(properties::random_policy(one.random, AnyPolicy::rules), options);
         (void)scheduler.plan(snapshot);
         const AllotmentProblem& problem = scheduler.problem();
@@ -157,8 +158,10 @@ TEST_CASE(
     "node; and only what is proven of the plan is called optimal") {
     for_all(2, [](Case& one) {
         const bool packs = one.random.chance(0.5);
-        const Snapshot snapshot =
-            RandomRound(one.random, {.drained = one.random.chance(0.3) ? 0.2 : 0, .packs = packs}).snapshot;
+        const Snapshot snapshot = RandomRound(one.random, {.drained = one.random.chance(0.3) ? 0.2 : 0,
+                                                           .kept = one.random.chance(0.5) ? 0.2 : 0.9,
+                                                           .packs = packs})
+                                      .snapshot;
         Scheduler<AnyPolicy> scheduler(properties::random_policy(one.random, AnyPolicy::rules), options);
         const Plan& plan = scheduler.plan(snapshot);
         support::check_plan(snapshot, plan);

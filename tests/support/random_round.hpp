@@ -17,6 +17,7 @@ namespace support {
 
 struct RoundKind {
     double drained = 0;  ///< chance of a node to be drained
+    double kept = 0.2;   ///< chance of a job that runs to keep what it holds
     /// Whatever keeps to the rows can be placed: no job of a fixed number of GPUs.
     bool packs = false;
 };
@@ -74,7 +75,7 @@ private:
         if (random.chance(0.5)) job.remaining_examples = random.between(1e3, 1e7);
         if (random.chance(0.5)) hold_something(random, job);
         if (!job.placement.empty() && may_keep(job)) {
-            job.preemptible = random.chance(0.8);
+            job.preemptible = !random.chance(kind_.kept);
             job.restarting = random.chance(0.1);
         }
         return job;

@@ -150,10 +150,12 @@ private:
         for (const auto& [gpus, nodes] : free_) blocks += static_cast<double>(nodes) * (gpus / size);
         return blocks;
     }
-    /// Whatever keeps to the row `by` keeps to the row `other`.
+    /// Whatever keeps to the row `by` keeps to the row `other`. One without any blocks says nothing of the
+    /// sizes that take none of them.
     static bool implies(const Row& by, const Row& other, std::span<const int> sizes) {
         return std::all_of(sizes.begin(), sizes.end(), [&](int size) {
-            return (size / other.size) * by.capacity <= (size / by.size) * other.capacity;
+            const int of_other = size / other.size, of_by = size / by.size;
+            return of_other == 0 || (of_by > 0 && of_other * by.capacity <= of_by * other.capacity);
         });
     }
 

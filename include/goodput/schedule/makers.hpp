@@ -133,7 +133,9 @@ void for_each_shape(const Job& job, const Pool& pool, Visit visit) {
     }
     bool any = false;
     const auto offer_listed = [&](Shape shape) {
-        if (!may_hold(job, limits, shape)) return;
+        if (shape.gpus < job.min_gpus || shape.gpus > job.max_gpus ||
+            shape.gpus % limits.gpus_per_replica != 0)
+            return;
         any = true;
         visit(shape);
     };

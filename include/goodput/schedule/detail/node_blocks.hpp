@@ -48,6 +48,25 @@ public:
         if (sizes_.size() < pools) sizes_.resize(pools);
         for (std::vector<int>& sizes : sizes_) sizes.clear();
     }
+    /// Whether there are no rows as long as all sizes are powers of two: so it is where all nodes are, and
+    /// nobody keeps a part of one.
+    [[nodiscard]] static bool are_plain(const Cluster& cluster, const OpenNodes& open) {
+        for (const Pool& pool : open.pools()) {
+            if (!is_power_of_two(pool.gpus_per_node)) return false;
+            for (const std::size_t node : pool.nodes)
+                if (const int free = open.free_beside_kept(node, cluster);
+                    free > 0 && free < pool.gpus_per_node)
+                    return false;
+        }
+        return true;
+    }
+    /// Whether all these options take powers of two on a node.
+    [[nodiscard]] static bool are_powers_of_two(std::span<const Option> options) {
+        for (const Option& option : options)
+            for (const PoolShare& part : option.configuration.parts())
+                if (!is_power_of_two(on_each_node(part))) return false;
+        return true;
+    }
     /// Takes note of the sizes of options that a job is offered.
     void note(std::span<const Option> options, std::span<const Pool> pools) {
         PoolShare last{};
@@ -113,6 +132,8 @@ public:
     }
 
 private:
+    static bool is_power_of_two(int number) { return (number & (number - 1)) == 0; }
+
     /// GPUs that nobody else can use on each node of a part.
     static int on_each_node(const PoolShare& part) {
         return part.shape.nodes > 1 ? part.gpus_per_node : part.shape.gpus;

@@ -128,9 +128,10 @@ public:
     }
 
     [[nodiscard]] std::span<const Option> options_of(std::size_t job) const {
-        return std::span<const Option>(lost_.any() ? counted_ : shared_.options)
-            .subspan(range_[job].first, range_[job].size);
+        return all().subspan(range_[job].first, range_[job].size);
     }
+    /// The options of all jobs, in no order.
+    [[nodiscard]] std::span<const Option> all() const { return lost_.any() ? counted_ : shared_.options; }
     /// Where its options lie, below end(): at the same place for jobs that share them.
     [[nodiscard]] std::size_t place_of(std::size_t job) const { return range_[job].first; }
     /// Above all places.

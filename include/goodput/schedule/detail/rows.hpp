@@ -125,12 +125,14 @@ private:
     /// Jobs that share their options are looked at once; free is what those who keep what they hold leave.
     void find_blocks(const Snapshot& snapshot, const OpenNodes& open, const Offers& offers) {
         blocks_.begin(open.pools().size());
-        posed_.assign(offers.end(), no_option);
-        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
-            const std::span<const Option> options = offers.options_of(j);
-            if (options.empty() || open.keeps(j) || posed_[offers.place_of(j)] != no_option) continue;
-            posed_[offers.place_of(j)] = j;
-            blocks_.note(options, open.pools());
+        if (!NodeBlocks::are_plain(snapshot.cluster, open) || !NodeBlocks::are_powers_of_two(offers.all())) {
+            posed_.assign(offers.end(), no_option);
+            for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+                const std::span<const Option> options = offers.options_of(j);
+                if (options.empty() || open.keeps(j) || posed_[offers.place_of(j)] != no_option) continue;
+                posed_[offers.place_of(j)] = j;
+                blocks_.note(options, open.pools());
+            }
         }
         blocks_.find(snapshot.cluster, open, problem.capacity.size());
     }

@@ -1,4 +1,5 @@
-# find_package(goodput [COMPONENTS core goodput fit place ceres compiled c]); without components: all but ceres, the fits by Ceres Solver.
+# find_package(goodput [COMPONENTS core goodput fit place ceres compiled c]); without components: all that was
+# installed but ceres, the fits by the library of Ceres Solver.
 include("${CMAKE_CURRENT_LIST_DIR}/goodput_parts.cmake")
 
 set(goodput_asked ${goodput_FIND_COMPONENTS})
@@ -12,17 +13,16 @@ if(NOT goodput_asked)
 endif()
 
 # What a component builds upon is found before it.
-set(goodput_below_fit core)
-set(goodput_below_place core)
 set(goodput_below_goodput core)
-set(goodput_below_ceres core)
-set(goodput_below_compiled core)
+foreach(goodput_part IN ITEMS fit place ceres compiled)
+  set(goodput_below_${goodput_part} core goodput)
+endforeach()
 set(goodput_wanted ${goodput_asked})
 foreach(goodput_part IN LISTS goodput_asked)
   list(APPEND goodput_wanted ${goodput_below_${goodput_part}})
 endforeach()
 
-foreach(goodput_part IN ITEMS core fit place goodput ceres compiled c)
+foreach(goodput_part IN ITEMS core goodput fit place ceres compiled c)
   if(NOT goodput_part IN_LIST goodput_wanted)
     continue()
   endif()

@@ -1,7 +1,8 @@
 # goodput_component(<name> [TARGET <target>] [FOLDERS ...] [EXCEPT ...] [FILES ...] [LINK ...])
 #
 # The INTERFACE target goodput_<name> (or <target>), which everybody calls goodput::<name>, with every header in
-# include/goodput/<folder> and below except EXCEPT, and those of FILES that exist.
+# include/goodput/<folder> and below except EXCEPT, and those of FILES that exist; a header that an earlier component has
+# stays there.
 function(goodput_component name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TARGET" "FOLDERS;EXCEPT;FILES;LINK")
   set(target goodput_${name})
@@ -23,6 +24,9 @@ function(goodput_component name)
     file(GLOB found CONFIGURE_DEPENDS "${root}/${file}")
     list(APPEND headers ${found})
   endforeach()
+  get_property(taken GLOBAL PROPERTY GOODPUT_HEADERS)
+  list(REMOVE_ITEM headers ${taken})
+  set_property(GLOBAL APPEND PROPERTY GOODPUT_HEADERS ${headers})
 
   add_library(${target} INTERFACE)
   add_library(goodput::${name} ALIAS ${target})

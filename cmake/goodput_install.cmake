@@ -1,5 +1,5 @@
-# Headers, the CMake package (one export set for each component, so that only who asks for goodput::ceres needs Ceres), and
-# pkg-config files.
+# Headers, the CMake package (one export set for each component, so that who asks for goodput::core needs
+# nothing), and pkg-config files.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -16,16 +16,29 @@ endforeach()
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/goodput-config-version.cmake"
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/goodput-config-version.cmake" cmake/goodput-config.cmake
-  cmake/goodput_parts.cmake DESTINATION "${package_dir}")
+  cmake/goodput_parts.cmake cmake/FindCeresHeaders.cmake DESTINATION "${package_dir}")
 
-# goodput.pc, and goodput-core.pc, which is the same: who asks for one of the two need not know that. goodput::ceres has no
-# file: libceres has none to require.
-file(RELATIVE_PATH up "/${pkg_config_dir}" "/")
-string(REGEX REPLACE "/$" "" up "${up}")
-cmake_path(APPEND pc_includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}") # which may be absolute
-set(pc_cflags "-I\${includedir}")
-set(pc_requires "")
-foreach(pc_name IN ITEMS goodput-core goodput)
+# goodput.pc and goodput-core.pc. Ceres and Boost have no pkg-config files: goodput.pc names their directories, but for
+# those that every compiler searches. goodput::ceres has no file: libceres has none to require.
+function(goodput_pkg_config pc_name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "REQUIRES;HEADERS_OF")
+  list(JOIN arg_REQUIRES ", " pc_requires)
+  set(pc_cflags "-I\${includedir}")
+  foreach(library IN LISTS arg_HEADERS_OF)
+    get_target_property(directories ${library} INTERFACE_INCLUDE_DIRECTORIES)
+    list(REMOVE_ITEM directories ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
+    foreach(directory IN LISTS directories)
+      string(APPEND pc_cflags " -I${directory}")
+    endforeach()
+  endforeach()
+  file(RELATIVE_PATH up "/${pkg_config_dir}" "/")
+  string(REGEX REPLACE "/$" "" up "${up}")
+  cmake_path(APPEND pc_includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}") # which may be absolute
   configure_file(cmake/goodput.pc.in "${PROJECT_BINARY_DIR}/${pc_name}.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/${pc_name}.pc" DESTINATION "${pkg_config_dir}")
-endforeach()
+endfunction()
+
+goodput_pkg_config(goodput-core)
+if(TARGET goodput::goodput)
+  goodput_pkg_config(goodput REQUIRES "eigen3 >= 3.4" HEADERS_OF Ceres::headers Boost::headers)
+endif()

@@ -1,8 +1,8 @@
-# cmake -DINCLUDE_DIR=<folder that holds goodput/> -P headers.cmake
+# cmake -DINCLUDE_DIR=<folder that holds goodput/> [-DCORE=<header,header ...>] -P headers.cmake
 #
 # Fails with a line for each header that includes what its folder may not use, that has another include guard than
 # its path says, or that goodput.hpp does not reach. fit/ceres_backend.hpp is the one that it leaves out, for the macros
-# that come with it.
+# that come with it. CORE are the headers of goodput::core, which include neither a library nor a header outside of it.
 cmake_minimum_required(VERSION 3.23)
 
 set(core_may_use core)
@@ -16,8 +16,14 @@ set(parallel_may_use core model parallel)
 set(policy_may_use core model share policy)
 set(schedule_may_use core model parallel fit allot place share policy schedule)
 set(sim_may_use ${schedule_may_use} sim)
-# The one header that needs more than the standard library.
+# Who may use which library. Small headers only: <Eigen/Dense> would bring in all of it, and <ceres/ceres.h> its macros.
+set(eigen "Eigen/(Core|Cholesky|Eigenvalues|LU|QR|SVD)")
+set(fit_third_party "^(${eigen}|ceres/(jet|tiny_solver|tiny_solver_autodiff_function)[.]h)$")
+set(place_third_party "^boost/[a-z_/]+[.]hpp$")
+set(share_third_party "^(${eigen}|boost/[a-z_/]+[.]hpp)$")
+# The one header that needs the library of Ceres Solver.
 set(with_ceres goodput/fit/ceres_backend.hpp)
+set(with_ceres_third_party "^(${eigen}|ceres/[a-z_]+[.]h)$")
 
 cmake_path(ABSOLUTE_PATH INCLUDE_DIR)
 set(complaints "")
@@ -66,7 +72,9 @@ foreach(header IN LISTS headers)
   endif()
   set(third_party "^$")
   if(header STREQUAL with_ceres)
-    set(third_party "^ceres/")
+    set(third_party "${with_ceres_third_party}")
+  elseif(DEFINED ${folder}_third_party)
+    set(third_party "${${folder}_third_party}")
   endif()
   foreach(included IN LISTS ${header}_includes)
     if(included STREQUAL "goodput/version.hpp")
@@ -80,6 +88,17 @@ foreach(header IN LISTS headers)
     endif()
   endforeach()
 endforeach()
+
+if(DEFINED CORE)
+  string(REPLACE "," ";" core "${CORE}")
+  foreach(header IN LISTS core)
+    foreach(included IN LISTS ${header}_includes)
+      if(NOT included MATCHES "^[a-z_]+$" AND NOT included IN_LIST core)
+        complain("${header}: goodput::core may not include ${included}")
+      endif()
+    endforeach()
+  endforeach()
+endif()
 
 # goodput.hpp is everything that is defined: follow its includes. The two headers that only declare stand beside it.
 if("goodput/goodput.hpp" IN_LIST headers)

@@ -7,9 +7,9 @@ if(NOT "compiled" IN_LIST FEATURES)
   set(VCPKG_BUILD_TYPE release) # headers only
 endif()
 
-vcpkg_check_features(OUT_FEATURE_OPTIONS options FEATURES
-    ceres GOODPUT_WITH_CERES
-    compiled GOODPUT_BUILD_COMPILED)
+vcpkg_check_features(OUT_FEATURE_OPTIONS options 
+    FEATURES compiled GOODPUT_BUILD_COMPILED
+    INVERTED_FEATURES toolkit GOODPUT_CORE_ONLY)
 vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}" OPTIONS ${options}
     -DGOODPUT_BUILD_TESTS=OFF -DGOODPUT_BUILD_EXAMPLES=OFF -DGOODPUT_BUILD_BENCHMARKS=OFF)
 vcpkg_cmake_install()

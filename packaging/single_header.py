@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Joins a header and all of ours that it includes to one file that needs nothing but the standard library, for
-Compiler Explorer and for trying things out.
+"""Joins a header and all of ours that it includes to one file, for Compiler Explorer and for trying things out.
 
 usage: single_header.py [--header goodput/allot/allot.hpp ...] [--output build/goodput_allot.hpp]
 
-The default is the allotment solver with its explanations. Comments stay, so the one file documents itself.
+The default is the allotment solver with its explanations, which needs nothing but the standard library. What others
+include of Eigen, Ceres and Boost, the one file includes as well. Comments stay, so it documents itself.
 """
 import argparse
 import os
@@ -14,6 +14,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 INCLUDE = os.path.join(ROOT, "include")
 DEFAULT = ("goodput/version.hpp", "goodput/allot/allot.hpp", "goodput/allot/explain.hpp", "goodput/allot/conflict.hpp",
            "goodput/allot/posted_prices.hpp")
+LIBRARIES = ("Eigen/", "boost/", "ceres/")
 
 
 def read(header):
@@ -25,25 +26,33 @@ def read(header):
     return lines[2:-1]
 
 
-def join(header, done, standard, body):
-    """Appends a header to body, after those that it includes."""
+def join(header, done, outside, body):
+    """Appends a header to body: after those that it includes at its head, before those that it includes at its end."""
     if header in done:
         return
     done.add(header)
     mine = []
+
+    def append():
+        text = re.sub(r"\n{3,}", "\n\n", "\n".join(mine)).strip("\n")
+        if text:
+            body.append(f"// ==== {header}\n\n{text}\n")
+        mine.clear()
+
     for line in read(header):
         ours = re.match(r'#include "(goodput/[^"]+)"', line)
         theirs = re.match(r"#include <([^>]+)>", line)
         if ours:
-            join(ours[1], done, standard, body)
+            if any(said and not said.startswith("//") for said in mine):
+                append()
+            join(ours[1], done, outside, body)
         elif theirs:
-            if "/" in theirs[1] or theirs[1].endswith(".hpp"):
-                raise SystemExit(f"{header} needs <{theirs[1]}>, which is not in the standard library")
-            standard.add(theirs[1])
+            if not re.fullmatch("[a-z_]+", theirs[1]) and not theirs[1].startswith(LIBRARIES):
+                raise SystemExit(f"{header} needs <{theirs[1]}>, which is in no library of goodput")
+            outside.add(theirs[1])
         else:
             mine.append(line)
-    text = re.sub(r"\n{3,}", "\n\n", "\n".join(mine)).strip("\n")
-    body.append(f"// ==== {header}\n\n{text}\n")
+    append()
 
 
 def main():
@@ -51,9 +60,9 @@ def main():
     parser.add_argument("--header", action="append", help="may be repeated")
     parser.add_argument("--output", default=os.path.join(ROOT, "build", "goodput_allot.hpp"))
     arguments = parser.parse_args()
-    done, standard, body = set(), set(), []
+    done, outside, body = set(), set(), []
     for header in arguments.header or DEFAULT:
-        join(header, done, standard, body)
+        join(header, done, outside, body)
     guard = re.sub(r"\W", "_", os.path.basename(arguments.output)).upper()
     with open(os.path.join(ROOT, "LICENSE"), encoding="utf-8") as licence:
         terms = "".join(f"// {line}".rstrip() + "\n" for line in licence.read().rstrip().split("\n"))
@@ -61,7 +70,7 @@ def main():
     with open(arguments.output, "w", encoding="utf-8") as out:
         out.write(f"#ifndef {guard}\n#define {guard}\n\n"
                   f"// goodput in one file: made by packaging/single_header.py, not to be edited.\n//\n{terms}\n")
-        out.write("".join(f"#include <{name}>\n" for name in sorted(standard)) + "\n")
+        out.write("".join(f"#include <{name}>\n" for name in sorted(outside)) + "\n")
         out.write("\n".join(body) + f"\n#endif  // {guard}\n")
     print(f"{len(done)} headers: {arguments.output}")
 

@@ -1,7 +1,8 @@
-# cmake -DPYTHON=<program> -DCXX=<compiler> -DSOURCE=<repository> -DBUILD=<folder to write to> -P single_header.cmake
+# cmake -DPYTHON=<program> -DCXX=<compiler> -DSOURCE=<repository> -DBUILD=<folder to write to>
+#   -DLIBRARY_FOLDERS=<folder,folder ...> -P single_header.cmake
 #
 # The header that packaging/single_header.py makes compiles with nothing else of ours at hand, and works; also if two
-# sources include it.
+# sources include it. Headers that need libraries need them there as well.
 cmake_minimum_required(VERSION 3.23)
 
 file(REMOVE_RECURSE "${BUILD}")
@@ -18,3 +19,10 @@ file(COPY "${SOURCE}/tests/consume/uses_single_header.cpp" DESTINATION "${BUILD}
 file(WRITE "${BUILD}/another.cpp" "#include \"goodput_allot.hpp\"\n#include \"goodput_allot.hpp\"\n")
 run("${CXX}" -std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Werror uses_single_header.cpp another.cpp -o single)
 run("${BUILD}/single")
+
+run("${PYTHON}" "${SOURCE}/packaging/single_header.py" --output "${BUILD}/goodput_more.hpp"
+  --header goodput/agent/training_agent.hpp --header goodput/place/least_moves.hpp --header goodput/policy/themis.hpp)
+file(WRITE "${BUILD}/more.cpp" "#include \"goodput_more.hpp\"\n")
+string(REPLACE "," ";" folders "${LIBRARY_FOLDERS}")
+list(TRANSFORM folders PREPEND "-isystem")
+run("${CXX}" -std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Werror ${folders} -fsyntax-only more.cpp)

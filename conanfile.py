@@ -1,11 +1,13 @@
-"""The Conan 2 package goodput: headers that need nothing, with_ceres=True fits by Ceres Solver beside them, and
-with_compiled=True two libraries: the usual instantiations, and the C interface.
+"""The Conan 2 package goodput: headers, and the three libraries whose headers these include. core_only=True leaves out
+what needs these; with_compiled=True adds two libraries: the usual instantiations, and the C interface.
 
 The targets are those of the CMake package, so that a project's CMakeLists.txt does not say which way goodput came:
 
-    goodput::core     nothing       always; goodput::goodput, goodput::fit and goodput::place are the same
-    goodput::ceres    Ceres Solver  with_ceres
-    goodput::compiled nothing       with_compiled; goodput::c, the C interface, likewise
+    goodput::core      nothing
+    goodput::goodput   Eigen, headers of Ceres Solver, headers of Boost; goodput::fit and goodput::place are the same
+    goodput::ceres     goodput::goodput, and the library of Ceres Solver
+    goodput::compiled  goodput::goodput; with_compiled
+    goodput::c         nothing; with_compiled
 
 Conan's find_package() takes any COMPONENTS without a word; a target that the options leave out is missing.
 """
@@ -16,7 +18,7 @@ import re
 from conan import ConanFile
 from conan.errors import ConanException, ConanInvalidConfiguration
 from conan.tools.build import check_min_cppstd
-from conan.tools.cmake import CMake, CMakeToolchain
+from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain
 from conan.tools.files import copy, load, rmdir
 
 required_conan_version = ">=2.0"
@@ -28,8 +30,8 @@ class GoodputConan(ConanFile):
     license = "MIT"
     topics = ("scheduling", "gpu", "cluster", "optimization", "header-only")
     settings = "os", "arch", "compiler", "build_type"  # without with_compiled for validate() only: nothing is built
-    options = {"with_ceres": [True, False], "with_compiled": [True, False]}
-    default_options = {"with_ceres": False, "with_compiled": False}
+    options = {"core_only": [True, False], "with_compiled": [True, False]}
+    default_options = {"core_only": False, "with_compiled": False}
     exports_sources = "include/*.hpp", "LICENSE", "CMakeLists.txt", "cmake/*", "compiled/*"
     no_copy_source = True
 
@@ -44,13 +46,17 @@ class GoodputConan(ConanFile):
         self.package_type = "shared-library" if self.options.with_compiled else "header-library"
 
     def requirements(self):
-        if self.options.with_ceres:
-            self.requires("ceres-solver/[>=2.1 <3]", transitive_headers=True, transitive_libs=True)
+        if self.options.core_only:
+            return
+        # Ceres' recipe names one exact Eigen. The range comes after it and so takes that one; before it, it would take
+        # the newest and be in conflict.
+        self.requires("ceres-solver/[>=2.1 <3]", transitive_headers=True, transitive_libs=True)
+        self.requires("eigen/[>=3.4 <6]", transitive_headers=True)
+        # Boost.Graph's algorithms are headers. Who needs Boost's libraries elsewhere overrides this default.
+        self.requires("boost/[>=1.74 <2]", transitive_headers=True, options={"header_only": True})
 
     def package_id(self):
-        if self.info.options.with_compiled:
-            del self.info.options.with_ceres
-        else:
+        if not self.info.options.with_compiled:
             self.info.clear()  # the same headers, whatever the options and settings
 
     def validate(self):
@@ -58,6 +64,8 @@ class GoodputConan(ConanFile):
             check_min_cppstd(self, 20)
         except ConanInvalidConfiguration as reason:
             raise ConanInvalidConfiguration(f"goodput is C++20, try -s compiler.cppstd=20: {reason}") from None
+        if self.options.core_only and self.options.with_compiled:
+            raise ConanInvalidConfiguration("with_compiled needs all of goodput, which core_only leaves out")
 
     def generate(self):
         if not self.options.with_compiled:
@@ -68,7 +76,10 @@ class GoodputConan(ConanFile):
             toolchain.cache_variables[f"GOODPUT_BUILD_{part}"] = False
         toolchain.cache_variables["GOODPUT_BUILD_COMPILED"] = True
         toolchain.cache_variables["GOODPUT_WITH_CERES"] = False  # its header is copied like the others
+        for folder in self._folders_of_ceres():
+            toolchain.cache_variables["CeresHeaders_INCLUDE_DIR"] = folder
         toolchain.generate()
+        CMakeDeps(self).generate()
 
     def build(self):
         if self.options.with_compiled:
@@ -91,13 +102,23 @@ class GoodputConan(ConanFile):
         self.cpp_info.set_property("cmake_file_name", "goodput")
         self.cpp_info.set_property("cmake_target_name", "goodput::all_components")
         self._component("core")
-        for name in ("fit", "place", "goodput"):
-            self._component(name, "core")
-        if self.options.with_ceres:
-            self._component("ceres", "core", "ceres-solver::ceres")
+        if self.options.core_only:
+            return
+        # Of Ceres a few headers are needed and not the library: a component takes a whole component of another package,
+        # so only the folder is taken.
+        self._component("goodput", "core", "eigen::eigen", "boost::headers").includedirs += self._folders_of_ceres()
+        self._component("fit", "goodput")
+        self._component("place", "goodput")
+        self._component("ceres", "goodput", "ceres-solver::ceres")
         if self.options.with_compiled:
-            self._component("compiled", "core", library="goodput_compiled")
+            self._component("compiled", "goodput", library="goodput_compiled")
             self._component("c", library="goodput_c")
+
+    def _folders_of_ceres(self):
+        """The folder of ceres/tiny_solver.h, or none where compilers find it themselves. Beside it there may be one with
+        a small glog, which nobody else should get."""
+        folders = self.dependencies["ceres-solver"].cpp_info.aggregated_components().includedirs
+        return [folder for folder in folders if os.path.exists(os.path.join(folder, "ceres", "tiny_solver.h"))]
 
     def _component(self, name, *requires, library=None):
         component = self.cpp_info.components[name]

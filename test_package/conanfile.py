@@ -6,7 +6,7 @@ from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
 
 
 class GoodputTestConan(ConanFile):
-    """Builds and runs a program with what the options of goodput allow."""
+    """Builds and runs programs with what the options of goodput allow."""
 
     settings = "os", "arch", "compiler", "build_type"
 
@@ -20,7 +20,7 @@ class GoodputTestConan(ConanFile):
         toolchain = CMakeToolchain(self)
         toolchain.user_presets_path = False  # no CMakeUserPresets.json in the source folder
         options = self.dependencies["goodput"].options
-        toolchain.cache_variables["WITH_CERES"] = int(bool(options.with_ceres))
+        toolchain.cache_variables["CORE_ONLY"] = int(bool(options.core_only))
         toolchain.cache_variables["WITH_COMPILED"] = int(bool(options.with_compiled))
         toolchain.generate()
         CMakeDeps(self).generate()
@@ -32,6 +32,11 @@ class GoodputTestConan(ConanFile):
 
     def test(self):
         if can_run(self):
-            self.run(os.path.join(self.cpp.build.bindir, "test_package"), env="conanrun")
-            if self.dependencies["goodput"].options.with_compiled:
-                self.run(os.path.join(self.cpp.build.bindir, "test_c"), env="conanrun")
+            options = self.dependencies["goodput"].options
+            programs = ["test_core"]
+            if not options.core_only:
+                programs.append("test_package")
+            if options.with_compiled:
+                programs.append("test_c")
+            for program in programs:
+                self.run(os.path.join(self.cpp.build.bindir, program), env="conanrun")

@@ -25,7 +25,7 @@ function(goodput_component name)
     list(APPEND headers ${found})
   endforeach()
   get_property(taken GLOBAL PROPERTY GOODPUT_HEADERS)
-  list(REMOVE_ITEM headers ${taken})
+  list(REMOVE_ITEM headers "" ${taken})
   set_property(GLOBAL APPEND PROPERTY GOODPUT_HEADERS ${headers})
 
   add_library(${target} INTERFACE)

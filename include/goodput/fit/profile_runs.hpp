@@ -48,6 +48,8 @@
 #include <tuple>
 #include <vector>
 
+#include <Eigen/Core>
+
 #include "goodput/core/error.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/fit/detail/joint_posterior.hpp"
@@ -286,7 +288,7 @@ inline void ProfileRunChooser::read_candidates(std::span<const Option> candidate
     for (std::size_t i = 0; i < candidates.size(); ++i) candidates_.push_back({.index = i});
     std::sort(candidates_.begin(), candidates_.end(),
               [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });
-    std::size_t rows = order_.size();
+    auto rows = static_cast<Eigen::Index>(order_.size());
     for (Candidate& candidate : candidates_) {
         const PoolShare& part = candidates[candidate.index].configuration.first();
         const BatchPlan& plan = candidates[candidate.index].plan;
@@ -295,7 +297,7 @@ inline void ProfileRunChooser::read_candidates(std::span<const Option> candidate
         candidate.gpu_seconds =
             part.occupied_gpus() * (settings.startup_seconds + settings.iterations * iteration);
         // On a single replica the step is all there is to measure.
-        candidate.measurement = {rows, part.shape.gpus > 1 ? 2U : 1U, fit.step_deviation};
+        candidate.measurement = {rows, part.shape.gpus > 1 ? 2 : 1, fit.step_deviation};
         rows += candidate.measurement.rows;
         if (candidate.measurement.rows == 2) posterior_.add_compute(part.gpu_type, part.shape, plan);
         posterior_.add_step(part.gpu_type, part.shape, plan);

@@ -154,16 +154,13 @@ namespace detail {
 
 inline void validate_configuration(const Option& option, std::size_t types, std::string_view list) {
     const PoolShare& part = option.configuration.first();
-    const BatchPlan& plan = option.plan;
     const std::string subject = "profile runs: " + std::string(list);
     require_between(subject, "gpu_type", static_cast<long long>(part.gpu_type), 0,
                     static_cast<long long>(types) - 1);
-    require_between(subject, "nodes", part.shape.nodes, 1, 1 << 20);
+    require_configuration(subject, part.shape, option.plan);
     require_between(subject, "gpus_per_node", part.gpus_per_node, 1, 1 << 10);
     require_between(subject, "gpus", part.shape.gpus, part.shape.nodes,
                     static_cast<long long>(part.shape.nodes) * part.gpus_per_node);
-    require_between(subject, "atomic_batch", plan.atomic_batch, 1, 1 << 30);
-    require_between(subject, "accumulation_steps", plan.accumulation_steps, 0, 1 << 20);
     require_at_least(subject, "goodput", option.goodput, 0);
 }
 

@@ -82,10 +82,11 @@ void GradientMeter::for_each_block(std::span<const Real> piece, const P& metric,
         const std::size_t size = std::min({block_size, piece.size() - done, ends_[group] - at});
         const Real* const from = piece.data() + done;
         for (std::size_t i = 0; i < size; ++i) values[i] = static_cast<double>(from[i]) * over;
-        for (std::size_t i = 0; i < size && weighted(); ++i) {
-            const double part = inverse(done + i);
-            weights[i] = part * part;
-        }
+        if (weighted())
+            for (std::size_t i = 0; i < size; ++i) {
+                const double part = inverse(done + i);
+                weights[i] = part * part;
+            }
         use(values.data(), weighted() ? weights.data() : nullptr, at, size, group);
         done += size;
     }

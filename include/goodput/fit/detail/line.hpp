@@ -16,16 +16,24 @@ struct Line {
 /// What weighted points say of a line, taken in one by one: kept about their mean, where nothing cancels.
 struct LineSums {
     double weight = 0, x = 0, y = 0;  ///< sum of the weights, means
-    double xx = 0, xy = 0;  ///< weighted sums of squares and products of the distances from the means
+    double xx = 0, xy = 0, yy = 0;  ///< weighted sums of squares and products of the distances from the means
 
     void add(double w, double at, double value) {
         weight += w;
         if (!(weight > 0)) return;
         const double off = at - x;
         x += w / weight * off;
-        y += w / weight * (value - y);
+        const double above = value - y;
+        y += w / weight * above;
+        yy += w * above * (value - y);
         xx += w * off * (at - x);
         xy += w * off * (value - y);
+    }
+
+    /// Weighted sum of the squared distances from a line.
+    [[nodiscard]] double squares(const Line& line) const {
+        const double above = y - line.at(x);
+        return std::max(yy + line.slope * (line.slope * xx - 2 * xy), 0.0) + weight * above * above;
     }
 
     /// Of all lines through one point, that of least squares; flat where all points have its x, but for

@@ -29,11 +29,12 @@ inline std::vector<double> ring_occupancy(std::vector<double> moves, double stay
     // does not begin anew. Nothing is below 0, so that nothing cancels.
     std::vector<double> occupancy(states, 0);
     occupancy[0] = 1 - stays;
-    for (double part = stays; part > 1e-30; part *= part) {
+    const double log_stays = std::log(stays);
+    for (double periods = 1; periods * log_stays > -70; periods *= 2) {
         const double all = std::accumulate(moves.begin(), moves.end(), 0.0);
         for (double& move : moves) move /= all;
         const std::vector<double> later = one_after_the_other(occupancy, moves);
-        for (std::size_t s = 0; s < states; ++s) occupancy[s] += part * later[s];
+        for (std::size_t s = 0; s < states; ++s) occupancy[s] += std::exp(periods * log_stays) * later[s];
         moves = one_after_the_other(moves, moves);
     }
     return occupancy;

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/fit/gradient_stream.hpp"
 #include "goodput/fit/noise_scale.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/pollux.hpp"
@@ -30,12 +29,6 @@ double relative_error(double estimate, double truth) { return std::abs(estimate 
 
 TrainingSettings settings_for(std::size_t parameters) {
     return {.parameters = parameters, .initial_batch = 32, .max_batch = 4096, .max_atomic_batch = 256};
-}
-
-std::vector<float> in_single_precision(const std::vector<double>& gradient, double scale = 1) {
-    std::vector<float> narrow(gradient.size());
-    for (std::size_t i = 0; i < gradient.size(); ++i) narrow[i] = static_cast<float>(scale * gradient[i]);
-    return narrow;
 }
 
 /// Trains `steps` steps of the problem on what the agent holds; seconds by `seconds_of(shape, plan)`.
@@ -93,61 +86,48 @@ TEST_CASE("The agent measures the noise scale of accumulated, replicated and sin
         }
 }
 
-TEST_CASE("Norms are those of GradientStream, with and without Adam, alone and with several gradients") {
-    constexpr std::size_t n = 1500;
-    const NoisyQuadratic problem(n, 1, 4, 15);
-    for (const int gradients : {1, 3})
-        for (const bool adam : {false, true})
-            for (const bool mean_given : {false, true}) {
-                CAPTURE(gradients);
-                CAPTURE(adam);
-                CAPTURE(mean_given);
-                Noise noise(16);
-                TrainingSettings settings = settings_for(n);
-                settings.optimizer = adam ? Optimizer::adam : Optimizer::sgd;
-                settings.mean_gradient_given = mean_given;
-                GradientMeter meter(settings);
-                GradientStream stream(n);
-                std::vector<double> moments(n), one(n), mean(n);
-                for (int t = 0; t < 20; ++t) {
-                    const double scale = t < 12 ? 1 : 2;
-                    const AdamPreconditioner<double> metric{moments, adam ? t : 0, 0.999, 1e-8};
-                    stream.begin_step(scale, metric);
-                    meter.begin({.scale_of_one = scale / gradients,
-                                 .single = gradients == 1,
-                                 .gradient_scale = 1024,
-                                 .adam_updates = adam ? t : 0});
-                    std::fill(mean.begin(), mean.end(), 0);
-                    for (int q = 0; q < gradients; ++q) {
-                        problem.sample(scale / gradients, noise, one);
-                        stream.add(one);
-                        const std::vector<float> scaled = in_single_precision(one, 1024);
-                        // In pieces, as frameworks hold tensors.
-                        for (const auto& [from, to] : {std::pair{0u, 700u}, {700u, 701u}, {701u, 1500u}})
-                            meter.add(std::span<const float>(scaled).subspan(from, to - from),
-                                      std::span<const double>(moments).subspan(from, to - from));
-                        for (std::size_t i = 0; i < n; ++i) mean[i] += one[i] / gradients;
-                    }
-                    if (mean_given)
-                        meter.add_mean(std::span<const double>(mean), std::span<const double>(moments), 1);
-                    const auto expected = stream.end_step();
-                    GradientNorms found;
-                    const StepNorms said = meter.end(std::span(&found, 1));
-                    REQUIRE((said == StepNorms::known) == expected.has_value());
-                    if (expected) {
-                        CHECK(found.mean_of_squares ==
-                              doctest::Approx(expected->mean_of_squares).epsilon(1e-5));
-                        CHECK(found.square_of_mean ==
-                              doctest::Approx(expected->square_of_mean).epsilon(1e-5));
-                        CHECK(found.scale == doctest::Approx(expected->scale));
-                        CHECK(found.count == expected->count);
-                        CHECK(found.differenced == expected->differenced);
-                        CHECK(found.restart == expected->restart);
-                    }
-                    for (std::size_t i = 0; i < n; ++i)
-                        moments[i] = 0.999 * moments[i] + 0.001 * mean[i] * mean[i];
-                }
+TEST_CASE("With Adam, norms are taken in its metric once it has seen five updates, the mean given or not") {
+    const NoisyQuadratic problem(50, 1, 4, 17);
+    for (const auto& [updates, mean_given] : {std::pair{0, false}, {0, true}, {5, false}, {5, true}}) {
+        Noise noise(18);
+        TrainingSettings settings = settings_for(problem.size());
+        settings.optimizer = Optimizer::adam;
+        settings.adam_beta2 = 0.99;
+        settings.adam_epsilon = 1e-3;
+        settings.measure_every = 1;
+        settings.mean_gradient_given = mean_given;
+        TrainingAgent agent(settings);
+        agent.hold({.gpus = 2});
+        NoiseScaleEstimator expected(settings.smoothing);
+        GradientMeter meter({problem.size()});
+        std::vector<double> moments(problem.size(), 0.1);
+        for (int t = 0; t < 5; ++t) {
+            const AdamPreconditioner<double> metric{moments, updates + t, 0.99, 1e-3};
+            const std::vector<std::vector<double>> gradients{problem.sample(0.5, noise),
+                                                             problem.sample(0.5, noise)};
+            std::vector<double> mean(problem.size());
+            agent.begin_step(t, {.adam_updates = metric.step});
+            for (const std::vector<double>& one : gradients) {
+                if (updates == 0)
+                    agent.add_gradient(std::span<const double>(one));
+                else
+                    agent.add_gradient(std::span<const double>(one), std::span<const double>(moments));
+                for (std::size_t i = 0; i < one.size(); ++i) mean[i] += one[i] / 2;
             }
+            if (mean_given)
+                agent.add_mean_gradient(std::span<const double>(mean), std::span<const double>(moments));
+            if (updates > 0)
+                CHECK_THROWS_AS(agent.add_gradient(std::span<const double>(mean)), std::invalid_argument);
+            CHECK(agent.end_step(t + 0.5));
+            expected.observe(support::metered(meter, gradients, 1, metric).value());
+            for (std::size_t i = 0; i < moments.size(); ++i)
+                moments[i] = 0.99 * moments[i] + 0.01 * mean[i] * mean[i];
+        }
+        CHECK(agent.statistics().squared_norm ==
+              doctest::Approx(expected.statistics().squared_norm).epsilon(1e-5));
+        CHECK(agent.statistics().variance == doctest::Approx(expected.statistics().variance).epsilon(1e-5));
+        CHECK_THROWS_AS(agent.begin_step(20, {.adam_updates = -1}), std::invalid_argument);
+    }
 }
 
 TEST_CASE("Looked at in one step of eight, single gradients say the same") {
@@ -516,36 +496,6 @@ TEST_CASE("Norms that are given at every step count as one step each, at one of 
         CHECK(agent.statistics().squared_norm == doctest::Approx(expected.statistics().squared_norm));
         CHECK(agent.statistics().variance == doctest::Approx(expected.statistics().variance));
     }
-}
-
-TEST_CASE("The square of the mean has to be given of every group") {
-    TrainingSettings settings = settings_for(10);
-    settings.group_sizes = {4, 6};
-    settings.mean_gradient_given = true;
-    const std::vector<double> gradient(10, 1.0);
-    GradientMeter meter(settings);
-    std::vector<GradientNorms> norms(2);
-    const auto begin = [&] {
-        meter.begin({});
-        for (int q = 0; q < 2; ++q) meter.add(std::span<const double>(gradient));
-    };
-    for (const std::size_t only : {0u, 1u}) {
-        begin();
-        meter.set_square_of_mean(only, 4);
-        CHECK_THROWS_AS(meter.end(norms), std::invalid_argument);
-    }
-    begin();
-    meter.set_square_of_mean(1, 6);
-    meter.set_square_of_mean(0, 4);
-    CHECK(meter.end(norms) == StepNorms::known);
-    CHECK(norms[0].square_of_mean == 4);
-    CHECK(norms[1].square_of_mean == 6);
-    begin();
-    CHECK_THROWS_AS(meter.end(norms), std::invalid_argument);
-    begin();
-    meter.add_mean(std::span<const double>(gradient), std::span<const double>(), 1);
-    CHECK(meter.end(norms) == StepNorms::known);
-    CHECK(norms[1].square_of_mean == doctest::Approx(6));
 }
 
 TEST_CASE("An agent that was saved and restored answers the same, bit by bit") {

@@ -14,7 +14,7 @@
 #include "goodput/fit/forecast.hpp"
 #include "goodput/fit/gradient_by_batch.hpp"
 #include "goodput/fit/gradient_groups.hpp"
-#include "goodput/fit/gradient_stream.hpp"
+#include "goodput/fit/gradient_meter.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/memory_fit.hpp"
 #include "goodput/fit/noise_scale.hpp"
@@ -26,6 +26,7 @@
 #include "peers/prediction_interval.hpp"
 #include "peers/published_fit.hpp"
 #include "peers/throughput_fit.hpp"
+#include "support/noisy_quadratic.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
@@ -716,10 +717,10 @@ TEST_CASE("Norms of gradients of any size give statistics that efficiency models
     }
 }
 
-TEST_CASE("Gradients of any size, a NaN among them, leave a stream that goes on") {
+TEST_CASE("Gradients of any size, a NaN among them, leave a meter that goes on") {
     support::Random random(5);
     for (int round = 0; round < 500; ++round) {
-        GradientStream stream(3);
+        GradientMeter meter({3});
         GroupedNoiseScale groups(1);
         const double size = std::pow(10.0, random.between(-320, 308));
         for (int step = 0; step < 12; ++step) {
@@ -731,9 +732,10 @@ TEST_CASE("Gradients of any size, a NaN among them, leave a stream that goes on"
                                        : random.chance(0.1)  ? smallest
                                                              : size * random.between(-1, 1));
             const std::array<double, 3> moments{0, smallest, 1e300};
-            const auto norms = random.chance(0.5)
-                                   ? stream.step(gradients, 2)
-                                   : stream.step(gradients, 2, AdamPreconditioner<double>{moments, step});
+            const auto norms =
+                random.chance(0.5)
+                    ? support::metered(meter, gradients, 2)
+                    : support::metered(meter, gradients, 2, AdamPreconditioner<double>{moments, step});
             if (norms) groups.observe(std::array{*norms});
         }
         const GradientStatistics statistics = groups.statistics();

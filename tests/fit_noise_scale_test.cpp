@@ -10,8 +10,8 @@
 
 #include "goodput/fit/gradient_by_batch.hpp"
 #include "goodput/fit/gradient_groups.hpp"
+#include "goodput/fit/gradient_meter.hpp"
 #include "goodput/fit/gradient_preconditioner.hpp"
-#include "goodput/fit/gradient_stream.hpp"
 #include "goodput/model/concepts.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "support/noisy_quadratic.hpp"
@@ -20,6 +20,7 @@
 #include <doctest/doctest.h>
 
 using namespace goodput;
+using support::metered;
 using support::Noise;
 using support::NoisyQuadratic;
 
@@ -32,9 +33,10 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 double relative_error(double estimate, double truth) { return std::abs(estimate / truth - 1); }
 
-void check_equal(const GradientNorms& a, const GradientNorms& b, double tolerance = 1e-12) {
-    CHECK(a.mean_of_squares == doctest::Approx(b.mean_of_squares).epsilon(tolerance));
-    CHECK(a.square_of_mean == doctest::Approx(b.square_of_mean).epsilon(tolerance));
+/// But for sums and gradients that were kept in single precision.
+void check_equal(const GradientNorms& a, const GradientNorms& b) {
+    CHECK(a.mean_of_squares == doctest::Approx(b.mean_of_squares).epsilon(1e-6));
+    CHECK(std::abs(a.square_of_mean - b.square_of_mean) <= 1e-6 * b.mean_of_squares);
     CHECK(a.count == b.count);
     CHECK(a.scale == doctest::Approx(b.scale));
     CHECK(a.differenced == b.differenced);
@@ -99,11 +101,9 @@ TEST_CASE("The estimates of a single step are unbiased") {
             if (kind > 0) {
                 norms = problem.step(kind, 0.5 * kind, noise);
             } else {
-                GradientStream stream(problem.size());
-                const std::vector<double> first = problem.sample(0.5, noise);
-                stream.step(std::vector{std::span<const double>(first)}, 0.5);
-                const std::vector<double> second = problem.sample(3, noise);
-                norms = stream.step(std::vector{std::span<const double>(second)}, 3).value();
+                GradientMeter meter({problem.size()});
+                CHECK_FALSE(metered(meter, {problem.sample(0.5, noise)}, 0.5).has_value());
+                norms = metered(meter, {problem.sample(3, noise)}, 3).value();
             }
             const double others = norms.count - 1;
             const double sqr = (norms.count * norms.square_of_mean - norms.mean_of_squares) / others;
@@ -139,13 +139,12 @@ TEST_CASE("Statistics refer to the initial batch size, whatever the batch sizes 
 TEST_CASE("A single replica whose batch size changes from step to step learns the same statistics") {
     const NoisyQuadratic problem(500, 1, 2, 31);
     Noise noise(32);
-    GradientStream stream(problem.size());
+    GradientMeter meter({problem.size()});
     NoiseScaleEstimator estimator;
     for (int t = 0; t < 3000; ++t) {
         const double scale = t % 3 == 0 ? 4 : 0.5;
-        stream.begin_step(scale);
-        stream.add(problem.sample(scale, noise));
-        if (const auto norms = stream.end_step()) CHECK(estimator.observe(*norms));
+        if (const auto norms = metered(meter, {problem.sample(scale, noise)}, scale))
+            CHECK(estimator.observe(*norms));
     }
     CHECK(estimator.differenced());
     CHECK(relative_error(estimator.statistics().squared_norm, 1) < 0.05);
@@ -158,28 +157,26 @@ TEST_CASE("While training moves the parameters the averages follow the truth") {
     support::Random random(41);
     Noise noise(42);
     const std::vector<double> curvature = random_vector(n, random, 0.5, 2);
-    std::vector<double> distance = random_vector(n, random, -1, 1), g(n);
-    GradientStream stream(n);
+    std::vector<double> distance = random_vector(n, random, -1, 1);
+    std::vector<std::vector<double>> gradients(4, std::vector<double>(n));
+    GradientMeter meter({n});
     NoiseScaleEstimator estimator;
     double norm = 0, weight = 0;
     for (int t = 0; t < 1500; ++t) {
         double truth = 0;
-        stream.begin_step(1);
         std::vector<double> mean(n);
-        for (int q = 0; q < 4; ++q) {
+        for (std::vector<double>& g : gradients)
             for (std::size_t i = 0; i < n; ++i) {
                 g[i] = curvature[i] * distance[i] + 0.2 * noise();
                 mean[i] += g[i] / 4;
             }
-            stream.add(g);
-        }
         for (std::size_t i = 0; i < n; ++i) {
             truth += std::pow(curvature[i] * distance[i], 2);
             distance[i] -= 5e-4 * mean[i];
         }
         norm = 0.999 * norm + 0.001 * truth;
         weight = 0.999 * weight + 0.001;
-        estimator.observe(stream.end_step().value());
+        estimator.observe(metered(meter, gradients, 1).value());
     }
     CHECK(relative_error(estimator.statistics().squared_norm, norm / weight) < 0.02);
     // Four microbatches that are a batch of scale 1: variance of one is 4 times that at the initial batch.
@@ -198,95 +195,168 @@ struct Halves {
 }  // namespace
 
 TEST_CASE("A metric of one's own weighs gradients as it says") {
-    GradientStream stream(2);
-    const GradientNorms norms =
-        stream.step(std::vector<std::vector<double>>{{2, 3}, {4, 3}}, 1, Halves{}).value();
+    GradientMeter meter({2});
+    const GradientNorms norms = metered(meter, {{2, 3}, {4, 3}}, 1, Halves{}).value();
     CHECK(norms.mean_of_squares == doctest::Approx(((1 + 9) + (4 + 9)) / 2.0));
     CHECK(norms.square_of_mean == doctest::Approx(2.25 + 9));
 }
 
-TEST_CASE("Streamed, all at once, from several replicas or by definition: the same norms to rounding") {
+namespace {
+
+/// Adds a gradient to a meter in pieces that end at `ends`, multiplied by `factor`.
+template <class Real, class Add>
+void in_pieces(std::span<const double> gradient, std::span<const double> moments,
+               std::span<const std::size_t> ends, double factor, const AdamPreconditioner<double>& adam,
+               const Add& add) {
+    std::vector<Real> scaled;
+    for (const double g : gradient) scaled.push_back(static_cast<Real>(g * factor));
+    for (std::size_t from = 0; const std::size_t end : ends) {
+        AdamPreconditioner<double> part = adam;
+        part.second_moments = moments.subspan(from, end - from);
+        add(std::span<const Real>(scaled).subspan(from, end - from), part);
+        from = end;
+    }
+}
+
+template <class Vector>
+Vector part_of(const Vector& whole, std::size_t from, std::size_t end) {
+    return Vector(whole.begin() + static_cast<std::ptrdiff_t>(from),
+                  whole.begin() + static_cast<std::ptrdiff_t>(end));
+}
+
+}  // namespace
+
+TEST_CASE("In pieces, by group, from several replicas, with a given mean or by definition: the same norms") {
     support::Random random(51);
-    for (int round = 0; round < 200; ++round) {
-        const auto size = static_cast<std::size_t>(random.integer(1, 40));
+    for (int round = 0; round < 300; ++round) {
+        // Some larger than what is looked at in one go.
+        const auto size = static_cast<std::size_t>(random.integer(1, random.chance(0.2) ? 2000 : 40));
         const int count = random.integer(2, 9);
         const double scale = random.between(0.1, 20);
         const std::vector<double> moments = random_vector(size, random, 0, 2);
         const AdamPreconditioner<double> adam{moments, random.integer(0, 20), 0.9, 1e-3};
         std::vector<std::vector<double>> gradients;
-        for (int q = 0; q < count; ++q) gradients.push_back(random_vector(size, random));
-        const GradientNorms expected = norms_by_definition(gradients, scale, adam);
+        std::vector<double> mean(size);
+        for (int q = 0; q < count; ++q) {
+            gradients.push_back(random_vector(size, random));
+            for (std::size_t i = 0; i < size; ++i) mean[i] += gradients.back()[i] / count;
+        }
+        const auto cuts = [&] {
+            std::vector<std::size_t> ends;
+            for (std::size_t end = 0; end < size;)
+                ends.push_back(end +=
+                               static_cast<std::size_t>(random.integer(1, static_cast<int>(size - end))));
+            return ends;
+        };
+        const std::vector<std::size_t> groups = cuts();
+        std::vector<std::size_t> sizes = groups;
+        for (std::size_t g = groups.size(); g-- > 1;) sizes[g] -= groups[g - 1];
 
-        GradientStream stream(size);
-        CHECK(stream.parameters() == size);
-        check_equal(stream.step(gradients, scale, adam).value(), expected);
-
-        stream.begin_step(scale, adam);
-        for (const auto& g : gradients) stream.add(g);
-        check_equal(stream.end_step().value(), expected);
-
-        // Two replicas that stream a part each, then add up what they have.
-        GradientStream one(size), other(size);
-        one.begin_step(scale, adam);
-        other.begin_step(scale, adam);
-        for (std::size_t q = 0; q < gradients.size(); ++q) (q % 3 == 1 ? other : one).add(gradients[q]);
-        for (std::size_t i = 0; i < size; ++i) one.running_sum()[i] += other.running_sum()[i];
-        one.set_totals(one.sum_of_squares() + other.sum_of_squares(), one.count() + other.count());
-        check_equal(one.end_step().value(), expected);
+        const bool mean_given = random.chance(0.5), single_precision = random.chance(0.5);
+        GradientMeter one(sizes, mean_given), other(sizes, mean_given);
+        const MeteredStep step{
+            .scale_of_one = scale / count, .gradient_scale = 1024, .preconditioned = adam.ready()};
+        one.begin(step);
+        other.begin(step);
+        for (std::size_t q = 0; q < gradients.size(); ++q) {
+            GradientMeter& meter = q % 3 == 1 ? other : one;
+            const auto add = [&](auto piece, const auto& metric) { meter.add(piece, metric); };
+            if (single_precision)
+                in_pieces<float>(gradients[q], moments, cuts(), 1024, adam, add);
+            else
+                in_pieces<double>(gradients[q], moments, cuts(), 1024, adam, add);
+        }
+        if (mean_given)
+            in_pieces<double>(mean, moments, cuts(), 16, adam,
+                              [&](auto piece, const auto& metric) { one.add_mean(piece, metric, 16); });
+        CHECK(one.running_sum().size() == (mean_given ? 0 : size));
+        for (std::size_t i = 0; i < one.running_sum().size(); ++i)
+            one.running_sum()[i] += other.running_sum()[i];
+        for (std::size_t i = 0; i < one.totals().size(); ++i) one.totals()[i] += other.totals()[i];
+        CHECK(one.count() == count);
+        std::vector<GradientNorms> found(groups.size());
+        REQUIRE(one.end(found) == StepNorms::known);
+        for (std::size_t g = 0, from = 0; g < groups.size(); from = groups[g++]) {
+            std::vector<std::vector<double>> of_group;
+            for (const auto& gradient : gradients) of_group.push_back(part_of(gradient, from, groups[g]));
+            const std::vector<double> its_moments = part_of(moments, from, groups[g]);
+            AdamPreconditioner<double> metric = adam;
+            metric.second_moments = its_moments;
+            check_equal(found[g], norms_by_definition(of_group, scale, metric));
+        }
     }
-}
-
-TEST_CASE("Gradients in single precision are gradients like others") {
-    const std::size_t n = 33;
-    support::Random random(61);
-    GradientStream doubles(n), floats(n);
-    doubles.begin_step(2);
-    floats.begin_step(2);
-    for (int q = 0; q < 3; ++q) {
-        std::vector<float> single(n);
-        for (float& x : single) x = static_cast<float>(random.between(-1, 1));
-        const std::vector<double> wide(single.begin(), single.end());
-        doubles.add(wide);
-        floats.add(single);
-    }
-    const GradientNorms expected = doubles.end_step().value();
-    check_equal(floats.end_step().value(), expected);
 }
 
 TEST_CASE("Successive single gradients are paired, in the metric from before the earlier of them") {
     support::Random random(71);
-    const std::size_t n = 12;
-    GradientStream stream(n);
-    std::vector<double> before, moments_before;
-    double scale_before = 0;
-    for (int t = 0; t < 30; ++t) {
-        const std::vector<double> g = random_vector(n, random), moments = random_vector(n, random, 0.1, 2);
-        const double scale = 1 + t / 10;
-        stream.begin_step(scale, AdamPreconditioner<double>{moments, t, 0.99, 1e-8});
-        stream.add(g);
-        const std::optional<GradientNorms> norms = stream.end_step();
-        CHECK(norms.has_value() == (t > 0));
-        if (t > 0) {
-            const AdamPreconditioner<double> metric{moments_before, t - 1, 0.99, 1e-8};
-            GradientNorms expected = norms_by_definition({before, g}, 0, metric);
-            expected.scale = 4 / (1 / scale_before + 1 / scale);
-            expected.differenced = true;
-            check_equal(*norms, expected);
-            // Adam's metric counts from its fifth update on, and a new batch size starts its moments anew.
-            CHECK(norms->restart == (t == 6 || t == 11 || t == 21));
+    const std::size_t n = 1200;
+    for (const bool mean_given : {false, true}) {
+        GradientMeter meter({n}, mean_given);
+        std::vector<double> before, moments_before;
+        double scale_before = 0;
+        for (int t = 0; t < 30; ++t) {
+            const std::vector<double> g = random_vector(n, random),
+                                      moments = random_vector(n, random, 0.1, 2);
+            const double scale = 1 + t / 10;
+            const AdamPreconditioner<double> adam{moments, t, 0.99, 1e-8};
+            meter.begin({.scale_of_one = scale,
+                         .single = true,
+                         .gradient_scale = 1024,
+                         .preconditioned = adam.ready()});
+            in_pieces<float>(g, moments, std::vector<std::size_t>{700, 701, n}, 1024, adam,
+                             [&](auto piece, const auto& metric) { meter.add(piece, metric); });
+            GradientNorms norms;
+            CHECK(meter.end(std::span(&norms, 1)) == (t > 0 ? StepNorms::known : StepNorms::waiting));
+            if (t > 0) {
+                const AdamPreconditioner<double> metric{moments_before, t - 1, 0.99, 1e-8};
+                GradientNorms expected = norms_by_definition({before, g}, 0, metric);
+                expected.scale = 4 / (1 / scale_before + 1 / scale);
+                expected.differenced = true;
+                check_equal(norms, expected);
+                // Adam's metric counts from its fifth update on, and a new batch size starts its moments
+                // anew.
+                CHECK(norms.restart == (t == 6 || t == 11 || t == 21));
+            }
+            before = g;
+            moments_before = moments;
+            scale_before = scale;
         }
-        before = g;
-        moments_before = moments;
-        scale_before = scale;
     }
+}
+
+TEST_CASE("The square of the mean has to be given of every group") {
+    const std::vector<double> gradient(10, 1.0);
+    GradientMeter meter({4, 6}, true);
+    std::vector<GradientNorms> norms(2);
+    const auto begin = [&] {
+        meter.begin({});
+        for (int q = 0; q < 2; ++q) meter.add(std::span<const double>(gradient));
+    };
+    for (const std::size_t only : {0u, 1u}) {
+        begin();
+        meter.set_square_of_mean(only, 4);
+        CHECK_THROWS_AS(meter.end(norms), std::invalid_argument);
+    }
+    begin();
+    meter.set_square_of_mean(1, 6);
+    meter.set_square_of_mean(0, 4);
+    CHECK(meter.end(norms) == StepNorms::known);
+    CHECK(norms[0].square_of_mean == 4);
+    CHECK(norms[1].square_of_mean == 6);
+    begin();
+    CHECK_THROWS_AS(meter.end(norms), std::invalid_argument);
+    begin();
+    meter.add_mean(std::span<const double>(gradient));
+    CHECK(meter.end(norms) == StepNorms::known);
+    CHECK(norms[1].square_of_mean == doctest::Approx(6));
 }
 
 TEST_CASE("Norms in another metric start the averages afresh") {
     const std::vector<double> moments(3, 4.0);
     const std::vector<std::vector<double>> gradients{{1, 2, 3}, {1, 1, 1}};
-    GradientStream stream(3);
+    GradientMeter meter({3});
     const auto restarts = [&](double scale, int step) {
-        return stream.step(gradients, scale, AdamPreconditioner<double>{moments, step}).value().restart;
+        return metered(meter, gradients, scale, AdamPreconditioner<double>{moments, step}).value().restart;
     };
     CHECK_FALSE(restarts(1, 3));
     CHECK_FALSE(restarts(1, 4));
@@ -295,15 +365,14 @@ TEST_CASE("Norms in another metric start the averages afresh") {
     CHECK(restarts(2, 7));        // the scale changes under Adam
     CHECK(restarts(2, 0));        // moments start anew
     CHECK_FALSE(restarts(4, 1));  // no metric, no matter
-    GradientStream sgd(3);
-    CHECK_FALSE(sgd.step(gradients, 1).value().restart);
-    CHECK_FALSE(sgd.step(gradients, 2).value().restart);
+    GradientMeter sgd({3});
+    CHECK_FALSE(metered(sgd, gradients, 1).value().restart);
+    CHECK_FALSE(metered(sgd, gradients, 2).value().restart);
 
     // A step that is skipped does not swallow the restart.
     CHECK(restarts(4, 5));
-    stream.begin_step(8, AdamPreconditioner<double>{moments, 6});
-    stream.add(std::vector<double>{infinity, 0, 0});
-    CHECK_FALSE(stream.end_step().has_value());
+    CHECK_FALSE(
+        metered(meter, {{infinity, 0, 0}, {1, 1, 1}}, 8, AdamPreconditioner<double>{moments, 6}).has_value());
     CHECK(restarts(8, 7));
 
     NoiseScaleEstimator estimator, fresh;
@@ -331,26 +400,19 @@ TEST_CASE("Rescaled moments of Adam keep their corrected value") {
 
 TEST_CASE("The statistics of parameter groups add up to those of the whole") {
     const NoisyQuadratic problem(90, 2, 3, 81);
-    const std::vector<std::size_t> ends{0, 7, 40, 90};
     Noise noise(82);
     GroupedNoiseScale groups(3);
     NoiseScaleEstimator whole;
-    GradientStream all(90);
-    std::vector<GradientStream> streams;
-    for (std::size_t g = 0; g < 3; ++g) streams.emplace_back(ends[g + 1] - ends[g]);
+    GradientMeter all({90}), by_group({7, 33, 50});
     for (int t = 0; t < 500; ++t) {
-        std::vector<GradientNorms> norms;
-        all.begin_step(1);
-        for (GradientStream& stream : streams) stream.begin_step(1);
-        for (int q = 0; q < 4; ++q) {
-            const std::vector<double> gradient = problem.sample(0.25, noise);
-            all.add(gradient);
-            for (std::size_t g = 0; g < 3; ++g)
-                streams[g].add(std::span(gradient).subspan(ends[g], ends[g + 1] - ends[g]));
-        }
-        for (GradientStream& stream : streams) norms.push_back(stream.end_step().value());
+        std::vector<GradientNorms> norms(3);
+        std::vector<std::vector<double>> gradients;
+        for (int q = 0; q < 4; ++q) gradients.push_back(problem.sample(0.25, noise));
+        by_group.begin({.scale_of_one = 0.25});
+        for (const std::vector<double>& gradient : gradients) by_group.add(std::span<const double>(gradient));
+        CHECK(by_group.end(norms) == StepNorms::known);
         CHECK(groups.observe(norms));
-        whole.observe(all.end_step().value());
+        whole.observe(metered(all, gradients, 1).value());
     }
     const GradientStatistics sum = groups.statistics();
     CHECK(sum.squared_norm == doctest::Approx(whole.statistics().squared_norm));
@@ -403,14 +465,11 @@ TEST_CASE("The averages weigh a step N steps ago by theta^N, corrected for the s
 
 TEST_CASE("Several gradients after a differenced phase start afresh") {
     NoiseScaleEstimator estimator, fresh;
-    GradientStream stream(2);
-    for (int i = 0; i < 10; ++i) {
-        stream.begin_step(1);
-        stream.add(std::vector<double>{1.0 * i, 2.0});
-        if (const auto norms = stream.end_step()) estimator.observe(*norms);
-    }
+    GradientMeter meter({2});
+    for (int i = 0; i < 10; ++i)
+        if (const auto norms = metered(meter, {{1.0 * i, 2.0}}, 1)) estimator.observe(*norms);
     CHECK(estimator.differenced());
-    const GradientNorms step = stream.step(std::vector<std::vector<double>>{{1, 2}, {2, 1}}, 2).value();
+    const GradientNorms step = metered(meter, {{1, 2}, {2, 1}}, 2).value();
     CHECK(estimator.observe(step));
     CHECK(fresh.observe(step));
     CHECK_FALSE(estimator.differenced());
@@ -418,10 +477,10 @@ TEST_CASE("Several gradients after a differenced phase start afresh") {
     CHECK(estimator.statistics().variance == fresh.statistics().variance);
     // The gradient of before is gone as well, and so after a restart of the job.
     const std::vector<std::vector<double>> single{{1, 2}};
-    CHECK_FALSE(stream.step(single, 1).has_value());
-    CHECK(stream.step(single, 1).has_value());
-    stream.forget();
-    CHECK_FALSE(stream.step(single, 1).has_value());
+    CHECK_FALSE(metered(meter, single, 1).has_value());
+    CHECK(metered(meter, single, 1).has_value());
+    meter.forget();
+    CHECK_FALSE(metered(meter, single, 1).has_value());
 }
 
 TEST_CASE("Steps that are not finite are skipped") {
@@ -436,13 +495,16 @@ TEST_CASE("Steps that are not finite are skipped") {
     CHECK(estimator.statistics().squared_norm == before.squared_norm);
     CHECK(estimator.statistics().variance == before.variance);
 
-    GradientStream stream(2);
+    GradientMeter meter({2});
     const std::vector<std::vector<double>> good{{1, 2}}, bad{{1, std::nan("")}}, huge{{1e200, 1}};
-    CHECK_FALSE(stream.step(good, 1).has_value());
-    CHECK_FALSE(stream.step(bad, 1).has_value());
-    CHECK_FALSE(stream.step(huge, 1).has_value());
-    // The last good gradient is still there to be paired with.
-    CHECK(stream.step(good, 1).value().square_of_mean == doctest::Approx(5));
+    for (const auto& broken : {bad, huge}) {
+        CHECK_FALSE(metered(meter, good, 1).has_value());
+        CHECK_FALSE(metered(meter, broken, 1).has_value());
+        // Nothing is paired with it.
+        CHECK_FALSE(metered(meter, good, 1).has_value());
+        CHECK(metered(meter, good, 1).value().square_of_mean == doctest::Approx(5));
+        meter.forget();
+    }
 }
 
 TEST_CASE("Statistics are never negative, and none at all before the first step") {
@@ -472,23 +534,34 @@ TEST_CASE("What cannot be a step is refused") {
     CHECK(estimator.empty());
 
     const std::vector<double> two{1, 2}, three{1, 2, 3};
-    CHECK_THROWS_AS(GradientStream(0), std::invalid_argument);
-    GradientStream stream(2);
-    CHECK_THROWS_AS(stream.add(two), std::invalid_argument);
-    CHECK_THROWS_AS(stream.end_step(), std::invalid_argument);
-    CHECK_THROWS_AS(stream.set_totals(1, 2), std::invalid_argument);
-    CHECK_THROWS_AS(stream.begin_step(0), std::invalid_argument);
-    stream.begin_step(1);
-    CHECK_THROWS_AS(stream.end_step(), std::invalid_argument);
-    CHECK_THROWS_AS(stream.add(three), std::invalid_argument);
-    stream.add(two);
-    CHECK_THROWS_AS(stream.set_totals(1, 0), std::invalid_argument);
-    CHECK_FALSE(stream.end_step().has_value());
+    const std::span<const double> a(two), b(three);
+    CHECK_THROWS_AS(GradientMeter({}), std::invalid_argument);
+    CHECK_THROWS_AS(GradientMeter({3, 0}), std::invalid_argument);
+    GradientMeter meter({2});
+    GradientNorms norms;
+    const auto end = [&] { return meter.end(std::span(&norms, 1)); };
+    CHECK_THROWS_AS(meter.add(a), std::invalid_argument);
+    CHECK_THROWS_AS(end(), std::invalid_argument);
+    CHECK_THROWS_AS(meter.begin({.scale_of_one = 0}), std::invalid_argument);
+    CHECK_THROWS_AS(meter.begin({.gradient_scale = 0}), std::invalid_argument);
+    meter.begin({.single = true});
+    CHECK_THROWS_AS(end(), std::invalid_argument);
+    CHECK_THROWS_AS(meter.add(b), std::invalid_argument);
+    CHECK_THROWS_AS(meter.add_mean(a), std::invalid_argument);
+    CHECK_THROWS_AS(meter.set_square_of_mean(0, 1), std::invalid_argument);
+    meter.add(a.first(1));
+    CHECK_THROWS_AS(end(), std::invalid_argument);
+    meter.add(a.last(1));
+    CHECK_THROWS_AS(meter.add(a), std::invalid_argument);
+    CHECK(end() == StepNorms::waiting);
     using Adam = AdamPreconditioner<double>;
-    CHECK_THROWS_AS(stream.begin_step(1, Adam{three, 9}), std::invalid_argument);
-    CHECK_THROWS_AS(stream.begin_step(1, Adam{two, -1}), std::invalid_argument);
-    CHECK_THROWS_AS(stream.begin_step(1, Adam{two, 9, 1}), std::invalid_argument);
-    CHECK_THROWS_AS(stream.begin_step(1, Adam{two, 9, 0.9, 0}), std::invalid_argument);
+    meter.begin({});
+    CHECK_THROWS_AS(meter.add(a, Adam{two, 9}), std::invalid_argument);
+    meter.begin({.preconditioned = true});
+    CHECK_THROWS_AS(meter.add(a), std::invalid_argument);
+    for (const Adam& wrong :
+         {Adam{two, 3}, Adam{three, 9}, Adam{two, -1}, Adam{two, 9, 1}, Adam{two, 9, 0.9, 0}})
+        CHECK_THROWS_AS(meter.add(a, wrong), std::invalid_argument);
 }
 
 TEST_CASE("Statistics from two batch sizes give back the signal and the fluctuation that made them") {

@@ -314,9 +314,8 @@ TEST_CASE("measurements taken one after the other leave what all at once would")
         std::vector<detail::ProfileMeasurement> measurements;
         Eigen::Index rows = targets;
         for (int i = random.integer(1, 4); i > 0; --i) {
-            measurements.push_back(
-                {static_cast<std::size_t>(rows), random.chance(0.5) ? 2U : 1U, random.between(0.01, 1)});
-            rows += static_cast<Eigen::Index>(measurements.back().rows);
+            measurements.push_back({rows, random.chance(0.5) ? 2 : 1, random.between(0.01, 1)});
+            rows += measurements.back().rows;
         }
         Eigen::MatrixXd root(rows, rows);
         for (Eigen::Index i = 0; i < rows; ++i)
@@ -329,9 +328,7 @@ TEST_CASE("measurements taken one after the other leave what all at once would")
                                       .shortfall = k > 0 ? random.unit() : 0});
         design.targets[0].goodput = 1;
         const Eigen::MatrixXd before = root * root.transpose();
-        design.covariance.clear(static_cast<std::size_t>(rows), static_cast<std::size_t>(rows));
-        const Eigen::Map<Eigen::MatrixXd> covariance(design.covariance.all().data(), rows, rows);
-        std::copy_n(before.data(), before.size(), design.covariance.all().data());
+        design.covariance = before;
         design.start();
         double gain = 0;
         const double all = design.left();
@@ -342,14 +339,14 @@ TEST_CASE("measurements taken one after the other leave what all at once would")
         const Eigen::Index observed = rows - targets;
         Eigen::MatrixXd of_measured = before.bottomRightCorner(observed, observed);
         for (const detail::ProfileMeasurement& of : measurements)
-            for (std::size_t i = 0; i < of.rows; ++i) {
-                const auto at = static_cast<Eigen::Index>(of.first + i) - targets;
+            for (Eigen::Index i = 0; i < of.rows; ++i) {
+                const Eigen::Index at = of.first + i - targets;
                 of_measured(at, at) += of.scatter * of.scatter * (of.rows == 2 && i == 0 ? 2 : 1);
             }
         const Eigen::MatrixXd cross = before.topRightCorner(targets, observed);
         const Eigen::MatrixXd after =
             before.topLeftCorner(targets, targets) - cross * of_measured.llt().solve(cross.transpose());
-        CHECK((covariance.topLeftCorner(targets, targets) - after).norm() < 1e-9 * before.norm());
+        CHECK((design.covariance.topLeftCorner(targets, targets) - after).norm() < 1e-9 * before.norm());
         CHECK(gain == doctest::Approx(all - design.left()).epsilon(1e-9));
         double left = 0;
         for (Eigen::Index k = 0; k < targets; ++k) {

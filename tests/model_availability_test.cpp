@@ -194,6 +194,33 @@ TEST_CASE("who is soon done takes the checkpoints that are best until then") {
     CHECK_THROWS_AS((void)useful_share_until_end(job, how, 60, 0), std::invalid_argument);
 }
 
+TEST_CASE("checkpoints in flight are as many at the beginning of a period as at its end") {
+    support::Random random(6);
+    for (int round = 0; round < 500; ++round) {
+        std::vector<double> moves(static_cast<std::size_t>(random.integer(1, most_stored_every)));
+        double sum = 0;
+        for (double& move : moves)
+            sum += move = random.chance(0.3) ? 0 : std::pow(10, random.between(-20, 0));
+        if (sum == 0) sum = moves[0] = 1;
+        for (double& move : moves) move /= sum;
+        const double stays = random.chance(0.2)   ? 0
+                             : random.chance(0.5) ? random.unit()
+                                                  : 1 - std::pow(10, random.between(-15.5, 0));
+        const std::vector<double> present = detail::ring_occupancy(moves, stays);
+        const std::size_t m = moves.size();
+        double all = 0;
+        for (std::size_t s = 0; s < m; ++s) {
+            double arrive = s == 0 ? 1 - stays : 0;
+            for (std::size_t from = 0; from < m; ++from)
+                arrive += stays * moves[(s + m - from) % m] * present[from];
+            CHECK(present[s] >= 0);
+            CHECK(std::abs(present[s] - arrive) <= 1e-12 * (present[s] + arrive));
+            all += present[s];
+        }
+        CHECK(all == doctest::Approx(1).epsilon(1e-12));
+    }
+}
+
 TEST_CASE("the lower part of a gamma distribution is what its special cases say") {
     for (double x = 1e-6; x < 60; x *= 1.7) {
         CHECK(detail::lower_gamma_part(1, x) == doctest::Approx(-std::expm1(-x)).epsilon(1e-12));

@@ -11,7 +11,7 @@
 #include "goodput/fit/forecast.hpp"
 #include "goodput/fit/gradient_by_batch.hpp"
 #include "goodput/fit/gradient_groups.hpp"
-#include "goodput/fit/gradient_stream.hpp"
+#include "goodput/fit/gradient_meter.hpp"
 #include "goodput/fit/host_fit.hpp"
 #include "goodput/fit/host_profile.hpp"
 #include "goodput/fit/interruption_change.hpp"

@@ -13,7 +13,6 @@
 
 #include "goodput/fit/forecast.hpp"
 #include "goodput/fit/gradient_by_batch.hpp"
-#include "goodput/fit/gradient_stream.hpp"
 #include "goodput/fit/host_fit.hpp"
 #include "goodput/fit/host_profile.hpp"
 #include "goodput/fit/job_fit.hpp"

@@ -8,10 +8,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "goodput/fit/gradient_stream.hpp"
+#include "goodput/fit/gradient_meter.hpp"
 #include "goodput/fit/noise_scale.hpp"
 #include "support/random.hpp"
 
@@ -112,6 +113,22 @@ struct NoisyQuadratic {
     }
 };
 
+/// Norms of a step of `scale` times the initial batch size with these gradients, where they teach anything;
+/// of one parameter group.
+template <goodput::GradientPreconditioner P = goodput::IdentityPreconditioner>
+std::optional<goodput::GradientNorms> metered(goodput::GradientMeter& meter,
+                                              const std::vector<std::vector<double>>& gradients, double scale,
+                                              const P& metric = {}) {
+    meter.begin({.scale_of_one = scale / static_cast<double>(gradients.size()),
+                 .single = gradients.size() == 1,
+                 .preconditioned = metric.ready()});
+    for (const std::vector<double>& gradient : gradients)
+        meter.add(std::span<const double>(gradient), metric);
+    goodput::GradientNorms norms;
+    if (meter.end(std::span(&norms, 1)) != goodput::StepNorms::known) return {};
+    return norms;
+}
+
 /// Relative errors of an estimate.
 struct NoiseScaleErrors {
     double squared_norm = 0, variance = 0, noise_scale = 0;
@@ -119,7 +136,7 @@ struct NoiseScaleErrors {
     [[nodiscard]] double largest() const { return std::max({squared_norm, variance, noise_scale}); }
 };
 
-/// What is estimated in 1,000 steps of 1,000 parameters at the initial batch size, streamed as `replicas`
+/// What is estimated in 1,000 steps of 1,000 parameters at the initial batch size, metered as `replicas`
 /// gradients a step (1: differenced), in the metric of SGD or of an Adam whose moments follow these very
 /// gradients; the noise scale is 4 times the initial batch. Adam's metric changes from step to step, so the
 /// truth is averaged over the steps as the estimate is.
@@ -129,24 +146,19 @@ inline NoiseScaleErrors noise_scale_errors(int replicas, bool adam, std::uint64_
     constexpr std::size_t dimensions = 1000;
     const NoisyQuadratic problem(dimensions, 1, 4, seed, common);
     Noise noise(seed + 1000);
-    goodput::GradientStream stream(dimensions);
+    goodput::GradientMeter meter({dimensions});
     goodput::NoiseScaleEstimator estimator;
-    std::vector<double> one(dimensions), mean(dimensions), second_moments(dimensions);
+    std::vector<std::vector<double>> gradients(static_cast<std::size_t>(replicas),
+                                               std::vector<double>(dimensions));
+    std::vector<double> second_moments(dimensions);
     goodput::GradientStatistics truth, before;  // in the metric of this step, and of the one before
     double norm = 0, variance = 0, weight = 0;  // averages of the truth
     for (int t = 0; t < steps; ++t) {
         const goodput::AdamPreconditioner<double> metric{second_moments, adam ? t : 0, 0.999, 1e-8};
         before = truth;
         if (adam || t == 0) truth = problem.statistics(metric);
-        stream.begin_step(1, metric);
-        std::fill(mean.begin(), mean.end(), 0);
-        for (int q = 0; q < replicas; ++q) {
-            problem.sample(1.0 / replicas, noise, one);
-            stream.add(one);
-            if (adam)
-                for (std::size_t i = 0; i < dimensions; ++i) mean[i] += one[i] / replicas;
-        }
-        if (const auto norms = stream.end_step(); norms && estimator.observe(*norms)) {
+        for (std::vector<double>& one : gradients) problem.sample(1.0 / replicas, noise, one);
+        if (const auto norms = metered(meter, gradients, 1, metric); norms && estimator.observe(*norms)) {
             if (norms->restart) norm = variance = weight = 0;
             const double theta = std::pow(0.999, norms->scale);
             const goodput::GradientStatistics& now = norms->differenced ? before : truth;
@@ -155,8 +167,11 @@ inline NoiseScaleErrors noise_scale_errors(int replicas, bool adam, std::uint64_
             weight = theta * weight + (1 - theta);
         }
         if (adam)
-            for (std::size_t i = 0; i < dimensions; ++i)
-                second_moments[i] = 0.999 * second_moments[i] + 0.001 * mean[i] * mean[i];
+            for (std::size_t i = 0; i < dimensions; ++i) {
+                double mean = 0;
+                for (const std::vector<double>& one : gradients) mean += one[i] / replicas;
+                second_moments[i] = 0.999 * second_moments[i] + 0.001 * mean * mean;
+            }
     }
     const goodput::GradientStatistics found = estimator.statistics();
     const auto error = [](double estimate, double exact) { return std::abs(estimate / exact - 1); };

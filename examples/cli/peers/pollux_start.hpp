@@ -19,6 +19,7 @@ namespace goodput::peers {
 
 inline constexpr double free_seconds = 1e-8;  ///< what the published rule writes for "takes no time"
 
+using goodput::detail::Line;
 using goodput::detail::LineSums;
 
 inline bool all_equal(std::span<const PolluxRow> rows, double PolluxRow::*field) {
@@ -94,8 +95,7 @@ inline PolluxThroughput computing_start(const PolluxRows& rows, bool half_is_con
 }
 
 /// Alpha and beta of a block from its synchronising times at `gamma`; beta 0 where it is not free.
-inline std::array<double, 2> synchronising_start(std::span<const PolluxRow> block, double gamma,
-                                                 bool beta_open) {
+inline Line synchronising_start(std::span<const PolluxRow> block, double gamma, bool beta_open) {
     LineSums sums;
     for (const PolluxRow& row : block) {
         const double part =

@@ -25,8 +25,9 @@
 
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
+#include "goodput/core/interval.hpp"
+#include "goodput/core/sample.hpp"
 #include "goodput/core/shape.hpp"
-#include "goodput/fit/interval.hpp"
 #include "goodput/model/valid_model.hpp"
 #include "peers/throughput_fit.hpp"
 

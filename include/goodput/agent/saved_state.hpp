@@ -36,7 +36,7 @@ struct AgentState {
     double progress = 0;                                  ///< scale-invariant iterations
     std::vector<NoiseScaleState> noise{};                 ///< by group
     std::vector<GradientStatistics> before{};             ///< by group, of averages that began anew; or none
-    bool metric_known = false;                            ///< GradientMeter::reported has a value
+    bool metric_known = false;                            ///< GradientMeter::reported() has a value
     bool metric_preconditioned = false;                   ///< its fields
     double metric_scale = 0;                              ///< its fields
     std::vector<std::string> gpu_types{};                 ///< of StepTimes

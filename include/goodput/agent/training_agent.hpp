@@ -40,13 +40,14 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/agent/gradient_meter.hpp"
 #include "goodput/agent/report_line.hpp"
 #include "goodput/agent/saved_state.hpp"
 #include "goodput/agent/step_times.hpp"
 #include "goodput/agent/training_settings.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/fit/gradient_groups.hpp"
+#include "goodput/fit/gradient_meter.hpp"
+#include "goodput/fit/gradient_preconditioner.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/learning_rate.hpp"
@@ -68,7 +69,8 @@ public:
     /// Refuses settings that validate() refuses (std::invalid_argument).
     explicit TrainingAgent(TrainingSettings settings)
         : settings_((validate(settings), std::move(settings))),
-          meter_(settings_),
+          meter_(settings_.group_sizes.empty() ? std::vector{settings_.parameters} : settings_.group_sizes,
+                 settings_.mean_gradient_given),
           noise_(settings_.groups(), settings_.smoothing),
           norms_(settings_.groups()),
           times_(settings_.least_steps),
@@ -102,12 +104,12 @@ public:
     /// the parameters. Refuses more numbers than parameters (std::invalid_argument).
     template <std::floating_point Real>
     void add_gradient(std::span<const Real> piece) {
-        if (gradients_wanted()) meter_.add(piece);
+        if (gradients_wanted()) meter_.add(piece, metric_of(std::span<const Real>()));
     }
     /// The same for Adam, with the piece's second moments as the last update left them.
     template <std::floating_point Real, std::floating_point Moment>
     void add_gradient(std::span<const Real> piece, std::span<const Moment> second_moments) {
-        if (gradients_wanted()) meter_.add(piece, second_moments);
+        if (gradients_wanted()) meter_.add(piece, metric_of(second_moments));
     }
     /// A microbatch is done, of which more follow: when. Without these calls the seconds of a step with
     /// accumulation are divided among its microbatches evenly. Refuses times that go back
@@ -117,13 +119,13 @@ public:
     /// it is given; `scale` is what it is multiplied by.
     template <std::floating_point Real>
     void add_mean_gradient(std::span<const Real> piece, double scale = 1) {
-        if (gradients_wanted()) meter_.add_mean(piece, std::span<const Real>(), scale);
+        if (gradients_wanted()) meter_.add_mean(piece, metric_of(std::span<const Real>()), scale);
     }
     /// The same for Adam.
     template <std::floating_point Real, std::floating_point Moment>
     void add_mean_gradient(std::span<const Real> piece, std::span<const Moment> second_moments,
                            double scale = 1) {
-        if (gradients_wanted()) meter_.add_mean(piece, second_moments, scale);
+        if (gradients_wanted()) meter_.add_mean(piece, metric_of(second_moments), scale);
     }
     /// Instead: the squared norm of a group's part of that mean, in Adam's metric with Adam.
     void set_square_of_mean(std::size_t group, double square) {
@@ -207,6 +209,12 @@ public:
     void restore(std::string_view text);
 
 private:
+    /// In which norms of a piece with these second moments are taken.
+    template <std::floating_point Moment>
+    [[nodiscard]] AdamPreconditioner<Moment> metric_of(std::span<const Moment> second_moments) const {
+        return {second_moments, settings_.optimizer == Optimizer::adam ? adam_updates_ : 0,
+                settings_.adam_beta2, settings_.adam_epsilon};
+    }
     [[nodiscard]] NoiseScaleEfficiency efficiency_model() const {
         return {static_cast<double>(settings_.initial_batch), statistics()};
     }
@@ -242,6 +250,7 @@ private:
     std::int64_t measured_at_ = 0;  // steps_ when norms were last looked at
     int warmup_left_ = 0;
     // The step that is begun.
+    std::int64_t adam_updates_ = 0;
     double began_ = 0, last_mark_ = 0;
     int marks_ = 0, measured_every_ = 1;
     bool begun_ = false, wanted_ = false;

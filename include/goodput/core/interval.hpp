@@ -18,6 +18,9 @@ struct Interval {
 
 namespace detail {
 
+/// e^exponent, kept within what is a number and above 0. Rises with the exponent.
+inline double bounded_exp(double exponent) { return std::exp(std::clamp(exponent, -600.0, 600.0)); }
+
 /// z with P(|Z| < z) = coverage for a standard normal Z, coverage in (0, 1).
 inline double normal_quantile(double coverage) {
     // Newton's method from zero: the distribution function is concave there, so that it rises to the root.

@@ -4,6 +4,7 @@
 // What a running job reports: how long a step took, and how noisy its gradient is.
 
 #include <optional>
+#include <string_view>
 
 #include "goodput/core/batch.hpp"
 #include "goodput/core/configuration.hpp"
@@ -42,6 +43,18 @@ struct GradientStatistics {
     const std::optional<GradientStatistics>& reported) {
     return reported && reported->squared_norm == 0 && reported->variance == 0 ? std::nullopt : reported;
 }
+
+namespace detail {
+
+/// Refuses what is no shape of replicas, or no batch plan (std::invalid_argument).
+inline void require_configuration(std::string_view subject, Shape shape, BatchPlan plan) {
+    require_between(subject, "nodes", shape.nodes, 1, 1 << 20);
+    require_between(subject, "gpus", shape.gpus, shape.nodes, 1 << 20);
+    require_between(subject, "atomic_batch", plan.atomic_batch, 1, 1 << 30);
+    require_between(subject, "accumulation_steps", plan.accumulation_steps, 0, 1 << 20);
+}
+
+}  // namespace detail
 
 /// The shortest time that a step may take: far below what training takes, and near enough that what is fitted
 /// to such times does not vanish, on any shape and batch.

@@ -30,9 +30,10 @@
 
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
+#include "goodput/core/interval.hpp"
+#include "goodput/core/sample.hpp"
 #include "goodput/core/shape.hpp"
 #include "goodput/fit/detail/fitted_slopes.hpp"
-#include "goodput/fit/interval.hpp"
 #include "goodput/fit/refined_fit.hpp"
 #include "goodput/model/valid_model.hpp"
 

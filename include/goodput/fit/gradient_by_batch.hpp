@@ -21,6 +21,7 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
+#include "goodput/fit/detail/line.hpp"
 #include "goodput/model/efficiency.hpp"
 
 namespace goodput {
@@ -38,14 +39,13 @@ struct GradientAtBatch {
     std::span<const GradientAtBatch> measured, double initial_batch) {
     require_positive("efficiency", "initial batch", initial_batch);
     if (measured.empty()) bad_input("efficiency", "measurements", measured.size(), "at least 1");
-    double mean_x = 0, mean_r = 0, xx = 0, xr = 0;  // x = 1 / S
-    const auto number = static_cast<double>(measured.size());
+    detail::LineSums sums;
     constexpr double most = 1e100;
     for (const GradientAtBatch& at : measured) {
         require_positive("efficiency", "total batch", at.total_batch);
         validate(at.gradient, "efficiency");
         require_positive("efficiency", "gradient.var", at.gradient.variance);
-        const double x = initial_batch / at.total_batch;
+        const double x = initial_batch / at.total_batch;  // 1 / S
         const double r = at.gradient.squared_norm / at.gradient.variance;
         if (!(x <= most))
             bad_input("efficiency", "total batch", at.total_batch,
@@ -53,23 +53,10 @@ struct GradientAtBatch {
         if (!(r <= most))
             bad_input("efficiency", "gradient.sqr", at.gradient.squared_norm,
                       "no larger multiple of gradient.var = " + text_of(at.gradient.variance));
-        mean_x += x / number;
-        mean_r += r / number;
-        xx += x * x;
-        xr += x * r;
+        sums.add(1, x, r);
     }
-    double spread = 0, slope = 0;
-    for (const GradientAtBatch& at : measured) {
-        const double x = initial_batch / at.total_batch - mean_x;
-        spread += x * x;
-        slope += x * (at.gradient.squared_norm / at.gradient.variance - mean_r);
-    }
-    // Equal batch sizes may differ in their last digit once divided.
-    const bool one_size = spread <= 1e-20 * xx;
-    const double fluctuation = one_size ? 0 : slope / spread, signal = mean_r - fluctuation * mean_x;
-    if (one_size || fluctuation <= 0) return {initial_batch, mean_r, 0};
-    if (signal <= 0) return {initial_batch, 0, xr / xx};
-    return {initial_batch, signal, fluctuation};
+    const detail::Line line = sums.line();
+    return {initial_batch, line.intercept, line.slope};
 }
 
 }  // namespace goodput

@@ -35,8 +35,8 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/host.hpp"
+#include "goodput/core/interval.hpp"
 #include "goodput/fit/detail/host_posterior.hpp"
-#include "goodput/fit/interval.hpp"
 #include "goodput/model/host_speed.hpp"
 
 namespace goodput {

@@ -33,13 +33,14 @@
 #include <cstddef>
 #include <limits>
 #include <set>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
 #include "goodput/core/error.hpp"
-#include "goodput/fit/detail/cholesky.hpp"
 #include "goodput/fit/detail/log_step.hpp"
 #include "goodput/parallel/layered_model.hpp"
 
@@ -121,7 +122,7 @@ inline constexpr std::array profile_parts{ProfilePart{&LayerTime::forward_second
 
 /// Medians and standard deviations of logarithms at the points asked for.
 struct ProfileForecast {
-    std::vector<double> seconds, deviations;
+    Eigen::VectorXd seconds, deviations;
 };
 
 /// Everything about measured points and gaps that does not depend on the layer.
@@ -129,57 +130,58 @@ class ProfilePosterior {
 public:
     ProfilePosterior(std::vector<ProfilePoint> known, const std::vector<ProfilePoint>& asked)
         : known_(std::move(known)), asked_(asked) {
-        const std::size_t n = known_.size(), m = asked.size();
-        factor_.clear(n, n);
-        for (std::size_t i = 0; i < n; ++i) {
-            for (std::size_t j = 0; j <= i; ++j) factor_(i, j) = profile_covariance(known_[i], known_[j]);
-            factor_(i, i) += square(profile_noise);
-        }
-        if (!factorise(factor_.all(), n))  // the noise on its diagonal rules that out
+        const auto n = static_cast<Eigen::Index>(known_.size()), m = static_cast<Eigen::Index>(asked.size());
+        const auto point = [](const std::vector<ProfilePoint>& points,
+                              Eigen::Index i) -> const ProfilePoint& {
+            return points[static_cast<std::size_t>(i)];
+        };
+        const auto among_known = [&](Eigen::Index i, Eigen::Index j) {
+            return profile_covariance(point(known_, i), point(known_, j)) +
+                   (i == j ? square(profile_noise) : 0);
+        };
+        factor_.compute(Eigen::MatrixXd::NullaryExpr(n, n, among_known));
+        if (factor_.info() != Eigen::Success)  // the noise on its diagonal rules that out
             bad_input("layer times", "covariance", "not", "positive definite");
-        reduced_.clear(m, n);
-        for (std::size_t j = 0; j < m; ++j) {
-            const std::span<double> row = reduced_.row(j);
-            for (std::size_t i = 0; i < n; ++i) row[i] = profile_covariance(known_[i], asked_[j]);
-            solve_lower(factor_.all(), row);
-            const double rest = profile_covariance(asked_[j], asked_[j]) + square(profile_noise) -
-                                dot(row.data(), row.data(), n);
-            deviations_.push_back(std::sqrt(std::max(rest, square(profile_noise))));
+        reduced_ = Eigen::MatrixXd::NullaryExpr(n, m, [&](Eigen::Index i, Eigen::Index j) {
+            return profile_covariance(point(known_, i), point(asked_, j));
+        });
+        factor_.matrixL().solveInPlace(reduced_);
+        deviations_.resize(m);
+        for (Eigen::Index j = 0; j < m; ++j) {
+            const double rest =
+                profile_covariance(point(asked_, j), point(asked_, j)) - reduced_.col(j).squaredNorm();
+            deviations_[j] = std::sqrt(square(profile_noise) + std::max(rest, 0.0));
         }
     }
 
     /// From one layer's `seconds` at the known points. A part that is 0 everywhere stays 0.
-    [[nodiscard]] ProfileForecast forecast(const ProfilePart& part, std::span<const double> seconds) const {
-        ProfileForecast made{std::vector<double>(asked_.size(), 0.0),
-                             std::vector<double>(asked_.size(), 0.0)};
-        if (!(std::ranges::max(seconds) > 0)) return made;
-        const auto expected = [&](const ProfilePoint& point) {
-            return part.batch_slope * point.batch + part.degree_slope * point.degree;
+    [[nodiscard]] ProfileForecast forecast(const ProfilePart& part, const Eigen::VectorXd& seconds) const {
+        ProfileForecast made{Eigen::VectorXd::Zero(deviations_.size()),
+                             Eigen::VectorXd::Zero(deviations_.size())};
+        if (!(seconds.maxCoeff() > 0)) return made;
+        const auto expected = [&](const std::vector<ProfilePoint>& points) {
+            return Eigen::ArrayXd::NullaryExpr(static_cast<Eigen::Index>(points.size()), [&](Eigen::Index i) {
+                const ProfilePoint& point = points[static_cast<std::size_t>(i)];
+                return part.batch_slope * point.batch + part.degree_slope * point.degree;
+            });
         };
-        const std::size_t n = known_.size();
-        std::vector<double> residual(n);
-        double level = 0;
-        for (std::size_t i = 0; i < n; ++i) {
-            residual[i] = std::log(std::max(seconds[i], 1e-9)) - expected(known_[i]);
-            level += residual[i] / static_cast<double>(n);
-        }
-        for (double& value : residual) value -= level;
-        solve_lower(factor_.all(), residual);
-        const double scale = (profile_scale_freedom + dot(residual.data(), residual.data(), n)) /
-                             (profile_scale_freedom + static_cast<double>(n));
-        for (std::size_t j = 0; j < asked_.size(); ++j) {
-            made.deviations[j] = std::sqrt(scale) * deviations_[j];
-            made.seconds[j] =
-                std::exp(dot(reduced_.row(j).data(), residual.data(), n) + level + expected(asked_[j]));
-        }
+        Eigen::VectorXd residual = seconds.array().max(1e-9).log() - expected(known_);
+        const double level = residual.mean();
+        residual.array() -= level;
+        factor_.matrixL().solveInPlace(residual);
+        const double scale = (profile_scale_freedom + residual.squaredNorm()) /
+                             (profile_scale_freedom + static_cast<double>(residual.size()));
+        made.deviations = std::sqrt(scale) * deviations_;
+        made.seconds = ((reduced_.transpose() * residual).array() + level + expected(asked_)).exp();
         return made;
     }
 
 private:
     std::vector<ProfilePoint> known_;
     const std::vector<ProfilePoint>& asked_;
-    Matrix factor_{}, reduced_{};
-    std::vector<double> deviations_{};
+    Eigen::LLT<Eigen::MatrixXd> factor_{};
+    Eigen::MatrixXd reduced_{};
+    Eigen::VectorXd deviations_{};
 };
 
 /// Combinations that were not measured, of types with a measurement.
@@ -227,17 +229,19 @@ inline LayerProfileFit fill_layer_times(const LayeredModel& model, const LayerPr
     std::vector<FilledProfile> made;
     for (const detail::ProfilePoint& gap : gaps)
         made.push_back({gap.gpu_type, gap.key, 0, std::vector<double>(model.layers, 0.0)});
-    std::vector<double> seconds(known.size());
+    Eigen::VectorXd seconds(static_cast<Eigen::Index>(known.size()));
     for (std::size_t layer = 0; layer < model.layers; ++layer)
         for (const detail::ProfilePart& part : detail::profile_parts) {
             for (std::size_t i = 0; i < known.size(); ++i)
-                seconds[i] = (*model.times_of(known[i].gpu_type, known[i].key))[layer].*part.seconds;
+                seconds[static_cast<Eigen::Index>(i)] =
+                    (*model.times_of(known[i].gpu_type, known[i].key))[layer].*part.seconds;
             const detail::ProfileForecast forecast = posterior.forecast(part, seconds);
             for (std::size_t g = 0; g < gaps.size(); ++g) {
-                times[g][layer].*part.seconds = forecast.seconds[g];
+                const auto at = static_cast<Eigen::Index>(g);
+                times[g][layer].*part.seconds = forecast.seconds[at];
                 // Errors of the parts and layers go together: a type's curve is off for all of them.
                 if (part.seconds != &LayerTime::update_seconds)
-                    made[g].layer_deviations[layer] += forecast.seconds[g] * forecast.deviations[g];
+                    made[g].layer_deviations[layer] += forecast.seconds[at] * forecast.deviations[at];
             }
         }
     for (std::size_t g = 0; g < gaps.size(); ++g) {

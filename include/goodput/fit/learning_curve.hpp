@@ -25,6 +25,7 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/interval.hpp"
+#include "goodput/fit/detail/line.hpp"
 
 namespace goodput {
 
@@ -98,30 +99,6 @@ inline constexpr std::array curve_families{
     CurveFamily{CurveFamily::Kind::exponential, 0, 5},   CurveFamily{CurveFamily::Kind::logarithm, 0.02, 1},
     CurveFamily{CurveFamily::Kind::logarithm, 0.1, 1},   CurveFamily{CurveFamily::Kind::logarithm, 0.5, 1}};
 
-/// Weighted sums over points, of which the squared error of any b and T is made.
-struct CurveSums {
-    double weight = 0, g = 0, gg = 0, y = 0, gy = 0, yy = 0;
-
-    void add(double w, double of_g, double of_y) {
-        weight += w;
-        g += w * of_g;
-        gg += w * of_g * of_g;
-        y += w * of_y;
-        gy += w * of_g * of_y;
-        yy += w * of_y * of_y;
-    }
-    /// b of f = -b (G - g), and the squared error there.
-    struct Fit {
-        double slope = 0, squares = 0;
-    };
-    [[nodiscard]] Fit through(double at_total) const {
-        const double hh = weight * at_total * at_total - 2 * at_total * g + gg;
-        const double hy = at_total * y - gy;
-        const double slope = hh > 0 ? std::max(-hy / hh, 0.0) : 0;
-        return {slope, std::max(yy + slope * (2 * hy + slope * hh), 0.0)};
-    }
-};
-
 /// How many of the points are worth counting: residuals that follow each other repeat themselves.
 inline double independent_points(std::span<const CurvePoint> points, const CurveFamily& family, double slope,
                                  double at_total, double now, double target, double sign) {
@@ -187,7 +164,7 @@ inline CurveForecast forecast_curve(std::span<const CurvePoint> points, const Cu
 
     std::array<double, cells> posterior = belief;
     if (points.size() >= 2) {
-        std::vector<detail::CurveSums> sums(detail::curve_families.size());
+        std::vector<detail::LineSums> sums(detail::curve_families.size());
         for (std::size_t k = 0; k < sums.size(); ++k)
             for (const CurvePoint& point : points)
                 sums[k].add(point.position / passed, detail::curve_families[k](point.position / passed),
@@ -198,16 +175,16 @@ inline CurveForecast forecast_curve(std::span<const CurvePoint> points, const Cu
             for (std::size_t c = 0; c < cells; ++c) {
                 const double total = std::exp((static_cast<double>(c) + 0.5) * step);
                 const double at_total = detail::curve_families[k](total);
-                const auto fit = sums[k].through(at_total);
-                squares[k][c] = fit.squares;
-                if (fit.squares >= least) continue;
-                least = fit.squares;
-                counted = detail::independent_points(points, detail::curve_families[k], fit.slope, at_total,
+                const double slope = std::max(sums[k].through(at_total, 0).slope, 0.0);
+                squares[k][c] = sums[k].squares({-slope * at_total, slope});
+                if (squares[k][c] >= least) continue;
+                least = squares[k][c];
+                counted = detail::independent_points(points, detail::curve_families[k], slope, at_total,
                                                      passed, target.metric, sign);
             }
         counted = std::min(counted, options.most_points);
         // Exact curves say as much as those that are off by a hundredth of the way to go.
-        const double floor = 1e-4 * sums.front().yy + std::numeric_limits<double>::min();
+        const double floor = 1e-4 * sums.front().squares({}) + std::numeric_limits<double>::min();
         for (std::size_t c = 0; c < cells; ++c) {
             double likelihood = 0;
             for (std::size_t k = 0; k < sums.size(); ++k)

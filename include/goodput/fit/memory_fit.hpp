@@ -34,6 +34,7 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
+#include "goodput/fit/detail/line.hpp"
 #include "goodput/model/memory.hpp"
 
 namespace goodput {
@@ -83,11 +84,6 @@ struct MemoryPoint {
     double batch, bytes;
 };
 
-struct MemoryLine {
-    double fixed = 0, slope = 0;
-    [[nodiscard]] double at(double batch) const { return fixed + slope * batch; }
-};
-
 /// Corners of the upper convex hull, by rising batch; sorts `points`.
 inline std::vector<MemoryPoint> upper_hull(std::vector<MemoryPoint>& points) {
     std::sort(points.begin(), points.end(), [](const MemoryPoint& a, const MemoryPoint& b) {
@@ -107,12 +103,11 @@ inline std::vector<MemoryPoint> upper_hull(std::vector<MemoryPoint>& points) {
 }
 
 /// The line of least squares through `points`, among the lines above `hull` that do not fall.
-inline MemoryLine least_covering_line(std::span<const MemoryPoint> points,
-                                      std::span<const MemoryPoint> hull) {
-    MemoryLine best;
+inline Line least_covering_line(std::span<const MemoryPoint> points, std::span<const MemoryPoint> hull) {
+    Line best;
     double least = std::numeric_limits<double>::infinity(), highest = 0;
     for (const MemoryPoint& corner : hull) highest = std::max(highest, corner.bytes);
-    const auto consider = [&](MemoryLine line) {
+    const auto consider = [&](Line line) {
         if (!(line.slope >= 0)) return;
         double lift = 0;  // a line through corners may lie below one by a rounding error
         for (const MemoryPoint& corner : hull) {
@@ -120,7 +115,7 @@ inline MemoryLine least_covering_line(std::span<const MemoryPoint> points,
             if (below > 1e-12 * highest) return;
             lift = std::max(lift, below);
         }
-        line.fixed += lift;
+        line.intercept += lift;
         double squares = 0;
         for (const MemoryPoint& p : points) {
             const double residual = line.at(p.batch) - p.bytes;
@@ -131,32 +126,16 @@ inline MemoryLine least_covering_line(std::span<const MemoryPoint> points,
             best = line;
         }
     };
-    const auto through = [](const MemoryPoint& p, double slope) {
-        return MemoryLine{p.bytes - slope * p.batch, slope};
-    };
-    // Of all lines through `p`, the one of least squares.
-    const auto pinned_at = [&](const MemoryPoint& p) {
-        double xx = 0, xy = 0;
-        for (const MemoryPoint& q : points) {
-            xx += (q.batch - p.batch) * (q.batch - p.batch);
-            xy += (q.batch - p.batch) * (q.bytes - p.bytes);
-        }
-        return through(p, xx > 0 ? xy / xx : 0);
-    };
-
-    MemoryPoint mean{0, 0};
-    for (const MemoryPoint& p : points) {
-        mean.batch += p.batch / static_cast<double>(points.size());
-        mean.bytes += p.bytes / static_cast<double>(points.size());
-    }
-    consider(pinned_at(mean));  // least squares without constraints passes through the mean
-    consider(through(mean, 0));
+    LineSums sums;
+    for (const MemoryPoint& p : points) sums.add(1, p.batch, p.bytes);
+    consider(sums.free_line());
+    consider({sums.y, 0});
     for (std::size_t i = 0; i < hull.size(); ++i) {
-        consider(pinned_at(hull[i]));
-        consider(through(hull[i], 0));
-        if (i > 0)
-            consider(
-                through(hull[i], (hull[i].bytes - hull[i - 1].bytes) / (hull[i].batch - hull[i - 1].batch)));
+        consider(sums.through(hull[i].batch, hull[i].bytes));
+        consider({hull[i].bytes, 0});
+        if (i == 0) continue;
+        const double slope = (hull[i].bytes - hull[i - 1].bytes) / (hull[i].batch - hull[i - 1].batch);
+        consider({hull[i].bytes - slope * hull[i].batch, slope});
     }
     return best;
 }
@@ -189,11 +168,11 @@ inline MemoryFit fit_memory(std::span<const MemorySample> samples, const MemoryF
         to_cover.push_back({points.back().batch, sample.bytes * (1 - options.tolerance)});
     }
 
-    detail::MemoryLine line;
+    detail::Line line;
     if (fit.least_batch == fit.most_batch) {
         fit.knowledge = MemoryKnowledge::fixed_assumed;
-        line.fixed = options.least_fixed_bytes;
-        line.slope = (most_bytes - line.fixed) / fit.most_batch;
+        line.intercept = options.least_fixed_bytes;
+        line.slope = (most_bytes - line.intercept) / fit.most_batch;
     } else {
         line = detail::least_covering_line(points, detail::upper_hull(to_cover));
     }
@@ -204,7 +183,7 @@ inline MemoryFit fit_memory(std::span<const MemorySample> samples, const MemoryF
         line = {most_bytes, 0};
         fit.model.most_atomic_batch = fit.most_batch;
     }
-    fit.model.fixed_bytes = line.fixed;
+    fit.model.fixed_bytes = line.intercept;
     fit.model.bytes_per_example = line.slope;
     for (const detail::MemoryPoint& p : points) {
         const double relative = fit.model.bytes(p.batch) / p.bytes - 1;

@@ -21,10 +21,9 @@
 // after 1,000 steps at scale 1 (nearly a plain mean), never more than 1,999, and of 250 at scale 8. The true
 // values may drift over about 1,000 / scale steps before the averages lag behind.
 //
-// Three ways to the norms, all of which end here: who has them already gives them to observe(); gradients at
-// once, and gradients one by one without keeping them, are for GradientStream (gradient_stream.hpp), which
-// also knows Adam's preconditioner. Parameter groups with learning rates of their own take an estimator each
-// (gradient_groups.hpp).
+// Who has the norms already gives them to observe(); gradients, one by one without keeping them, are for
+// GradientMeter (gradient_meter.hpp), which also knows Adam's preconditioner. Parameter groups with learning
+// rates of their own take an estimator each (gradient_groups.hpp).
 //
 // What it cannot do: tell a gradient of the loss from what replicas have in common by mistake (one random
 // seed for all); see a covariance that depends on the batch size.

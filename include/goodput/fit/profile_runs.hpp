@@ -48,6 +48,8 @@
 #include <tuple>
 #include <vector>
 
+#include <Eigen/Core>
+
 #include "goodput/core/error.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/fit/detail/joint_posterior.hpp"
@@ -152,16 +154,13 @@ namespace detail {
 
 inline void validate_configuration(const Option& option, std::size_t types, std::string_view list) {
     const PoolShare& part = option.configuration.first();
-    const BatchPlan& plan = option.plan;
     const std::string subject = "profile runs: " + std::string(list);
     require_between(subject, "gpu_type", static_cast<long long>(part.gpu_type), 0,
                     static_cast<long long>(types) - 1);
-    require_between(subject, "nodes", part.shape.nodes, 1, 1 << 20);
+    require_configuration(subject, part.shape, option.plan);
     require_between(subject, "gpus_per_node", part.gpus_per_node, 1, 1 << 10);
     require_between(subject, "gpus", part.shape.gpus, part.shape.nodes,
                     static_cast<long long>(part.shape.nodes) * part.gpus_per_node);
-    require_between(subject, "atomic_batch", plan.atomic_batch, 1, 1 << 30);
-    require_between(subject, "accumulation_steps", plan.accumulation_steps, 0, 1 << 20);
     require_at_least(subject, "goodput", option.goodput, 0);
 }
 
@@ -286,7 +285,7 @@ inline void ProfileRunChooser::read_candidates(std::span<const Option> candidate
     for (std::size_t i = 0; i < candidates.size(); ++i) candidates_.push_back({.index = i});
     std::sort(candidates_.begin(), candidates_.end(),
               [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });
-    std::size_t rows = order_.size();
+    auto rows = static_cast<Eigen::Index>(order_.size());
     for (Candidate& candidate : candidates_) {
         const PoolShare& part = candidates[candidate.index].configuration.first();
         const BatchPlan& plan = candidates[candidate.index].plan;
@@ -295,7 +294,7 @@ inline void ProfileRunChooser::read_candidates(std::span<const Option> candidate
         candidate.gpu_seconds =
             part.occupied_gpus() * (settings.startup_seconds + settings.iterations * iteration);
         // On a single replica the step is all there is to measure.
-        candidate.measurement = {rows, part.shape.gpus > 1 ? 2U : 1U, fit.step_deviation};
+        candidate.measurement = {rows, part.shape.gpus > 1 ? 2 : 1, fit.step_deviation};
         rows += candidate.measurement.rows;
         if (candidate.measurement.rows == 2) posterior_.add_compute(part.gpu_type, part.shape, plan);
         posterior_.add_step(part.gpu_type, part.shape, plan);

@@ -109,6 +109,8 @@ inline int TrainingAgent::steps_a_measurement(bool single, bool splits) const {
 inline void TrainingAgent::begin_step(double now_seconds, const StepGradients& gradients) {
     if (holding_.gpus == 0) bad_input("agent", "holding", "unknown", "told by hold() before the first step");
     require_time(now_seconds, now_seconds);
+    require_at_least("agent", "adam_updates", static_cast<double>(gradients.adam_updates), 0);
+    adam_updates_ = gradients.adam_updates;
     const bool single = holding_.gpus == 1 && plan_.accumulation_steps == 0;
     const int half = detail::divide_up(plan_.atomic_batch, 2);
     const bool splits =
@@ -123,7 +125,7 @@ inline void TrainingAgent::begin_step(double now_seconds, const StepGradients& g
                       .after_the_last = every == 1 || phase == 1,
                       .before_the_next = every == 1 || phase == 0,
                       .gradient_scale = gradients.scale,
-                      .adam_updates = gradients.adam_updates});
+                      .preconditioned = metric_of(std::span<const double>()).ready()});
     begun_ = true;
     began_ = last_mark_ = now_seconds;
     marks_ = 0;
@@ -309,10 +311,10 @@ inline std::string TrainingAgent::save() const {
                      .measured_at = measured_at_,
                      .warmup_left = warmup_left_,
                      .progress = progress_.iterations,
-                     .metric_known = meter_.reported.has_value()};
-    if (meter_.reported) {
-        state.metric_preconditioned = meter_.reported->preconditioned;
-        state.metric_scale = meter_.reported->scale;
+                     .metric_known = meter_.reported().has_value()};
+    if (const auto& metric = meter_.reported()) {
+        state.metric_preconditioned = metric->preconditioned;
+        state.metric_scale = metric->scale;
     }
     for (std::size_t g = 0; g < noise_.size(); ++g) state.noise.push_back(noise_.state(g));
     state.before = before_;
@@ -347,10 +349,9 @@ inline void TrainingAgent::restore(std::string_view text) {
 
     times_ = std::move(times);
     noise_ = std::move(noise);
-    meter_.forget();
-    meter_.reported.reset();
+    meter_.restore({});
     if (state.metric_known)
-        meter_.reported = GradientMeter::Metric{state.metric_preconditioned, state.metric_scale};
+        meter_.restore(GradientMeter::Metric{state.metric_preconditioned, state.metric_scale});
     holding_ = std::move(state.holding);
     type_ = holding_.gpus > 0 ? static_cast<std::size_t>(type - state.gpu_types.begin()) : 0;
     plan_ = state.plan;

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "goodput/core/configuration.hpp"
-#include "goodput/fit/interval.hpp"
+#include "goodput/core/interval.hpp"
 #include "goodput/model/host_speed.hpp"
 
 namespace goodput::detail {

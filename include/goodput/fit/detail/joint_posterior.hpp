@@ -29,12 +29,15 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
+#include <string_view>
 #include <vector>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
 
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/shape.hpp"
-#include "goodput/fit/detail/cholesky.hpp"
 #include "goodput/fit/detail/fitted_slopes.hpp"
 #include "goodput/fit/job_fit.hpp"
 
@@ -55,7 +58,7 @@ public:
     void add_iteration(std::size_t type, Shape shape, BatchPlan plan) { add(type, shape, plan, iteration); }
 
     /// Of all rows, in the order in which they were added; what further measurements scatter is left out.
-    void covariance(Matrix& result) const;
+    void covariance(Eigen::MatrixXd& result) const;
 
 private:
     enum Time { compute, step, iteration };
@@ -69,13 +72,17 @@ private:
     void add(std::size_t type, Shape shape, BatchPlan plan, Time time);
     /// What two rows share besides parameters.
     [[nodiscard]] double own(const Row& a, const Row& b) const;
+    /// Where a parameter of a type stands among all.
+    [[nodiscard]] Eigen::Index at(std::size_t type, std::size_t parameter) const {
+        return static_cast<Eigen::Index>(first_[type] + parameter);
+    }
 
     std::span<const TypeFit> types_{};
     std::vector<std::size_t> first_{};  ///< of a type's parameters
-    Matrix parameters_{};               ///< covariance of all types' parameters
+    Eigen::MatrixXd parameters_{};      ///< covariance of all types' parameters
     std::vector<Row> rows_{};
     std::vector<double> derivatives_{};  ///< by the parameters, row after row
-    std::vector<double> by_compute_{}, by_sync_{};
+    Eigen::VectorXd by_compute_{}, by_sync_{};
 };
 
 inline void JointPosterior::read(std::span<const TypeFit> types, const RefinedPopulation& population) {
@@ -92,40 +99,40 @@ inline void JointPosterior::read(std::span<const TypeFit> types, const RefinedPo
         first_.push_back(count);
         count += fit.coordinates.size();
     }
-    parameters_.clear(count, count);
-    const auto number = static_cast<double>(types.size());
+    const auto all = static_cast<Eigen::Index>(count);
+    parameters_.setZero(all, all);
+    const auto inverse_of = [](const auto& covariance, std::string_view wrong) -> Eigen::MatrixXd {
+        const Eigen::LLT<Eigen::MatrixXd> root(covariance);
+        if (root.info() != Eigen::Success)
+            bad_input("profile runs", "types.fit.covariance", wrong, "positive definite");
+        return root.solve(Eigen::MatrixXd::Identity(covariance.rows(), covariance.rows()));
+    };
     for (std::size_t t = 0; t < types.size(); ++t) {
         const RefinedFit& fit = types[t].fit;
         if (fit.samples == 0) continue;
-        const std::size_t own = fit.coordinates.size();
-        std::vector<double> precision = fit.covariance;
-        if (!factorise(precision, own))
-            bad_input("profile runs", "types.fit.covariance", "not", "positive definite");
-        invert_factorised(precision, own);
-        for (std::size_t i = 0; i < own; ++i)
-            std::copy_n(precision.data() + i * own, own, &parameters_(first_[t] + i, first_[t]));
+        const auto own = static_cast<Eigen::Index>(fit.coordinates.size());
+        parameters_.block(at(t, 0), at(t, 0), own, own) =
+            inverse_of(Eigen::Map<const Eigen::MatrixXd>(fit.covariance.data(), own, own), "not");
         for (std::size_t i = 0; i < refined_parameters; ++i)
-            parameters_(first_[t] + i, first_[t] + i) -= 1 / square(fit.prior.deviation[i]);
+            parameters_(at(t, i), at(t, i)) -= 1 / square(fit.prior.deviation[i]);
     }
+    const auto number = static_cast<double>(types.size());
     for (std::size_t i = 0; i < refined_parameters; ++i) {
         const double between = square(population.types[i]), shared = square(population.jobs[i]);
         for (std::size_t t = 0; t < types.size(); ++t) {
-            parameters_(first_[t] + i, first_[t] + i) += 1 / between;
+            parameters_(at(t, i), at(t, i)) += 1 / between;
             for (std::size_t s = 0; s < types.size(); ++s)
-                parameters_(first_[t] + i, first_[s] + i) -= shared / (between * (between + number * shared));
+                parameters_(at(t, i), at(s, i)) -= shared / (between * (between + number * shared));
         }
     }
-    if (!factorise(parameters_.all(), count))
-        bad_input("profile runs", "types.fit.covariance", "together with the population's not",
-                  "positive definite");
-    invert_factorised(parameters_.all(), count);
+    parameters_ = inverse_of(parameters_, "together with the population's not");
     for (std::size_t t = 0; t < types.size(); ++t) {
         const RefinedFit& fit = types[t].fit;
         if (fit.samples > 0) continue;
         constexpr std::array<RefinedParameter, 3> leveled{computing_constant, computing_slope, node_level};
         const double level = fit.covariance[refined_parameters * computing_constant + computing_slope];
         for (const RefinedParameter a : leveled)
-            for (const RefinedParameter b : leveled) parameters_(first_[t] + a, first_[t] + b) += level;
+            for (const RefinedParameter b : leveled) parameters_(at(t, a), at(t, b)) += level;
     }
 }
 
@@ -133,26 +140,22 @@ inline void JointPosterior::add(std::size_t type, Shape shape, BatchPlan plan, T
     const RefinedFit& fit = types_[type].fit;
     const RefinedThroughput& model = fit.model;
     const RefinedShape features(shape);
-    const auto at = [&](std::size_t i) { return first_[type] + i; };
     const double batch = plan.atomic_batch;
-    const std::size_t count = parameters_.rows();
-    by_compute_.assign(count, 0);
-    by_sync_.assign(count, 0);
-    for_each_compute_term(fit, features, batch,
-                          [&](std::size_t parameter, double slope) { by_compute_[at(parameter)] += slope; });
+    by_compute_.setZero(parameters_.rows());
+    by_sync_.setZero(parameters_.rows());
+    for_each_compute_term(fit, features, batch, [&](std::size_t parameter, double slope) {
+        by_compute_[at(type, parameter)] += slope;
+    });
     Row row{type, shape, std::log(batch), 1, 0};
     if (time != compute && !features.alone()) {
         features.for_each_sync_term(
-            [&](RefinedParameter parameter, double feature) { by_sync_[at(parameter)] = feature; });
+            [&](RefinedParameter parameter, double feature) { by_sync_[at(type, parameter)] = feature; });
         const Row ratio{type, shape, row.log_batch, -1, 1};
-        for (std::size_t i = 0; i < count; ++i) by_sync_[i] -= by_compute_[i];
-        double variance = own(ratio, ratio);
-        for (std::size_t i = 0; i < count; ++i)
-            if (by_sync_[i] != 0)
-                variance += by_sync_[i] * dot(parameters_.row(i).data(), by_sync_.data(), count);
-        const double ratio_deviation = std::sqrt(std::max(variance, 1e-8));
-        const double overlap_deviation =
-            std::sqrt(std::max(parameters_(at(overlap_level), at(overlap_level)), 1e-8));
+        by_sync_ -= by_compute_;
+        const double ratio_deviation =
+            std::sqrt(std::max(by_sync_.dot(parameters_ * by_sync_) + own(ratio, ratio), 1e-8));
+        const Eigen::Index overlap = at(type, overlap_level);
+        const double overlap_deviation = std::sqrt(std::max(parameters_(overlap, overlap), 1e-8));
         const double log_ratio = std::log(model.sync_seconds(shape) /
                                           (model.compute_seconds(batch) * model.compute_factor(shape)));
         const auto log_time = [&](double ratio_change, double overlap_change) {
@@ -175,28 +178,21 @@ inline void JointPosterior::add(std::size_t type, Shape shape, BatchPlan plan, T
             row.by_sync = std::sqrt((4 * squared_slope(0) + squared_slope(far) + squared_slope(-far)) / 6);
         }
         row.by_compute = 1 - row.by_sync;
-        for (std::size_t i = 0; i < count; ++i) by_compute_[i] += row.by_sync * by_sync_[i];
-        by_compute_[at(overlap_level)] +=
+        by_compute_ += row.by_sync * by_sync_;
+        by_compute_[overlap] +=
             mean_slope(log_time(0, overlap_deviation), log_time(0, -overlap_deviation), overlap_deviation);
     }
     rows_.push_back(row);
     derivatives_.insert(derivatives_.end(), by_compute_.begin(), by_compute_.end());
 }
 
-inline void JointPosterior::covariance(Matrix& result) const {
-    const std::size_t count = parameters_.rows();
-    result.clear(rows_.size(), rows_.size());
-    std::vector<double> seen(count);  // the covariance of a row with the parameters
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-        const double* derivatives = derivatives_.data() + i * count;
-        std::fill(seen.begin(), seen.end(), 0.0);
-        for (std::size_t k = 0; k < count; ++k)
-            if (derivatives[k] != 0)
-                for (std::size_t l = 0; l < count; ++l) seen[l] += derivatives[k] * parameters_(k, l);
-        for (std::size_t j = 0; j <= i; ++j)
-            result(i, j) = result(j, i) =
-                dot(seen.data(), derivatives_.data() + j * count, count) + own(rows_[i], rows_[j]);
-    }
+inline void JointPosterior::covariance(Eigen::MatrixXd& result) const {
+    const auto count = static_cast<Eigen::Index>(rows_.size());
+    const Eigen::Map<const Eigen::MatrixXd> derivatives(derivatives_.data(), parameters_.rows(), count);
+    result.noalias() = derivatives.transpose() * (parameters_ * derivatives);
+    double* value = result.data();
+    for (const Row& a : rows_)
+        for (const Row& b : rows_) *value++ += own(a, b);
 }
 
 inline double JointPosterior::own(const Row& a, const Row& b) const {

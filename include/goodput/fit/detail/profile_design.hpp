@@ -9,13 +9,12 @@
 // is the variance that measurements have taken away there.
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <numbers>
 #include <vector>
 
-#include "goodput/fit/detail/cholesky.hpp"
+#include <Eigen/Core>
 
 namespace goodput::detail {
 
@@ -38,7 +37,7 @@ struct ProfileTarget {
 
 /// One or two rows of the covariance that are measured at once.
 struct ProfileMeasurement {
-    std::size_t first = 0, rows = 1;
+    Eigen::Index first = 0, rows = 1;
     double scatter = 0;  ///< of the last row; of the one before sqrt(2) times as much (RefinedSquares)
 };
 
@@ -47,22 +46,24 @@ struct ProfileDesign {
     bool regret = false;
     std::size_t best = 0;  ///< target, for the regret only
     std::vector<ProfileTarget> targets{};
-    Matrix covariance{};
+    Eigen::MatrixXd covariance{};
 
     /// To be called once targets and covariance are set.
     void start() {
+        effect_.setZero(covariance.rows(), 2);
         for (std::size_t k = 0; k < targets.size(); ++k) {
-            const double own = covariance(k, k), shared = covariance(k, best);
+            const double own = covariance(row(k), row(k)), shared = covariance(row(k), row(best));
             const double goodput = targets[k].goodput;
             targets[k].learnable =
-                regret ? goodput * goodput * own - 2 * goodput * shared + covariance(best, best) : own;
+                regret ? goodput * goodput * own - 2 * goodput * shared + covariance(row(best), row(best))
+                       : own;
             targets[k].learnt = 0;
         }
     }
 
     /// What all targets together would gain from a measurement.
     [[nodiscard]] double gain(const ProfileMeasurement& measurement) {
-        measure(measurement, targets.size());
+        measure(measurement, row(targets.size()));
         double sum = 0;
         for (std::size_t k = 0; k < targets.size(); ++k) sum += gain_of(k);
         return sum;
@@ -80,9 +81,7 @@ struct ProfileDesign {
             if (gain_of(k) > gain_of(most.target)) most.target = k;
         for (std::size_t k = 0; k < targets.size(); ++k) targets[k].learnt += taken_from(k);
         most.before = deviation(most.target);
-        for (std::size_t i = 0; i < effect_.size(); ++i)
-            for (std::size_t j = 0; j < effect_.size(); ++j)
-                covariance(i, j) -= effect_[i][0] * effect_[j][0] + effect_[i][1] * effect_[j][1];
+        covariance.noalias() -= effect_ * effect_.transpose();
         most.after = deviation(most.target);
         return most;
     }
@@ -96,21 +95,20 @@ struct ProfileDesign {
     }
 
     /// Standard deviation of what is still uncertain of a target.
-    [[nodiscard]] double deviation(std::size_t k) const { return std::sqrt(std::max(covariance(k, k), 0.0)); }
+    [[nodiscard]] double deviation(std::size_t k) const {
+        return std::sqrt(std::max(covariance(row(k), row(k)), 0.0));
+    }
 
 private:
+    static Eigen::Index row(std::size_t k) { return static_cast<Eigen::Index>(k); }
+
     [[nodiscard]] double value(const ProfileTarget& target, double variance) const {
         return regret ? decision_value(target.shortfall, variance) : variance;
     }
 
     [[nodiscard]] double taken_from(std::size_t k) const {
-        double sum = 0;
-        for (std::size_t part = 0; part < 2; ++part) {
-            const double taken =
-                regret ? targets[k].goodput * effect_[k][part] - effect_[best][part] : effect_[k][part];
-            sum += taken * taken;
-        }
-        return sum;
+        if (!regret) return effect_.row(row(k)).squaredNorm();
+        return (targets[k].goodput * effect_.row(row(k)) - effect_.row(row(best))).squaredNorm();
     }
 
     [[nodiscard]] double gain_of(std::size_t k) const {
@@ -119,22 +117,22 @@ private:
     }
 
     /// Sets effect_ to u of the first rows, by measurement.
-    void measure(const ProfileMeasurement& of, std::size_t rows) {
-        effect_.assign(rows, {});
-        const std::size_t step = of.first + of.rows - 1;
+    void measure(const ProfileMeasurement& of, Eigen::Index rows) {
+        auto first = effect_.col(0).head(rows), second = effect_.col(1).head(rows);
+        const Eigen::Index step = of.first + of.rows - 1;
         const double variance = of.scatter * of.scatter;
         double shared = 0;  // u of the first measurement at the second
+        first.setZero();
         if (of.rows == 2) {
             const double deviation = std::sqrt(covariance(of.first, of.first) + 2 * variance);
-            for (std::size_t i = 0; i < rows; ++i) effect_[i][0] = covariance(of.first, i) / deviation;
+            first = covariance.col(of.first).head(rows) / deviation;
             shared = covariance(step, of.first) / deviation;
         }
         const double rest = std::max(covariance(step, step) - shared * shared, 0.0) + variance;
-        for (std::size_t i = 0; i < rows; ++i)
-            effect_[i][1] = (covariance(step, i) - shared * effect_[i][0]) / std::sqrt(rest);
+        second = (covariance.col(step).head(rows) - shared * first) / std::sqrt(rest);
     }
 
-    std::vector<std::array<double, 2>> effect_{};  // buffer
+    Eigen::MatrixX2d effect_{};  // buffer
 };
 
 }  // namespace goodput::detail

@@ -11,34 +11,10 @@
 #include <limits>
 #include <optional>
 
+#include "goodput/fit/detail/line.hpp"
 #include "goodput/fit/detail/refined_squares.hpp"
 
 namespace goodput::detail {
-
-/// Weighted sums of a straight line y = intercept + slope x.
-struct LineSums {
-    double weight = 0, x = 0, xx = 0, y = 0, xy = 0;
-
-    void add(double w, double at, double value) {
-        weight += w;
-        x += w * at;
-        xx += w * at * at;
-        y += w * value;
-        xy += w * at * value;
-    }
-
-    /// Intercept and slope of least squares, neither negative.
-    [[nodiscard]] std::array<double, 2> line() const {
-        const double determinant = weight * xx - x * x;
-        if (determinant > 1e-12 * weight * xx) {
-            const double intercept = (xx * y - x * xy) / determinant;
-            const double slope = (weight * xy - x * y) / determinant;
-            if (intercept >= 0 && slope >= 0) return {intercept, slope};
-            if (intercept < 0) return {0, std::max(xy / xx, 0.0)};
-        }
-        return {weight > 0 ? std::max(y / weight, 0.0) : 0, 0};
-    }
-};
 
 /// Computing times on a straight line in the batch.
 struct ComputingLine {
@@ -107,10 +83,9 @@ inline std::optional<ScalingStart> unexpected_scaling(const RefinedSquares& samp
     }
     if (several.weight == 0) return std::nullopt;
     ScalingStart start;
-    const double determinant = several.weight * several.xx - several.x * several.x;
-    if (determinant > 1e-9 * several.weight * several.xx)
-        start.straggling = (several.weight * several.xy - several.x * several.y) / determinant;
-    start.level = (several.y - start.straggling * several.x) / several.weight;
+    const Line scaling = several.free_line();
+    start.straggling = scaling.slope;
+    start.level = scaling.intercept;
     if (singles > 0) start.alone = single / singles - start.level;
     const auto unexpected = [&](RefinedParameter at, double value) {
         return std::abs(value - samples.mean[at]) > unlikely_deviations * samples.deviation[at];

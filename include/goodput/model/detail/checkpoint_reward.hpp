@@ -2,11 +2,9 @@
 #define GOODPUT_MODEL_DETAIL_CHECKPOINT_REWARD_HPP
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
-#include <limits>
-#include <span>
+#include <numeric>
 #include <vector>
 
 #include "goodput/core/interruptions.hpp"
@@ -14,27 +12,32 @@
 
 namespace goodput::detail {
 
-/// Gaussian elimination of a dense system, row by row, with its right side as the last column; returns the
-/// solution in that column. The largest pivot of a column comes first.
-inline void solve_dense(std::vector<double>& rows, std::size_t n) {
-    const std::size_t width = n + 1;
-    for (std::size_t column = 0; column < n; ++column) {
-        std::size_t pivot = column;
-        for (std::size_t row = column + 1; row < n; ++row)
-            if (std::abs(rows[row * width + column]) > std::abs(rows[pivot * width + column])) pivot = row;
-        if (pivot != column)
-            std::swap_ranges(rows.begin() + static_cast<std::ptrdiff_t>(pivot * width),
-                             rows.begin() + static_cast<std::ptrdiff_t>((pivot + 1) * width),
-                             rows.begin() + static_cast<std::ptrdiff_t>(column * width));
-        for (std::size_t row = 0; row < n; ++row) {
-            if (row == column) continue;
-            const double factor = rows[row * width + column] / rows[column * width + column];
-            if (factor == 0) continue;
-            for (std::size_t k = column; k < width; ++k)
-                rows[row * width + k] -= factor * rows[column * width + k];
+/// How a ring of as many states as `moves` has parts is occupied in the long run, if in each period it moves
+/// on by k states with probability stays * moves[k], and else begins anew with the first. `stays` is below 1,
+/// moves are at least 0 and add up to 1 but for rounding. O(states^2 log(1 / (1 - stays))).
+inline std::vector<double> ring_occupancy(std::vector<double> moves, double stays) {
+    const std::size_t states = moves.size();
+    const auto one_after_the_other = [states](const std::vector<double>& a, const std::vector<double>& b) {
+        std::vector<double> both(states, 0);
+        for (std::size_t i = 0; i < states; ++i) {
+            for (std::size_t k = 0; k < states - i; ++k) both[i + k] += a[i] * b[k];
+            for (std::size_t k = states - i; k < states; ++k) both[i + k - states] += a[i] * b[k];
         }
+        return both;
+    };
+    // (1 - stays) (1 + A + A^2 + ...) = (1 - stays) (1 + A) (1 + A^2) (1 + A^4) ..., with A a period that
+    // does not begin anew. Nothing is below 0, so that nothing cancels.
+    std::vector<double> occupancy(states, 0);
+    occupancy[0] = 1 - stays;
+    const double log_stays = std::log(stays);
+    for (double periods = 1; periods * log_stays > -70; periods *= 2) {
+        const double all = std::accumulate(moves.begin(), moves.end(), 0.0);
+        for (double& move : moves) move /= all;
+        const std::vector<double> later = one_after_the_other(occupancy, moves);
+        for (std::size_t s = 0; s < states; ++s) occupancy[s] += std::exp(periods * log_stays) * later[s];
+        moves = one_after_the_other(moves, moves);
     }
-    for (std::size_t row = 0; row < n; ++row) rows[row * width + n] /= rows[row * width + row];
+    return occupancy;
 }
 
 /// The best interval as a part of the mean live period, where a checkpoint costs `cost` of it: u with
@@ -179,23 +182,16 @@ private:
             for (double& part : modulo) part += last / static_cast<double>(m);
         }
         // How many there are at the beginning of a period.
-        std::vector<double> rows(m * (m + 1), 0);
-        for (std::size_t to = 0; to < m; ++to) {
-            for (std::size_t from = 0; from < m; ++from)
-                rows[to * (m + 1) + from] = (from == to ? 1 : 0) - stays * modulo[(to + m - from) % m];
-            rows[to * (m + 1) + m] = to == 0 ? 1 - stays : 0;
-        }
-        solve_dense(rows, m);
-        const auto present = [&](std::size_t state) { return rows[state * (m + 1) + m]; };
+        const std::vector<double> present = ring_occupancy(modulo, stays);
         // How many of them are the first of a period, in which nothing was written beside the training.
         std::vector<double> firsts(m, 0);
         double checkpoints = 0, first_ones = 0;
         for (std::size_t to = 0; to < m; ++to) {
             double arrive = 0, with_first = 0;
             for (std::size_t from = 0; from < m; ++from)
-                arrive += modulo[(to + m - from) % m] * present(from);
+                arrive += modulo[(to + m - from) % m] * present[from];
             for (std::size_t from = 0; from < to; ++from)
-                with_first += exactly[to - from] * (firsts[from] + present(from));
+                with_first += exactly[to - from] * (firsts[from] + present[from]);
             firsts[to] = stays * with_first / (1 - stays * exactly[0]);
             checkpoints += static_cast<double>(to) * arrive;
             first_ones += with_first + exactly[0] * firsts[to];

@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include <Eigen/Core>
+
 #include "goodput/share/detail/block_program.hpp"
 #include "goodput/share/detail/interior_state.hpp"
 #include "goodput/share/detail/price_system.hpp"
@@ -104,6 +106,8 @@ private:
         step_primal_ = step_dual_ = dlevel_ = 0;
     }
 
+    static Eigen::Index index(std::size_t type) { return static_cast<Eigen::Index>(type); }
+
     static constexpr std::size_t most_iterations = 200;
     static constexpr double reach = 0.995;  // of the way to the border
 
@@ -174,7 +178,7 @@ private:
     /// The part of an iteration that all directions share.
     void factor() {
         const std::size_t n = types_;
-        system_.reset(n);
+        system_.reset(index(n));
         double *d = work_.data(), *rate = d + n;
         for (std::size_t g = 0; g < now_.jobs.size(); ++g) {
             InteriorState::Job& job = now_.jobs[g];
@@ -234,16 +238,17 @@ private:
                 cell.first = d[t] * first * scale;
                 cell.second = d[t] * second * scale;
                 const double use = copies * program_.use[g * n + t];
-                system_.column[t] += use * cell.second * slope;
-                system_.matrix[t * n + t] += use * program_.use[g * n + t] * d[t] *
-                                             (pairs + beta * rest_time + alpha * rest_rate + alpha * beta) *
-                                             scale;
+                system_.column[index(t)] += use * cell.second * slope;
+                system_.matrix(index(t), index(t)) +=
+                    use * program_.use[g * n + t] * d[t] *
+                    (pairs + beta * rest_time + alpha * rest_rate + alpha * beta) * scale;
                 for (std::size_t k = 0; k < t; ++k)
-                    system_.matrix[t * n + k] -=
+                    system_.matrix(index(t), index(k)) -=
                         use * program_.use[g * n + k] * d[k] * (cell.first - cell.second * rate[k]);
             }
         }
-        for (std::size_t t = 0; t < n; ++t) system_.matrix[t * n + t] += now_.capacities[t].left.ratio();
+        for (std::size_t t = 0; t < n; ++t)
+            system_.matrix(index(t), index(t)) += now_.capacities[t].left.ratio();
         system_.factor();
     }
 

@@ -1,37 +1,42 @@
-#ifndef GOODPUT_AGENT_DETAIL_GRADIENT_METER_HPP
-#define GOODPUT_AGENT_DETAIL_GRADIENT_METER_HPP
+#ifndef GOODPUT_FIT_DETAIL_GRADIENT_METER_HPP
+#define GOODPUT_FIT_DETAIL_GRADIENT_METER_HPP
 
 // The passes over gradients that GradientMeter makes, a block at a time.
 
-#include "goodput/agent/gradient_meter.hpp"
+#include "goodput/fit/gradient_meter.hpp"
 
 namespace goodput {
 
 namespace detail {
 
-/// Sum of weight value(i)^2, weights 1 where null. Eight partial sums: a processor then adds several at once.
+/// Sum of weight value(i)^2, weights 1 where null. Eight partial sums: a processor then adds several at once,
+/// and rounding errors grow more slowly.
 template <class Value>
 double sum_of_squares(std::size_t size, const double* weights, const Value& value) {
-    std::array<double, 8> sums{};
-    std::size_t i = 0;
-    if (weights) {
+    const auto sum = [size](const auto& term) {
+        std::array<double, 8> sums{};
+        std::size_t i = 0;
         for (; i + 8 <= size; i += 8)
-            for (std::size_t lane = 0; lane < 8; ++lane) {
-                const double v = value(i + lane);
-                sums[lane] += weights[i + lane] * (v * v);
-            }
-    } else {
-        for (; i + 8 <= size; i += 8)
-            for (std::size_t lane = 0; lane < 8; ++lane) {
-                const double v = value(i + lane);
-                sums[lane] += v * v;
-            }
-    }
-    for (; i < size; ++i) {
+            for (std::size_t lane = 0; lane < 8; ++lane) sums[lane] += term(i + lane);
+        for (; i < size; ++i) sums[0] += term(i);
+        return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+    };
+    const auto square = [&value](std::size_t i) {
         const double v = value(i);
-        sums[0] += (weights ? weights[i] : 1) * (v * v);
-    }
-    return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+        return v * v;
+    };
+    return weights ? sum([&](std::size_t i) { return weights[i] * square(i); }) : sum(square);
+}
+
+/// i -> 1 / P_i.
+template <GradientPreconditioner P>
+auto inverse_of(const P& metric) {
+    if constexpr (requires { metric.inverse(std::size_t{0}, metric.correction()); })
+        return [&metric, correction = metric.correction()](std::size_t i) {
+            return metric.inverse(i, correction);
+        };
+    else
+        return [&metric](std::size_t i) { return metric.inverse(i); };
 }
 
 }  // namespace detail
@@ -39,12 +44,9 @@ double sum_of_squares(std::size_t size, const double* weights, const Value& valu
 inline void GradientMeter::begin(const MeteredStep& step) {
     require_positive("gradients", "scale", step.scale_of_one);
     require_positive("gradients", "gradient scale", step.gradient_scale);
-    require_at_least("gradients", "Adam's updates", static_cast<double>(step.adam_updates), 0);
     pairs_ = has_previous_ && step.after_the_last && step.single;
     has_previous_ = false;  // until this step, which takes its place, has ended
     step_ = step;
-    adam_.step = step.adam_updates;
-    preconditioned_ = adam_used_ && adam_.ready();
     std::fill(totals_.begin(), totals_.end(), 0);
     std::fill(mean_squares_.begin(), mean_squares_.end(), 0);
     std::fill(mean_square_set_.begin(), mean_square_set_.end(), false);
@@ -54,18 +56,23 @@ inline void GradientMeter::begin(const MeteredStep& step) {
     begun_ = true;
 }
 
-inline void GradientMeter::allocate() {
-    if (!mean_given_ || step_.single) {
-        kept_.resize(parameters_);
-        if (preconditioned_) weights_.resize(parameters_);
-    }
+template <class P>
+void GradientMeter::require_piece(std::size_t size, std::size_t left, const P& metric) const {
+    if (!begun_) bad_input("gradients", "step", "not begun", "begun before a gradient is added");
+    if (size > left)
+        bad_input("gradients", "size of a piece", size,
+                  "at most what is left of the gradient, " + text_of(left));
+    metric.check(size);
+    if (static_cast<bool>(metric.ready()) != step_.preconditioned)
+        bad_input("gradients", "preconditioner", step_.preconditioned ? "missing or not ready" : "ready",
+                  "as begin() was told of the whole step");
 }
 
-template <class Real, class Moment, class Use>
-void GradientMeter::for_each_block(std::span<const Real> piece, std::span<const Moment> moments,
-                                   std::size_t first, double scale, const Use& use) {
-    const double over = 1 / scale, correction = weighted() ? adam_.correction() : 1;
-    const double epsilon = adam_.epsilon;
+template <class Real, class P, class Use>
+void GradientMeter::for_each_block(std::span<const Real> piece, const P& metric, std::size_t first,
+                                   double scale, const Use& use) {
+    const double over = 1 / scale;
+    const auto inverse = detail::inverse_of(metric);
     std::size_t group = 0;
     while (ends_[group] <= first && group + 1 < ends_.size()) ++group;
     Block values, weights;
@@ -75,31 +82,27 @@ void GradientMeter::for_each_block(std::span<const Real> piece, std::span<const 
         const std::size_t size = std::min({block_size, piece.size() - done, ends_[group] - at});
         const Real* const from = piece.data() + done;
         for (std::size_t i = 0; i < size; ++i) values[i] = static_cast<double>(from[i]) * over;
-        if (weighted()) {
-            const Moment* const v = moments.data() + done;
+        if (weighted())
             for (std::size_t i = 0; i < size; ++i) {
-                const double root = std::sqrt(static_cast<double>(v[i]) * correction) + epsilon;
-                weights[i] = 1 / (root * root);
+                const double part = inverse(done + i);
+                weights[i] = part * part;
             }
-        }
         use(values.data(), weighted() ? weights.data() : nullptr, at, size, group);
         done += size;
     }
 }
 
-template <std::floating_point Real, std::floating_point Moment>
-void GradientMeter::add(std::span<const Real> piece, std::span<const Moment> second_moments) {
-    if (!begun_) bad_input("gradients", "step", "not begun", "begun before a gradient is added");
-    if (piece.size() > parameters_ - position_)
-        bad_input("gradients", "size of a piece", piece.size(),
-                  "at most what is left of the gradient, " + text_of(parameters_ - position_));
-    if (preconditioned_ && second_moments.size() != piece.size())
-        bad_input("gradients", "number of second moments", second_moments.size(), text_of(piece.size()));
+template <std::floating_point Real, GradientPreconditioner P>
+void GradientMeter::add(std::span<const Real> piece, const P& metric) {
+    require_piece(piece.size(), parameters_ - position_, metric);
     if (step_.single && count() > 0)
         bad_input("gradients", "gradients of the step", 2, "1, as the plan says");
-    allocate();
+    if (!mean_given_ || step_.single) {
+        kept_.resize(parameters_);
+        if (step_.preconditioned) weights_.resize(parameters_);
+    }
     const bool first = count() == 0;
-    for_each_block(piece, second_moments, position_, step_.gradient_scale,
+    for_each_block(piece, metric, position_, step_.gradient_scale,
                    [&](const double* values, const double* weights, std::size_t at, std::size_t size,
                        std::size_t group) {
                        const auto value = [values](std::size_t i) { return values[i]; };
@@ -112,12 +115,12 @@ void GradientMeter::add(std::span<const Real> piece, std::span<const Moment> sec
                            if (weighted)
                                for (std::size_t i = 0; i < size; ++i)
                                    before[i] = static_cast<double>(weights_[at + i]);
-                           const double* const metric = weighted ? before.data() : nullptr;
+                           const double* const then = weighted ? before.data() : nullptr;
                            const auto sum = [values, kept](std::size_t i) {
                                return values[i] + static_cast<double>(kept[i]);
                            };
-                           pair_squares_[group] += detail::sum_of_squares(size, metric, value);
-                           both_squares_[group] += detail::sum_of_squares(size, metric, sum);
+                           pair_squares_[group] += detail::sum_of_squares(size, then, value);
+                           both_squares_[group] += detail::sum_of_squares(size, then, sum);
                        }
                        if (!keeps()) return;
                        if (step_.single || first) {
@@ -135,19 +138,13 @@ void GradientMeter::add(std::span<const Real> piece, std::span<const Moment> sec
     totals_.back() += 1;
 }
 
-template <std::floating_point Real, std::floating_point Moment>
-void GradientMeter::add_mean(std::span<const Real> piece, std::span<const Moment> second_moments,
-                             double scale) {
+template <std::floating_point Real, GradientPreconditioner P>
+void GradientMeter::add_mean(std::span<const Real> piece, const P& metric, double scale) {
     require_positive("gradients", "scale of the mean", scale);
-    if (!begun_) bad_input("gradients", "step", "not begun", "begun before its mean is given");
-    if (!mean_given_) bad_input("gradients", "mean_gradient_given", false, "set in the settings");
-    if (piece.size() > parameters_ - mean_position_)
-        bad_input("gradients", "size of a piece of the mean", piece.size(),
-                  "at most what is left of it, " + text_of(parameters_ - mean_position_));
-    if (preconditioned_ && second_moments.size() != piece.size())
-        bad_input("gradients", "number of second moments", second_moments.size(), text_of(piece.size()));
+    if (!mean_given_) bad_input("gradients", "mean_given", false, "told to the meter beforehand");
+    require_piece(piece.size(), parameters_ - mean_position_, metric);
     if (!step_.single)
-        for_each_block(piece, second_moments, mean_position_, scale,
+        for_each_block(piece, metric, mean_position_, scale,
                        [&](const double* values, const double* weights, std::size_t, std::size_t size,
                            std::size_t group) {
                            mean_squares_[group] += detail::sum_of_squares(
@@ -158,7 +155,7 @@ void GradientMeter::add_mean(std::span<const Real> piece, std::span<const Moment
 
 inline void GradientMeter::set_square_of_mean(std::size_t group, double square) {
     if (!begun_) bad_input("gradients", "step", "not begun", "begun before its mean is given");
-    if (!mean_given_) bad_input("gradients", "mean_gradient_given", false, "set in the settings");
+    if (!mean_given_) bad_input("gradients", "mean_given", false, "told to the meter beforehand");
     if (group >= ends_.size()) bad_input("gradients", "group", group, "below " + text_of(ends_.size()));
     mean_squares_[group] = square;
     mean_square_set_[group] = true;
@@ -179,8 +176,8 @@ inline StepNorms GradientMeter::end(std::span<GradientNorms> norms) {
     if (result != StepNorms::known) return result;
     for (const GradientNorms& each : norms)
         if (!NoiseScaleEstimator::usable(each)) return StepNorms::lost;
-    for (GradientNorms& each : norms) each.restart = reported && *reported != measured;
-    reported = measured;
+    for (GradientNorms& each : norms) each.restart = reported_ && *reported_ != measured;
+    reported_ = measured;
     return result;
 }
 
@@ -213,11 +210,11 @@ inline StepNorms GradientMeter::end_several(std::span<GradientNorms> norms) {
             Block weights;
             for (std::size_t at = first; at < ends_[g]; at += block_size) {
                 const std::size_t size = std::min(block_size, ends_[g] - at);
-                if (preconditioned_)
+                if (step_.preconditioned)
                     for (std::size_t i = 0; i < size; ++i) weights[i] = static_cast<double>(weights_[at + i]);
                 const float* const sum = kept_.data() + at;
                 square +=
-                    detail::sum_of_squares(size, preconditioned_ ? weights.data() : nullptr,
+                    detail::sum_of_squares(size, step_.preconditioned ? weights.data() : nullptr,
                                            [sum](std::size_t i) { return static_cast<double>(sum[i]); });
             }
             mean_squares_[g] = square / gradients / gradients;

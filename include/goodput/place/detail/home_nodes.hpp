@@ -9,7 +9,7 @@
 // A transportation problem, solved as a min-cost flow  source -> jobs -> nodes -> sink  with costs (largest
 // held - held), by Boost.Graph's successive shortest paths. An arc job -> sink for nodes taken anywhere also
 // keeps every vertex in reach, so that no potential overflows. The graph is split into connected components
-// first, and components without contention need no flow.
+// first, and those in which only nodes or only jobs are contended for need no flow.
 
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
@@ -122,14 +122,17 @@ inline void keep_home_nodes(std::vector<HomeClaim>& claims, std::span<const int>
     const auto of = [&](const HomeClaim& claim) { return jobs.find_set(claim.job); };
     std::ranges::sort(claims, {},
                       [&](const HomeClaim& claim) { return std::tuple(of(claim), claim.node, claim.job); });
-    std::vector<int> left(need.begin(), need.end());
+    std::vector<int> left(need.begin(), need.end()), spare = left;
+    for (const HomeClaim& claim : claims) --spare[claim.job];
     for (std::size_t begin = 0, end = 0; begin < claims.size(); begin = end) {
-        std::size_t contested = 0;
-        for (; end < claims.size() && of(claims[end]) == of(claims[begin]); ++end)
-            contested += end > begin && claims[end].node == claims[end - 1].node ? 1 : 0;
+        bool nodes_scarce = false, jobs_full = false;
+        for (; end < claims.size() && of(claims[end]) == of(claims[begin]); ++end) {
+            nodes_scarce |= end > begin && claims[end].node == claims[end - 1].node;
+            jobs_full |= spare[claims[end].job] < 0;
+        }
         const auto component = std::span<const HomeClaim>(claims).subspan(begin, end - begin);
-        // Without contention, the nodes with the most GPUs held are best; greedy is exact there.
-        if (contested == 0 || component.size() > home_flow_limit)
+        // Where each node is claimed once, or each job could take all that it claims, who holds most is best.
+        if (!nodes_scarce || !jobs_full || component.size() > home_flow_limit)
             home_flow::greedy(component, left, kept);
         else
             home_flow::solve(component, need, kept);

@@ -13,8 +13,8 @@
 
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/connected_components.hpp>
 #include <boost/graph/successive_shortest_path_nonnegative_weights.hpp>
-#include <boost/pending/disjoint_sets.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -116,10 +116,13 @@ inline void keep_home_nodes(std::vector<HomeClaim>& claims, std::span<const int>
     if (claims.empty()) return;
     // Components: jobs joined by the nodes that both claim.
     std::ranges::sort(claims, {}, [](const HomeClaim& claim) { return std::tuple(claim.node, claim.job); });
-    boost::disjoint_sets_with_storage<> jobs(need.size());
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS> jobs(need.size());
     for (std::size_t c = 1; c < claims.size(); ++c)
-        if (claims[c].node == claims[c - 1].node) jobs.union_set(claims[c].job, claims[c - 1].job);
-    const auto of = [&](const HomeClaim& claim) { return jobs.find_set(claim.job); };
+        if (claims[c].node == claims[c - 1].node) boost::add_edge(claims[c].job, claims[c - 1].job, jobs);
+    std::vector<std::size_t> component_of(need.size());
+    boost::connected_components(
+        jobs, boost::make_iterator_property_map(component_of.begin(), get(boost::vertex_index, jobs)));
+    const auto of = [&](const HomeClaim& claim) { return component_of[claim.job]; };
     std::ranges::sort(claims, {},
                       [&](const HomeClaim& claim) { return std::tuple(of(claim), claim.node, claim.job); });
     std::vector<int> left(need.begin(), need.end()), spare = left;

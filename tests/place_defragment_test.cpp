@@ -406,6 +406,81 @@ TEST_CASE("many nodes and jobs: every plan can be carried out, nearly all are pr
     CHECK(proven > trials / 2);
 }
 
+// Moves among a few nodes for which there is an order, though whoever goes whenever it fits gets stuck.
+struct Knot {
+    std::vector<int> room;
+    std::vector<detail::PendingMove> moves;
+};
+
+std::vector<DefragmentMove> ordered(const Knot& knot) {
+    std::vector<DefragmentMove> steps;
+    detail::MoveOrder().order(
+        knot.room, knot.moves, {}, {.node_size = 8}, [](auto&&...) { return false; },
+        [](auto&&) { return false; }, steps);
+    return steps;
+}
+
+bool moves_only(const std::vector<DefragmentMove>& steps) {
+    return std::ranges::all_of(steps, [](const auto& step) { return step.kind == MoveKind::moves; });
+}
+
+Knot random_knot(Random& random) {
+    while (true) {
+        const std::size_t nodes = 3 + random.engine() % 2;
+        Knot knot{std::vector<int>(nodes, 8), {}};
+        std::vector<int> then = knot.room;
+        for (std::size_t tries = 0; tries < 24; ++tries) {
+            const detail::PendingMove move{knot.moves.size(), random.engine() % nodes,
+                                           random.engine() % nodes, 1 + random.below(4), 1};
+            if (move.from == move.to || knot.room[move.from] < move.gpus || then[move.to] < move.gpus)
+                continue;
+            knot.room[move.from] -= move.gpus;
+            then[move.to] -= move.gpus;
+            knot.moves.push_back(move);
+        }
+        std::vector<int> room = knot.room;
+        std::vector<detail::PendingMove> left = knot.moves;
+        while (true) {
+            const auto goes =
+                std::ranges::find_if(left, [&](const auto& move) { return room[move.to] >= move.gpus; });
+            if (goes == left.end()) break;
+            room[goes->from] += goes->gpus;
+            room[goes->to] -= goes->gpus;
+            left.erase(goes);
+        }
+        if (!left.empty() && moves_only(ordered(knot))) return knot;
+    }
+}
+
+TEST_CASE("moves among some nodes are ordered whatever moves there are among others") {
+    Random random{std::mt19937_64(11)};
+    for (int trial = 0; trial < 20; ++trial) {
+        CAPTURE(trial);
+        Knot all;
+        for (int k = 0; k < 12; ++k) {
+            const Knot knot = random_knot(random);
+            for (detail::PendingMove move : knot.moves) {
+                move.from += all.room.size();
+                move.to += all.room.size();
+                all.moves.push_back(move);
+            }
+            all.room.insert(all.room.end(), knot.room.begin(), knot.room.end());
+        }
+        std::ranges::shuffle(all.moves, random.engine);
+        for (std::size_t m = 0; m < all.moves.size(); ++m) all.moves[m].job = m;
+        const std::vector<DefragmentMove> steps = ordered(all);
+        CHECK(moves_only(steps));
+        std::vector<int> room = all.room;
+        for (const DefragmentMove& step : steps) {
+            if (step.from.gpus > 0) room[step.from.node] += step.from.gpus;
+            if (step.to.gpus > 0) REQUIRE((room[step.to.node] -= step.to.gpus) >= 0);
+        }
+        for (const detail::PendingMove& move : all.moves) all.room[move.from] += move.gpus;
+        for (const detail::PendingMove& move : all.moves) all.room[move.to] -= move.gpus;
+        CHECK(room == all.room);
+    }
+}
+
 TEST_CASE("input that makes no sense is refused") {
     Cluster cluster{{"a100"}, {}};
     add_nodes(cluster, 0, 8, 2);

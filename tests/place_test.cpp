@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <random>
 #include <tuple>
@@ -292,30 +293,31 @@ TEST_CASE("nodes that several restarting jobs are on go to them as brute force w
     Random random{std::mt19937_64(8)};
     for (int trial = 0; trial < 3000; ++trial) {
         CAPTURE(trial);
-        const std::size_t jobs = 1 + random.engine() % 4, nodes = 1 + random.engine() % 5;
+        const std::size_t jobs = 1 + random.engine() % 4, nodes = 1 + random.engine() % 10;
         std::vector<int> need;
-        for (std::size_t j = 0; j < jobs; ++j) need.push_back(1 + random.below(3));
+        for (std::size_t j = 0; j < jobs; ++j) need.push_back(random.below(4));
         std::vector<detail::HomeClaim> claims;
         std::vector<std::vector<int>> held(jobs, std::vector<int>(nodes, 0));
         for (std::size_t j = 0; j < jobs; ++j)
             for (std::size_t h = 0; h < nodes; ++h)
                 if (random.chance(40)) claims.push_back({j, h, held[j][h] = 1 + random.below(8)});
+        // The most held on the nodes so far, by what each job still needs: every way for one node after
+        // another.
+        std::map<std::vector<int>, int> most{{need, 0}};
+        for (std::size_t h = 0; h < nodes; ++h) {
+            std::map<std::vector<int>, int> next = most;
+            for (const auto& [left, sum] : most)
+                for (std::size_t j = 0; j < jobs; ++j) {
+                    if (left[j] == 0 || held[j][h] == 0) continue;
+                    std::vector<int> then = left;
+                    --then[j];
+                    int& known = next[then];
+                    known = std::max(known, sum + held[j][h]);
+                }
+            most = std::move(next);
+        }
         int best = 0;
-        std::vector<int> left = need;
-        const auto descend = [&](auto&& self, std::size_t h, int sum) -> void {
-            if (h == nodes) {
-                best = std::max(best, sum);
-                return;
-            }
-            self(self, h + 1, sum);
-            for (std::size_t j = 0; j < jobs; ++j) {
-                if (left[j] == 0 || held[j][h] == 0) continue;
-                --left[j];
-                self(self, h + 1, sum + held[j][h]);
-                ++left[j];
-            }
-        };
-        descend(descend, 0, 0);
+        for (const auto& [left, sum] : most) best = std::max(best, sum);
         std::vector<detail::HomeNode> kept;
         detail::keep_home_nodes(claims, need, kept);
         int sum = 0;

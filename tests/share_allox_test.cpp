@@ -122,6 +122,28 @@ TEST_CASE("who has waited longest is considered, and no fewer than there are mac
     }
 }
 
+TEST_CASE("of equal jobs those that have waited longest come first, then the first listed") {
+    Random random(3);
+    for (int round = 0; round < 300; ++round) {
+        const std::size_t types = static_cast<std::size_t>(random.integer(1, 2));
+        std::vector<std::size_t> machines(types);
+        for (std::size_t& of_type : machines) of_type = static_cast<std::size_t>(random.integer(1, 3));
+        std::vector<AlloxJob> jobs(static_cast<std::size_t>(random.integer(1, 12)));
+        for (AlloxJob& job : jobs) {
+            for (std::size_t t = 0; t < types; ++t) job.seconds.push_back(random.integer(0, 1) * 10.0);
+            job.waited_seconds = random.integer(0, 5);
+            job.gpus = random.integer(1, 2);
+        }
+        const AlloxOrder order = allox_order(jobs, machines);
+        for (std::size_t a = 0; a < jobs.size(); ++a)
+            for (std::size_t b = 0; b < jobs.size(); ++b)
+                if (jobs[a].seconds == jobs[b].seconds && jobs[a].gpus == jobs[b].gpus &&
+                    (jobs[a].waited_seconds > jobs[b].waited_seconds ||
+                     (jobs[a].waited_seconds == jobs[b].waited_seconds && a < b)))
+                    CHECK(order.places[a].before <= order.places[b].before);
+    }
+}
+
 TEST_CASE("a job of several GPUs delays those behind it by its whole volume") {
     // One machine: the gang of four takes as much of it as a job four times as long, and comes last.
     const std::vector<AlloxJob> jobs{{{10}, 0, 4}, {{30}, 0, 1}};

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "goodput/share/assignment.hpp"
@@ -101,6 +102,40 @@ TEST_CASE("the duals prove assignments that nobody could enumerate") {
     for (int round = 0; round < 40; ++round) {
         const Costs costs = random_costs(random, 150, 200, round % 2 == 0 ? 1 : 6, round % 3 == 0 ? 20 : 0);
         check_certificate(costs, least_cost_assignment(costs.rows, costs.places, costs), 1e-8);
+    }
+}
+
+TEST_CASE("small costs decide where large ones tie, however large") {
+    Random random(4);
+    const double large = std::ldexp(1.0, 60);
+    for (int round = 0; round < 2000; ++round) {
+        Costs costs = random_costs(random, 5, 5, 2, 3);
+        for (double& cost : costs.cost) {
+            cost += 3;
+            if (random.chance(0.5)) cost *= large;
+        }
+        // Which sums are least, with the large and the small ones added up apart?
+        using Sums = std::pair<double, double>;
+        std::vector<std::size_t> left = costs.places;
+        const auto add = [&](Sums sums, std::size_t row, std::size_t column) {
+            (costs(row, column) >= large ? sums.first : sums.second) += costs(row, column);
+            return sums;
+        };
+        const auto least = [&](auto&& self, std::size_t row, Sums sums) -> Sums {
+            if (row == costs.rows) return sums;
+            Sums best{std::numeric_limits<double>::infinity(), 0};
+            for (std::size_t j = 0; j < left.size(); ++j) {
+                if (left[j] == 0) continue;
+                --left[j];
+                best = std::min(best, self(self, row + 1, add(sums, row, j)));
+                ++left[j];
+            }
+            return best;
+        };
+        const Assignment found = least_cost_assignment(costs.rows, costs.places, costs);
+        Sums sums{};
+        for (std::size_t i = 0; i < costs.rows; ++i) sums = add(sums, i, found.column[i]);
+        CHECK(sums == least(least, 0, {}));
     }
 }
 

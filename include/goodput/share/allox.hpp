@@ -23,6 +23,7 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "goodput/core/error.hpp"
@@ -58,10 +59,10 @@ struct AlloxOrder {
     double bound = 0;                  ///< no order costs less; equal but for rounding
 };
 
-/// The order of jobs on `machines`, by type those that are free; `considered` in (0, 1]. Of jobs that may
-/// change places at no cost, those that have waited longest come first, then the first listed. Without
-/// machines nobody is considered. Refuses times that are negative or above 1e140, jobs that know another
-/// number of types, and fewer than one GPU (std::invalid_argument naming job, field and value).
+/// The order of jobs on `machines`, by type those that are free; `considered` in (0, 1]. Of equal jobs those
+/// that have waited longest come first, then the first listed. Without machines nobody is considered. Refuses
+/// times that are negative or above 1e140, jobs that know another number of types, and fewer than one GPU
+/// (std::invalid_argument naming job, field and value).
 [[nodiscard]] inline AlloxOrder allox_order(std::span<const AlloxJob> jobs,
                                             std::span<const std::size_t> machines, double considered = 1) {
     if (!(considered > 0 && considered <= 1))
@@ -123,6 +124,16 @@ struct AlloxOrder {
         for (std::size_t i = 0; i < line.size(); ++i)
             found.places[rows[line[i]]] = {true, type, i / machines[type] + 1,
                                            (line.size() - 1 - i) / machines[type]};
+    }
+    // Equal jobs change places at no cost: those that have waited longest, the first of the rows, go first.
+    const auto work = [&](std::size_t job) { return std::tie(jobs[job].seconds, jobs[job].gpus); };
+    std::ranges::stable_sort(rows, {}, work);
+    for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
+        std::vector<AlloxPlace> its;
+        for (; end < rows.size() && work(rows[end]) == work(rows[begin]); ++end)
+            its.push_back(found.places[rows[end]]);
+        std::ranges::stable_sort(its, {}, &AlloxPlace::before);
+        for (std::size_t i = begin; i < end; ++i) found.places[rows[i]] = its[i - begin];
     }
     return found;
 }

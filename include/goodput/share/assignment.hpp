@@ -5,12 +5,22 @@
 //
 //     min sum over rows i of c(i, column of i)       at most places_j rows in column j
 //
-// by shortest augmenting paths (Jonker and Volgenant, Computing 38, 1987), with columns of several places
-// instead of equal columns side by side. The duals u, v prove the optimum:
+// as a min-cost flow  source -> rows -> columns -> sink  by Boost.Graph's successive shortest paths. Its
+// potentials are duals u, v that prove the optimum:
 //
 //     u_i + v_j <= c(i, j),   v_j <= 0         so no assignment costs less than   sum u_i + sum places_j v_j
+//
+// It takes rounded costs for negative ones, so it gets integers of 128 bits: those hold what the doubles
+// hold, though the largest cost be 10^20 times the least, as AlloX' are.
 
 #include <algorithm>
+#include <bit>
+#include <boost/graph/compressed_sparse_row_graph.hpp>
+#include <boost/graph/successive_shortest_path_nonnegative_weights.hpp>
+#include <boost/iterator/counting_iterator.hpp>
+#include <boost/iterator/transform_iterator.hpp>
+#include <boost/property_map/function_property_map.hpp>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <limits>
@@ -39,9 +49,9 @@ concept AssignmentCost = requires(const Cost& cost, std::size_t row, std::size_t
 };
 
 /// The least-cost assignment of `rows` rows to columns with `places` places each, at least 0. Costs may be
-/// negative, at most 1e150 either way. O(rows^2 columns) calls of `cost` at worst. Refuses fewer places than
-/// rows and costs that are not such numbers (std::invalid_argument naming row, column and value). Of several
-/// optima always the same one.
+/// negative, at most 1e150 either way. Time rows^2 columns, memory 60 bytes times rows times columns. Refuses
+/// fewer places than rows and costs that are not such numbers (std::invalid_argument naming row, column and
+/// value). Of several optima always the same one.
 template <AssignmentCost Cost>
 [[nodiscard]] Assignment least_cost_assignment(std::size_t rows, std::span<const std::size_t> places,
                                                const Cost& cost);
@@ -54,111 +64,75 @@ template <AssignmentCost Cost>
 
 namespace detail {
 
-/// Assigns one row after another along a shortest path of reduced costs c - u - v.
+__extension__ using WholeCost = __int128;
+
+// Costs are at most `most` either way. In the network a row and the sink are on the left, a column and the
+// source on the right, so that every pair of a left and a right vertex has an arc there and one back.
 template <AssignmentCost Cost>
-class ShortestAugmentingPaths {
-public:
-    ShortestAugmentingPaths(std::size_t rows, std::span<const std::size_t> places, const Cost& cost)
-        : cost_(cost),
-          places_(places),
-          taken_by_(places.size()),
-          distance_(places.size()),
-          reached_from_(places.size()),
-          scanned_(places.size()) {
-        found_.column.assign(rows, none);
-        found_.row_dual.assign(rows, 0);
-        found_.column_dual.assign(places.size(), 0);
-    }
+Assignment assign_by_flow(std::size_t rows, std::span<const std::size_t> places, const Cost& cost,
+                          double most) {
+    using Graph = boost::compressed_sparse_row_graph<boost::directedS>;
+    using Edge = boost::graph_traits<Graph>::edge_descriptor;
+    const std::size_t columns = places.size(), lefts = rows + 1, rights = columns + 1;
+    const std::size_t sink = rows, first = lefts, source = first + columns, pairs = lefts * rights;
+    const auto ends_of = [=](std::size_t arc) {
+        return arc < pairs ? std::pair{arc / rights, first + arc % rights}
+                           : std::pair{first + (arc - pairs) / lefts, (arc - pairs) % lefts};
+    };
+    const auto arc = [&](std::size_t number) {
+        return boost::make_transform_iterator(boost::counting_iterator(number), ends_of);
+    };
+    const Graph graph(boost::edges_are_sorted, arc(0), arc(2 * pairs), source + 1);
 
-    Assignment solve() && {
-        for (std::size_t row = 0; row < found_.column.size(); ++row) assign(row);
-        // Sums along the way have rounded: the largest duals of rows that the columns' allow are exact.
-        for (std::size_t row = 0; row < found_.column.size(); ++row) {
-            double least = std::numeric_limits<double>::infinity();
-            for (std::size_t j = 0; j < places_.size(); ++j)
-                if (places_[j] > 0) least = std::min(least, cost_of(row, j) - found_.column_dual[j]);
-            found_.row_dual[row] = least;
-            found_.bound += least;
-            found_.cost += cost_of(row, found_.column[row]);
+    // A path has fewer arcs than two for each row: no sum of costs is as large as 2^125.
+    const int scale = 120 - static_cast<int>(std::bit_width(rows)) -
+                      std::ilogb(std::max(most, std::numeric_limits<double>::min()));
+    const auto whole = [&](double value) { return static_cast<WholeCost>(std::ldexp(value, scale)); };
+    std::vector<WholeCost> costs(2 * pairs), potentials(source + 1);
+    for (std::size_t i = 0; i < rows; ++i)
+        for (std::size_t j = 0; j < columns; ++j) {
+            costs[i * rights + j] = whole(static_cast<double>(cost(i, j))) + whole(most);
+            costs[pairs + j * lefts + i] = -costs[i * rights + j];
         }
-        for (std::size_t j = 0; j < places_.size(); ++j)
-            found_.bound += static_cast<double>(places_[j]) * found_.column_dual[j];
-        return std::move(found_);
+    const auto capacity = [&](const Edge& edge) -> std::size_t {
+        const std::size_t from = boost::source(edge, graph), to = boost::target(edge, graph);
+        if (from < rows) return to != source;
+        if (from == sink || (from == source) == (to == sink)) return 0;
+        return from == source ? 1 : std::min(places[from - first], rows);
+    };
+    const auto back = [&](const Edge& edge) {
+        return boost::edge(boost::target(edge, graph), boost::source(edge, graph), graph).first;
+    };
+    std::vector<std::size_t> left(2 * pairs);
+    const auto index = get(boost::edge_index, graph);
+    boost::successive_shortest_path_nonnegative_weights(
+        graph, source, sink,
+        boost::capacity_map(boost::make_function_property_map<Edge>(capacity))
+            .residual_capacity_map(boost::make_iterator_property_map(left.begin(), index))
+            .weight_map(boost::make_iterator_property_map(costs.begin(), index))
+            .reverse_edge_map(boost::make_function_property_map<Edge>(back))
+            .distance_map2(
+                boost::make_iterator_property_map(potentials.begin(), get(boost::vertex_index, graph))));
+
+    Assignment found;
+    for (std::size_t j = 0; j < columns; ++j) {
+        const auto above = static_cast<double>(potentials[first + j] - potentials[sink]);
+        found.column_dual.push_back(std::min(0.0, std::ldexp(above, -scale)));
+        found.bound += static_cast<double>(places[j]) * found.column_dual[j];
     }
-
-private:
-    static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-
-    [[nodiscard]] double cost_of(std::size_t row, std::size_t column) const {
-        return static_cast<double>(cost_(row, column));
+    for (std::size_t i = 0; i < rows; ++i) {
+        double least = std::numeric_limits<double>::infinity();
+        for (std::size_t j = 0; j < columns; ++j) {
+            if (left[i * rights + j] == 0) found.column.push_back(j);
+            if (places[j] > 0)
+                least = std::min(least, static_cast<double>(cost(i, j)) - found.column_dual[j]);
+        }
+        found.row_dual.push_back(least);
+        found.bound += least;
+        found.cost += static_cast<double>(cost(i, found.column[i]));
     }
-
-    void assign(std::size_t row) {
-        std::fill(distance_.begin(), distance_.end(), std::numeric_limits<double>::infinity());
-        std::fill(scanned_.begin(), scanned_.end(), char{0});
-        order_.clear();
-        relax(row, 0);
-        std::size_t end = nearest();
-        while (taken_by_[end].size() == places_[end]) {
-            scanned_[end] = 1;
-            order_.push_back(end);
-            for (const std::size_t its : taken_by_[end]) relax(its, distance_[end]);
-            end = nearest();
-        }
-        const double length = distance_[end];
-        found_.row_dual[row] += length;
-        for (const std::size_t column : order_) {
-            const double rise = length - distance_[column];
-            found_.column_dual[column] -= rise;
-            for (const std::size_t its : taken_by_[column]) found_.row_dual[its] += rise;
-        }
-        for (std::size_t column = end; column != none;) {
-            const std::size_t mover = reached_from_[column];
-            const std::size_t before = found_.column[mover];
-            if (before != none) std::erase(taken_by_[before], mover);
-            taken_by_[column].push_back(mover);
-            found_.column[mover] = column;
-            column = before;
-        }
-    }
-
-    /// Columns that a row at `distance` leads to.
-    void relax(std::size_t row, double distance) {
-        const double base = distance - found_.row_dual[row];
-        for (std::size_t j = 0; j < places_.size(); ++j) {
-            if (scanned_[j] || places_[j] == 0) continue;
-            const double through = base + cost_of(row, j) - found_.column_dual[j];
-            if (through >= distance_[j]) continue;
-            distance_[j] = through;
-            reached_from_[j] = row;
-        }
-    }
-
-    /// Of equally near ones the first that has places left, else the first.
-    [[nodiscard]] std::size_t nearest() const {
-        std::size_t best = none;
-        bool best_is_free = false;
-        for (std::size_t j = 0; j < places_.size(); ++j) {
-            if (scanned_[j] || places_[j] == 0) continue;
-            const bool is_free = taken_by_[j].size() < places_[j];
-            if (best != none && (distance_[j] > distance_[best] ||
-                                 (distance_[j] == distance_[best] && (best_is_free || !is_free))))
-                continue;
-            best = j;
-            best_is_free = is_free;
-        }
-        return best;
-    }
-
-    const Cost& cost_;
-    std::span<const std::size_t> places_;
-    Assignment found_;
-    std::vector<std::vector<std::size_t>> taken_by_;  // by column: its rows
-    std::vector<double> distance_;                    // by column, from the row that is being assigned
-    std::vector<std::size_t> reached_from_;           // by column: the row before it on the path
-    std::vector<char> scanned_;                       // by column
-    std::vector<std::size_t> order_;                  // the scanned ones
-};
+    return found;
+}
 
 }  // namespace detail
 
@@ -169,12 +143,16 @@ Assignment least_cost_assignment(std::size_t rows, std::span<const std::size_t> 
     if (room < rows)
         bad_input("assignment", "places of all columns", room, "at least the rows, " + text_of(rows));
     constexpr double largest = 1e150;
+    double most = 0;
     for (std::size_t i = 0; i < rows; ++i)
-        for (std::size_t j = 0; j < places.size(); ++j)
-            if (const auto value = static_cast<double>(cost(i, j)); !(value >= -largest && value <= largest))
+        for (std::size_t j = 0; j < places.size(); ++j) {
+            const auto value = static_cast<double>(cost(i, j));
+            if (!(value >= -largest && value <= largest))
                 bad_input("assignment", "cost of row " + text_of(i) + " in column " + text_of(j), value,
                           "a number of at most 1e150 either way");
-    return detail::ShortestAugmentingPaths<Cost>(rows, places, cost).solve();
+            most = std::max(most, std::abs(value));
+        }
+    return detail::assign_by_flow(rows, places, cost, most);
 }
 
 }  // namespace goodput

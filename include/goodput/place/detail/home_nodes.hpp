@@ -6,18 +6,20 @@
 //
 //     max sum held_jh x_jh,   sum_h x_jh <= need_j,   sum_j x_jh <= 1,   x in {0, 1}
 //
-// A transportation problem, solved as a min-cost flow  source -> jobs -> classes of equal nodes -> sink  with
-// costs (largest held - held) and an arc job -> sink for nodes taken anywhere. The graph is split into
-// connected components first, and components without contention need no flow.
+// A transportation problem, solved as a min-cost flow  source -> jobs -> nodes -> sink  with costs (largest
+// held - held), by Boost.Graph's successive shortest paths. An arc job -> sink for nodes taken anywhere also
+// keeps every vertex in reach, so that no potential overflows. The graph is split into connected components
+// first, and those in which only nodes or only jobs are contended for need no flow.
 
 #include <algorithm>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/connected_components.hpp>
+#include <boost/graph/successive_shortest_path_nonnegative_weights.hpp>
 #include <cstddef>
-#include <numeric>
+#include <cstdint>
 #include <span>
 #include <tuple>
 #include <vector>
-
-#include "goodput/place/detail/cheapest_flow.hpp"
 
 namespace goodput::detail {
 
@@ -45,71 +47,57 @@ void keep_home_nodes(std::vector<HomeClaim>& claims, std::span<const int> need, 
 
 namespace home_flow {
 
+using Edge = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>::edge_descriptor;
+struct Arc {
+    int capacity = 0;
+    std::int64_t cost = 0;
+    Edge back{};
+    int left = 0;  ///< of the capacity
+};
+using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, Arc>;
+
 // One component: its claims, sorted by node, then job.
 inline void solve(std::span<const HomeClaim> claims, std::span<const int> need, std::vector<HomeNode>& kept) {
     std::vector<std::size_t> jobs;
-    std::vector<std::size_t> first;  // of each node's claims
-    for (std::size_t c = 0; c < claims.size(); ++c) {
-        jobs.push_back(claims[c].job);
-        if (c == 0 || claims[c].node != claims[c - 1].node) first.push_back(c);
+    int most_held = 0;
+    for (const HomeClaim& claim : claims) {
+        jobs.push_back(claim.job);
+        most_held = std::max(most_held, claim.held);
     }
     std::sort(jobs.begin(), jobs.end());
     jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
-    const auto rank = [&](std::size_t job) {
-        return static_cast<std::size_t>(std::lower_bound(jobs.begin(), jobs.end(), job) - jobs.begin());
-    };
-    const auto of = [&](std::size_t begin) {
-        std::size_t end = begin;
-        while (end < claims.size() && claims[end].node == claims[begin].node) ++end;
-        return claims.subspan(begin, end - begin);
-    };
-    const auto wish = [](const HomeClaim& claim) { return std::tie(claim.job, claim.held); };
-    const auto less = [&](const HomeClaim& a, const HomeClaim& b) { return wish(a) < wish(b); };
-    const auto alike = [&](std::size_t a, std::size_t b) {
-        return std::ranges::equal(of(a), of(b), {}, wish, wish);
-    };
-    // Nodes with the same claims are one class.
-    std::stable_sort(first.begin(), first.end(), [&](std::size_t a, std::size_t b) {
-        return std::ranges::lexicographical_compare(of(a), of(b), less);
-    });
-    std::vector<std::size_t> class_start;
-    for (std::size_t i = 0; i < first.size(); ++i)
-        if (i == 0 || !alike(first[i], first[i - 1])) class_start.push_back(i);
-    class_start.push_back(first.size());
-    const std::size_t classes = class_start.size() - 1;
 
-    const std::size_t source = jobs.size() + classes, sink = source + 1;
-    CheapestFlow network(sink + 1);
-    int most_held = 0;
-    for (const HomeClaim& claim : claims) most_held = std::max(most_held, claim.held);
-    for (std::size_t j = 0; j < jobs.size(); ++j) {
-        network.add_arc(source, j, need[jobs[j]], 0);
-        network.add_arc(j, sink, need[jobs[j]], most_held);
-    }
-    struct Arc {
-        std::size_t job, node_class, arc;
+    const std::size_t source = jobs.size(), sink = source + 1;
+    Graph graph(sink + 1);
+    const auto add = [&](std::size_t from, std::size_t to, int capacity, int cost) {
+        const Edge arc = boost::add_edge(from, to, {capacity, cost}, graph).first;
+        graph[arc].back = boost::add_edge(to, from, {0, -cost, arc}, graph).first;
+        return arc;
     };
-    std::vector<Arc> arcs;
-    for (std::size_t k = 0; k < classes; ++k) {
-        const int size = static_cast<int>(class_start[k + 1] - class_start[k]);
-        for (const HomeClaim& claim : of(first[class_start[k]])) {
-            const std::size_t j = rank(claim.job);
-            arcs.push_back({claim.job, k, network.add_arc(j, jobs.size() + k, size, most_held - claim.held)});
-        }
-        network.add_arc(jobs.size() + k, sink, size, 0);
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+        add(source, j, need[jobs[j]], 0);
+        add(j, sink, need[jobs[j]], most_held);
     }
-    network.send(source, sink);
-    for (const Arc& arc : arcs)
-        for (int flow = network.flow(arc.arc); flow > 0; --flow)
-            kept.push_back({arc.job, claims[first[class_start[arc.node_class]++]].node});
+    std::vector<Edge> arcs;
+    for (std::size_t c = 0, node = 0; c < claims.size(); ++c) {
+        if (c == 0 || claims[c].node != claims[c - 1].node) add(node = boost::add_vertex(graph), sink, 1, 0);
+        const auto job = std::lower_bound(jobs.begin(), jobs.end(), claims[c].job) - jobs.begin();
+        arcs.push_back(add(static_cast<std::size_t>(job), node, 1, most_held - claims[c].held));
+    }
+    boost::successive_shortest_path_nonnegative_weights(graph, source, sink,
+                                                        boost::capacity_map(get(&Arc::capacity, graph))
+                                                            .residual_capacity_map(get(&Arc::left, graph))
+                                                            .weight_map(get(&Arc::cost, graph))
+                                                            .reverse_edge_map(get(&Arc::back, graph)));
+    for (std::size_t c = 0; c < claims.size(); ++c)
+        if (graph[arcs[c]].left == 0) kept.push_back({claims[c].job, claims[c].node});
 }
 
-inline void greedy(std::span<const HomeClaim> claims, std::span<const int> need,
-                   std::vector<HomeNode>& kept) {
+// `left` is what each job still needs.
+inline void greedy(std::span<const HomeClaim> claims, std::span<int> left, std::vector<HomeNode>& kept) {
     std::vector<HomeClaim> order(claims.begin(), claims.end());
     std::stable_sort(order.begin(), order.end(),
                      [](const HomeClaim& a, const HomeClaim& b) { return a.held > b.held; });
-    std::vector<int> left(need.begin(), need.end());
     std::vector<std::size_t> taken;
     for (const HomeClaim& claim : order) {
         const auto at = std::lower_bound(taken.begin(), taken.end(), claim.node);
@@ -124,35 +112,31 @@ inline void greedy(std::span<const HomeClaim> claims, std::span<const int> need,
 
 inline void keep_home_nodes(std::vector<HomeClaim>& claims, std::span<const int> need,
                             std::vector<HomeNode>& kept) {
+    std::erase_if(claims, [&](const HomeClaim& claim) { return need[claim.job] == 0; });
     if (claims.empty()) return;
     // Components: jobs joined by the nodes that both claim.
-    std::vector<std::size_t> root(need.size());
-    std::iota(root.begin(), root.end(), std::size_t{0});
-    const auto find = [&](std::size_t job) {
-        while (root[job] != job) job = root[job] = root[root[job]];
-        return job;
-    };
-    const auto by_node = [](const HomeClaim& a, const HomeClaim& b) {
-        return std::tie(a.node, a.job) < std::tie(b.node, b.job);
-    };
-    std::sort(claims.begin(), claims.end(), by_node);
-    for (std::size_t c = 1; c < claims.size(); ++c) {
-        if (claims[c].node != claims[c - 1].node) continue;
-        const std::size_t a = find(claims[c].job), b = find(claims[c - 1].job);
-        root[std::max(a, b)] = std::min(a, b);
-    }
-    for (std::size_t job = 0; job < root.size(); ++job) root[job] = find(job);
-    std::sort(claims.begin(), claims.end(), [&](const HomeClaim& a, const HomeClaim& b) {
-        return root[a.job] != root[b.job] ? root[a.job] < root[b.job] : by_node(a, b);
-    });
+    std::ranges::sort(claims, {}, [](const HomeClaim& claim) { return std::tuple(claim.node, claim.job); });
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS> jobs(need.size());
+    for (std::size_t c = 1; c < claims.size(); ++c)
+        if (claims[c].node == claims[c - 1].node) boost::add_edge(claims[c].job, claims[c - 1].job, jobs);
+    std::vector<std::size_t> component_of(need.size());
+    boost::connected_components(
+        jobs, boost::make_iterator_property_map(component_of.begin(), get(boost::vertex_index, jobs)));
+    const auto of = [&](const HomeClaim& claim) { return component_of[claim.job]; };
+    std::ranges::sort(claims, {},
+                      [&](const HomeClaim& claim) { return std::tuple(of(claim), claim.node, claim.job); });
+    std::vector<int> left(need.begin(), need.end()), spare = left;
+    for (const HomeClaim& claim : claims) --spare[claim.job];
     for (std::size_t begin = 0, end = 0; begin < claims.size(); begin = end) {
-        std::size_t contested = 0;
-        for (; end < claims.size() && root[claims[end].job] == root[claims[begin].job]; ++end)
-            contested += end > begin && claims[end].node == claims[end - 1].node ? 1 : 0;
+        bool nodes_scarce = false, jobs_full = false;
+        for (; end < claims.size() && of(claims[end]) == of(claims[begin]); ++end) {
+            nodes_scarce |= end > begin && claims[end].node == claims[end - 1].node;
+            jobs_full |= spare[claims[end].job] < 0;
+        }
         const auto component = std::span<const HomeClaim>(claims).subspan(begin, end - begin);
-        // Without contention, the nodes with the most GPUs held are best; greedy is exact there.
-        if (contested == 0 || component.size() > home_flow_limit)
-            home_flow::greedy(component, need, kept);
+        // Where each node is claimed once, or each job could take all that it claims, who holds most is best.
+        if (!nodes_scarce || !jobs_full || component.size() > home_flow_limit)
+            home_flow::greedy(component, left, kept);
         else
             home_flow::solve(component, need, kept);
     }

@@ -4,14 +4,19 @@
 // In which order can jobs move, if each needs its target free before it goes? (defragment.hpp, step 2.)
 //
 //  1. A move to a node with room for all that is still to come there hinders nobody: it goes at once.
-//  2. Of the others, which compete for room, the order is searched depth-first, within a number of steps.
-//     Whether an order exists is NP-hard in general; few moves are left here.
+//  2. The others compete for room. Nodes that moves lead from one to the other in a circle are a strongly
+//     connected component, and if there is an order at all, there is one component after another, in
+//     topological order from the last on: what leaves for those before has gone, what comes from those behind
+//     has not come. Within one the order is searched depth-first, within a number of steps. Whether an order
+//     exists is NP-hard in general; few moves are left here.
 //  3. If none is found, a cycle is broken, by the first of these that works: a job goes for good to another
 //     node than planned, if the rest can then still be packed; jobs go the cheapest way through free GPUs, if
 //     they are few (detour_search.hpp), else one steps aside so that another can move; a job stops until its
 //     target is free.
 
 #include <algorithm>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/strong_components.hpp>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -51,7 +56,8 @@ public:
             go_where_safe();
             if (pending_.empty()) return;
             steps_left_ = limits.search_steps;
-            if (pending_.size() > search_depth_limit ? go_anyhow() : search()) continue;
+            const std::size_t next = next_component();
+            if (next > search_depth_limit ? go_anyhow(next) : search(next)) continue;
             if (elsewhere(limits, repack)) continue;
             if (!limits.step_aside || !(detour(limits.node_size, fits) || aside())) stop();
         }
@@ -96,8 +102,38 @@ private:
         }
     }
 
-    bool go_anyhow() {
-        for (std::size_t p = 0; p < pending_.size(); ++p)
+    // Brings those moves to the front that come before all others, of running jobs among nodes that no move
+    // leaves; how many they are.
+    std::size_t next_component() {
+        std::vector<std::size_t> nodes;
+        for (const PendingMove& m : pending_)
+            if (!m.stopped) nodes.insert(nodes.end(), {m.from, m.to});
+        std::sort(nodes.begin(), nodes.end());
+        nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+        const auto vertex = [&](std::size_t node) {
+            return static_cast<std::size_t>(std::lower_bound(nodes.begin(), nodes.end(), node) -
+                                            nodes.begin());
+        };
+        boost::adjacency_list<> graph(nodes.size());
+        for (const PendingMove& m : pending_)
+            if (!m.stopped) boost::add_edge(vertex(m.from), vertex(m.to), graph);
+        std::vector<std::size_t> component(nodes.size());  // numbered from the last in topological order on
+        boost::strong_components(
+            graph, boost::make_iterator_property_map(component.begin(), get(boost::vertex_index, graph)));
+        std::size_t first = nodes.size();
+        const auto within = [&](const PendingMove& m) {
+            return !m.stopped && component[vertex(m.from)] == component[vertex(m.to)];
+        };
+        for (const PendingMove& m : pending_)
+            if (within(m)) first = std::min(first, component[vertex(m.from)]);
+        const auto rest = std::stable_partition(pending_.begin(), pending_.end(), [&](const PendingMove& m) {
+            return within(m) && component[vertex(m.from)] == first;
+        });
+        return static_cast<std::size_t>(rest - pending_.begin());
+    }
+
+    bool go_anyhow(std::size_t count) {
+        for (std::size_t p = 0; p < count; ++p)
             if (fits(pending_[p])) {
                 go(p);
                 return true;
@@ -105,25 +141,24 @@ private:
         return false;
     }
 
-    // All that is pending, in some order; on failure nothing has changed.
-    bool search() {
-        done_.assign(pending_.size(), 0);
+    // The first `count` of what is pending, in some order; on failure nothing has changed.
+    bool search(std::size_t count) {
+        done_.assign(count, 0);
         path_.clear();
-        if (!descend()) return false;
-        const std::vector<PendingMove> moves = std::exchange(pending_, {});
+        if (count == 0 || !descend()) return false;
         for (const std::size_t p : path_) {
-            const PendingMove& m = moves[p];
+            const PendingMove& m = pending_[p];
             room_[m.to] += m.gpus;  // the search has moved it
-            if (!m.stopped) room_[m.from] -= m.gpus;
+            room_[m.from] -= m.gpus;
         }
-        for (const std::size_t p : path_)
-            record(moves[p], moves[p].to, moves[p].stopped ? MoveKind::starts : MoveKind::moves);
+        for (const std::size_t p : path_) record(pending_[p], pending_[p].to, MoveKind::moves);
+        pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(count));
         return true;
     }
 
     bool descend() {
-        if (path_.size() == pending_.size()) return true;
-        for (std::size_t p = 0; p < pending_.size(); ++p) {
+        if (path_.size() == done_.size()) return true;
+        for (std::size_t p = 0; p < done_.size(); ++p) {
             const PendingMove& m = pending_[p];
             if (steps_left_ == 0) return false;
             --steps_left_;
@@ -131,9 +166,9 @@ private:
             done_[p] = 1;
             path_.push_back(p);
             room_[m.to] -= m.gpus;
-            if (!m.stopped) room_[m.from] += m.gpus;
+            room_[m.from] += m.gpus;
             if (descend()) return true;
-            if (!m.stopped) room_[m.from] -= m.gpus;
+            room_[m.from] -= m.gpus;
             room_[m.to] += m.gpus;
             path_.pop_back();
             done_[p] = 0;

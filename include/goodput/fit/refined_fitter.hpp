@@ -215,14 +215,12 @@ void RefinedFitter<Backend>::begin(std::span<const ThroughputSample> samples,
     squares_.read(samples);
     // The previous fit may be the one that is overwritten.
     if (warm) previous_ = *options.start;
-    const detail::ComputingLine line = detail::line_of_computing(squares_);
     double log_batches = 0;
     for (const ThroughputSample& sample : samples) log_batches += std::log(sample.plan.atomic_batch);
     const double middle_batch = std::exp(log_batches / static_cast<double>(samples.size()));
     fit.reference_batch = options.reference_batch > 0 ? options.reference_batch : middle_batch;
+    const detail::ComputingLine line = detail::line_of_computing(squares_, fit.reference_batch);
     fit.reference_seconds = line.at(fit.reference_batch);
-    // One batch alone has no slope: the prior's, half of the time at the reference batch.
-    if (line.slope == 0) fit.reference_seconds *= 2 / (1 + middle_batch / fit.reference_batch);
     fit.prior = options.prior;
     fit.samples = static_cast<int>(samples.size());
     fit.iterations = fit.stragglers = 0;

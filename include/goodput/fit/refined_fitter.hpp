@@ -11,11 +11,12 @@
 //
 // Method. (1) Start in closed form at three overlaps, the best counts; or from a previous fit. (2)
 // Gauss-Newton (a backend, fit/detail/dense_squares.hpp). (3) The scatter s follows from the
-// residuals; samples beyond four robust standard deviations (stragglers, warm-up) get the weight (4 s /
-// error)^2; (2) again, until neither changes much. (4) Every shape of several replicas gets factors of its
-// own for computing and synchronising: what its residuals say, shrunk towards 1 by the prior of such factors
-// (a linear mixed model, the laws being fixed effects, the shapes random ones). (5) Covariance: the inverse
-// of the sum's second derivatives, in which samples of one shape count as correlated.
+// residuals, and where shapes are few from what is believed of their own factors; samples beyond four robust
+// standard deviations (stragglers, warm-up) get the weight (4 s / error)^2; (2) again, until neither changes
+// much. (4) Every shape of several replicas gets factors of its own for computing and synchronising: what its
+// residuals say, shrunk towards 1 by the prior of such factors (a linear mixed model, the laws being fixed
+// effects, the shapes random ones). (5) Covariance: the inverse of the sum's second derivatives, in which
+// samples of one shape count as correlated.
 //
 // How computing scales with the replicas (alone, straggling) is believed only as far as it is likely: two of
 // the prior's deviations away it pulls no harder any more, and the start is by what was measured there.
@@ -215,14 +216,12 @@ void RefinedFitter<Backend>::begin(std::span<const ThroughputSample> samples,
     squares_.read(samples);
     // The previous fit may be the one that is overwritten.
     if (warm) previous_ = *options.start;
-    const detail::ComputingLine line = detail::line_of_computing(squares_);
     double log_batches = 0;
     for (const ThroughputSample& sample : samples) log_batches += std::log(sample.plan.atomic_batch);
     const double middle_batch = std::exp(log_batches / static_cast<double>(samples.size()));
     fit.reference_batch = options.reference_batch > 0 ? options.reference_batch : middle_batch;
+    const detail::ComputingLine line = detail::line_of_computing(squares_, fit.reference_batch);
     fit.reference_seconds = line.at(fit.reference_batch);
-    // One batch alone has no slope: the prior's, half of the time at the reference batch.
-    if (line.slope == 0) fit.reference_seconds *= 2 / (1 + middle_batch / fit.reference_batch);
     fit.prior = options.prior;
     fit.samples = static_cast<int>(samples.size());
     fit.iterations = fit.stragglers = 0;
@@ -314,9 +313,11 @@ void RefinedFitter<Backend>::set_scatter(RefinedFit& fit, double squares, double
 template <class Backend>
 bool RefinedFitter<Backend>::weigh(RefinedFit& fit, bool robust) {
     const std::size_t count = squares_.rows.size();
+    double own_variance = 0;
     errors_.clear();
-    squares_.for_each_row(x_, [&](const detail::RefinedRow&, const detail::RefinedSquares::Errors& of) {
+    squares_.for_each_row(x_, [&](const detail::RefinedRow& row, const detail::RefinedSquares::Errors& of) {
         errors_.push_back(std::abs(of.step));
+        own_variance += squares_.own_variance(row, of) / static_cast<double>(count);
     });
     double limit = std::numeric_limits<double>::infinity();
     if (robust && count >= 4) {
@@ -336,8 +337,15 @@ bool RefinedFitter<Backend>::weigh(RefinedFit& fit, bool robust) {
         sum += weight * errors_[i] * errors_[i];
     }
     set_scatter(fit, sum, weights, static_cast<double>(squares_.parameters()));
-    const double change = std::abs(std::log(fit.step_deviation / squares_.scatter));
-    squares_.scatter = fit.step_deviation;
+    // Laws with as many parameters as there are shapes pass through all of them, and so seem to leave none a
+    // factor of its own. What these are believed to add to the scatter is worth one shape beside those that
+    // the laws' eight parameters of shapes leave over.
+    const double shapes = static_cast<double>(
+        std::ranges::count_if(squares_.shapes, [](const auto& shape) { return !shape.alone(); }));
+    const double of_shapes = own_variance / (1 + shapes - std::min(8.0, shapes / 2));
+    const double scatter = std::sqrt(detail::square(fit.step_deviation) + of_shapes);
+    const double change = std::abs(std::log(scatter / squares_.scatter));
+    squares_.scatter = scatter;
     const bool loosened = squares_.loosen(x_);
     for (const RefinedParameter at : {alone_factor, straggling_exponent})
         fit.prior.deviation[at] = squares_.deviation[at];

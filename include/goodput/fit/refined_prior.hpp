@@ -22,8 +22,11 @@
 // The constants below are round figures from what is known of data-parallel training, not fitted to
 // measurements: jobs are distributed where that pays, so that two nodes should reach four fifths of twice the
 // speed (synchronising takes a quarter of computing), within a node twice as near to it; one standard
-// deviation is a factor of e. Rings of n nodes or k GPUs behind one card cost from nothing to proportionally
-// more, hence exponents around a quarter and a half. gamma = 2 lies between no overlap and full.
+// deviation is a factor of e. GPUs of a node share its links, from a bus of theirs each to one for all: an
+// exponent around a half. A ring passes the network card of a node once, however many of its GPUs take part,
+// and a tree hardly grows with the nodes; other ways take proportionally more of both. Rings and trees are
+// the rule, hence exponents around a quarter (for the GPUs of a node this was a half, until the published
+// profiles of docs/fit.md spoke against it). gamma = 2 lies between no overlap and full.
 
 #include <array>
 #include <cmath>
@@ -57,7 +60,7 @@ struct RefinedPopulation {
                                                 -3 * std::numbers::ln2,
                                                 0.5,
                                                 std::numbers::ln2,
-                                                0.5,
+                                                0.25,
                                                 0.25,
                                                 0,
                                                 0};

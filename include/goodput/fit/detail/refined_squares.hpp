@@ -99,6 +99,13 @@ struct RefinedSquares {
         return row.split && !shapes[row.shape].alone() ? 0.5 : 0;
     }
 
+    /// Variance of ln of a row's step that its shape's own factors make, which are not among the laws.
+    [[nodiscard]] double own_variance(const RefinedRow& row, const Errors& errors) const {
+        if (shapes[row.shape].alone()) return 0;
+        return square((1 - errors.sync_share) * believed.compute_deviation) +
+               square(errors.sync_share * believed.sync_deviation);
+    }
+
     /// The prior in the coordinates of a type that computes for `seconds` at `batch`.
     void set_prior(const RefinedPrior& prior, double batch, double seconds) {
         believed = prior;

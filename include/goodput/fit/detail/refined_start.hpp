@@ -23,13 +23,27 @@ struct ComputingLine {
 };
 
 /// Relative least squares over the computing times, neither part negative; twice again without what is far
-/// off. Where no computing time was measured, the steps of the fewest replicas stand for them.
-inline ComputingLine line_of_computing(const RefinedSquares& samples) {
+/// off. Where no computing time was measured, the steps of the fewest replicas stand for them. A single batch
+/// has no slope: then half of the time at the reference batch is constant, as is believed beforehand.
+inline ComputingLine line_of_computing(const RefinedSquares& samples, double reference_batch) {
     int most_replicas = 0;
     if (std::ranges::none_of(samples.rows, &RefinedRow::split)) most_replicas = samples.least_replicas();
     const auto counts = [&](const RefinedRow& row) {
         return row.split || samples.shapes[row.shape].shape.gpus <= most_replicas;
     };
+    double log_seconds = 0, count = 0, smallest = std::numeric_limits<double>::infinity(), largest = 0;
+    for (const RefinedRow& row : samples.rows) {
+        if (!counts(row)) continue;
+        log_seconds += row.log_compute;
+        count += 1;
+        smallest = std::min(smallest, samples.batches[row.batch].batch);
+        largest = std::max(largest, samples.batches[row.batch].batch);
+    }
+    const double middle_seconds = std::exp(log_seconds / count);
+    if (smallest == largest) {
+        const double constant = middle_seconds / (1 + smallest / reference_batch);
+        return {constant, constant / reference_batch};
+    }
     ComputingLine line;
     for (int round = 0; round < 3; ++round) {
         LineSums sums;
@@ -49,13 +63,7 @@ inline ComputingLine line_of_computing(const RefinedSquares& samples) {
         line = {constant, slope};
     }
     if (line.constant + line.slope > 0) return line;
-    double log_seconds = 0, count = 0;
-    for (const RefinedRow& row : samples.rows) {
-        if (!counts(row)) continue;
-        log_seconds += row.log_compute;
-        count += 1;
-    }
-    return {std::exp(log_seconds / count), 0};
+    return {middle_seconds, 0};
 }
 
 /// ln of factors on the line by which computing depends on the number of replicas.

@@ -10,7 +10,6 @@
 #include <Eigen/LU>
 
 #include "goodput/fit/detail/cholesky.hpp"
-#include "goodput/fit/detail/dense_squares.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
@@ -56,52 +55,4 @@ TEST_CASE("A matrix that is not positive definite is told, and so is one that is
     CHECK_FALSE(detail::factorise(none, 1));
     CHECK_FALSE(detail::factorise(zero, 1));
     CHECK_FALSE(detail::factorise(infinite, 1));
-}
-
-namespace {
-
-/// Rosenbrock's valley, with its minimum of 0 at (1, 1); not a number beyond x = 5.
-struct CurvedValley {
-    [[nodiscard]] double squares(const detail::DenseVector& x) const {
-        detail::DenseNormalEquations normal;
-        linearise(x, normal);
-        return normal.squares;
-    }
-    void linearise(const detail::DenseVector& x, detail::DenseNormalEquations& normal) const {
-        const double r[2] = {10 * (x[1] - x[0] * x[0]),
-                             x[0] > 5 ? std::numeric_limits<double>::quiet_NaN() : 1 - x[0]};
-        const double j[2][2] = {{-20 * x[0], 10}, {-1, 0}};
-        normal.clear(2);
-        for (std::size_t k = 0; k < 2; ++k) {
-            normal.squares += r[k] * r[k];
-            for (std::size_t a = 0; a < 2; ++a) {
-                normal.gradient[a] += j[k][a] * r[k];
-                for (std::size_t b = 0; b <= a; ++b) normal.hessian(a, b) += j[k][a] * j[k][b];
-            }
-        }
-    }
-};
-
-}  // namespace
-
-TEST_CASE("Small steps find the end of a curved valley from every side, and leave alone what is no number") {
-    support::Random random(5);
-    for (int round = 0; round < 200; ++round) {
-        detail::DenseVector x(2);
-        x[0] = random.between(-4, 4);
-        x[1] = random.between(-20, 20);
-        detail::DenseNormalEquations normal;
-        const detail::DenseSquaresResult result = detail::SmallStepsBackend{}.minimise(
-            CurvedValley{}, x,
-            {.max_iterations = 500, .relative_tolerance = 1e-12, .absolute_tolerance = 1e-20}, normal);
-        CAPTURE(round);
-        CHECK(result.status == FitStatus::converged);
-        CHECK(std::max(std::abs(x[0] - 1), std::abs(x[1] - 1)) < 1e-6);
-    }
-    detail::DenseVector beyond(2);
-    beyond[0] = 6;
-    detail::DenseNormalEquations normal;
-    CHECK(detail::SmallStepsBackend{}.minimise(CurvedValley{}, beyond, {}, normal).status ==
-          FitStatus::prior_kept);
-    CHECK(beyond[0] == 6);
 }

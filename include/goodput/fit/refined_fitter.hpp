@@ -93,9 +93,7 @@ private:
 
     void begin(std::span<const ThroughputSample> samples, const RefinedFitOptions& options, bool warm,
                RefinedFit& fit);
-    void minimise(const RefinedFitOptions& options, RefinedFit& fit);
     [[nodiscard]] detail::SmallVector warm_start() const;
-    static void set_scatter(RefinedFit& fit, double squares, double weights, double parameters);
     bool weigh(RefinedFit& fit, bool robust);
     void add_shape_factors(RefinedFit& fit);
     void estimate_covariance(RefinedFit& fit);
@@ -105,7 +103,6 @@ private:
     detail::RefinedProblem problem_{};
     detail::SmallVector x_{};  ///< the coordinates on their way
     detail::Linearisation there_{};
-    std::vector<double> errors_{}, sorted_{};
     std::vector<OfShape> of_shapes_{};
     RefinedFit previous_{};  ///< what the last fit started from
 };
@@ -195,7 +192,8 @@ void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, cons
     const bool warm = options.start && detail::is_whole(*options.start);
     begin(samples, options, warm, fit);
     const detail::SmallVector fallback = warm ? x_ : problem_.residuals.mean;
-    minimise(options, fit);
+    fit.status = detail::minimise_in_rounds(backend_, problem_.residuals, x_, options.max_iterations,
+                                            fit.iterations, [&] { return weigh(fit, options.robust); });
     fit.coordinates.assign(x_.begin(), x_.end());
     problem_.write(x_, fit.model);
     // The minimisation itself is content with a sum that is larger by less than this.
@@ -232,28 +230,6 @@ void RefinedFitter<Backend>::begin(std::span<const ThroughputSample> samples,
     problem_.set_prior(options.prior, fit.reference_batch, fit.reference_seconds);
     problem_.residuals.scatter = warm ? previous_.step_deviation : 0.05;
     x_ = warm ? warm_start() : detail::cold_start(problem_, line);
-}
-
-/// Roughly as long as weights and scatter still change, then for good.
-template <class Backend>
-void RefinedFitter<Backend>::minimise(const RefinedFitOptions& options, RefinedFit& fit) {
-    weigh(fit, options.robust);
-    bool settled = false;
-    for (int round = 0;; ++round) {
-        const double tolerance = settled ? 1e-5 : 1e-2;
-        detail::SmallVector y = problem_.residuals.to_units(x_);
-        const detail::LeastSquaresResult found =
-            backend_.minimise(problem_.residuals, y,
-                              {.max_iterations = options.max_iterations - fit.iterations,
-                               .relative_tolerance = 1e-11,
-                               .absolute_tolerance = tolerance,
-                               .rough = !settled});
-        x_ = problem_.residuals.from_units(y);
-        fit.iterations += found.iterations;
-        fit.status = found.status;
-        if (settled || !is_fitted(fit.status) || fit.iterations >= options.max_iterations) return;
-        settled = !weigh(fit, options.robust) || round == 7;
-    }
 }
 
 /// Nothing is learnt: the previous fit, or the prior, with its errors at samples that all count alike.
@@ -303,49 +279,19 @@ detail::SmallVector RefinedFitter<Backend>::warm_start() const {
     return x;
 }
 
-/// The scatter from weighted squared errors, less what the fit has taken up.
-template <class Backend>
-void RefinedFitter<Backend>::set_scatter(RefinedFit& fit, double squares, double weights, double parameters) {
-    // A scatter of 3 %, worth two samples, is assumed beforehand: a perfect fit to few samples proves little.
-    constexpr double assumed_deviation = 0.03, assumed_freedom = 2;
-    // Priors hold parameters back, so that they take up less than one sample each.
-    fit.degrees_of_freedom = weights - std::min(parameters, weights / 2) + assumed_freedom;
-    fit.step_deviation =
-        std::sqrt((squares + assumed_freedom * detail::square(assumed_deviation)) / fit.degrees_of_freedom);
-}
-
 /// The scatter and the weights that the errors at the last solution ask for; whether they have changed much.
 template <class Backend>
 bool RefinedFitter<Backend>::weigh(RefinedFit& fit, bool robust) {
-    std::vector<detail::RefinedRow>& rows = problem_.residuals.rows;
-    const std::size_t count = rows.size();
-    errors_.clear();
-    problem_.residuals.for_each_row(
-        x_, [&](const detail::RefinedRow&, const RowErrors& of) { errors_.push_back(std::abs(of.step)); });
-    double limit = std::numeric_limits<double>::infinity();
-    if (robust && count >= 4) {
-        sorted_ = errors_;
-        const auto middle = sorted_.begin() + static_cast<std::ptrdiff_t>(count / 2);
-        std::nth_element(sorted_.begin(), middle, sorted_.end());
-        limit = 4 * std::max(1.4826 * *middle, 0.02);
-    }
-    fit.stragglers = 0;
-    double weights = 0, sum = 0, largest_change = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        const double weight = errors_[i] > limit ? detail::square(limit / errors_[i]) : 1;
-        largest_change = std::max(largest_change, std::abs(weight - rows[i].weight));
-        rows[i].weight = weight;
-        fit.stragglers += weight < 1 ? 1 : 0;
-        weights += weight;
-        sum += weight * errors_[i] * errors_[i];
-    }
-    set_scatter(fit, sum, weights, static_cast<double>(problem_.parameters()));
-    const double change = std::abs(std::log(fit.step_deviation / problem_.residuals.scatter));
-    problem_.residuals.scatter = fit.step_deviation;
+    const WeighedRows weighed = problem_.residuals.weigh(x_, robust);
+    fit.stragglers = weighed.stragglers;
+    const detail::Scatter scatter(weighed.squares, weighed.weights,
+                                  static_cast<double>(problem_.parameters()));
+    const double change = std::abs(std::log(scatter.deviation / problem_.residuals.scatter));
+    problem_.residuals.scatter = scatter.deviation;
     const bool loosened = problem_.loosen(x_);
     for (const RefinedParameter at : {alone_factor, straggling_exponent})
         fit.prior.deviation[at] = problem_.residuals.deviation[at];
-    return change > 0.05 || largest_change > 0.05 || loosened;
+    return change > 0.05 || weighed.largest_change > 0.05 || loosened;
 }
 
 /// Two ridge equations a shape, linear at the laws' solution: ln of its factors of computing and
@@ -399,8 +345,10 @@ void RefinedFitter<Backend>::add_shape_factors(RefinedFit& fit) {
     });
     fit.compute_rmsle = std::sqrt(squared_compute / std::max(computes, 1.0));
     fit.step_rmsle = std::sqrt(squared_step / fit.samples);
-    set_scatter(fit, weighted_step, weights,
-                static_cast<double>(problem_.parameters() + fit.model.shapes.size()));
+    const detail::Scatter scatter(weighted_step, weights,
+                                  static_cast<double>(problem_.parameters() + fit.model.shapes.size()));
+    fit.step_deviation = scatter.deviation;
+    fit.degrees_of_freedom = scatter.freedom;
 }
 
 template <class Backend>

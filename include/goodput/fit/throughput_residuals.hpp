@@ -28,6 +28,8 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <limits>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -89,6 +91,19 @@ struct ThroughputRow {
     bool split = true;      ///< log_compute was measured; else it is that of the step
 };
 
+/// A sample as a row, with what the terms read of it.
+template <class Terms>
+[[nodiscard]] ThroughputRow<Terms> row_of(const ThroughputSample& sample,
+                                          const typename detail::FeaturesOf<Terms>::type& features) {
+    const std::optional<double> compute = sample.compute_seconds();
+    return {.features = features,
+            .log_compute = std::log(compute.value_or(sample.step_seconds / sample.microbatches())),
+            .log_step = std::log(sample.step_seconds),
+            .further_steps = sample.microbatches() - 1,
+            .alone = sample.shape.gpus < 2,
+            .split = compute.has_value()};
+}
+
 /// Of a row: ln of what is modelled over what was measured, and what the step is made of.
 struct RowErrors {
     double compute = 0, step = 0;
@@ -98,11 +113,24 @@ struct RowErrors {
     double log_ratio = 0;   ///< ln S - ln C
 };
 
+/// What weights of stragglers leave.
+struct WeighedRows {
+    int stragglers = 0;               ///< rows weighed down
+    double weights = 0, squares = 0;  ///< sums over the rows, of the step's errors
+    double largest_change = 0;        ///< of a weight
+};
+
 /// The residuals of rows, and of a prior.
 template <ThroughputTerms Terms>
 class ThroughputResiduals {
 public:
     using Row = ThroughputRow<Terms>;
+
+    /// Without rows and prior.
+    ThroughputResiduals() requires std::default_initializable<Terms>
+    = default;
+    /// See above.
+    explicit ThroughputResiduals(Terms of) : terms(std::move(of)) {}
 
     Terms terms{};
     std::vector<Row> rows{};
@@ -148,6 +176,30 @@ public:
                                  row.alone ? 0 : terms.log_sync(values, row.features), gamma));
     }
 
+    /// Gives rows whose step is off by more than four robust standard deviations at parameters x (stragglers,
+    /// warm-up) the weight (four of them / error)^2, where there are at least four rows; all others 1.
+    WeighedRows weigh(const detail::SmallVector& x, bool robust) {
+        errors_.clear();
+        for_each_row(x, [&](const Row&, const RowErrors& of) { errors_.push_back(std::abs(of.step)); });
+        double limit = std::numeric_limits<double>::infinity();
+        if (robust && rows.size() >= 4) {
+            sorted_ = errors_;
+            const auto middle = sorted_.begin() + static_cast<std::ptrdiff_t>(rows.size() / 2);
+            std::nth_element(sorted_.begin(), middle, sorted_.end());
+            limit = 4 * std::max(1.4826 * *middle, 0.02);
+        }
+        WeighedRows weighed;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const double weight = errors_[i] > limit ? detail::square(limit / errors_[i]) : 1;
+            weighed.largest_change = std::max(weighed.largest_change, std::abs(weight - rows[i].weight));
+            rows[i].weight = weight;
+            weighed.stragglers += weight < 1 ? 1 : 0;
+            weighed.weights += weight;
+            weighed.squares += weight * detail::square(errors_[i]);
+        }
+        return weighed;
+    }
+
     /// ln of a step, or of an iteration, over its computing time; see ThroughputRow::further_steps.
     [[nodiscard]] static double excess_of(const Row& row, double log_ratio, double gamma) {
         const double excess = row.alone ? 0 : detail::LogStep(log_ratio, gamma).excess;
@@ -155,6 +207,8 @@ public:
     }
 
 private:
+    std::vector<double> errors_{}, sorted_{};
+
     [[nodiscard]] RowErrors errors_of(const Row& row, double log_compute, double log_sync,
                                       double gamma) const {
         RowErrors errors{.compute = log_compute - row.log_compute};
@@ -230,6 +284,44 @@ void ThroughputResiduals<Terms>::operator()(const double* y, double* residuals, 
     });
 }
 
+namespace detail {
+
+/// How far steps scatter about a model, and what that rests on.
+struct Scatter {
+    double deviation = 0, freedom = 0;
+
+    /// From weighted squared errors, less what so many parameters have taken up.
+    Scatter(double squares, double weights, double parameters) {
+        // A scatter of 3 %, worth two samples, is assumed beforehand: a perfect fit to few samples proves
+        // little. Priors hold parameters back, so that they take up less than one sample each.
+        constexpr double assumed_deviation = 0.03, assumed_freedom = 2;
+        freedom = weights - std::min(parameters, weights / 2) + assumed_freedom;
+        deviation = std::sqrt((squares + assumed_freedom * square(assumed_deviation)) / freedom);
+    }
+};
+
+/// Minimises roughly as long as weigh() says that weights and scatter still change, then for good. Counts on
+/// from `iterations`.
+template <class Backend, ThroughputTerms Terms, class Weigh>
+FitStatus minimise_in_rounds(Backend& backend, const ThroughputResiduals<Terms>& residuals, SmallVector& x,
+                             int max_iterations, int& iterations, Weigh weigh) {
+    weigh();
+    bool settled = false;
+    for (int round = 0;; ++round) {
+        SmallVector y = residuals.to_units(x);
+        const LeastSquaresResult found = backend.minimise(residuals, y,
+                                                          {.max_iterations = max_iterations - iterations,
+                                                           .relative_tolerance = 1e-11,
+                                                           .absolute_tolerance = settled ? 1e-5 : 1e-2,
+                                                           .rough = !settled});
+        x = residuals.from_units(y);
+        iterations += found.iterations;
+        if (settled || !is_fitted(found.status) || iterations >= max_iterations) return found.status;
+        settled = !weigh() || round == 7;
+    }
+}
+
+}  // namespace detail
 }  // namespace goodput
 
 #endif

@@ -127,16 +127,10 @@ inline void RefinedProblem::read(std::span<const ThroughputSample> samples) {
     residuals.rows.clear();
     for (const ThroughputSample& sample : samples) {
         const auto shape = std::lower_bound(shapes.begin(), shapes.end(), sample.shape, by_shape);
-        const std::optional<double> compute = sample.compute_seconds();
-        RefinedRow& row = residuals.rows.emplace_back();
-        row.features = {
-            *shape, locate_batch(sample.plan.atomic_batch, count, [&](std::size_t i) { return breaks[i]; }),
-            static_cast<std::size_t>(shape - shapes.begin())};
-        row.log_compute = std::log(compute.value_or(sample.step_seconds / sample.microbatches()));
-        row.log_step = std::log(sample.step_seconds);
-        row.further_steps = sample.microbatches() - 1;
-        row.alone = shape->alone();
-        row.split = compute.has_value();
+        residuals.rows.push_back(row_of<RefinedTerms>(
+            sample,
+            {*shape, locate_batch(sample.plan.atomic_batch, count, [&](std::size_t i) { return breaks[i]; }),
+             static_cast<std::size_t>(shape - shapes.begin())}));
     }
 }
 

@@ -67,9 +67,9 @@ constexpr int most_touched() {
 }  // namespace detail
 
 /// The terms of a throughput model in parameters theta without bounds, at most 36: `x[i]` is parameter i, a
-/// number or a Ceres jet. A model may name a type Features that it reads instead of the sample, and as
-/// most_touched the most parameters that it reads for one term of one sample. log_sync() is asked of samples
-/// of two replicas and more.
+/// number or a Ceres jet; a term that depends on none of them may be a number. A model may name a type
+/// Features that it reads instead of the sample, and as most_touched the most parameters that it reads for
+/// one term of one sample. log_sync() is asked of samples of two replicas and more.
 template <class Terms>
 concept ThroughputTerms = requires(const Terms& terms, std::span<const double>& x,
                                    const typename detail::FeaturesOf<Terms>::type& of) {
@@ -249,7 +249,7 @@ void ThroughputResiduals<Terms>::operator()(const double* y, double* residuals, 
     slopes.topRows(own).setIdentity();
     using Touched = detail::TouchedParameters<detail::most_touched<Terms>()>;
     Touched of_overlap(x.data());
-    const auto log_overlap = terms.log_overlap(of_overlap);
+    const typename Touched::Scalar log_overlap(terms.log_overlap(of_overlap));
     const double gamma = 1 + std::exp(log_overlap.a);
     double pull = 0;  // of the overlap: d/d ln(gamma - 1) of half the sum over the rows
     for (const Row& row : rows) {
@@ -262,12 +262,12 @@ void ThroughputResiduals<Terms>::operator()(const double* y, double* residuals, 
             });
         };
         const double unit = std::sqrt(row.weight) / scatter;
-        const auto log_compute = terms.log_compute(of_compute, row.features);
+        const typename Touched::Scalar log_compute(terms.log_compute(of_compute, row.features));
         RowErrors errors;
         if (row.alone) {
             errors = errors_of(row, log_compute.a, 0, gamma);
         } else {
-            const auto log_sync = terms.log_sync(of_sync, row.features);
+            const typename Touched::Scalar log_sync(terms.log_sync(of_sync, row.features));
             errors = errors_of(row, log_compute.a, log_sync.a, gamma);
             add(line, of_sync, log_sync, unit * errors.sync_share);
             add(line, of_overlap, log_overlap, unit * errors.by_overlap);

@@ -439,13 +439,11 @@ struct FailingBackend {
         return result;
     }
     // Of RefinedFitter.
-    template <detail::DenseSquaresProblem Problem>
-    detail::DenseSquaresResult minimise(const Problem& problem, detail::DenseVector& x,
-                                        const detail::LeastSquaresOptions&,
-                                        detail::DenseNormalEquations& normal) const {
-        problem.linearise(x, normal);
-        spoil(x);
-        if (failure == Failure::worse) x[computing_constant] += 20;
+    template <detail::Residuals R>
+    detail::LeastSquaresResult minimise(const R&, detail::SmallVector& y,
+                                        const detail::LeastSquaresOptions&) const {
+        spoil(y);
+        if (failure == Failure::worse) y[computing_constant] += 20;
         return {failure == Failure::gives_up ? FitStatus::prior_kept : FitStatus::converged, 1};
     }
     // Of PublishedFitter.

@@ -100,23 +100,24 @@ struct RandomJob {
                            const RefinedPopulation& population, double seconds,
                            const std::vector<Shape>& shapes) {
         const RefinedPrior prior;
-        detail::RefinedSquares squares;
-        squares.breaks = {8, 12, 24, 32, 48, 64};
-        detail::DenseVector x(refined_parameters + squares.breaks.size());
+        detail::RefinedProblem problem;
+        problem.residuals.terms.breaks = {8, 12, 24, 32, 48, 64};
+        const std::vector<double>& breaks = problem.residuals.terms.breaks;
+        detail::SmallVector x(static_cast<Eigen::Index>(problem.parameters()));
         for (std::size_t i = 0; i < refined_parameters; ++i)
-            x[i] = job[i] + population.types[i] * normal(random);
+            x[static_cast<Eigen::Index>(i)] = job[i] + population.types[i] * normal(random);
         x[computing_constant] += std::log(seconds);
         x[computing_slope] += std::log(seconds / 32);
         x[node_level] += std::log(seconds);
         double factor = prior.break_deviation * normal(random);
-        for (std::size_t i = 0; i < squares.breaks.size(); ++i) {
-            const double away = i > 0 ? std::log(squares.breaks[i] / squares.breaks[i - 1]) : 0;
+        for (std::size_t i = 0; i < breaks.size(); ++i) {
+            const double away = i > 0 ? std::log(breaks[i] / breaks[i - 1]) : 0;
             const double kept = std::exp(-away / std::log(4.0));
             factor = kept * factor + prior.break_deviation * std::sqrt(1 - kept * kept) * normal(random);
-            x[refined_parameters + i] = factor;
+            x[static_cast<Eigen::Index>(refined_parameters + i)] = factor;
         }
         RefinedThroughput model;
-        squares.write(x, model);
+        problem.write(x, model);
         for (const Shape shape : shapes) {
             const double compute = std::exp(prior.compute_deviation * normal(random));
             model.shapes.push_back({shape, compute, std::exp(prior.sync_deviation * normal(random))});

@@ -97,35 +97,46 @@ TEST_CASE("Where a fit puts gamma between its bounds, the sum of squares with it
     CHECK(level >= inside - inside / 20);
 }
 
-TEST_CASE("The refined sum's gradient is that of the sum, at any weights of the samples") {
+TEST_CASE(
+    "The derivatives of the refined residuals are those of the residuals, at any weights, of steps and of "
+    "iterations") {
     support::Random random(72);
     for (int round = 0; round < 100; ++round) {
         const RefinedThroughput truth = support::random_refined(random, sums_batches);
         std::vector<ThroughputSample> samples;
         for (const Shape shape : {Shape{1, 1}, Shape{1, 4}, Shape{2, 4}, Shape{2, 16}, Shape{3, 12}})
-            for (const int batch : sums_batches)
+            for (const int batch : sums_batches) {
                 samples.push_back(support::sample_of(truth, shape, batch, 0.1, random));
-        detail::RefinedSquares sum;
-        sum.read(samples);
-        const RefinedPrior prior = RefinedPopulation().prior();
-        sum.set_prior(prior, 40, samples.front().step_seconds);
-        sum.scatter = random.between(0.02, 0.2);
-        for (detail::RefinedRow& row : sum.rows) row.weight = random.between(0.1, 1);
-        detail::DenseVector x = sum.mean;
-        for (std::size_t i = 0; i < x.size(); ++i) x[i] += 0.5 * sum.deviation[i] * support::normal(random);
-        detail::DenseNormalEquations normal;
-        sum.linearise(x, normal);
+                if (!random.chance(0.3)) continue;
+                samples.back().plan.accumulation_steps = random.integer(0, 9);
+                samples.back().whole_iteration = true;
+                samples.back().step_seconds *= samples.back().microbatches();
+                samples.back().sync_known = random.chance(0.5);
+                if (!samples.back().sync_known) samples.back().sync_seconds = 0;
+            }
+        detail::RefinedProblem problem;
+        problem.read(samples);
+        problem.set_prior(RefinedPopulation().prior(), 40, samples.front().step_seconds);
+        auto& residuals = problem.residuals;
+        residuals.scatter = random.between(0.02, 0.2);
+        for (detail::RefinedRow& row : residuals.rows) row.weight = random.between(0.1, 1);
+        Eigen::VectorXd y(residuals.parameters()), here(residuals.count()), less = here, more = here;
+        for (double& value : y) value = 0.5 * support::normal(random);
+        Eigen::MatrixXd slopes(residuals.count(), residuals.parameters());
+        residuals(y.data(), here.data(), slopes.data());
         CAPTURE(round);
-        REQUIRE(normal.squares == doctest::Approx(sum.squares(x)).epsilon(1e-10));
-        for (std::size_t i = 0; i < x.size(); ++i) {
-            detail::DenseVector less = x, more = x;
-            const double by = 1e-5 * sum.deviation[i];
-            less[i] -= by;
-            more[i] += by;
-            const double half_slope = (sum.squares(more) - sum.squares(less)) / (4 * by);
+        REQUIRE(here.squaredNorm() ==
+                doctest::Approx(residuals.squares(residuals.from_units(y))).epsilon(1e-10));
+        for (Eigen::Index i = 0; i < y.size(); ++i) {
             CAPTURE(i);
-            REQUIRE(std::abs(normal.gradient[i] - half_slope) <=
-                    1e-5 * (std::abs(half_slope) + std::sqrt(normal.squares) / sum.deviation[i]));
+            Eigen::VectorXd at = y;
+            at[i] = y[i] - 1e-5;
+            residuals(at.data(), less.data(), nullptr);
+            at[i] = y[i] + 1e-5;
+            residuals(at.data(), more.data(), nullptr);
+            // One row is a second derivative that has no residual.
+            slopes(residuals.parameters(), i) = 0;
+            REQUIRE((slopes.col(i) - (more - less) / 2e-5).norm() <= 1e-6 * (1 + slopes.col(i).norm()));
         }
     }
 }

@@ -22,23 +22,23 @@ inline double normal(Random& random) {
     return sum;
 }
 
-/// A model from coordinates relative to computing for `seconds` at batch 40 (fit/detail/refined_squares.hpp),
+/// A model from coordinates relative to computing for `seconds` at batch 40 (fit/detail/refined_problem.hpp),
 /// with factors of the batches; with `own_factors` also of every shape of up to 4 nodes of 8.
 inline goodput::RefinedThroughput refined_from(
     const std::array<double, goodput::refined_parameters>& coordinates, double seconds,
     const std::vector<int>& batches, bool own_factors, Random& random) {
     using namespace goodput;
     const RefinedPrior prior;
-    detail::RefinedSquares squares;
-    for (const int batch : batches) squares.breaks.push_back(batch);
+    detail::RefinedProblem problem;
+    for (const int batch : batches) problem.residuals.terms.breaks.push_back(batch);
     RefinedPrior means;
     means.mean = coordinates;
-    squares.set_prior(means, 40, seconds);
-    detail::DenseVector x = squares.mean;
+    problem.set_prior(means, 40, seconds);
+    detail::SmallVector x = problem.residuals.mean;
     for (std::size_t i = 0; i < batches.size(); ++i)
-        x[refined_parameters + i] = prior.break_deviation * normal(random);
+        x[static_cast<Eigen::Index>(refined_parameters + i)] = prior.break_deviation * normal(random);
     RefinedThroughput model;
-    squares.write(x, model);
+    problem.write(x, model);
     model.gamma = std::min(model.gamma, 10.0);
     if (own_factors)
         for (int nodes = 1; nodes <= 4; ++nodes)

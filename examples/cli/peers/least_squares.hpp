@@ -37,7 +37,7 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
-#include "goodput/fit/detail/dense_squares.hpp"
+#include "goodput/fit/detail/least_squares.hpp"
 #include "goodput/fit/fit_status.hpp"
 
 namespace goodput::peers {

@@ -143,7 +143,7 @@ inline std::string report_line(std::string_view gpu_type, const ThroughputSample
     add("gpus", text_of(sample.shape.gpus));
     add("local_batch", text_of(sample.plan.atomic_batch));
     add("accumulation", text_of(sample.plan.accumulation_steps));
-    add("step_s", text_of(sample.step_seconds));
+    add(sample.whole_iteration ? "iteration_s" : "step_s", text_of(sample.step_seconds));
     if (sample.sync_known) add("sync_s", text_of(sample.sync_seconds));
     if (gradient.squared_norm + gradient.variance > 0)
         add("gradient",

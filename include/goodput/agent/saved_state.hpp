@@ -94,6 +94,7 @@ void for_each_field(AgentState& state, Archive& archive) {
         archive("local_batch", timed.plan.atomic_batch);
         archive("accumulation", timed.plan.accumulation_steps);
         archive("sync_known", timed.sync_known);
+        if (archive.version() > 2) archive("whole_iteration", timed.whole_iteration);
         archive("steps", timed.steps);
         archive("fitted_steps", timed.fitted_steps);
         archive("last_used", timed.last_used);
@@ -114,12 +115,13 @@ void for_each_field(AgentState& state, Archive& archive) {
                          archive("step_s", sample.step_seconds);
                          archive("sync_s", sample.sync_seconds);
                          archive("sync_known", sample.sync_known);
+                         if (archive.version() > 2) archive("whole_iteration", sample.whole_iteration);
                      });
                  });
 }
 
 inline constexpr std::string_view saved_state_heading = "goodput-agent ";
-inline constexpr int saved_state_version = 2;  // 1, without measured_at and before, is read as well
+inline constexpr int saved_state_version = 3;  // 1 and 2, with less, are read as well
 
 class StateWriter {
 public:
@@ -266,7 +268,8 @@ inline void validate(const AgentState& state) {
                                                .plan = timed.plan,
                                                .step_seconds = timed.step_seconds[i],
                                                .sync_seconds = timed.sync_seconds[i],
-                                               .sync_known = timed.sync_known},
+                                               .sync_known = timed.sync_known,
+                                               .whole_iteration = timed.whole_iteration},
                               subject);
     }
 }

@@ -36,15 +36,17 @@ struct TimedPlan {
     Shape shape{};                            ///< nodes and replicas
     BatchPlan plan{};                         ///< batch plan
     bool sync_known = false;                  ///< the synchronising part was timed in all of them
+    bool whole_iteration = false;             ///< all microbatches were timed together
     std::int64_t steps = 0;                   ///< timed in all
     std::int64_t fitted_steps = 0;            ///< timed when it was last fitted; 0: never
     std::int64_t last_used = 0;               ///< when it ran, in steps timed of all plans
-    std::array<double, kept> step_seconds{};  ///< of the last microbatch, a ring
+    std::array<double, kept> step_seconds{};  ///< of the last microbatch or the iteration, a ring
     std::array<double, kept> sync_seconds{};  ///< the part of it, where known
 
     /// The medians of what is kept.
     [[nodiscard]] ThroughputSample sample() const {
-        ThroughputSample sample{.shape = shape, .plan = plan, .sync_known = sync_known};
+        ThroughputSample sample{
+            .shape = shape, .plan = plan, .sync_known = sync_known, .whole_iteration = whole_iteration};
         sample.step_seconds = median(step_seconds);
         if (sync_known) {
             std::array<double, kept> computing{};
@@ -166,9 +168,10 @@ private:
     TimedPlan& find(std::size_t type, const ThroughputSample& step) {
         for (TimedPlan& timed : plans_) {
             if (timed.gpu_type != type || timed.shape != step.shape || timed.plan != step.plan) continue;
-            if (timed.sync_known != step.sync_known) {  // two kinds of times do not make one median
-                timed.steps = timed.fitted_steps = 0;
+            if (timed.sync_known != step.sync_known || timed.whole_iteration != step.whole_iteration) {
+                timed.steps = timed.fitted_steps = 0;  // two kinds of times do not make one median
                 timed.sync_known = step.sync_known;
+                timed.whole_iteration = step.whole_iteration;
             }
             return timed;
         }
@@ -176,8 +179,11 @@ private:
             plans_.erase(std::min_element(
                 plans_.begin(), plans_.end(),
                 [](const TimedPlan& a, const TimedPlan& b) { return a.last_used < b.last_used; }));
-        plans_.push_back(
-            {.gpu_type = type, .shape = step.shape, .plan = step.plan, .sync_known = step.sync_known});
+        plans_.push_back({.gpu_type = type,
+                          .shape = step.shape,
+                          .plan = step.plan,
+                          .sync_known = step.sync_known,
+                          .whole_iteration = step.whole_iteration});
         return plans_.back();
     }
 

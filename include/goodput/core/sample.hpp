@@ -22,13 +22,18 @@ struct ThroughputSample {
     double sync_seconds = 0;  ///< the part of it spent in synchronisation; the rest is computing
     HostShare host{};  ///< what went with each GPU; looked at where Job::host says what that makes of it
     bool sync_known = true;  ///< false: nobody measured the part, and sync_seconds is 0
+    /// true: step_seconds is of the whole iteration, its accumulation steps included
+    bool whole_iteration = false;
 
-    /// Seconds of computing, where they are known: a single replica does nothing else.
+    /// How many microbatches step_seconds is the time of.
+    [[nodiscard]] int microbatches() const { return whole_iteration ? plan.accumulation_steps + 1 : 1; }
+    /// Seconds of computing a microbatch, where they are known: a single replica does nothing else.
     [[nodiscard]] std::optional<double> compute_seconds() const {
-        if (sync_known) return step_seconds - sync_seconds;
-        if (shape.gpus < 2) return step_seconds;
+        if (sync_known || shape.gpus < 2) return (step_seconds - sync_seconds) / microbatches();
         return std::nullopt;
     }
+    /// What of the plan step_seconds is the time of: the last step alone, or all of them.
+    [[nodiscard]] BatchPlan timed_plan() const { return {plan.atomic_batch, microbatches() - 1}; }
 };
 
 /// Squared norm of the true gradient and trace of its covariance at the initial batch size (Pollux, OSDI'21).

@@ -13,8 +13,9 @@
 //             + sum over constants  ((constant - start) / its deviation)^2,       constants at least 0
 //
 // rho(r) = c^2 ln(1 + r^2 / c^2) with c = 2 (Cauchy): published runs are not always what their files say, and
-// a run that is off by ten deviations must not move the others. Gauss-Newton and
-// Levenberg-Marquardt (or CeresBackend); derivatives by differences, as the score takes largest stages.
+// a run that is off by ten deviations must not move the others: a residual stands there as the root of its
+// rho, with its sign. Levenberg-Marquardt (fit/detail/least_squares.hpp); derivatives by differences, as the
+// score takes largest stages.
 
 #include <algorithm>
 #include <array>
@@ -28,7 +29,7 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
-#include "goodput/fit/detail/dense_squares.hpp"
+#include "goodput/fit/detail/least_squares.hpp"
 #include "goodput/fit/fit_status.hpp"
 #include "goodput/parallel/plan_score.hpp"
 
@@ -84,10 +85,10 @@ struct ParallelFit {
 /// Which constants explain these runs? Without runs: the start. Refuses runs without a model or cluster, with
 /// measurements that are not positive, platforms above 29, plans that have no score (std::invalid_argument
 /// naming the run), and deviations outside their ranges.
-template <class Backend = detail::SmallStepsBackend>
+template <class Backend = detail::TinyBackend>
 [[nodiscard]] ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs,
                                                  const ParallelFitOptions& options = {},
-                                                 const Backend& backend = {});
+                                                 Backend backend = {});
 
 /// What a run should have come to: seconds of an iteration and bytes on the fullest GPU.
 [[nodiscard]] inline std::pair<double, double> predict_run(const ParallelRun& run,
@@ -108,24 +109,28 @@ inline ParallelConstants with_fixed_bytes(ParallelConstants constants, double pa
     return constants;
 }
 
-/// The sum of squares above; x: how many deviations each constant lies from the start.
-class ParallelSquares {
+/// The residuals above; x: how many deviations each constant lies from the start.
+class ParallelResiduals {
 public:
-    static constexpr std::size_t shared = 5;
+    static constexpr int shared = 5;
 
-    ParallelSquares(std::span<const ParallelRun> runs, const ParallelFitOptions& options,
-                    std::size_t platforms)
-        : runs_(runs), options_(options), platforms_(platforms) {}
+    ParallelResiduals(std::span<const ParallelRun> runs, const ParallelFitOptions& options,
+                      std::size_t platforms)
+        : runs_(runs), options_(options), platforms_(static_cast<int>(platforms)) {
+        for (const ParallelRun& run : runs)
+            measured_ += (run.iteration_seconds ? 1 : 0) + (run.most_bytes ? 1 : 0);
+    }
 
-    [[nodiscard]] std::size_t parameters() const { return shared + platforms_; }
+    [[nodiscard]] int parameters() const { return shared + platforms_; }
+    [[nodiscard]] int count() const { return parameters() + measured_; }
 
-    [[nodiscard]] double fixed_bytes(const DenseVector& x, std::size_t platform) const {
+    [[nodiscard]] double fixed_bytes(const double* x, std::size_t platform) const {
         return std::max(
             options_.start.fixed_bytes_parallel + options_.deviations.fixed_bytes * x[shared + platform],
             0.0);
     }
 
-    [[nodiscard]] ParallelConstants constants(const DenseVector& x, std::size_t platform) const {
+    [[nodiscard]] ParallelConstants constants(const double* x, std::size_t platform) const {
         ParallelConstants made = options_.start;
         const ParallelDeviations& by = options_.deviations;
         const auto move = [](double& constant, double steps, double least) {
@@ -139,65 +144,45 @@ public:
         return with_fixed_bytes(made, fixed_bytes(x, platform));
     }
 
-    [[nodiscard]] double squares(const DenseVector& x) const {
-        double sum = dot(x.all().data(), x.all().data(), x.size());
-        for (const double residual : residuals(x)) sum += loss(residual);
-        return sum;
-    }
-
-    void linearise(const DenseVector& x, DenseNormalEquations& normal) const {
-        const std::size_t count = parameters();
-        normal.clear(count);
-        const std::vector<double> here = residuals(x);
-        std::vector<std::vector<double>> slopes;
-        for (std::size_t i = 0; i < count; ++i) {
-            DenseVector moved = x;
+    void operator()(const double* x, double* residuals, double* jacobian) const {
+        find(x, residuals);
+        if (!jacobian) return;
+        SmallVector moved = Eigen::Map<const Eigen::VectorXd>(x, parameters());
+        for (int i = 0; i < parameters(); ++i) {
+            double* const column = jacobian + static_cast<std::ptrdiff_t>(i) * count();
             moved[i] += step;  // forward: a constant at 0 has no other side
-            slopes.push_back(residuals(moved));
-            for (std::size_t r = 0; r < here.size(); ++r)
-                slopes.back()[r] = (slopes.back()[r] - here[r]) / step;
-        }
-        normal.squares = squares(x);
-        for (std::size_t r = 0; r < here.size(); ++r) {
-            const double weight = weight_of(here[r]);
-            for (std::size_t i = 0; i < slopes.size(); ++i) {
-                normal.gradient[i] += weight * slopes[i][r] * here[r];
-                for (std::size_t j = 0; j <= i; ++j)
-                    normal.hessian(i, j) += weight * slopes[i][r] * slopes[j][r];
-            }
-        }
-        for (std::size_t i = 0; i < count; ++i) {
-            normal.gradient[i] += x[i];
-            normal.hessian(i, i) += 1;
+            find(moved.data(), column);
+            moved[i] = x[i];
+            for (int r = 0; r < count(); ++r) column[r] = (column[r] - residuals[r]) / step;
         }
     }
 
 private:
     static constexpr double step = 1e-5;
-    static constexpr double scale = 2;
-    [[nodiscard]] static double loss(double residual) {
-        return scale * scale * std::log1p(residual * residual / (scale * scale));
-    }
-    [[nodiscard]] static double weight_of(double residual) {
-        return 1 / (1 + residual * residual / (scale * scale));
+
+    /// The root of rho, with the sign of the residual.
+    [[nodiscard]] static double tamed(double residual) {
+        constexpr double scale = 2;
+        return std::copysign(scale * std::sqrt(std::log1p(residual * residual / (scale * scale))), residual);
     }
 
-    [[nodiscard]] std::vector<double> residuals(const DenseVector& x) const {
-        std::vector<double> all;
+    void find(const double* x, double* residuals) const {
+        residuals = std::copy_n(x, parameters(), residuals);
         for (const ParallelRun& run : runs_) {
             const auto [seconds, bytes] = predict_run(run, constants(x, run.platform));
             if (run.iteration_seconds)
-                all.push_back(std::log(std::max(seconds, 1e-12) / *run.iteration_seconds) /
-                              options_.time_deviation);
+                *residuals++ = tamed(std::log(std::max(seconds, 1e-12) / *run.iteration_seconds) /
+                                     options_.time_deviation);
             if (run.most_bytes)
-                all.push_back(std::log(std::max(bytes, 1.0) / *run.most_bytes) / options_.bytes_deviation);
+                *residuals++ =
+                    tamed(std::log(std::max(bytes, 1.0) / *run.most_bytes) / options_.bytes_deviation);
         }
-        return all;
     }
 
     std::span<const ParallelRun> runs_;
     const ParallelFitOptions& options_;
-    std::size_t platforms_;
+    int platforms_;
+    int measured_ = 0;
 };
 
 /// Refuses what fit_parallel_constants says; the number of platforms.
@@ -248,42 +233,37 @@ inline ParallelConstants ParallelFit::on(std::size_t platform) const {
 
 template <class Backend>
 ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs, const ParallelFitOptions& options,
-                                   const Backend& backend) {
+                                   Backend backend) {
     const std::size_t platforms = detail::check_runs(runs, options);
-    const detail::ParallelSquares problem(runs, options, platforms);
-    detail::DenseVector x(problem.parameters());
-    detail::DenseNormalEquations normal;
+    const detail::ParallelResiduals problem(runs, options, platforms);
+    detail::SmallVector x = detail::SmallVector::Zero(problem.parameters());
     ParallelFit fit;
     if (!runs.empty()) {
-        const detail::DenseSquaresResult result =
-            backend.minimise(problem, x, {.max_iterations = options.max_iterations}, normal);
+        const detail::LeastSquaresResult result =
+            backend.minimise(problem, x, {.max_iterations = options.max_iterations});
         fit.status = result.status;
         fit.iterations = result.iterations;
-        if (!is_fitted(fit.status)) x.assign(x.size(), 0);
+        if (!is_fitted(fit.status)) x.setZero();
     }
-    fit.constants = problem.constants(x, 0);
+    fit.constants = problem.constants(x.data(), 0);
     fit.fixed_bytes_apart = options.start.fixed_bytes - options.start.fixed_bytes_parallel;
-    for (std::size_t p = 0; p < platforms; ++p) fit.fixed_bytes.push_back(problem.fixed_bytes(x, p));
+    for (std::size_t p = 0; p < platforms; ++p) fit.fixed_bytes.push_back(problem.fixed_bytes(x.data(), p));
     for (const ParallelRun& run : runs) {
-        const auto [seconds, bytes] = predict_run(run, problem.constants(x, run.platform));
+        const auto [seconds, bytes] = predict_run(run, problem.constants(x.data(), run.platform));
         fit.time_errors.push_back(run.iteration_seconds ? seconds / *run.iteration_seconds - 1 : 0);
         fit.bytes_errors.push_back(run.most_bytes ? bytes / *run.most_bytes - 1 : 0);
     }
-    problem.linearise(x, normal);
-    detail::DenseMatrix& covariance = normal.hessian;
-    // The prior alone makes it positive definite; where a residual's slope is no number, it says nothing.
-    if (detail::factorise(covariance.all(), x.size())) {
-        detail::invert_factorised(covariance.all(), x.size());
-    } else {
-        covariance.clear(x.size());
-        for (std::size_t i = 0; i < x.size(); ++i) covariance(i, i) = 1;
-    }
+    // The prior alone makes J^T J positive definite; where a residual's slope is no number, it says nothing.
+    detail::Linearisation there;
+    detail::SmallMatrix covariance = detail::SmallMatrix::Identity(x.size(), x.size());
+    there.find(problem, x);
+    if (there.jacobian.allFinite()) covariance = there.hessian().llt().solve(covariance).eval();
     const ParallelDeviations& by = options.deviations;
     const std::array units{by.layer_overhead_seconds, by.message_seconds, by.message_seconds_per_byte,
                            by.reduce_factor, by.activation_factor};
-    for (std::size_t i = 0; i < x.size(); ++i)
+    for (Eigen::Index i = 0; i < x.size(); ++i)
         fit.deviations.push_back(std::sqrt(covariance(i, i)) *
-                                 (i < units.size() ? units[i] : by.fixed_bytes));
+                                 (i < problem.shared ? units[static_cast<std::size_t>(i)] : by.fixed_bytes));
     return fit;
 }
 

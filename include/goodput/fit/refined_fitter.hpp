@@ -5,12 +5,12 @@
 // we of them?
 //
 // Problem. The parameters of greatest posterior probability: least squares in the logarithms of computing and
-// step times over the samples, plus the prior's (fit/detail/refined_squares.hpp has the sum,
+// step times over the samples, plus the prior's (fit/throughput_residuals.hpp has the residuals,
 // refined_prior.hpp the prior). So everything that samples leave open is there all the same, from the prior,
 // with the prior's uncertainty: a parameter is identified where the samples have halved its variance.
 //
 // Method. (1) Start in closed form at three overlaps, the best counts; or from a previous fit. (2)
-// Gauss-Newton (a backend, fit/detail/dense_squares.hpp). (3) The scatter s follows from the
+// Levenberg-Marquardt (a backend, fit/detail/least_squares.hpp). (3) The scatter s follows from the
 // residuals, and where shapes are few from what is believed of their own factors; samples beyond four robust
 // standard deviations (stragglers, warm-up) get the weight (4 s / error)^2; (2) again, until neither changes
 // much. (4) Every shape of several replicas gets factors of its own for computing and synchronising: what its
@@ -40,8 +40,8 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/fit/detail/dense_squares.hpp"
-#include "goodput/fit/detail/refined_squares.hpp"
+#include "goodput/fit/detail/least_squares.hpp"
+#include "goodput/fit/detail/refined_problem.hpp"
 #include "goodput/fit/detail/refined_start.hpp"
 #include "goodput/fit/fit_status.hpp"
 #include "goodput/fit/refined_fit.hpp"
@@ -63,8 +63,8 @@ struct RefinedFitOptions {
 };
 
 /// Fits again and again, without allocating once it has met its largest set of samples. `Backend` minimises:
-/// SmallStepsBackend, or CeresBackend of fit/ceres_backend.hpp.
-template <class Backend = detail::SmallStepsBackend>
+/// TinyBackend, or CeresBackend of fit/ceres_backend.hpp.
+template <class Backend = detail::TinyBackend>
 class RefinedFitter {
 public:
     /// `backend` minimises the sum of squares.
@@ -94,25 +94,22 @@ private:
 
     void begin(std::span<const ThroughputSample> samples, const RefinedFitOptions& options, bool warm,
                RefinedFit& fit);
-    void minimise(const RefinedFitOptions& options, RefinedFit& fit);
-    [[nodiscard]] detail::DenseVector warm_start() const;
-    static void set_scatter(RefinedFit& fit, double squares, double weights, double parameters);
+    [[nodiscard]] detail::SmallVector warm_start() const;
     bool weigh(RefinedFit& fit, bool robust);
     void add_shape_factors(RefinedFit& fit);
     void estimate_covariance(RefinedFit& fit);
     void fall_back(std::span<const ThroughputSample> samples, bool warm, RefinedFit& fit) const;
 
     Backend backend_;
-    detail::RefinedSquares squares_{};
-    detail::DenseVector x_{};  ///< the coordinates on their way
-    detail::DenseNormalEquations normal_{};
-    std::vector<double> errors_{}, sorted_{};
+    detail::RefinedProblem problem_{};
+    detail::SmallVector x_{};  ///< the coordinates on their way
+    detail::Linearisation there_{};
     std::vector<OfShape> of_shapes_{};
     RefinedFit previous_{};  ///< what the last fit started from
 };
 
 /// As RefinedFitter::fit, for a single fit.
-template <class Backend = detail::SmallStepsBackend>
+template <class Backend = detail::TinyBackend>
 [[nodiscard]] RefinedFit fit_refined(std::span<const ThroughputSample> samples,
                                      const RefinedFitOptions& options = {}) {
     return RefinedFitter<Backend>().fit(samples, options);
@@ -159,12 +156,13 @@ inline bool is_whole(const RefinedFit& fit) {
 /// covariance. Where that is no model, the prior is the one of a job of which nothing is known, and a
 /// reference that far beyond what was measured is no time is the nearest one that is.
 inline void set_to_prior(RefinedFit& fit, std::span<const double> breaks) {
-    RefinedSquares none;
-    none.breaks.assign(breaks.begin(), breaks.end());
+    RefinedProblem none;
+    none.residuals.terms.breaks.assign(breaks.begin(), breaks.end());
+    const SmallVector& mean = none.residuals.mean;
     const auto write = [&] {
         none.set_prior(fit.prior, fit.reference_batch, fit.reference_seconds);
-        none.write(none.mean, fit.model);
-        fit.coordinates.assign(none.mean.all().begin(), none.mean.all().end());
+        none.write(mean, fit.model);
+        fit.coordinates.assign(mean.begin(), mean.end());
     };
     fit.model.shapes.clear();
     fit.shape_variances.clear();
@@ -179,7 +177,8 @@ inline void set_to_prior(RefinedFit& fit, std::span<const double> breaks) {
     }
     const std::size_t count = none.parameters();
     fit.covariance.assign(count * count, 0);
-    for (std::size_t i = 0; i < count; ++i) fit.covariance[i * count + i] = square(none.deviation[i]);
+    for (std::size_t i = 0; i < count; ++i)
+        fit.covariance[i * count + i] = square(none.residuals.deviation[static_cast<Eigen::Index>(i)]);
     fit.identified.fill(false);
 }
 
@@ -193,15 +192,16 @@ void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, cons
     for (const ThroughputSample& sample : samples) goodput::validate(sample, options.subject);
     const bool warm = options.start && detail::is_whole(*options.start);
     begin(samples, options, warm, fit);
-    const detail::DenseVector fallback = warm ? x_ : squares_.mean;
-    minimise(options, fit);
-    fit.coordinates.assign(x_.all().begin(), x_.all().end());
-    squares_.write(x_, fit.model);
+    const detail::SmallVector fallback = warm ? x_ : problem_.residuals.mean;
+    fit.status = detail::minimise_in_rounds(backend_, problem_.residuals, x_, options.max_iterations,
+                                            fit.iterations, [&] { return weigh(fit, options.robust); });
+    fit.coordinates.assign(x_.begin(), x_.end());
+    problem_.write(x_, fit.model);
     // The minimisation itself is content with a sum that is larger by less than this.
     constexpr double tolerance = 1e-6;
-    const bool better =
-        is_fitted(fit.status) && x_.finite() &&
-        detail::explains_as_well(squares_.squares(x_), squares_.squares(fallback) + tolerance);
+    const bool better = is_fitted(fit.status) && x_.allFinite() &&
+                        detail::explains_as_well(problem_.residuals.squares(x_),
+                                                 problem_.residuals.squares(fallback) + tolerance);
     if (better) {
         add_shape_factors(fit);
         estimate_covariance(fit);
@@ -213,42 +213,22 @@ void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, cons
 template <class Backend>
 void RefinedFitter<Backend>::begin(std::span<const ThroughputSample> samples,
                                    const RefinedFitOptions& options, bool warm, RefinedFit& fit) {
-    squares_.read(samples);
+    problem_.read(samples);
     // The previous fit may be the one that is overwritten.
     if (warm) previous_ = *options.start;
     double log_batches = 0;
     for (const ThroughputSample& sample : samples) log_batches += std::log(sample.plan.atomic_batch);
     const double middle_batch = std::exp(log_batches / static_cast<double>(samples.size()));
     fit.reference_batch = options.reference_batch > 0 ? options.reference_batch : middle_batch;
-    const detail::ComputingLine line = detail::line_of_computing(squares_, fit.reference_batch);
+    const detail::ComputingLine line = detail::line_of_computing(problem_, fit.reference_batch);
     fit.reference_seconds = line.at(fit.reference_batch);
     fit.prior = options.prior;
     fit.samples = static_cast<int>(samples.size());
     fit.iterations = fit.stragglers = 0;
     fit.status = FitStatus::converged;
-    squares_.set_prior(options.prior, fit.reference_batch, fit.reference_seconds);
-    squares_.scatter = warm ? previous_.step_deviation : 0.05;
-    x_ = warm ? warm_start() : detail::cold_start(squares_, line);
-}
-
-/// Roughly as long as weights and scatter still change, then for good.
-template <class Backend>
-void RefinedFitter<Backend>::minimise(const RefinedFitOptions& options, RefinedFit& fit) {
-    weigh(fit, options.robust);
-    bool settled = false;
-    for (int round = 0;; ++round) {
-        const double tolerance = settled ? 1e-8 : 1e-2;
-        const detail::DenseSquaresResult found =
-            backend_.minimise(squares_, x_,
-                              {.max_iterations = options.max_iterations - fit.iterations,
-                               .relative_tolerance = 1e-11,
-                               .absolute_tolerance = tolerance},
-                              normal_);
-        fit.iterations += found.iterations;
-        fit.status = found.status;
-        if (settled || !is_fitted(fit.status) || fit.iterations >= options.max_iterations) return;
-        settled = !weigh(fit, options.robust) || round == 7;
-    }
+    problem_.set_prior(options.prior, fit.reference_batch, fit.reference_seconds);
+    problem_.residuals.scatter = warm ? previous_.step_deviation : 0.05;
+    x_ = warm ? warm_start() : detail::cold_start(problem_, line);
 }
 
 /// Nothing is learnt: the previous fit, or the prior, with its errors at samples that all count alike.
@@ -260,8 +240,8 @@ void RefinedFitter<Backend>::fall_back(std::span<const ThroughputSample> samples
         fit = previous_;
         fit.identified.fill(false);
     } else {
-        fit.prior = squares_.believed;
-        detail::set_to_prior(fit, squares_.breaks);
+        fit.prior = problem_.believed;
+        detail::set_to_prior(fit, problem_.residuals.terms.breaks);
         fit.step_deviation = 0.05;
         fit.degrees_of_freedom = 2;
     }
@@ -276,9 +256,8 @@ void RefinedFitter<Backend>::fall_back(std::span<const ThroughputSample> samples
                                                fit.model.compute_factor(sample.shape) / *seconds));
             computes += 1;
         }
-        const BatchPlan last{sample.plan.atomic_batch, 0};
-        step +=
-            detail::square(std::log(fit.model.iteration_seconds(sample.shape, last) / sample.step_seconds));
+        step += detail::square(
+            std::log(fit.model.iteration_seconds(sample.shape, sample.timed_plan()) / sample.step_seconds));
     }
     fit.compute_rmsle = std::sqrt(compute / std::max(computes, 1.0));
     fit.step_rmsle = std::sqrt(step / fit.samples);
@@ -287,81 +266,49 @@ void RefinedFitter<Backend>::fall_back(std::span<const ThroughputSample> samples
 
 /// The previous fit; break points that it did not have at the prior's mean.
 template <class Backend>
-detail::DenseVector RefinedFitter<Backend>::warm_start() const {
+detail::SmallVector RefinedFitter<Backend>::warm_start() const {
     const std::vector<double>& before = previous_.coordinates;
-    detail::DenseVector x(squares_.parameters());
-    std::copy_n(before.begin(), std::size_t{refined_parameters}, x.all().begin());
-    for (std::size_t i = 0; i < squares_.breaks.size(); ++i)
+    detail::SmallVector x = problem_.residuals.mean;
+    std::copy_n(before.begin(), std::size_t{refined_parameters}, x.begin());
+    const std::vector<double>& breaks = problem_.residuals.terms.breaks;
+    for (std::size_t i = 0; i < breaks.size(); ++i)
         for (std::size_t j = 0; j < previous_.model.batches.size(); ++j)
-            if (previous_.model.batches[j].batch == squares_.breaks[i])
-                x[refined_parameters + i] = before[refined_parameters + j];
+            if (previous_.model.batches[j].batch == breaks[i])
+                x[static_cast<Eigen::Index>(refined_parameters + i)] = before[refined_parameters + j];
     return x;
-}
-
-/// The scatter from weighted squared errors, less what the fit has taken up.
-template <class Backend>
-void RefinedFitter<Backend>::set_scatter(RefinedFit& fit, double squares, double weights, double parameters) {
-    // A scatter of 3 %, worth two samples, is assumed beforehand: a perfect fit to few samples proves little.
-    constexpr double assumed_deviation = 0.03, assumed_freedom = 2;
-    // Priors hold parameters back, so that they take up less than one sample each.
-    fit.degrees_of_freedom = weights - std::min(parameters, weights / 2) + assumed_freedom;
-    fit.step_deviation =
-        std::sqrt((squares + assumed_freedom * detail::square(assumed_deviation)) / fit.degrees_of_freedom);
 }
 
 /// The scatter and the weights that the errors at the last solution ask for; whether they have changed much.
 template <class Backend>
 bool RefinedFitter<Backend>::weigh(RefinedFit& fit, bool robust) {
-    const std::size_t count = squares_.rows.size();
-    double own_variance = 0;
-    errors_.clear();
-    squares_.for_each_row(x_, [&](const detail::RefinedRow& row, const detail::RefinedSquares::Errors& of) {
-        errors_.push_back(std::abs(of.step));
-        own_variance += squares_.own_variance(row, of) / static_cast<double>(count);
-    });
-    double limit = std::numeric_limits<double>::infinity();
-    if (robust && count >= 4) {
-        sorted_ = errors_;
-        const auto middle = sorted_.begin() + static_cast<std::ptrdiff_t>(count / 2);
-        std::nth_element(sorted_.begin(), middle, sorted_.end());
-        limit = 4 * std::max(1.4826 * *middle, 0.02);
-    }
-    fit.stragglers = 0;
-    double weights = 0, sum = 0, largest_change = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        const double weight = errors_[i] > limit ? detail::square(limit / errors_[i]) : 1;
-        largest_change = std::max(largest_change, std::abs(weight - squares_.rows[i].weight));
-        squares_.rows[i].weight = weight;
-        fit.stragglers += weight < 1 ? 1 : 0;
-        weights += weight;
-        sum += weight * errors_[i] * errors_[i];
-    }
-    set_scatter(fit, sum, weights, static_cast<double>(squares_.parameters()));
+    const WeighedRows weighed = problem_.residuals.weigh(x_, robust);
+    fit.stragglers = weighed.stragglers;
+    const detail::Scatter about(weighed.squares, weighed.weights, static_cast<double>(problem_.parameters()));
     // Laws with as many parameters as there are shapes pass through all of them, and so seem to leave none a
     // factor of its own. What these are believed to add to the scatter is worth one shape beside those that
     // the laws' eight parameters of shapes leave over.
     const double shapes = static_cast<double>(
-        std::ranges::count_if(squares_.shapes, [](const auto& shape) { return !shape.alone(); }));
-    const double of_shapes = own_variance / (1 + shapes - std::min(8.0, shapes / 2));
-    const double scatter = std::sqrt(detail::square(fit.step_deviation) + of_shapes);
-    const double change = std::abs(std::log(scatter / squares_.scatter));
-    squares_.scatter = scatter;
-    const bool loosened = squares_.loosen(x_);
+        std::ranges::count_if(problem_.shapes, [](const auto& shape) { return !shape.alone(); }));
+    const double of_shapes = problem_.own_variance(x_) / (1 + shapes - std::min(8.0, shapes / 2));
+    const double scatter = std::sqrt(detail::square(about.deviation) + of_shapes);
+    const double change = std::abs(std::log(scatter / problem_.residuals.scatter));
+    problem_.residuals.scatter = scatter;
+    const bool loosened = problem_.loosen(x_);
     for (const RefinedParameter at : {alone_factor, straggling_exponent})
-        fit.prior.deviation[at] = squares_.deviation[at];
-    return change > 0.05 || largest_change > 0.05 || loosened;
+        fit.prior.deviation[at] = problem_.residuals.deviation[at];
+    return change > 0.05 || weighed.largest_change > 0.05 || loosened;
 }
 
 /// Two ridge equations a shape, linear at the laws' solution: ln of its factors of computing and
 /// synchronising.
 template <class Backend>
 void RefinedFitter<Backend>::add_shape_factors(RefinedFit& fit) {
-    using Errors = detail::RefinedSquares::Errors;
-    const double unit = 1 / detail::square(squares_.scatter);
-    of_shapes_.assign(squares_.shapes.size(), {});
-    squares_.for_each_row(x_, [&](const detail::RefinedRow& row, const Errors& errors) {
-        OfShape& of = of_shapes_[row.shape];
-        const double weight = unit * row.weight, half = weight * squares_.compute_weight(row);
+    const auto& residuals = problem_.residuals;
+    const double unit = 1 / detail::square(residuals.scatter);
+    of_shapes_.assign(problem_.shapes.size(), {});
+    residuals.for_each_row(x_, [&](const detail::RefinedRow& row, const RowErrors& errors) {
+        OfShape& of = of_shapes_[row.features.shape_index];
+        const double weight = unit * row.weight, half = weight * residuals.compute_weight(row);
         const double share = errors.sync_share, rest = 1 - share;
         of.compute_compute += weight * rest * rest + half;
         of.compute_sync += weight * rest * share;
@@ -374,7 +321,7 @@ void RefinedFitter<Backend>::add_shape_factors(RefinedFit& fit) {
     fit.shape_variances.clear();
     for (std::size_t i = 0; i < of_shapes_.size(); ++i) {
         OfShape& of = of_shapes_[i];
-        if (squares_.shapes[i].alone()) {
+        if (problem_.shapes[i].alone()) {
             of.compute = of.sync = 0;
             continue;
         }
@@ -384,16 +331,15 @@ void RefinedFitter<Backend>::add_shape_factors(RefinedFit& fit) {
         const double compute = (sync_sync * of.compute - of.compute_sync * of.sync) / determinant;
         of.sync = (compute_compute * of.sync - of.compute_sync * of.compute) / determinant;
         of.compute = compute;
-        fit.model.shapes.push_back({squares_.shapes[i].shape, std::exp(of.compute), std::exp(of.sync)});
+        fit.model.shapes.push_back({problem_.shapes[i].shape, std::exp(of.compute), std::exp(of.sync)});
         fit.shape_variances.push_back({sync_sync / determinant, compute_compute / determinant});
     }
     double squared_compute = 0, computes = 0, squared_step = 0, weighted_step = 0, weights = 0;
-    squares_.for_each_row(x_, [&](const detail::RefinedRow& row, const Errors& errors) {
-        const OfShape& of = of_shapes_[row.shape];
-        double step = errors.step + of.compute;
-        if (!squares_.shapes[row.shape].alone())
-            step += detail::LogStep(errors.log_ratio + of.sync - of.compute, fit.model.gamma).excess -
-                    errors.excess;
+    residuals.for_each_row(x_, [&](const detail::RefinedRow& row, const RowErrors& errors) {
+        const OfShape& of = of_shapes_[row.features.shape_index];
+        const double excess =
+            residuals.excess_of(row, errors.log_ratio + of.sync - of.compute, fit.model.gamma);
+        const double step = errors.step + of.compute + excess - errors.excess;
         if (row.split) {
             squared_compute += detail::square(errors.compute + of.compute);
             computes += 1;
@@ -404,8 +350,10 @@ void RefinedFitter<Backend>::add_shape_factors(RefinedFit& fit) {
     });
     fit.compute_rmsle = std::sqrt(squared_compute / std::max(computes, 1.0));
     fit.step_rmsle = std::sqrt(squared_step / fit.samples);
-    set_scatter(fit, weighted_step, weights,
-                static_cast<double>(squares_.parameters() + fit.model.shapes.size()));
+    const detail::Scatter scatter(weighted_step, weights,
+                                  static_cast<double>(problem_.parameters() + fit.model.shapes.size()));
+    fit.step_deviation = scatter.deviation;
+    fit.degrees_of_freedom = scatter.freedom;
 }
 
 template <class Backend>
@@ -413,21 +361,22 @@ void RefinedFitter<Backend>::estimate_covariance(RefinedFit& fit) {
     // Samples of one shape share its own factor, so that m of them say less than m samples of m shapes: their
     // weight falls by 1 + (m - 1) rho with rho the correlation that the factor of computing makes.
     const double own = detail::square(fit.prior.compute_deviation);
-    const double correlation = own / (own + detail::square(squares_.scatter));
-    for (detail::RefinedRow& row : squares_.rows)
-        if (!squares_.shapes[row.shape].alone())
-            row.weight /= 1 + (of_shapes_[row.shape].samples - 1) * correlation;
-    squares_.linearise(x_, normal_);
-    const std::span<double> covariance = normal_.hessian.all();
-    const std::size_t count = x_.size();
-    if (!detail::factorise(covariance, count)) {
-        fit.covariance.clear();  // not whole: the fit is not to be trusted
-        return;
+    const double correlation = own / (own + detail::square(problem_.residuals.scatter));
+    for (detail::RefinedRow& row : problem_.residuals.rows)
+        if (!row.alone) row.weight /= 1 + (of_shapes_[row.features.shape_index].samples - 1) * correlation;
+    const detail::SmallVector& deviation = problem_.residuals.deviation;
+    there_.find(problem_.residuals, problem_.residuals.to_units(x_));
+    const Eigen::Index count = x_.size();
+    const detail::SmallMatrix covariance =
+        deviation.asDiagonal() * there_.hessian().llt().solve(detail::SmallMatrix::Identity(count, count)) *
+        deviation.asDiagonal();
+    fit.covariance.clear();
+    if (!covariance.allFinite()) return;  // not whole: the fit is not to be trusted
+    fit.covariance.assign(covariance.data(), covariance.data() + covariance.size());
+    for (std::size_t i = 0; i < refined_parameters; ++i) {
+        const auto at = static_cast<Eigen::Index>(i);
+        fit.identified[i] = covariance(at, at) < 0.5 * detail::square(fit.prior.deviation[i]);
     }
-    detail::invert_factorised(covariance, count);
-    fit.covariance.assign(covariance.begin(), covariance.end());
-    for (std::size_t i = 0; i < refined_parameters; ++i)
-        fit.identified[i] = covariance[i * count + i] < 0.5 * detail::square(fit.prior.deviation[i]);
 }
 
 }  // namespace goodput

@@ -56,7 +56,7 @@ public:
         OfType& type = types_[gpu_type];
         type.most_replicas = std::max(type.most_replicas, sample.shape.gpus);
         type.last_plan = sample.plan;
-        const std::size_t i = index_of(type, sample.shape, sample.plan.atomic_batch);
+        const std::size_t i = index_of(type, sample.shape, sample.plan.atomic_batch, sample.microbatches());
         if (i == type.samples.size()) {
             append(type, sample, 1);
             return;
@@ -148,12 +148,13 @@ public:
     [[nodiscard]] bool has_measured(std::size_t gpu_type, Shape shape, int atomic_batch) const {
         return measured(gpu_type, shape, atomic_batch) != nullptr;
     }
-    /// That measurement, the mean where there were several; null if there is none. Declared rates are none.
-    [[nodiscard]] const ThroughputSample* measured(std::size_t gpu_type, Shape shape,
-                                                   int atomic_batch) const {
+    /// That measurement of the last step, or of an iteration of so many microbatches, the mean where there
+    /// were several; null if there is none. Declared rates are none.
+    [[nodiscard]] const ThroughputSample* measured(std::size_t gpu_type, Shape shape, int atomic_batch,
+                                                   int microbatches = 1) const {
         if (gpu_type >= types_.size()) return nullptr;
         const OfType& type = types_[gpu_type];
-        const std::size_t i = index_of(type, shape, atomic_batch);
+        const std::size_t i = index_of(type, shape, atomic_batch, microbatches);
         return i < type.samples.size() && type.counts[i] > 0 ? &type.samples[i] : nullptr;
     }
 
@@ -175,13 +176,15 @@ private:
         bool changed = false;
         bool has_start = false;  ///< of a SeparateFitter
     };
-    /// The sample of that shape and batch; the number of samples if there is none.
-    static std::size_t index_of(const OfType& type, Shape shape, int atomic_batch) {
-        std::size_t i = 0;
-        while (i < type.samples.size() &&
-               !(type.samples[i].shape == shape && type.samples[i].plan.atomic_batch == atomic_batch))
-            ++i;
-        return i;
+    /// The sample of that shape and batch, and of so many microbatches; the number of samples if there is
+    /// none.
+    static std::size_t index_of(const OfType& type, Shape shape, int atomic_batch, int microbatches) {
+        const auto found =
+            std::find_if(type.samples.begin(), type.samples.end(), [&](const ThroughputSample& sample) {
+                return sample.shape == shape && sample.plan.atomic_batch == atomic_batch &&
+                       sample.microbatches() == microbatches;
+            });
+        return static_cast<std::size_t>(found - type.samples.begin());
     }
     static void append(OfType& type, const ThroughputSample& sample, int count) {
         if (type.samples.size() == most_samples) forget_one(type);
@@ -193,7 +196,7 @@ private:
     static void declare(OfType& type, const ThroughputSample& sample) {
         type.most_replicas = std::max(type.most_replicas, 1);
         if (type.last_plan.atomic_batch == 0) type.last_plan = sample.plan;
-        const std::size_t i = index_of(type, sample.shape, sample.plan.atomic_batch);
+        const std::size_t i = index_of(type, sample.shape, sample.plan.atomic_batch, sample.microbatches());
         if (i == type.samples.size()) {
             append(type, sample, 0);
         } else if (type.counts[i] == 0) {

@@ -176,17 +176,18 @@ private:
         const JobModel& model = history.model();
         if (type >= model.types.size() || !model.types[type].fitted) return false;
         if (history.measured_batches(type, sample.shape) < 2) return false;
-        const BatchPlan one_step{sample.plan.atomic_batch, 0};
         const auto says = [](double predicted, double seconds) {
             return std::abs(predicted - seconds) <= known_to * seconds;
         };
         const std::optional<double> compute = sample.compute_seconds();
-        return says(model.types[type].iteration_seconds(sample.shape, one_step), sample.step_seconds) &&
+        return says(model.types[type].iteration_seconds(sample.shape, sample.timed_plan()),
+                    sample.step_seconds) &&
                (!compute || says(model.types[type].compute_seconds(sample.plan.atomic_batch), *compute));
     }
 
     static bool contradicts(const JobHistory& history, std::size_t type, const ThroughputSample& sample) {
-        const ThroughputSample* known = history.measured(type, sample.shape, sample.plan.atomic_batch);
+        const ThroughputSample* known =
+            history.measured(type, sample.shape, sample.plan.atomic_batch, sample.microbatches());
         return known && differs(sample.step_seconds, known->step_seconds);
     }
 

@@ -207,13 +207,15 @@ inline void TrainingAgent::add_time(double now_seconds, std::optional<double> sy
     sample.sync_known = synchronisation_seconds.has_value() || holding_.gpus == 1;
     if (holding_.gpus > 1) sample.sync_seconds = synchronisation_seconds.value_or(0);
     const double all = now_seconds - began_;
-    if (step_plan_.accumulation_steps == 0)
-        sample.step_seconds = all;
-    else if (marks_ == step_plan_.accumulation_steps)
+    const int before = step_plan_.accumulation_steps;
+    if (before > 0 && marks_ == before) {
         sample.step_seconds = now_seconds - last_mark_;
-    else
-        sample.step_seconds =
-            (all - sample.sync_seconds) / (step_plan_.accumulation_steps + 1) + sample.sync_seconds;
+    } else if (sample.sync_known) {
+        sample.step_seconds = (all - sample.sync_seconds) / (before + 1) + sample.sync_seconds;
+    } else {
+        sample.step_seconds = all;
+        sample.whole_iteration = before > 0;
+    }
     // A clock too coarse for the step says nothing.
     const double least = std::max(least_step_seconds, sample.sync_seconds);
     if (sample.step_seconds > least && sample.step_seconds <= most_step_seconds) times_.add(type_, sample);
@@ -286,9 +288,9 @@ inline double TrainingAgent::goodput() const {
     if (const auto sample = times_.measured(type_, holding_.shape(), plan_)) {
         const double computing =
             fitted ? fitted->compute_seconds(plan_.atomic_batch) * fitted->compute_factor(holding_.shape())
-                   : sample->step_seconds;
-        seconds =
-            sample->step_seconds + plan_.accumulation_steps * sample->compute_seconds().value_or(computing);
+                   : sample->step_seconds / sample->microbatches();
+        const int further = plan_.accumulation_steps + 1 - sample->microbatches();
+        seconds = sample->step_seconds + further * sample->compute_seconds().value_or(computing);
     }
     return seconds > 0 ? total_batch() / seconds * efficiency() : 0;
 }

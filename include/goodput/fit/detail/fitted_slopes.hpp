@@ -9,6 +9,7 @@
 
 #include "goodput/fit/detail/log_step.hpp"
 #include "goodput/fit/detail/refined_terms.hpp"
+#include "goodput/fit/detail/touched_parameters.hpp"
 #include "goodput/fit/refined_fit.hpp"
 
 namespace goodput::detail {
@@ -17,21 +18,12 @@ namespace goodput::detail {
 /// examples on a shape; the shape's own factor aside.
 template <class Visit>
 void for_each_compute_term(const RefinedFit& fit, const RefinedShape& shape, double batch, Visit&& visit) {
-    const RefinedThroughput& model = fit.model;
-    if (const std::size_t breaks = model.batches.size(); breaks > 0) {
-        const auto break_at = [&](std::size_t i) { return model.batches[i].batch; };
-        const RefinedBatch located = locate_batch(batch, breaks, break_at);
-        const LogCompute at(fit.coordinates, located, break_at);
-        visit(computing_constant, at.by_constant);
-        visit(computing_slope, at.by_slope);
-        visit(refined_parameters + located.low, at.by_low);
-        if (located.high != located.low) visit(refined_parameters + located.high, at.by_high);
-    } else {
-        const double slope = model.beta_c * batch / (model.alpha_c + model.beta_c * batch);
-        visit(computing_constant, 1 - slope);
-        visit(computing_slope, slope);
-    }
-    visit(shape.alone() ? alone_factor : straggling_exponent, shape.alone() ? 1 : shape.log_replicas);
+    const auto& breaks = fit.model.batches;
+    const RefinedBatch located =
+        locate_batch(batch, breaks.size(), [&](std::size_t i) { return breaks[i].batch; });
+    TouchedParameters<RefinedTerms::most_touched> touched(fit.coordinates.data());
+    const auto log_compute = RefinedTerms().log_compute(touched, {shape, located});
+    touched.for_each_derivative(log_compute, visit);
 }
 
 /// Covariance of ln C at two batches, given by their logarithms, that comes from batches which were not

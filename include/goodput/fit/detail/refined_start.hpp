@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "goodput/fit/detail/line.hpp"
-#include "goodput/fit/detail/refined_squares.hpp"
+#include "goodput/fit/detail/refined_problem.hpp"
 
 namespace goodput::detail {
 
@@ -25,19 +25,20 @@ struct ComputingLine {
 /// Relative least squares over the computing times, neither part negative; twice again without what is far
 /// off. Where no computing time was measured, the steps of the fewest replicas stand for them. A single batch
 /// has no slope: then half of the time at the reference batch is constant, as is believed beforehand.
-inline ComputingLine line_of_computing(const RefinedSquares& samples, double reference_batch) {
+inline ComputingLine line_of_computing(const RefinedProblem& samples, double reference_batch) {
     int most_replicas = 0;
-    if (std::ranges::none_of(samples.rows, &RefinedRow::split)) most_replicas = samples.least_replicas();
+    if (std::ranges::none_of(samples.residuals.rows, &RefinedRow::split))
+        most_replicas = samples.fewest_replicas();
     const auto counts = [&](const RefinedRow& row) {
-        return row.split || samples.shapes[row.shape].shape.gpus <= most_replicas;
+        return row.split || row.features.shape.shape.gpus <= most_replicas;
     };
     double log_seconds = 0, count = 0, smallest = std::numeric_limits<double>::infinity(), largest = 0;
-    for (const RefinedRow& row : samples.rows) {
+    for (const RefinedRow& row : samples.residuals.rows) {
         if (!counts(row)) continue;
         log_seconds += row.log_compute;
         count += 1;
-        smallest = std::min(smallest, samples.batches[row.batch].batch);
-        largest = std::max(largest, samples.batches[row.batch].batch);
+        smallest = std::min(smallest, row.features.batch.batch);
+        largest = std::max(largest, row.features.batch.batch);
     }
     const double middle_seconds = std::exp(log_seconds / count);
     if (smallest == largest) {
@@ -47,9 +48,9 @@ inline ComputingLine line_of_computing(const RefinedSquares& samples, double ref
     ComputingLine line;
     for (int round = 0; round < 3; ++round) {
         LineSums sums;
-        for (const RefinedRow& row : samples.rows) {
+        for (const RefinedRow& row : samples.residuals.rows) {
             if (!counts(row)) continue;
-            const double batch = samples.batches[row.batch].batch;
+            const double batch = row.features.batch.batch;
             double weight = 1;
             if (round > 0) {
                 const double error = row.log_compute - std::log(line.at(batch));
@@ -75,13 +76,13 @@ struct ScalingStart {
 
 /// How computing depends on the replicas, where that is far from what is believed beforehand; else nothing.
 /// By what was measured of computing, and by steps that are shorter than computing would be on the line.
-inline std::optional<ScalingStart> unexpected_scaling(const RefinedSquares& samples,
+inline std::optional<ScalingStart> unexpected_scaling(const RefinedProblem& samples,
                                                       const ComputingLine& line) {
     LineSums several;
     double single = 0, singles = 0;
-    for (const RefinedRow& row : samples.rows) {
-        const RefinedShape& shape = samples.shapes[row.shape];
-        const double off = row.log_compute - std::log(line.at(samples.batches[row.batch].batch));
+    for (const RefinedRow& row : samples.residuals.rows) {
+        const RefinedShape& shape = row.features.shape;
+        const double off = row.log_compute - std::log(line.at(row.features.batch.batch));
         if (shape.alone()) {
             single += off;
             singles += 1;
@@ -96,7 +97,8 @@ inline std::optional<ScalingStart> unexpected_scaling(const RefinedSquares& samp
     start.level = scaling.intercept;
     if (singles > 0) start.alone = single / singles - start.level;
     const auto unexpected = [&](RefinedParameter at, double value) {
-        return std::abs(value - samples.mean[at]) > unlikely_deviations * samples.deviation[at];
+        return std::abs(value - samples.residuals.mean[at]) >
+               unlikely_deviations * samples.residuals.deviation[at];
     };
     if (unexpected(straggling_exponent, start.straggling) || unexpected(alone_factor, start.alone))
         return start;
@@ -105,32 +107,36 @@ inline std::optional<ScalingStart> unexpected_scaling(const RefinedSquares& samp
 
 /// Computing from the line; synchronising at each of three overlaps from what the steps then say of it. Or
 /// what is believed beforehand, where that explains the samples better.
-inline DenseVector cold_start(const RefinedSquares& samples, const ComputingLine& line) {
-    DenseVector best = samples.mean;
-    double least_squares = samples.squares(best);
-    const auto& batches = samples.batches;
-    const double middle = batches[batches.size() / 2].batch, least = 1e-3 * line.at(middle);
+inline SmallVector cold_start(const RefinedProblem& samples, const ComputingLine& line) {
+    SmallVector best = samples.residuals.mean;
+    double least_squares = samples.residuals.squares(best);
+    const double middle = samples.middle_batch(), least = 1e-3 * line.at(middle);
     const auto consider = [&](const ScalingStart& scaling) {
-        DenseVector x = samples.mean;
+        SmallVector x = samples.residuals.mean;
         x[computing_constant] = std::log(std::max(line.constant, least)) + scaling.level;
         x[computing_slope] = std::log(std::max(line.slope, least / middle)) + scaling.level;
         if (scaling.straggling != 0) x[straggling_exponent] = scaling.straggling;
         if (scaling.alone != 0) x[alone_factor] = scaling.alone;
         for (const double overlap : {0.25, 1.0, 3.0}) {
             const double gamma = 1 + overlap;
-            DenseVector candidate = x;
+            SmallVector candidate = x;
             candidate[overlap_level] = std::log(overlap);
             std::array<double, 2> sum{}, count{};
-            for (const RefinedRow& row : samples.rows) {
-                const RefinedShape& shape = samples.shapes[row.shape];
+            for (const RefinedRow& row : samples.residuals.rows) {
+                const RefinedShape& shape = row.features.shape;
                 if (shape.alone()) continue;
                 const double log_compute = row.split
                                                ? row.log_compute
-                                               : std::log(line.at(batches[row.batch].batch)) + scaling.level +
+                                               : std::log(line.at(row.features.batch.batch)) + scaling.level +
                                                      scaling.straggling * shape.log_replicas;
-                const double part = std::exp(gamma * (log_compute - row.log_step));
+                // Of an iteration the last step, which takes as long as computing at least.
+                const double log_step =
+                    row.log_step +
+                    std::log(std::max(1 - row.further_steps * std::exp(log_compute - row.log_step),
+                                      std::exp(log_compute - row.log_step)));
+                const double part = std::exp(gamma * (log_compute - log_step));
                 // Where nearly everything is hidden, the step says little of it but that it is short.
-                const double log_sync = row.log_step + std::log(std::max(1 - part, 1e-3)) / gamma;
+                const double log_sync = log_step + std::log(std::max(1 - part, 1e-3)) / gamma;
                 const double law = shape.network() ? x[network_gpus_exponent] * shape.log_per_node +
                                                          x[network_nodes_exponent] * shape.log_half_nodes +
                                                          x[network_over_node]
@@ -145,7 +151,7 @@ inline DenseVector cold_start(const RefinedSquares& samples, const ComputingLine
                 else
                     candidate[node_level] = sum[1] / count[1];
             }
-            const double squares = samples.squares(candidate);
+            const double squares = samples.residuals.squares(candidate);
             if (squares < least_squares) {
                 least_squares = squares;
                 best = candidate;

@@ -2,22 +2,25 @@
 #define GOODPUT_FIT_DETAIL_REFINED_TERMS_HPP
 
 // The logarithms of RefinedThroughput's computing and synchronising times in the coordinates of
-// fit/refined_parameters.hpp: what depends on the batch, what on the shape, each with its derivatives.
+// fit/refined_parameters.hpp, and after them ln of the factor at each break point of the computing time.
 
 #include <cmath>
 #include <cstddef>
-#include <span>
+#include <type_traits>
+#include <vector>
 
 #include "goodput/core/shape.hpp"
 #include "goodput/fit/refined_parameters.hpp"
 
 namespace goodput::detail {
 
-/// A distinct batch, between two break points of the computing time (equal where it is one).
+/// A batch between two break points of the computing time (one and the same where there is one).
 struct RefinedBatch {
     double batch = 0;
-    std::size_t low = 0, high = 0;
-    double part = 0;  ///< of the way from low to high
+    std::size_t low = 0, high = 0;         ///< indices of the break points
+    double part = 0;                       ///< of the way from low to high
+    double low_batch = 0, high_batch = 0;  ///< where the line is read; the batch itself beyond the ends
+    bool broken = false;                   ///< there are break points
 };
 
 /// A distinct shape, with the features that its synchronising time's logarithm is linear in.
@@ -52,11 +55,6 @@ struct RefinedShape {
             visit(node_gpus_exponent, log_half_replicas);
         }
     }
-    [[nodiscard]] double log_sync(std::span<const double> x) const {
-        double sum = 0;
-        for_each_sync_term([&](RefinedParameter at, double feature) { sum += x[at] * feature; });
-        return sum;
-    }
 };
 
 /// Where `batch` lies among `count` ascending break points.
@@ -65,35 +63,53 @@ RefinedBatch locate_batch(double batch, std::size_t count, BreakAt break_at) {
     std::size_t high = 0;
     while (high < count && break_at(high) <= batch) ++high;
     const std::size_t low = high > 0 ? high - 1 : 0;
-    if (high == 0 || high == count || break_at(low) == batch) return {batch, low, low, 0};
-    return {batch, low, high, (batch - break_at(low)) / (break_at(high) - break_at(low))};
+    if (high == 0 || high == count || break_at(low) == batch)
+        return {batch, low, low, 0, batch, batch, count > 0};
+    const double from = break_at(low), to = break_at(high);
+    return {batch, low, high, (batch - from) / (to - from), from, to, true};
 }
 
-/// ln of the computing time at a batch, and its derivatives by the parameters that it depends on.
-struct LogCompute {
-    double value = 0;
-    double by_constant = 0, by_slope = 0, by_low = 0, by_high = 0;
+/// The terms of RefinedThroughput (see ThroughputTerms).
+struct RefinedTerms {
+    struct Features {
+        RefinedShape shape{{1, 1}};
+        RefinedBatch batch{};
+        std::size_t shape_index = 0;  ///< among the distinct shapes of the samples
+    };
+    static constexpr int most_touched = 6;
 
-    template <class BreakAt>
-    LogCompute(std::span<const double> x, const RefinedBatch& batch, BreakAt break_at) {
-        const double alpha = std::exp(x[computing_constant]), beta = std::exp(x[computing_slope]);
-        const auto factor = [&](std::size_t i) { return std::exp(x[refined_parameters + i]); };
-        const bool between = batch.low != batch.high;
-        const double low_factor = factor(batch.low) * (1 - batch.part);
-        double constant = low_factor * alpha;
-        double slope = low_factor * beta * (between ? break_at(batch.low) : batch.batch);
-        const double low_seconds = constant + slope;
-        if (between) {
-            const double high_factor = factor(batch.high) * batch.part;
-            constant += high_factor * alpha;
-            slope += high_factor * beta * break_at(batch.high);
-        }
-        const double seconds = constant + slope;
-        value = std::log(seconds);
-        by_constant = constant / seconds;
-        by_slope = slope / seconds;
-        by_low = low_seconds / seconds;
-        by_high = 1 - by_low;
+    std::vector<double> breaks{};  ///< batches, ascending, at most most_break_points
+
+    [[nodiscard]] std::size_t parameters() const { return refined_parameters + breaks.size(); }
+
+    template <class X>
+    [[nodiscard]] auto log_compute(X& x, const Features& of) const {
+        using std::exp, std::log;
+        using Scalar = std::remove_cvref_t<decltype(exp(x[computing_constant]))>;
+        const Scalar constant = exp(x[computing_constant]), slope = exp(x[computing_slope]);
+        const RefinedBatch& at = of.batch;
+        const auto seconds_at = [&](std::size_t i, double batch) {
+            return Scalar(exp(x[refined_parameters + i]) * (constant + slope * batch));
+        };
+        const Scalar scaling = of.shape.alone() ? Scalar(x[alone_factor])
+                                                : Scalar(x[straggling_exponent] * of.shape.log_replicas);
+        if (at.low != at.high)
+            return Scalar(scaling + log(seconds_at(at.low, at.low_batch) * (1 - at.part) +
+                                        seconds_at(at.high, at.high_batch) * at.part));
+        const Scalar seconds = constant + slope * at.batch;
+        return at.broken ? Scalar(scaling + log(seconds) + x[refined_parameters + at.low])
+                         : Scalar(scaling + log(seconds));
+    }
+    template <class X>
+    [[nodiscard]] auto log_sync(X& x, const Features& of) const {
+        using Scalar = std::remove_cvref_t<decltype(x[node_level])>;
+        Scalar sum(0);
+        of.shape.for_each_sync_term([&](RefinedParameter at, double feature) { sum += x[at] * feature; });
+        return sum;
+    }
+    template <class X>
+    [[nodiscard]] auto log_overlap(X& x) const {
+        return x[overlap_level];
     }
 };
 

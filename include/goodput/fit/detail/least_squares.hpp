@@ -1,0 +1,154 @@
+#ifndef GOODPUT_FIT_DETAIL_LEAST_SQUARES_HPP
+#define GOODPUT_FIT_DETAIL_LEAST_SQUARES_HPP
+
+// min sum_i r_i(y)^2 without bounds, for at most most_parameters parameters, each of which has a prior in
+// whose units it is counted: then the diagonal of J^T J is at least 1, and no unit is far from the others.
+//
+// A backend is a type with minimise(residuals, y, options): TinyBackend is Ceres' header-only TinySolver
+// (Levenberg-Marquardt; neither libceres nor glog), CeresBackend (fit/ceres_backend.hpp) the full solver.
+//
+// TinySolver trusts its caller: it takes a failed factorisation or a step that is not a number for one that
+// did not help, and small steps after failed ones for the end. So a point counts only where its sum is a
+// number and has fallen, and as a minimum only where a Gauss-Newton step from it promises next to nothing.
+
+#include <ceres/tiny_solver.h>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <utility>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
+#include "goodput/fit/fit_status.hpp"
+
+namespace goodput::detail {
+
+inline constexpr int most_parameters = 36;
+
+/// A sum of squares in units of standard deviations that may fall by less than this is at its minimum: no
+/// parameter is further from there than a thirtieth of its deviation.
+inline constexpr double negligible = 1e-3;
+
+/// At most most_parameters numbers, without memory of its own.
+using SmallVector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, most_parameters, 1>;
+/// At most most_parameters rows and columns, likewise.
+using SmallMatrix =
+    Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, most_parameters, most_parameters>;
+
+/// When a minimisation ends.
+struct LeastSquaresOptions {
+    int max_iterations = 60;
+    /// Stop where a step changes the sum of squares by less than this part.
+    double relative_tolerance = 1e-8;
+    double absolute_tolerance = 0;  ///< or by less than this
+    bool rough = false;             ///< whether that is the end of it is of no interest
+};
+
+/// Residuals of so many parameters. Called with the parameters it writes the residuals and, where that is no
+/// null pointer, their derivatives, column by column.
+template <class R>
+concept Residuals = requires(const R& residuals, const double* y, double* out) {
+    { residuals.parameters() } -> std::convertible_to<int>;
+    { residuals.count() } -> std::convertible_to<int>;
+    residuals(y, out, out);
+};
+
+struct LeastSquaresResult {
+    /// prior_kept: the start is left as it is, because its sum of squares is no number; iteration_limit also
+    /// where no further point can be evaluated.
+    FitStatus status = FitStatus::prior_kept;
+    int iterations = 0;
+};
+
+/// The residuals at one point, and their derivatives there. Keeps its buffers.
+class Linearisation {
+public:
+    /// At y.
+    template <Residuals R>
+    void find(const R& of, const SmallVector& y) {
+        residuals.resize(of.count());
+        jacobian.resize(of.count(), of.parameters());
+        of(y.data(), residuals.data(), jacobian.data());
+    }
+    [[nodiscard]] double squares() const { return residuals.squaredNorm(); }
+    /// J^T J.
+    [[nodiscard]] SmallMatrix hessian() const { return jacobian.transpose() * jacobian; }
+    /// Whether a Gauss-Newton step would lower the sum by less if the residuals were linear.
+    [[nodiscard]] bool promises_less_than(double tolerance) const {
+        const SmallVector gradient = jacobian.transpose() * residuals;
+        return gradient.dot(hessian().llt().solve(gradient)) < tolerance;
+    }
+
+    Eigen::VectorXd residuals{};
+    Eigen::MatrixXd jacobian{};
+};
+
+/// Ceres' TinySolver. Keeps its buffers.
+class TinyBackend {
+public:
+    /// Moves `y` to a local minimum, if any point is better than the start.
+    template <Residuals R>
+    LeastSquaresResult minimise(const R& residuals, SmallVector& y, const LeastSquaresOptions& options);
+
+private:
+    /// Any residuals, so that the solver is compiled once.
+    struct Any {
+        using Scalar = double;
+        enum { NUM_RESIDUALS = Eigen::Dynamic, NUM_PARAMETERS = Eigen::Dynamic };
+
+        const void* residuals = nullptr;
+        void (*evaluate)(const void*, const double*, double*, double*) = nullptr;
+        int count = 0, parameters = 0;
+
+        [[nodiscard]] int NumResiduals() const { return count; }
+        [[nodiscard]] int NumParameters() const { return parameters; }
+        bool operator()(const double* y, double* values, double* jacobian) const {
+            evaluate(residuals, y, values, jacobian);
+            return true;
+        }
+    };
+
+    ceres::TinySolver<Any> solver_{};
+    Eigen::VectorXd point_{};
+    Linearisation here_{};
+};
+
+template <Residuals R>
+LeastSquaresResult TinyBackend::minimise(const R& residuals, SmallVector& y,
+                                         const LeastSquaresOptions& options) {
+    const Any any{&residuals,
+                  [](const void* of, const double* at, double* values, double* jacobian) {
+                      (*static_cast<const R*>(of))(at, values, jacobian);
+                  },
+                  residuals.count(), residuals.parameters()};
+    LeastSquaresResult result;
+    solver_.options.gradient_tolerance = solver_.options.cost_threshold = 0;
+    solver_.options.parameter_tolerance = 1e-14;
+    for (double radius = 1e4;; radius /= 100) {
+        here_.find(residuals, y);
+        const double squares = here_.squares(),
+                     tolerance = std::max(options.relative_tolerance * squares, options.absolute_tolerance);
+        if (!std::isfinite(squares)) return result;
+        result.status = FitStatus::converged;
+        if (options.rough && result.iterations > 0) return result;
+        if (!options.rough &&
+            here_.promises_less_than(result.iterations == 0 ? tolerance : std::max(tolerance, negligible)))
+            return result;
+        result.status = FitStatus::iteration_limit;
+        // Where the residuals bend so much that steps go too far, shorter ones are begun with.
+        if (radius < 1 || result.iterations >= options.max_iterations) return result;
+        solver_.options.initial_trust_region_radius = radius;
+        solver_.options.max_num_iterations = options.max_iterations - result.iterations + 1;
+        solver_.options.function_tolerance = tolerance;
+        point_ = y;
+        result.iterations += std::max(solver_.Solve(any, &point_).iterations, 1);
+        if (2 * solver_.summary.final_cost < squares && point_.allFinite()) y = point_;
+    }
+}
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,109 @@
+#ifndef GOODPUT_FIT_MODEL_FIT_HPP
+#define GOODPUT_FIT_MODEL_FIT_HPP
+
+// Which parameters of a throughput model explain the measurements of a job on one GPU type? For any model
+// that gives its terms and a prior (fit/throughput_residuals.hpp): Pollux's (PolluxTerms), or one of your
+// own.
+//
+// Method: least squares in the logarithms of computing and step times, from the prior's mean, by
+// Levenberg-Marquardt; then the scatter and the weights of stragglers from the residuals, and again until
+// neither changes much.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/core/sample.hpp"
+#include "goodput/fit/detail/least_squares.hpp"
+#include "goodput/fit/fit_status.hpp"
+#include "goodput/fit/throughput_residuals.hpp"
+
+namespace goodput {
+
+/// Terms that can be fitted by fit_model(): they read samples, have a prior (normal, its means and positive
+/// standard deviations by parameter), and make a model of parameters.
+template <class Terms>
+concept FittableTerms = ThroughputTerms<Terms> &&
+    requires(const Terms& terms, std::span<const double> x, std::size_t i) {
+    { terms.mean[i] } -> std::convertible_to<double>;
+    { terms.deviation[i] } -> std::convertible_to<double>;
+    { terms.model(x).iteration_seconds(Shape{}, BatchPlan{}) } -> std::convertible_to<double>;
+};
+
+/// How long a fit may take, and what it believes of its samples.
+struct ModelFitOptions {
+    int max_iterations = 100;                         ///< of all minimisations together, at least 0
+    bool robust = true;                               ///< weigh stragglers down
+    std::string_view subject = "throughput samples";  ///< whom messages about bad samples name
+};
+
+/// The parameters of greatest posterior probability.
+template <class Terms>
+struct ModelFit {
+    Terms terms;                               ///< what was fitted
+    std::vector<double> parameters{};          ///< where the sum of squares is least
+    std::vector<double> deviations{};          ///< standard, what the samples left of the prior's
+    double step_rmsle = 0;                     ///< root mean square error of ln(step time), all alike
+    double step_deviation = 0;                 ///< standard deviation of ln(step time) about the model
+    int samples = 0;                           ///< number of measurements
+    int stragglers = 0;                        ///< samples weighed down
+    int iterations = 0;                        ///< of all minimisations together
+    FitStatus status = FitStatus::prior_kept;  ///< how it ended; prior_kept: the parameters are the prior's
+
+    /// The model of these parameters.
+    [[nodiscard]] auto model() const { return terms.model(std::span<const double>(parameters)); }
+};
+
+/// The parameters that explain `samples` of one job on one GPU type, in any order, duplicates welcome.
+/// Refuses an empty set and bad samples (std::invalid_argument).
+template <FittableTerms Terms, class Backend = detail::TinyBackend>
+[[nodiscard]] ModelFit<Terms> fit_model(std::span<const ThroughputSample> samples, Terms terms,
+                                        const ModelFitOptions& options = {}, Backend backend = {}) {
+    if (samples.empty()) bad_input(options.subject, "samples", "empty", "at least one measurement");
+    for (const ThroughputSample& sample : samples) validate(sample, options.subject);
+    const auto count = static_cast<Eigen::Index>(terms.parameters());
+    require_between(options.subject, "parameters", static_cast<long long>(count), 1,
+                    static_cast<long long>(detail::most_parameters));
+    ModelFit<Terms> fit{.terms = terms, .samples = static_cast<int>(samples.size())};
+    ThroughputResiduals<Terms> residuals(terms);
+    residuals.mean.resize(count);
+    residuals.deviation.resize(count);
+    for (Eigen::Index i = 0; i < count; ++i) {
+        residuals.mean[i] = terms.mean[static_cast<std::size_t>(i)];
+        residuals.deviation[i] = terms.deviation[static_cast<std::size_t>(i)];
+    }
+    for (const ThroughputSample& sample : samples) residuals.rows.push_back(row_of<Terms>(sample, sample));
+    detail::SmallVector x = residuals.mean;
+    fit.status =
+        detail::minimise_in_rounds(backend, residuals, x, options.max_iterations, fit.iterations, [&] {
+            const WeighedRows weighed = residuals.weigh(x, options.robust);
+            fit.stragglers = weighed.stragglers;
+            const detail::Scatter scatter(weighed.squares, weighed.weights, static_cast<double>(count));
+            const double change = std::abs(std::log(scatter.deviation / residuals.scatter));
+            residuals.scatter = fit.step_deviation = scatter.deviation;
+            return change > 0.05 || weighed.largest_change > 0.05;
+        });
+    if (!is_fitted(fit.status) || !x.allFinite()) {
+        fit.status = FitStatus::prior_kept;
+        x = residuals.mean;
+    }
+    double squares = 0;
+    residuals.for_each_row(x, [&](const auto&, const RowErrors& of) { squares += of.step * of.step; });
+    fit.step_rmsle = std::sqrt(squares / fit.samples);
+    detail::Linearisation there;
+    there.find(residuals, residuals.to_units(x));
+    const detail::SmallMatrix left = there.hessian().llt().solve(detail::SmallMatrix::Identity(count, count));
+    fit.parameters.assign(x.begin(), x.end());
+    for (Eigen::Index i = 0; i < count; ++i)
+        fit.deviations.push_back(residuals.deviation[i] * std::sqrt(left(i, i)));
+    return fit;
+}
+
+}  // namespace goodput
+
+#endif

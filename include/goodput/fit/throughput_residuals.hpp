@@ -1,0 +1,327 @@
+#ifndef GOODPUT_FIT_THROUGHPUT_RESIDUALS_HPP
+#define GOODPUT_FIT_THROUGHPUT_RESIDUALS_HPP
+
+// What a throughput model leaves unexplained of measured steps, and how that changes with its parameters: the
+// residuals of every fit of a throughput model.
+//
+// A model gives its terms, templates on the scalar: ln C of computing a microbatch, ln S of synchronising and
+// ln(gamma - 1) of how the two overlap. Then (Pollux, OSDI'21, section 3.2) a step, and an iteration of s
+// accumulation steps before it, take
+//
+//     T = (C^gamma + S^gamma)^(1/gamma),      s C + T
+//
+// A sample has two residuals, one where nobody measured what of the step is computing, or where a single
+// replica does nothing else:
+//
+//     r_t = sqrt(w) (ln T - ln measured step) / scatter,      r_c = sqrt(w / 2) (ln C - ln measured) /
+//     scatter
+//
+// w is its weight (stragglers have less). Where the whole iteration was measured, s C + T stands for T. Each
+// parameter has one more, (theta - mean) / deviation of its prior, which is also the unit in which the solver
+// counts it. Derivatives of the terms are Ceres' jets.
+//
+// One more residual is always 0, but has a slope: towards gamma = 1 the others lose their slopes by the
+// overlap exponentially, so that J^T J alone promises too much and steps go too far. d^2/dtheta^2 of the sum
+// is about d/dtheta there, and that is added to J^T J.
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/sample.hpp"
+#include "goodput/fit/detail/least_squares.hpp"
+#include "goodput/fit/detail/log_step.hpp"
+#include "goodput/fit/detail/touched_parameters.hpp"
+
+namespace goodput {
+
+namespace detail {
+
+/// What a model reads of a sample: what it makes of it beforehand (Terms::Features), or the sample.
+template <class Terms>
+struct FeaturesOf {
+    using type = ThroughputSample;
+};
+template <class Terms>
+requires requires { typename Terms::Features; }
+struct FeaturesOf<Terms> {
+    using type = typename Terms::Features;
+};
+
+/// How many parameters one term of one sample may depend on.
+template <class Terms>
+constexpr int most_touched() {
+    if constexpr (requires { Terms::most_touched; })
+        return Terms::most_touched;
+    else
+        return most_parameters;
+}
+
+}  // namespace detail
+
+/// The terms of a throughput model in parameters theta without bounds, at most 36: `x[i]` is parameter i, a
+/// number or a Ceres jet; a term that depends on none of them may be a number. A model may name a type
+/// Features that it reads instead of the sample, and as most_touched the most parameters that it reads for
+/// one term of one sample. log_sync() is asked of samples of two replicas and more.
+template <class Terms>
+concept ThroughputTerms = requires(const Terms& terms, std::span<const double>& x,
+                                   const typename detail::FeaturesOf<Terms>::type& of) {
+    { terms.parameters() } -> std::convertible_to<std::size_t>;
+    { terms.log_compute(x, of) } -> std::convertible_to<double>;
+    { terms.log_sync(x, of) } -> std::convertible_to<double>;
+    { terms.log_overlap(x) } -> std::convertible_to<double>;
+};
+
+/// A measurement as residuals read it.
+template <class Terms>
+struct ThroughputRow {
+    typename detail::FeaturesOf<Terms>::type features{};  ///< what the model reads
+    double log_compute = 0;                               ///< ln of the seconds of computing, where split
+    double log_step = 0;    ///< ln of the seconds of the step, or of the iteration
+    double weight = 1;      ///< at most 1
+    int further_steps = 0;  ///< accumulation steps before the last that log_step counts
+    bool alone = false;     ///< a single replica
+    bool split = true;      ///< log_compute was measured; else it is that of the step
+};
+
+/// A sample as a row, with what the terms read of it.
+template <class Terms>
+[[nodiscard]] ThroughputRow<Terms> row_of(const ThroughputSample& sample,
+                                          const typename detail::FeaturesOf<Terms>::type& features) {
+    const std::optional<double> compute = sample.compute_seconds();
+    return {.features = features,
+            .log_compute = std::log(compute.value_or(sample.step_seconds / sample.microbatches())),
+            .log_step = std::log(sample.step_seconds),
+            .further_steps = sample.microbatches() - 1,
+            .alone = sample.shape.gpus < 2,
+            .split = compute.has_value()};
+}
+
+/// Of a row: ln of what is modelled over what was measured, and what the step is made of.
+struct RowErrors {
+    double compute = 0, step = 0;
+    double sync_share = 0;  ///< d ln(step) / d ln S
+    double by_overlap = 0;  ///< d ln(step) / d ln(gamma - 1)
+    double excess = 0;      ///< ln(step) - ln C
+    double log_ratio = 0;   ///< ln S - ln C
+};
+
+/// What weights of stragglers leave.
+struct WeighedRows {
+    int stragglers = 0;               ///< rows weighed down
+    double weights = 0, squares = 0;  ///< sums over the rows, of the step's errors
+    double largest_change = 0;        ///< of a weight
+};
+
+/// The residuals of rows, and of a prior.
+template <ThroughputTerms Terms>
+class ThroughputResiduals {
+public:
+    using Row = ThroughputRow<Terms>;
+
+    /// Without rows and prior.
+    ThroughputResiduals() requires std::default_initializable<Terms>
+    = default;
+    /// See above.
+    explicit ThroughputResiduals(Terms of) : terms(std::move(of)) {}
+
+    Terms terms{};
+    std::vector<Row> rows{};
+    detail::SmallVector mean{}, deviation{};  ///< the prior
+    double scatter = 0.05;                    ///< standard deviation of ln(step) about the model
+
+    [[nodiscard]] int parameters() const { return static_cast<int>(mean.size()); }
+    [[nodiscard]] int count() const {
+        int count = parameters() + 1;
+        for (const Row& row : rows) count += compute_weight(row) > 0 ? 2 : 1;
+        return count;
+    }
+    /// See detail::Residuals; y counts deviations from the prior's mean.
+    void operator()(const double* y, double* residuals, double* jacobian) const;
+
+    [[nodiscard]] detail::SmallVector to_units(const detail::SmallVector& x) const {
+        return (x - mean).cwiseQuotient(deviation);
+    }
+    [[nodiscard]] detail::SmallVector from_units(const detail::SmallVector& y) const {
+        return mean + y.cwiseProduct(deviation);
+    }
+
+    /// The sum of squares at parameters x.
+    [[nodiscard]] double squares(const detail::SmallVector& x) const {
+        double of_rows = 0;
+        for_each_row(x, [&](const Row& row, const RowErrors& errors) {
+            of_rows += row.weight *
+                       (errors.step * errors.step + compute_weight(row) * errors.compute * errors.compute);
+        });
+        return to_units(x).squaredNorm() + of_rows / (scatter * scatter);
+    }
+
+    /// What the error of computing counts for beside that of the step.
+    [[nodiscard]] static double compute_weight(const Row& row) { return row.split && !row.alone ? 0.5 : 0; }
+
+    /// Calls visit(row, RowErrors) for every row at parameters x.
+    template <class Visit>
+    void for_each_row(const detail::SmallVector& x, Visit visit) const {
+        std::span<const double> values(x.data(), static_cast<std::size_t>(x.size()));
+        const double gamma = 1 + std::exp(terms.log_overlap(values));
+        for (const Row& row : rows)
+            visit(row, errors_of(row, terms.log_compute(values, row.features),
+                                 row.alone ? 0 : terms.log_sync(values, row.features), gamma));
+    }
+
+    /// Gives rows whose step is off by more than four robust standard deviations at parameters x (stragglers,
+    /// warm-up) the weight (four of them / error)^2, where there are at least four rows; all others 1.
+    WeighedRows weigh(const detail::SmallVector& x, bool robust) {
+        errors_.clear();
+        for_each_row(x, [&](const Row&, const RowErrors& of) { errors_.push_back(std::abs(of.step)); });
+        double limit = std::numeric_limits<double>::infinity();
+        if (robust && rows.size() >= 4) {
+            sorted_ = errors_;
+            const auto middle = sorted_.begin() + static_cast<std::ptrdiff_t>(rows.size() / 2);
+            std::nth_element(sorted_.begin(), middle, sorted_.end());
+            limit = 4 * std::max(1.4826 * *middle, 0.02);
+        }
+        WeighedRows weighed;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const double weight = errors_[i] > limit ? detail::square(limit / errors_[i]) : 1;
+            weighed.largest_change = std::max(weighed.largest_change, std::abs(weight - rows[i].weight));
+            rows[i].weight = weight;
+            weighed.stragglers += weight < 1 ? 1 : 0;
+            weighed.weights += weight;
+            weighed.squares += weight * detail::square(errors_[i]);
+        }
+        return weighed;
+    }
+
+    /// ln of a step, or of an iteration, over its computing time; see ThroughputRow::further_steps.
+    [[nodiscard]] static double excess_of(const Row& row, double log_ratio, double gamma) {
+        const double excess = row.alone ? 0 : detail::LogStep(log_ratio, gamma).excess;
+        return row.further_steps > 0 ? std::log(row.further_steps + std::exp(excess)) : excess;
+    }
+
+private:
+    std::vector<double> errors_{}, sorted_{};
+
+    [[nodiscard]] RowErrors errors_of(const Row& row, double log_compute, double log_sync,
+                                      double gamma) const {
+        RowErrors errors{.compute = log_compute - row.log_compute};
+        if (!row.alone) {
+            errors.log_ratio = log_sync - log_compute;
+            const detail::LogStep last(errors.log_ratio, gamma);
+            const double step = row.further_steps > 0 ? std::exp(last.excess) : 1;
+            const double part = step / (row.further_steps + step);  // of the iteration
+            errors.excess = last.excess;
+            errors.sync_share = part * last.sync_share;
+            errors.by_overlap =
+                part * (gamma - 1) * (last.sync_share * errors.log_ratio - last.excess) / gamma;
+        }
+        if (row.further_steps > 0) errors.excess = std::log(row.further_steps + std::exp(errors.excess));
+        errors.step = log_compute + errors.excess - row.log_step;
+        return errors;
+    }
+};
+
+template <ThroughputTerms Terms>
+void ThroughputResiduals<Terms>::operator()(const double* y, double* residuals, double* jacobian) const {
+    const int own = parameters();
+    const detail::SmallVector x = from_units(Eigen::Map<const Eigen::VectorXd>(y, own));
+    std::copy_n(y, own, residuals);
+    residuals[own] = 0;
+    double* at = residuals + own + 1;
+    const auto write = [&](const Row& row, const RowErrors& errors) {
+        const double unit = std::sqrt(row.weight) / scatter;
+        *at++ = unit * errors.step;
+        if (const double part = compute_weight(row); part > 0)
+            *at++ = unit * std::sqrt(part) * errors.compute;
+    };
+    if (!jacobian) return for_each_row(x, write);
+
+    const int height = count();
+    Eigen::Map<Eigen::MatrixXd> slopes(jacobian, height, own);
+    slopes.setZero();
+    slopes.topRows(own).setIdentity();
+    using Touched = detail::TouchedParameters<detail::most_touched<Terms>()>;
+    Touched of_overlap(x.data());
+    const typename Touched::Scalar log_overlap(terms.log_overlap(of_overlap));
+    const double gamma = 1 + std::exp(log_overlap.a);
+    double pull = 0;  // of the overlap: d/d ln(gamma - 1) of half the sum over the rows
+    for (const Row& row : rows) {
+        const auto line = at - residuals;
+        Touched of_compute(x.data()), of_sync(x.data());
+        const auto add = [&](std::ptrdiff_t to, const Touched& touched, const auto& term, double by) {
+            touched.for_each_derivative(term, [&](std::size_t i, double slope) {
+                const auto column = static_cast<Eigen::Index>(i);
+                slopes(to, column) += by * slope * deviation[column];
+            });
+        };
+        const double unit = std::sqrt(row.weight) / scatter;
+        const typename Touched::Scalar log_compute(terms.log_compute(of_compute, row.features));
+        RowErrors errors;
+        if (row.alone) {
+            errors = errors_of(row, log_compute.a, 0, gamma);
+        } else {
+            const typename Touched::Scalar log_sync(terms.log_sync(of_sync, row.features));
+            errors = errors_of(row, log_compute.a, log_sync.a, gamma);
+            add(line, of_sync, log_sync, unit * errors.sync_share);
+            add(line, of_overlap, log_overlap, unit * errors.by_overlap);
+            pull += unit * unit * errors.by_overlap * errors.step;
+        }
+        add(line, of_compute, log_compute, unit * (1 - errors.sync_share));
+        if (const double part = compute_weight(row); part > 0)
+            add(line + 1, of_compute, log_compute, unit * std::sqrt(part));
+        write(row, errors);
+    }
+    of_overlap.for_each_derivative(log_overlap, [&](std::size_t i, double slope) {
+        const auto column = static_cast<Eigen::Index>(i);
+        slopes(own, column) = std::sqrt(std::max(pull, 0.0)) * slope * deviation[column];
+    });
+}
+
+namespace detail {
+
+/// How far steps scatter about a model, and what that rests on.
+struct Scatter {
+    double deviation = 0, freedom = 0;
+
+    /// From weighted squared errors, less what so many parameters have taken up.
+    Scatter(double squares, double weights, double parameters) {
+        // A scatter of 3 %, worth two samples, is assumed beforehand: a perfect fit to few samples proves
+        // little. Priors hold parameters back, so that they take up less than one sample each.
+        constexpr double assumed_deviation = 0.03, assumed_freedom = 2;
+        freedom = weights - std::min(parameters, weights / 2) + assumed_freedom;
+        deviation = std::sqrt((squares + assumed_freedom * square(assumed_deviation)) / freedom);
+    }
+};
+
+/// Minimises roughly as long as weigh() says that weights and scatter still change, then for good. Counts on
+/// from `iterations`.
+template <class Backend, ThroughputTerms Terms, class Weigh>
+FitStatus minimise_in_rounds(Backend& backend, const ThroughputResiduals<Terms>& residuals, SmallVector& x,
+                             int max_iterations, int& iterations, Weigh weigh) {
+    weigh();
+    bool settled = false;
+    for (int round = 0;; ++round) {
+        SmallVector y = residuals.to_units(x);
+        const LeastSquaresResult found = backend.minimise(residuals, y,
+                                                          {.max_iterations = max_iterations - iterations,
+                                                           .relative_tolerance = 1e-11,
+                                                           .absolute_tolerance = settled ? 1e-5 : 1e-2,
+                                                           .rough = !settled});
+        x = residuals.from_units(y);
+        iterations += found.iterations;
+        if (settled || !is_fitted(found.status) || iterations >= max_iterations) return found.status;
+        settled = !weigh() || round == 7;
+    }
+}
+
+}  // namespace detail
+}  // namespace goodput
+
+#endif

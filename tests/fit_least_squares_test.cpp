@@ -1,0 +1,73 @@
+// The minimiser behind the fits finds minima, says where it has not found one, and leaves alone what is no
+// number.
+
+#include "goodput/fit/detail/least_squares.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "support/random.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace goodput;
+
+namespace least_squares_tests {
+
+/// Rosenbrock's valley, with its minimum of 0 at (1, 1); not a number beyond x = 5.
+struct CurvedValley {
+    [[nodiscard]] static int parameters() { return 2; }
+    [[nodiscard]] static int count() { return 2; }
+    void operator()(const double* x, double* residuals, double* jacobian) const {
+        residuals[0] = 10 * (x[1] - x[0] * x[0]);
+        residuals[1] = x[0] > 5 ? std::numeric_limits<double>::quiet_NaN() : 1 - x[0];
+        if (!jacobian) return;
+        jacobian[0] = -20 * x[0];
+        jacobian[1] = -1;
+        jacobian[2] = 10;
+        jacobian[3] = 0;
+    }
+};
+
+/// Promises to fall, and never does.
+struct FalsePromise {
+    [[nodiscard]] static int parameters() { return 1; }
+    [[nodiscard]] static int count() { return 1; }
+    void operator()(const double* x, double* residuals, double* jacobian) const {
+        residuals[0] = 10 + std::abs(x[0]);
+        if (jacobian) jacobian[0] = 1;
+    }
+};
+
+}  // namespace least_squares_tests
+
+TEST_CASE(
+    "A minimisation finds the end of a curved valley from every side, and leaves alone what is no number") {
+    using namespace least_squares_tests;
+    support::Random random(5);
+    detail::TinyBackend backend;
+    detail::SmallVector x(2);
+    for (int round = 0; round < 200; ++round) {
+        x << random.between(-4, 4), random.between(-20, 20);
+        const detail::LeastSquaresResult result = backend.minimise(
+            CurvedValley{}, x,
+            {.max_iterations = 500, .relative_tolerance = 1e-12, .absolute_tolerance = 1e-20});
+        CAPTURE(round);
+        CHECK(result.status == FitStatus::converged);
+        CHECK(std::max(std::abs(x[0] - 1), std::abs(x[1] - 1)) < 1e-5);
+    }
+    x << 6, 1;
+    CHECK(backend.minimise(CurvedValley{}, x, {}).status == FitStatus::prior_kept);
+    CHECK(x[0] == 6);
+}
+
+TEST_CASE("A minimisation that stops where steps promise much and no step helps has not converged") {
+    using namespace least_squares_tests;
+    detail::SmallVector x = detail::SmallVector::Zero(1);
+    const detail::LeastSquaresResult result = detail::TinyBackend{}.minimise(FalsePromise{}, x, {});
+    CHECK(result.status == FitStatus::iteration_limit);
+    CHECK(x[0] == 0);
+    CHECK(detail::TinyBackend{}.minimise(FalsePromise{}, x, {.max_iterations = 0}).status ==
+          FitStatus::iteration_limit);
+}

@@ -24,8 +24,8 @@
 // A result that is not to be trusted gives way to the previous fit, or to the prior around the computing
 // times (fit_status.hpp).
 //
-// Cost: O(samples) for each of some 5 to 15 iterations, plus O(P^3) with P = 11 + break points, at most 36.
-// RefinedFitter allocates only when it meets more samples than ever before.
+// Cost: O(samples P^2) for each of some 10 to 30 iterations, with P = 11 + break points, at most 36.
+// RefinedFitter allocates where the number of samples or break points is another than in the fit before.
 
 #include <algorithm>
 #include <array>
@@ -62,7 +62,7 @@ struct RefinedFitOptions {
     std::string_view subject = "throughput samples";  ///< whom messages about bad samples name
 };
 
-/// Fits again and again, without allocating once it has met its largest set of samples. `Backend` minimises:
+/// Fits again and again, without allocating as long as samples and batches stay as many. `Backend` minimises:
 /// TinyBackend, or CeresBackend of fit/ceres_backend.hpp.
 template <class Backend = detail::TinyBackend>
 class RefinedFitter {

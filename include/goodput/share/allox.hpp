@@ -21,7 +21,6 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
-#include <ranges>
 #include <span>
 #include <string>
 #include <tuple>
@@ -119,14 +118,12 @@ struct AlloxOrder {
         });
         deeper = false;
         for (std::size_t type = 0; type < types; ++type) {
-            const auto wanted = [&](std::size_t row) {
-                return cost(row, {type, depth[type] + 1}) < assigned.row_dual[row];
-            };
             if (depth[type] * machines[type] >= rows.size() || machines[type] == 0) continue;
-            if (std::ranges::any_of(std::views::iota(std::size_t{0}, rows.size()), wanted)) {
-                depth[type] *= 2;
-                deeper = true;
-            }
+            bool wanted = false;
+            for (std::size_t row = 0; row < rows.size(); ++row)
+                wanted |= cost(row, {type, depth[type] + 1}) < assigned.row_dual[row];
+            if (wanted) depth[type] *= 2;
+            deeper |= wanted;
         }
     }
     found.objective = assigned.cost;

@@ -122,6 +122,34 @@ TEST_CASE("who has waited longest is considered, and no fewer than there are mac
     }
 }
 
+TEST_CASE("no place however far from the end would make the sum smaller") {
+    Random random(4);
+    for (int round = 0; round < 200; ++round) {
+        std::vector<std::size_t> machines(static_cast<std::size_t>(random.integer(1, 3)));
+        for (std::size_t& of_type : machines) of_type = static_cast<std::size_t>(random.integer(0, 6));
+        machines[0] += 1;
+        std::vector<AlloxJob> jobs =
+            random_jobs(random, static_cast<std::size_t>(random.integer(1, 40)), machines.size());
+        const double faster = random.chance(0.5) ? 1 : 0.01;  // on the first type
+        for (AlloxJob& job : jobs) {
+            job.gpus = random.integer(1, 3);
+            job.seconds[0] *= faster;
+        }
+        // Each type has a place for every job, k-th from last for k up to their number.
+        std::vector<std::size_t> places;
+        for (const std::size_t of_type : machines) places.insert(places.end(), jobs.size(), of_type);
+        const Assignment all =
+            least_cost_assignment(jobs.size(), places, [&](std::size_t j, std::size_t column) {
+                const auto before = static_cast<double>(column % jobs.size());
+                return (before * jobs[j].gpus + 1) * jobs[j].seconds[column / jobs.size()] +
+                       jobs[j].waited_seconds;
+            });
+        const AlloxOrder order = allox_order(jobs, machines);
+        CHECK(order.objective == doctest::Approx(all.cost).epsilon(1e-12));
+        CHECK(order.bound == doctest::Approx(all.cost).epsilon(1e-12));
+    }
+}
+
 TEST_CASE("of equal jobs those that have waited longest come first, then the first listed") {
     Random random(3);
     for (int round = 0; round < 300; ++round) {

@@ -95,19 +95,37 @@ struct AlloxOrder {
     struct Column {
         std::size_t type, from_end;
     };
-    std::vector<Column> columns;
-    std::vector<std::size_t> places;
-    for (std::size_t type = 0; type < types; ++type)
-        for (std::size_t k = 1; machines[type] > 0 && (k - 1) * machines[type] < rows.size(); ++k) {
-            columns.push_back({type, k});
-            places.push_back(machines[type]);
-        }
-    const auto cost = [&](std::size_t row, std::size_t column) {
+    const auto cost = [&](std::size_t row, const Column& column) {
         const AlloxJob& job = jobs[rows[row]];
-        const auto& [type, k] = columns[column];
-        return (static_cast<double>(k - 1) * job.gpus + 1) * job.seconds[type] + job.waited_seconds;
+        return (static_cast<double>(column.from_end - 1) * job.gpus + 1) * job.seconds[column.type] +
+               job.waited_seconds;
     };
-    const Assignment assigned = least_cost_assignment(rows.size(), places, cost);
+    // The further from the end, the dearer: a place counts only once somebody would rather have it.
+    std::vector<Column> columns;
+    std::vector<std::size_t> depth(types, rows.size() / all + 1);  // of the places, by type
+    Assignment assigned;
+    for (bool deeper = true; deeper;) {
+        columns.clear();
+        std::vector<std::size_t> places;
+        for (std::size_t type = 0; type < types; ++type) {
+            if (machines[type] == 0) continue;
+            depth[type] = std::min(depth[type], (rows.size() - 1) / machines[type] + 1);
+            for (std::size_t k = 1; k <= depth[type]; ++k) columns.push_back({type, k});
+            places.resize(columns.size(), machines[type]);
+        }
+        assigned = least_cost_assignment(rows.size(), places, [&](std::size_t row, std::size_t column) {
+            return cost(row, columns[column]);
+        });
+        deeper = false;
+        for (std::size_t type = 0; type < types; ++type) {
+            if (depth[type] * machines[type] >= rows.size() || machines[type] == 0) continue;
+            bool wanted = false;
+            for (std::size_t row = 0; row < rows.size(); ++row)
+                wanted |= cost(row, {type, depth[type] + 1}) < assigned.row_dual[row];
+            if (wanted) depth[type] *= 2;
+            deeper |= wanted;
+        }
+    }
     found.objective = assigned.cost;
     found.bound = assigned.bound;
 

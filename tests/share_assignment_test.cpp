@@ -139,6 +139,22 @@ TEST_CASE("small costs decide where large ones tie, however large") {
     }
 }
 
+TEST_CASE("costs in other units are the same assignment, however small or large the unit") {
+    Random random(5);
+    for (int round = 0; round < 200; ++round) {
+        const Costs costs = random_costs(random, 12, 8, 3, round % 2 == 0 ? 3 : 0);
+        const Assignment found = least_cost_assignment(costs.rows, costs.places, costs);
+        for (const int power : {-1000, -300, 490}) {
+            CAPTURE(power);
+            Costs scaled = costs;
+            for (double& cost : scaled.cost) cost = std::ldexp(cost, power);
+            const Assignment same = least_cost_assignment(scaled.rows, scaled.places, scaled);
+            CHECK(same.column == found.column);
+            CHECK(same.cost == std::ldexp(found.cost, power));
+        }
+    }
+}
+
 TEST_CASE("a column of several places is as good as that many columns") {
     Random random(3);
     for (int round = 0; round < 100; ++round) {

@@ -99,9 +99,10 @@ struct RefinedSquares {
         return row.split && !shapes[row.shape].alone() ? 0.5 : 0;
     }
 
-    /// Variance of ln of a row's step that its shape's own factors make, which are not among the laws.
+    /// Variance of ln of a row's step that its shape's own factors make, where it shows in nothing else: what
+    /// a known split says of computing would tell it from the laws of synchronising and from the overlap.
     [[nodiscard]] double own_variance(const RefinedRow& row, const Errors& errors) const {
-        if (shapes[row.shape].alone()) return 0;
+        if (row.split) return 0;
         return square((1 - errors.sync_share) * believed.compute_deviation) +
                square(errors.sync_share * believed.sync_deviation);
     }

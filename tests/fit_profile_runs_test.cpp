@@ -35,7 +35,7 @@ namespace {
 constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr double scatter = 0.03;
 
-double normal(support::Random& random) {
+double gaussian(support::Random& random) {
     const double radius = std::sqrt(-2 * std::log(1 - random.unit()));
     return radius * std::cos(2 * std::numbers::pi * random.unit());
 }
@@ -70,7 +70,7 @@ struct RandomJob {
         const std::array<int, 3> gpus_per_node{4, 8, 8};
         std::array<double, refined_parameters> job{};
         for (std::size_t i = 0; i < refined_parameters; ++i)
-            job[i] = population.mean[i] + population.jobs[i] * normal(random);
+            job[i] = population.mean[i] + population.jobs[i] * gaussian(random);
         const double level = random.between(-3, 0);
         for (std::size_t t = 0; t < gpus_per_node.size(); ++t) {
             const std::vector<Shape> shapes = shapes_of(gpus_per_node[t]);
@@ -105,22 +105,22 @@ struct RandomJob {
         const std::vector<double>& breaks = problem.residuals.terms.breaks;
         detail::SmallVector x(static_cast<Eigen::Index>(problem.parameters()));
         for (std::size_t i = 0; i < refined_parameters; ++i)
-            x[static_cast<Eigen::Index>(i)] = job[i] + population.types[i] * normal(random);
+            x[static_cast<Eigen::Index>(i)] = job[i] + population.types[i] * gaussian(random);
         x[computing_constant] += std::log(seconds);
         x[computing_slope] += std::log(seconds / 32);
         x[node_level] += std::log(seconds);
-        double factor = prior.break_deviation * normal(random);
+        double factor = prior.break_deviation * gaussian(random);
         for (std::size_t i = 0; i < breaks.size(); ++i) {
             const double away = i > 0 ? std::log(breaks[i] / breaks[i - 1]) : 0;
             const double kept = std::exp(-away / std::log(4.0));
-            factor = kept * factor + prior.break_deviation * std::sqrt(1 - kept * kept) * normal(random);
+            factor = kept * factor + prior.break_deviation * std::sqrt(1 - kept * kept) * gaussian(random);
             x[static_cast<Eigen::Index>(refined_parameters + i)] = factor;
         }
         RefinedThroughput model;
         problem.write(x, model);
         for (const Shape shape : shapes) {
-            const double compute = std::exp(prior.compute_deviation * normal(random));
-            model.shapes.push_back({shape, compute, std::exp(prior.sync_deviation * normal(random))});
+            const double compute = std::exp(prior.compute_deviation * gaussian(random));
+            model.shapes.push_back({shape, compute, std::exp(prior.sync_deviation * gaussian(random))});
         }
         std::sort(model.shapes.begin(), model.shapes.end(),
                   [](const ShapeFactor& a, const ShapeFactor& b) { return a.shape < b.shape; });
@@ -130,10 +130,10 @@ struct RandomJob {
     ThroughputSample measure(std::size_t type, Shape shape, BatchPlan plan) {
         const RefinedThroughput& model = truth[type];
         const double step =
-            model.iteration_seconds(shape, {plan.atomic_batch, 0}) * std::exp(scatter * normal(random));
+            model.iteration_seconds(shape, {plan.atomic_batch, 0}) * std::exp(scatter * gaussian(random));
         if (shape.gpus < 2) return {shape, plan, step, 0};
         const double compute = model.compute_seconds(plan.atomic_batch) * model.compute_factor(shape) *
-                               std::exp(std::numbers::sqrt2 * scatter * normal(random));
+                               std::exp(std::numbers::sqrt2 * scatter * gaussian(random));
         return {shape, plan, step, step - std::min(compute, 0.999 * step)};
     }
 

@@ -58,7 +58,8 @@ struct CeresBackend {
                                         const detail::LeastSquaresOptions& options) const {
         detail::LeastSquaresResult result;
         detail::Linearisation here;
-        if (!here.find(residuals, y)) return result;
+        here.find(residuals, y);
+        if (!std::isfinite(here.squares())) return result;
         ceres::Problem::Options owned;
         owned.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
         ceres::Problem problem(owned);

@@ -11,12 +11,12 @@
 //
 // Method. (1) Start in closed form at three overlaps, the best counts; or from a previous fit. (2)
 // Levenberg-Marquardt (a backend, fit/detail/least_squares.hpp). (3) The scatter s follows from the
-// residuals, and where shapes are few from what is believed of their own factors; samples beyond four robust
-// standard deviations (stragglers, warm-up) get the weight (4 s / error)^2; (2) again, until neither changes
-// much. (4) Every shape of several replicas gets factors of its own for computing and synchronising: what its
-// residuals say, shrunk towards 1 by the prior of such factors (a linear mixed model, the laws being fixed
-// effects, the shapes random ones). (5) Covariance: the inverse of the sum's second derivatives, in which
-// samples of one shape count as correlated.
+// residuals, and with step times alone from what is believed of the shapes' own factors; samples beyond four
+// robust standard deviations (stragglers, warm-up) get the weight (4 s / error)^2; (2) again, until neither
+// changes much. (4) Every shape of several replicas gets factors of its own for computing and synchronising:
+// what its residuals say, shrunk towards 1 by the prior of such factors (a linear mixed model, the laws being
+// fixed effects, the shapes random ones). (5) Covariance: the inverse of the sum's second derivatives, in
+// which samples of one shape count as correlated.
 //
 // How computing scales with the replicas (alone, straggling) is believed only as far as it is likely: two of
 // the prior's deviations away it pulls no harder any more, and the start is by what was measured there.
@@ -285,12 +285,9 @@ bool RefinedFitter<Backend>::weigh(RefinedFit& fit, bool robust) {
     fit.stragglers = weighed.stragglers;
     const detail::Scatter about(weighed.squares, weighed.weights, static_cast<double>(problem_.parameters()));
     // Laws with as many parameters as there are shapes pass through all of them, and so seem to leave none a
-    // factor of its own. What these are believed to add to the scatter is worth one shape beside those that
-    // the laws' eight parameters of shapes leave over.
-    const double shapes = static_cast<double>(
-        std::ranges::count_if(problem_.shapes, [](const auto& shape) { return !shape.alone(); }));
-    const double of_shapes = problem_.own_variance(x_) / (1 + shapes - std::min(8.0, shapes / 2));
-    const double scatter = std::sqrt(detail::square(about.deviation) + of_shapes);
+    // factor of its own; and with more shapes, the samples of one share its factors, which do not average
+    // out.
+    const double scatter = std::sqrt(detail::square(about.deviation) + problem_.own_variance(x_));
     const double change = std::abs(std::log(scatter / problem_.residuals.scatter));
     problem_.residuals.scatter = scatter;
     const bool loosened = problem_.loosen(x_);

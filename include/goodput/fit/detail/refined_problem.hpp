@@ -68,7 +68,7 @@ struct RefinedProblem {
     [[nodiscard]] double own_variance(const SmallVector& x) const {
         double sum = 0;
         residuals.for_each_row(x, [&](const RefinedRow& row, const RowErrors& errors) {
-            if (row.alone) return;
+            if (row.split) return;
             sum += square((1 - errors.sync_share) * believed.compute_deviation) +
                    square(errors.sync_share * believed.sync_deviation);
         });

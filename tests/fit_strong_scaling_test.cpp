@@ -114,7 +114,7 @@ TEST_CASE("Ring reductions that only ran on one node: predictions on several, of
         errors.add(fit_refined(known), asked);
     }
     MESSAGE("error ", errors.geometric_mean(), ", held ", errors.held());
-    // 0.206.
+    // 0.211.
     CHECK(errors.geometric_mean() < 0.25);
     CHECK(errors.held() > 0.86);
 }
@@ -144,9 +144,9 @@ TEST_SUITE("data") {
             }
         MESSAGE("error ", ours.geometric_mean(), ", of all steps ", ours.of_all(), ", held ", ours.held(),
                 "; Pollux's form ", of_pollux_form.geometric_mean(), ", ", of_pollux_form.of_all());
-        // 0.117 against 0.155, and 0.226 against 0.310.
-        CHECK(ours.geometric_mean() <= 0.8 * of_pollux_form.geometric_mean());
-        CHECK(ours.of_all() <= 0.8 * of_pollux_form.of_all());
+        // 0.109 against 0.155, and 0.222 against 0.310.
+        CHECK(ours.geometric_mean() <= 0.75 * of_pollux_form.geometric_mean());
+        CHECK(ours.of_all() <= 0.75 * of_pollux_form.of_all());
         CHECK(ours.held() >= 0.86);
     }
 
@@ -178,7 +178,7 @@ TEST_SUITE("data") {
             }
         MESSAGE("error ", ours.geometric_mean(), ", of all steps ", ours.of_all(), ", held ", ours.held(),
                 "; Pollux's form ", of_pollux_form.geometric_mean(), ", ", of_pollux_form.of_all());
-        // 0.184.
+        // 0.173.
         CHECK(ours.geometric_mean() <= 0.25);
         CHECK(ours.held() >= 0.86);
     }

@@ -66,12 +66,12 @@ struct LeastSquaresResult {
 /// The residuals at one point, and their derivatives there. Keeps its buffers.
 class Linearisation {
 public:
-    /// At y.
+    /// At y; on request without derivatives.
     template <Residuals R>
-    void find(const R& of, const SmallVector& y) {
+    void find(const R& of, const SmallVector& y, bool derivatives = true) {
         residuals.resize(of.count());
-        jacobian.resize(of.count(), of.parameters());
-        of(y.data(), residuals.data(), jacobian.data());
+        if (derivatives) jacobian.resize(of.count(), of.parameters());
+        of(y.data(), residuals.data(), derivatives ? jacobian.data() : nullptr);
     }
     [[nodiscard]] double squares() const { return residuals.squaredNorm(); }
     /// J^T J.
@@ -128,14 +128,14 @@ LeastSquaresResult TinyBackend::minimise(const R& residuals, SmallVector& y,
     solver_.options.gradient_tolerance = solver_.options.cost_threshold = 0;
     solver_.options.parameter_tolerance = 1e-14;
     for (double radius = 1e4;; radius /= 100) {
-        here_.find(residuals, y);
+        here_.find(residuals, y, !options.rough);
         const double squares = here_.squares(),
                      tolerance = std::max(options.relative_tolerance * squares, options.absolute_tolerance);
         if (!std::isfinite(squares)) return result;
         result.status = FitStatus::converged;
-        if (options.rough && result.iterations > 0) return result;
-        if (!options.rough &&
-            here_.promises_less_than(result.iterations == 0 ? tolerance : std::max(tolerance, negligible)))
+        if (options.rough ? result.iterations > 0
+                          : here_.promises_less_than(
+                                result.iterations == 0 ? tolerance : std::max(tolerance, negligible)))
             return result;
         result.status = FitStatus::iteration_limit;
         // Where the residuals bend so much that steps go too far, shorter ones are begun with.

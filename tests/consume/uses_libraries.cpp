@@ -1,9 +1,9 @@
 // What goodput::goodput brings along: the headers of the three libraries that goodput's own headers include.
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
-#include <boost/graph/adjacency_list.hpp>
 #include <ceres/jet.h>
 #include <ceres/tiny_solver.h>
+#include <boost/graph/adjacency_list.hpp>
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
 #include <goodput/version.hpp>
 
 int main() {

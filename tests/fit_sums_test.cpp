@@ -127,6 +127,24 @@ TEST_CASE(
         CAPTURE(round);
         REQUIRE(here.squaredNorm() ==
                 doctest::Approx(residuals.squares(residuals.from_units(y))).epsilon(1e-10));
+        // The sum that the headers give, by the model itself.
+        const detail::SmallVector x = residuals.from_units(y);
+        RefinedThroughput model;
+        problem.write(x, model);
+        double sum = y.squaredNorm();
+        for (std::size_t i = 0; i < samples.size(); ++i) {
+            const ThroughputSample& sample = samples[i];
+            const double compute =
+                model.compute_seconds(sample.plan.atomic_batch) * model.compute_factor(sample.shape);
+            const double weight = residuals.rows[i].weight / (residuals.scatter * residuals.scatter);
+            const double step =
+                std::log(model.iteration_seconds(sample.shape, sample.timed_plan()) / sample.step_seconds);
+            sum += weight * step * step;
+            if (sample.shape.gpus == 1 || !sample.compute_seconds()) continue;
+            const double apart = std::log(compute / *sample.compute_seconds());
+            sum += weight * apart * apart / 2;
+        }
+        REQUIRE(here.squaredNorm() == doctest::Approx(sum).epsilon(1e-9));
         for (Eigen::Index i = 0; i < y.size(); ++i) {
             CAPTURE(i);
             Eigen::VectorXd at = y;

@@ -38,7 +38,7 @@ struct ProfileTarget {
 /// One or two rows of the covariance that are measured at once.
 struct ProfileMeasurement {
     Eigen::Index first = 0, rows = 1;
-    double scatter = 0;  ///< of the last row; of the one before sqrt(2) times as much (RefinedSquares)
+    double scatter = 0;  ///< of the last row; of the one before sqrt(2) times as much (RefinedProblem)
 };
 
 /// Targets are the first rows of the covariance.

@@ -89,7 +89,7 @@ TEST_CASE("What is no saved agent is refused, and the agent is as it was") {
         CHECK(agent.save() == before);
     };
     refused("");
-    refused("goodput-agent 3\n" + good.substr(16));
+    refused("goodput-agent 4\n" + good.substr(16));
     refused(good + "x");
     for (std::size_t length = 0; length < good.size(); length += 7) refused(good.substr(0, length));
     const auto with = [&](std::string_view from, std::string_view to) {

@@ -27,11 +27,13 @@ namespace goodput {
 template <detail::Residuals R>
 class CeresResiduals final : public ceres::CostFunction {
 public:
+    /// Keeps a reference.
     explicit CeresResiduals(const R& residuals) : residuals_(residuals) {
         set_num_residuals(residuals.count());
         mutable_parameter_block_sizes()->push_back(static_cast<std::int32_t>(residuals.parameters()));
     }
 
+    /// See ceres::CostFunction.
     bool Evaluate(const double* const* parameters, double* residuals, double** jacobians) const override {
         const int count = num_residuals();
         using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;

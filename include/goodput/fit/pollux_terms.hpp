@@ -20,10 +20,10 @@ namespace goodput {
 
 /// Parameters: ln of alpha_c, beta_c, alpha_r, beta_r, alpha_n, beta_n, and ln(gamma - 1).
 struct PolluxTerms {
-    static constexpr int most_touched = 2;
+    static constexpr int most_touched = 2;  ///< parameters that a term reads
 
-    std::array<double, 7> mean{};
-    std::array<double, 7> deviation{1, 1, 1.5, 1.5, 1.5, 1.5, 1};
+    std::array<double, 7> mean{};                                  ///< what is believed beforehand
+    std::array<double, 7> deviation{1, 1, 1.5, 1.5, 1.5, 1.5, 1};  ///< standard deviations of that
 
     /// Believed of a job that computes for about so many seconds at a batch: half of that whatever the batch;
     /// synchronising takes an eighth on a node and a quarter over several, and a tenth of it more for each
@@ -50,24 +50,29 @@ struct PolluxTerms {
         *this = PolluxTerms(std::exp(seconds / count), std::exp(batch / count));
     }
 
+    /// Seven.
     [[nodiscard]] static std::size_t parameters() { return 7; }
 
+    /// ln of the seconds of computing a microbatch.
     template <class X>
     [[nodiscard]] auto log_compute(X& x, const ThroughputSample& of) const {
         using std::exp, std::log;
         return log(exp(x[0]) + exp(x[1]) * double(of.plan.atomic_batch));
     }
+    /// ln of the seconds of synchronising at least two replicas.
     template <class X>
     [[nodiscard]] auto log_sync(X& x, const ThroughputSample& of) const {
         using std::exp, std::log;
         const std::size_t first = of.shape.nodes > 1 ? 4 : 2;
         return log(exp(x[first]) + exp(x[first + 1]) * double(of.shape.gpus - 2));
     }
+    /// ln(gamma - 1).
     template <class X>
     [[nodiscard]] auto log_overlap(X& x) const {
         return x[6];
     }
 
+    /// The model of these parameters.
     [[nodiscard]] static PolluxThroughput model(std::span<const double> x) {
         return {.alpha_c = std::exp(x[0]),
                 .beta_c = std::exp(x[1]),

@@ -106,38 +106,39 @@ template <class Terms>
 
 /// Of a row: ln of what is modelled over what was measured, and what the step is made of.
 struct RowErrors {
-    double compute = 0, step = 0;
-    double sync_share = 0;  ///< d ln(step) / d ln S
-    double by_overlap = 0;  ///< d ln(step) / d ln(gamma - 1)
-    double excess = 0;      ///< ln(step) - ln C
-    double log_ratio = 0;   ///< ln S - ln C
+    double compute = 0 /**< of computing */, step = 0; /**< of the step */
+    double sync_share = 0;                             ///< d ln(step) / d ln S
+    double by_overlap = 0;                             ///< d ln(step) / d ln(gamma - 1)
+    double excess = 0;                                 ///< ln(step) - ln C
+    double log_ratio = 0;                              ///< ln S - ln C
 };
 
 /// What weights of stragglers leave.
 struct WeighedRows {
-    int stragglers = 0;               ///< rows weighed down
-    double weights = 0, squares = 0;  ///< sums over the rows, of the step's errors
-    double largest_change = 0;        ///< of a weight
+    int stragglers = 0;                                ///< rows weighed down
+    double weights = 0 /**< their sum */, squares = 0; /**< weighted sum of the step's squared errors */
+    double largest_change = 0;                         ///< of a weight
 };
 
 /// The residuals of rows, and of a prior.
 template <ThroughputTerms Terms>
 class ThroughputResiduals {
 public:
+    /// A measurement.
     using Row = ThroughputRow<Terms>;
-
     /// Without rows and prior.
     ThroughputResiduals() requires std::default_initializable<Terms>
     = default;
     /// See above.
     explicit ThroughputResiduals(Terms of) : terms(std::move(of)) {}
 
-    Terms terms{};
-    std::vector<Row> rows{};
-    detail::SmallVector mean{}, deviation{};  ///< the prior
-    double scatter = 0.05;                    ///< standard deviation of ln(step) about the model
-
+    Terms terms{};                                                ///< of the model
+    std::vector<Row> rows{};                                      ///< the measurements
+    detail::SmallVector mean{} /**< of the prior */, deviation{}; /**< likewise, standard */
+    double scatter = 0.05;  ///< standard deviation of ln(step) about the model
+    /// How many parameters.
     [[nodiscard]] int parameters() const { return static_cast<int>(mean.size()); }
+    /// How many residuals.
     [[nodiscard]] int count() const {
         int count = parameters() + 1;
         for (const Row& row : rows) count += compute_weight(row) > 0 ? 2 : 1;
@@ -145,14 +146,14 @@ public:
     }
     /// See detail::Residuals; y counts deviations from the prior's mean.
     void operator()(const double* y, double* residuals, double* jacobian) const;
-
+    /// Parameters as the solver counts them.
     [[nodiscard]] detail::SmallVector to_units(const detail::SmallVector& x) const {
         return (x - mean).cwiseQuotient(deviation);
     }
+    /// The other way.
     [[nodiscard]] detail::SmallVector from_units(const detail::SmallVector& y) const {
         return mean + y.cwiseProduct(deviation);
     }
-
     /// The sum of squares at parameters x.
     [[nodiscard]] double squares(const detail::SmallVector& x) const {
         double of_rows = 0;
@@ -162,7 +163,6 @@ public:
         });
         return to_units(x).squaredNorm() + of_rows / (scatter * scatter);
     }
-
     /// What the error of computing counts for beside that of the step.
     [[nodiscard]] static double compute_weight(const Row& row) { return row.split && !row.alone ? 0.5 : 0; }
 

@@ -292,7 +292,7 @@ bool RefinedFitter<Backend>::weigh(RefinedFit& fit, bool robust) {
     problem_.residuals.scatter = scatter;
     const bool loosened = problem_.loosen(x_);
     for (const RefinedParameter at : {alone_factor, straggling_exponent})
-        fit.prior.deviation[at] = problem_.residuals.deviation[at];
+        fit.prior.deviation[at] = problem_.residuals.deviation[static_cast<Eigen::Index>(at)];
     return change > 0.05 || weighed.largest_change > 0.05 || loosened;
 }
 

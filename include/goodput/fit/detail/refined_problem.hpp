@@ -96,10 +96,11 @@ struct RefinedProblem {
     bool loosen(const SmallVector& x) {
         bool changed = false;
         for (const RefinedParameter at : {alone_factor, straggling_exponent}) {
-            const double off = std::abs(x[at] - residuals.mean[at]) / unlikely_deviations;
+            const auto i = static_cast<Eigen::Index>(at);
+            const double off = std::abs(x[i] - residuals.mean[i]) / unlikely_deviations;
             const double wide = std::max(believed.deviation[at], off);
-            changed = changed || std::abs(std::log(wide / residuals.deviation[at])) > 0.05;
-            residuals.deviation[at] = wide;
+            changed = changed || std::abs(std::log(wide / residuals.deviation[i])) > 0.05;
+            residuals.deviation[i] = wide;
         }
         return changed;
     }

@@ -97,8 +97,9 @@ inline std::optional<ScalingStart> unexpected_scaling(const RefinedProblem& samp
     start.level = scaling.intercept;
     if (singles > 0) start.alone = single / singles - start.level;
     const auto unexpected = [&](RefinedParameter at, double value) {
-        return std::abs(value - samples.residuals.mean[at]) >
-               unlikely_deviations * samples.residuals.deviation[at];
+        const auto i = static_cast<Eigen::Index>(at);
+        return std::abs(value - samples.residuals.mean[i]) >
+               unlikely_deviations * samples.residuals.deviation[i];
     };
     if (unexpected(straggling_exponent, start.straggling) || unexpected(alone_factor, start.alone))
         return start;

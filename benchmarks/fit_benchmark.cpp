@@ -10,9 +10,9 @@
 #include <span>
 #include <vector>
 
-#include "goodput/fit/forecast.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/refined_fitter.hpp"
+#include "goodput/tasks/forecast.hpp"
 #include "peers/prediction_interval.hpp"
 #include "peers/throughput_fit.hpp"
 

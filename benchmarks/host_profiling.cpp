@@ -1,5 +1,5 @@
 // How many measurements it takes to know a job's speed with every share of CPU cores and memory, on the
-// tables that Synergy's simulator is published with: those that fit/host_profile.hpp chooses, against
+// tables that Synergy's simulator is published with: those that hosts/host_profile.hpp chooses, against
 // Synergy's rule (OSDI'22, section 4.3), which measures core counts with all memory, halving between two of
 // them as long as they differ, and computes what memory does.
 //
@@ -24,8 +24,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "goodput/fit/host_fit.hpp"
-#include "goodput/fit/host_profile.hpp"
+#include "goodput/hosts/host_fit.hpp"
+#include "goodput/hosts/host_profile.hpp"
 
 namespace {
 

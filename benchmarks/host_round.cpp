@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "cpu_time.hpp"
+#include "goodput/hosts/host_shares.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
-#include "goodput/schedule/host_shares.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/sim/metrics.hpp"
 

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/fit/learning_curve.hpp"
+#include "goodput/tasks/learning_curve.hpp"
 
 namespace {
 

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "cpu_time.hpp"
+#include "goodput/parallel/parallel_plans.hpp"
 #include "goodput/policy/goodput_policy.hpp"
-#include "goodput/schedule/parallel_plans.hpp"
 #include "goodput/schedule/scheduler.hpp"
 
 namespace {

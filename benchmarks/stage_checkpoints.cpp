@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cpu_time.hpp"
-#include "goodput/schedule/stage_checkpoints.hpp"
+#include "goodput/parallel/stage_checkpoints.hpp"
 #include "support/random.hpp"
 #include "support/stage_random.hpp"
 

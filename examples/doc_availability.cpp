@@ -1,9 +1,9 @@
 // From a log of lost nodes to the checkpoints of a job: how often, which way, how much of the time is useful.
 
-#include <goodput/fit/interruption_change.hpp>
-#include <goodput/fit/interruption_fit.hpp>
-#include <goodput/model/availability.hpp>
-#include <goodput/model/usual_mechanisms.hpp>
+#include <goodput/availability/availability.hpp>
+#include <goodput/availability/interruption_change.hpp>
+#include <goodput/availability/interruption_fit.hpp>
+#include <goodput/availability/usual_mechanisms.hpp>
 #include <iostream>
 #include <vector>
 

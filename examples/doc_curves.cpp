@@ -1,6 +1,6 @@
 // How long does this training still take? Read off its metric, alone and beside earlier jobs of the kind.
 
-#include <goodput/fit/learning_curve.hpp>
+#include <goodput/tasks/learning_curve.hpp>
 #include <iostream>
 #include <vector>
 

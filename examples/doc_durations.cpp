@@ -1,10 +1,10 @@
 // Jobs of many tasks: how long is what is left, and who goes first, when only the first tasks have ended.
 
-#include <goodput/model/task_durations.hpp>
-#include <goodput/model/task_history.hpp>
-#include <goodput/policy/pilots.hpp>
 #include <goodput/sim/replay.hpp>
 #include <goodput/sim/task_world.hpp>
+#include <goodput/tasks/pilots.hpp>
+#include <goodput/tasks/task_durations.hpp>
+#include <goodput/tasks/task_history.hpp>
 #include <iostream>
 
 using namespace goodput;

@@ -1,11 +1,11 @@
 // From measurements to a model that says how sure it is, and to the runs that would teach it most.
 
-#include <goodput/fit/forecast.hpp>
-#include <goodput/fit/host_fit.hpp>
-#include <goodput/fit/host_profile.hpp>
 #include <goodput/fit/job_fit.hpp>
 #include <goodput/fit/noise_scale.hpp>
-#include <goodput/fit/profile_runs.hpp>
+#include <goodput/hosts/host_fit.hpp>
+#include <goodput/hosts/host_profile.hpp>
+#include <goodput/parallel/profile_runs.hpp>
+#include <goodput/tasks/forecast.hpp>
 #include <iostream>
 
 using namespace goodput;

@@ -1,9 +1,9 @@
 // CPU cores and memory of every node, divided among the jobs that gain most by them.
 
+#include <goodput/hosts/host_shares.hpp>
 #include <goodput/policy/queue.hpp>
 #include <goodput/schedule/cluster_limits.hpp>
 #include <goodput/schedule/explain_plan.hpp>
-#include <goodput/schedule/host_shares.hpp>
 #include <goodput/schedule/scheduler.hpp>
 #include <iostream>
 #include <vector>

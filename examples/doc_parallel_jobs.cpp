@@ -2,8 +2,8 @@
 
 #include <iostream>
 
+#include <goodput/parallel/parallel_plans.hpp>
 #include <goodput/policy/goodput_policy.hpp>
-#include <goodput/schedule/parallel_plans.hpp>
 #include <goodput/schedule/scheduler.hpp>
 
 using namespace goodput;

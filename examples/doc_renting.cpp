@@ -1,6 +1,6 @@
 // Which nodes are worth their price now.
 
-#include <goodput/schedule/renting.hpp>
+#include <goodput/availability/renting.hpp>
 #include <iostream>
 
 using namespace goodput;

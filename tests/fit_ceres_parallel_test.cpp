@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "goodput/fit/parallel_fit.hpp"
+#include "goodput/parallel/parallel_fit.hpp"
 #include "goodput/parallel/refined_constants.hpp"
 #include "support/random.hpp"
 #include "support/random_parallel_run.hpp"

@@ -1,4 +1,4 @@
-#include "goodput/fit/host_fit.hpp"
+#include "goodput/hosts/host_fit.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/host.hpp"
-#include "goodput/fit/host_profile.hpp"
-#include "goodput/model/host_speed.hpp"
+#include "goodput/hosts/host_profile.hpp"
+#include "goodput/hosts/host_speed.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

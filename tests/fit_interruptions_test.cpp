@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/fit/interruption_change.hpp"
-#include "goodput/fit/interruption_fit.hpp"
+#include "goodput/availability/interruption_change.hpp"
+#include "goodput/availability/interruption_fit.hpp"
 #include "support/interrupted_job.hpp"
 #include "support/random.hpp"
 

@@ -1,4 +1,4 @@
-#include "goodput/fit/layer_profile_fit.hpp"
+#include "goodput/parallel/layer_profile_fit.hpp"
 
 #include <algorithm>
 #include <cmath>

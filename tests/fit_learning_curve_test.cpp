@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/fit/learning_curve.hpp"
+#include "goodput/tasks/learning_curve.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "goodput/fit/parallel_fit.hpp"
+#include "goodput/parallel/parallel_fit.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -21,8 +21,8 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
-#include "goodput/fit/forecast.hpp"
-#include "goodput/fit/profile_runs.hpp"
+#include "goodput/parallel/profile_runs.hpp"
+#include "goodput/tasks/forecast.hpp"
 #include "support/profiles.hpp"
 #include "support/random.hpp"
 

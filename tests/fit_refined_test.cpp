@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "goodput/fit/forecast.hpp"
 #include "goodput/fit/job_fit.hpp"
+#include "goodput/tasks/forecast.hpp"
 #include "peers/throughput_fit.hpp"
 #include "support/published_fits.hpp"
 #include "support/refined_jobs.hpp"

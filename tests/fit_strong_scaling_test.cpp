@@ -13,8 +13,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "goodput/fit/forecast.hpp"
 #include "goodput/fit/refined_fitter.hpp"
+#include "goodput/tasks/forecast.hpp"
 #include "peers/throughput_fit.hpp"
 #include "support/published_fits.hpp"
 #include "support/random.hpp"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "goodput/model/availability.hpp"
-#include "goodput/model/usual_mechanisms.hpp"
+#include "goodput/availability/availability.hpp"
+#include "goodput/availability/usual_mechanisms.hpp"
 #include "support/interrupted_job.hpp"
 #include "support/random.hpp"
 

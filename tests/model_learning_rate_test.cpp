@@ -7,7 +7,7 @@
 
 #include "goodput/model/concepts.hpp"
 #include "goodput/model/efficiency.hpp"
-#include "goodput/model/progress.hpp"
+#include "goodput/tasks/progress.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -10,8 +10,8 @@
 #include <optional>
 #include <vector>
 
-#include "goodput/model/task_durations.hpp"
-#include "goodput/model/task_history.hpp"
+#include "goodput/tasks/task_durations.hpp"
+#include "goodput/tasks/task_history.hpp"
 #include "support/random.hpp"
 #include "support/validation.hpp"
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "goodput/policy/allox.hpp"
+#include "goodput/share/allox_policy.hpp"
 #include "support/random.hpp"
 #include "support/typed_queue.hpp"
 

@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "goodput/policy/gandiva_fair.hpp"
 #include "goodput/policy/hadar.hpp"
-#include "goodput/policy/themis.hpp"
+#include "goodput/share/gandiva_fair.hpp"
+#include "goodput/share/themis.hpp"
 #include "support/random.hpp"
 #include "support/typed_queue.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/policy/pilots.hpp"
+#include "goodput/tasks/pilots.hpp"
 #include "support/pool_uses.hpp"
 #include "support/random.hpp"
 #include "support/validation.hpp"

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/availability/availability.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/model/availability.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/cluster_limits.hpp"

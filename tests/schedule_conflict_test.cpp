@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/schedule/host_shares.hpp"
+#include "goodput/hosts/host_shares.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "support/random.hpp"

@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "goodput/hosts/host_shares.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/las.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
-#include "goodput/schedule/host_shares.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/hosted_round.hpp"

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/hosts/host_shares.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
-#include "goodput/schedule/host_shares.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "support/random.hpp"

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "goodput/hosts/host_shares.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
-#include "goodput/schedule/host_shares.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
 #include "support/random_round.hpp"

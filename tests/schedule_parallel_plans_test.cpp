@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/parallel/parallel_plans.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
-#include "goodput/schedule/parallel_plans.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/pool_uses.hpp"
 #include "support/random.hpp"

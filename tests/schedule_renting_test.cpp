@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "goodput/schedule/node_renter.hpp"
-#include "goodput/schedule/renting.hpp"
+#include "goodput/availability/node_renter.hpp"
+#include "goodput/availability/renting.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "support/random.hpp"
 

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/availability/renting.hpp"
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/schedule/explain_plan.hpp"
-#include "goodput/schedule/renting.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
 #include "support/random_round.hpp"

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "goodput/hosts/host_shares.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
-#include "goodput/schedule/host_shares.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/schedule/stage_checkpoints.hpp"
+#include "goodput/parallel/stage_checkpoints.hpp"
 #include "support/random.hpp"
 #include "support/stage_oracle.hpp"
 #include "support/stage_random.hpp"

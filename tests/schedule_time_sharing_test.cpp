@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/schedule/time_sharing.hpp"
+#include "goodput/share/time_sharing.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "goodput/hosts/host_shares.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
-#include "goodput/schedule/host_shares.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/host_use.hpp"
 #include "support/unlike_hosts.hpp"

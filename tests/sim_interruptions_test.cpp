@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/availability/availability.hpp"
 #include "goodput/core/interruptions.hpp"
-#include "goodput/model/availability.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/sim/detail/paid_checkpoints.hpp"
 #include "goodput/sim/interruptions.hpp"

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "goodput/policy/las.hpp"
-#include "goodput/policy/pilots.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/replay.hpp"
 #include "goodput/sim/task_world.hpp"
+#include "goodput/tasks/pilots.hpp"
 #include "support/random.hpp"
 #include "support/task_slots.hpp"
 #include "support/validation.hpp"

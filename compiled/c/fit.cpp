@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "goodput/fit/forecast.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/model/efficiency.hpp"
+#include "goodput/tasks/forecast.hpp"
 #include "round.hpp"
 #include "support.hpp"
 

@@ -6,15 +6,15 @@
 #include <variant>
 #include <vector>
 
+#include "goodput/hosts/host_shares.hpp"
+#include "goodput/parallel/running_plans.hpp"
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
-#include "goodput/schedule/host_shares.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/job_sizes.hpp"
-#include "goodput/schedule/running_plans.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "round.hpp"

@@ -7,10 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "goodput/fit/forecast.hpp"
-#include "goodput/fit/host_fit.hpp"
-#include "goodput/fit/host_profile.hpp"
 #include "goodput/fit/job_fit.hpp"
+#include "goodput/hosts/host_fit.hpp"
+#include "goodput/hosts/host_profile.hpp"
+#include "goodput/tasks/forecast.hpp"
 #include "json_lines.hpp"
 #include "names.hpp"
 #include "samples.hpp"

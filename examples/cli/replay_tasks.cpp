@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
-#include "goodput/policy/pilots.hpp"
 #include "goodput/sim/task_world.hpp"
+#include "goodput/tasks/pilots.hpp"
 #include "json_fields.hpp"
 #include "json_files.hpp"
 #include "replay_in.hpp"

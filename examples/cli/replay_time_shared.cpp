@@ -13,7 +13,7 @@
 #include "goodput/policy/hadar.hpp"
 #include "goodput/schedule/job_copies.hpp"
 #include "goodput/schedule/mixed_types.hpp"
-#include "goodput/schedule/time_sharing.hpp"
+#include "goodput/share/time_sharing.hpp"
 #include "goodput/sim/gavel_world.hpp"
 #include "peers/gavel_shares.hpp"
 #include "peers/published_shares.hpp"

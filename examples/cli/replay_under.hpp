@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "goodput/schedule/node_renter.hpp"
+#include "goodput/availability/node_renter.hpp"
 #include "goodput/sim/sia_world.hpp"
 #include "peers/pollux_band.hpp"
 #include "replay_in.hpp"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "goodput/availability/renting.hpp"
 #include "goodput/place/topology.hpp"
-#include "goodput/schedule/renting.hpp"
 #include "goodput/schedule/snapshot.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "json_fields.hpp"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "goodput/availability/renting.hpp"
 #include "goodput/core/cluster.hpp"
-#include "goodput/schedule/renting.hpp"
 #include "goodput/sim/application.hpp"
 #include "goodput/sim/events.hpp"
 #include "goodput/sim/fair_share.hpp"

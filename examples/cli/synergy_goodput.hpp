@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
+#include "goodput/hosts/host_shares.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
-#include "goodput/schedule/host_shares.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/sim/synergy_world.hpp"
 #include "peers/synergy_order.hpp"

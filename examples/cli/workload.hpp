@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "goodput/availability/renting.hpp"
 #include "goodput/core/cluster.hpp"
-#include "goodput/schedule/renting.hpp"
 #include "goodput/sim/application.hpp"
 #include "goodput/sim/events.hpp"
 

@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <limits>
 
-#include "goodput/fit/interruption_change.hpp"
-#include "goodput/fit/interruption_fit.hpp"
-#include "goodput/model/availability.hpp"
-#include "goodput/model/usual_mechanisms.hpp"
+#include "goodput/availability/availability.hpp"
+#include "goodput/availability/interruption_change.hpp"
+#include "goodput/availability/interruption_fit.hpp"
+#include "goodput/availability/usual_mechanisms.hpp"
 
 #include "fuzz/support/bytes.hpp"
 #include "fuzz/support/check.hpp"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "goodput/fit/learning_curve.hpp"
+#include "goodput/tasks/learning_curve.hpp"
 
 #include "fuzz/support/bytes.hpp"
 #include "fuzz/support/check.hpp"

@@ -11,18 +11,18 @@
 #include <span>
 #include <vector>
 
-#include "goodput/fit/forecast.hpp"
 #include "goodput/fit/gradient_by_batch.hpp"
-#include "goodput/fit/host_fit.hpp"
-#include "goodput/fit/host_profile.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/memory_fit.hpp"
 #include "goodput/fit/noise_scale.hpp"
-#include "goodput/fit/profile_runs.hpp"
+#include "goodput/hosts/host_fit.hpp"
+#include "goodput/hosts/host_profile.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/memory.hpp"
 #include "goodput/model/valid_model.hpp"
+#include "goodput/parallel/profile_runs.hpp"
+#include "goodput/tasks/forecast.hpp"
 #include "peers/prediction_interval.hpp"
 #include "peers/published_fit.hpp"
 #include "peers/throughput_fit.hpp"

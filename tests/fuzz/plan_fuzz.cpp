@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "goodput/hosts/host_shares.hpp"
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/las.hpp"
@@ -26,7 +27,6 @@
 #include "goodput/policy/tiresias.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
-#include "goodput/schedule/host_shares.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/schedule/renting.hpp"
+#include "goodput/availability/renting.hpp"
 
 #include "fuzz/support/bytes.hpp"
 #include "fuzz/support/check.hpp"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/schedule/stage_checkpoints.hpp"
+#include "goodput/parallel/stage_checkpoints.hpp"
 
 #include "fuzz/support/bytes.hpp"
 #include "fuzz/support/check.hpp"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "goodput/model/availability.hpp"
+#include "goodput/availability/availability.hpp"
 
 #include "properties.hpp"
 

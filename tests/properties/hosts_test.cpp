@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "goodput/hosts/host_shares.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
-#include "goodput/schedule/host_shares.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/hosted_round.hpp"
 #include "support/unlike_hosts.hpp"

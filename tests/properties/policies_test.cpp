@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "goodput/policy/allox.hpp"
 #include "goodput/policy/balanced_slowdown.hpp"
-#include "goodput/policy/gandiva_fair.hpp"
 #include "goodput/policy/hadar.hpp"
-#include "goodput/policy/pilots.hpp"
-#include "goodput/policy/themis.hpp"
-#include "goodput/policy/time_shares.hpp"
 #include "goodput/schedule/scheduler.hpp"
+#include "goodput/share/allox_policy.hpp"
+#include "goodput/share/gandiva_fair.hpp"
+#include "goodput/share/themis.hpp"
+#include "goodput/share/time_shares.hpp"
+#include "goodput/tasks/pilots.hpp"
 #include "support/random_round.hpp"
 
 #include "properties.hpp"

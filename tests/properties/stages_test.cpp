@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "goodput/schedule/stage_checkpoints.hpp"
+#include "goodput/parallel/stage_checkpoints.hpp"
 #include "support/stage_random.hpp"
 
 #include "properties.hpp"

@@ -9,9 +9,9 @@
 #include <optional>
 #include <vector>
 
-#include "goodput/model/task_durations.hpp"
-#include "goodput/model/task_history.hpp"
-#include "goodput/policy/pilots.hpp"
+#include "goodput/tasks/pilots.hpp"
+#include "goodput/tasks/task_durations.hpp"
+#include "goodput/tasks/task_history.hpp"
 
 #include "properties.hpp"
 

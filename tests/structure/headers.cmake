@@ -5,22 +5,59 @@
 # that come with it. CORE are the headers of goodput::core, which include neither a library nor a header outside of it.
 cmake_minimum_required(VERSION 3.23)
 
+# The toolkit: no room of it includes a system's.
 set(core_may_use core)
 set(model_may_use core model)
-set(fit_may_use core model parallel fit)
-set(agent_may_use core model parallel fit agent)
+set(fit_may_use core model fit)
 set(allot_may_use core allot)
 set(place_may_use core place)
-set(share_may_use core allot share)
-set(parallel_may_use core model parallel)
-set(policy_may_use core model share policy)
-set(schedule_may_use core model parallel fit allot place share policy schedule)
-set(sim_may_use ${schedule_may_use} sim)
+set(policy_may_use core model policy)
+set(schedule_may_use core model fit allot place policy schedule)
+set(toolkit ${schedule_may_use})
+# The systems stand on the toolkit's public headers, and on another system's only where it is named here.
+set(availability_may_use ${toolkit} availability)
+set(hosts_may_use ${toolkit} hosts)
+set(share_may_use ${toolkit} share)
+set(tasks_may_use ${toolkit} tasks)
+set(parallel_may_use ${toolkit} parallel availability)
+set(agent_may_use ${toolkit} agent tasks)
+set(sim_may_use ${toolkit} availability hosts share tasks parallel agent sim)
+# What still breaks these rules: taken off as the joints are made.
+set(still_used
+  schedule/cluster_limits.hpp=goodput/hosts/detail/hosts_left.hpp
+  schedule/detail/offers.hpp=goodput/availability/detail/lost_time.hpp
+  schedule/plan_placement.hpp=goodput/parallel/parallel_plan.hpp
+  schedule/scheduler.hpp=goodput/hosts/detail/hosting.hpp
+  availability/live_periods.hpp=goodput/core/detail/log_gamma.hpp
+  availability/renting.hpp=goodput/schedule/detail/offers.hpp
+  availability/renting.hpp=goodput/schedule/detail/open_nodes.hpp
+  availability/renting.hpp=goodput/schedule/detail/snapshot_check.hpp
+  hosts/detail/host_nodes.hpp=goodput/allot/detail/units.hpp
+  hosts/detail/hosting.hpp=goodput/allot/detail/units.hpp
+  hosts/detail/hosting.hpp=goodput/schedule/detail/offers.hpp
+  hosts/detail/hosting.hpp=goodput/schedule/detail/open_nodes.hpp
+  hosts/detail/hosting.hpp=goodput/schedule/detail/placing.hpp
+  hosts/detail/hosting.hpp=goodput/schedule/detail/rows.hpp
+  hosts/host_shares.hpp=goodput/schedule/detail/shared_offers.hpp
+  parallel/detail/large_job.hpp=goodput/schedule/detail/configuration_search.hpp
+  parallel/detail/plan_values.hpp=goodput/schedule/detail/configuration_search.hpp
+  parallel/parallel_plans.hpp=goodput/schedule/detail/part_options.hpp
+  parallel/layer_profile_fit.hpp=goodput/fit/detail/log_step.hpp
+  parallel/parallel_fit.hpp=goodput/fit/detail/least_squares.hpp
+  parallel/profile_runs.hpp=goodput/fit/detail/joint_posterior.hpp
+  sim/interruptions.hpp=goodput/model/detail/elementary.hpp
+  tasks/forecast.hpp=goodput/fit/detail/fitted_slopes.hpp
+  tasks/learning_curve.hpp=goodput/fit/detail/line.hpp)
+set(still_used_and_not_met ${still_used})
 # Who may use which library. Small headers only: <Eigen/Dense> would bring in all of it, and <ceres/ceres.h> its macros.
 set(eigen "Eigen/(Core|Cholesky|Eigenvalues|LU|QR|SVD)")
 set(fit_third_party "^(${eigen}|ceres/(jet|tiny_solver|tiny_solver_autodiff_function)[.]h)$")
 set(place_third_party "^boost/[a-z_/]+[.]hpp$")
 set(share_third_party "^(${eigen}|boost/[a-z_/]+[.]hpp)$")
+set(parallel_third_party "${fit_third_party}")
+set(hosts_third_party "^${eigen}$")
+set(tasks_third_party "^${eigen}$")
+set(availability_third_party "^${eigen}$")
 # The one header that needs the library of Ceres Solver.
 set(with_ceres goodput/fit/ceres_backend.hpp)
 set(with_ceres_third_party "^(${eigen}|ceres/[a-z_]+[.]h)$")
@@ -80,13 +117,27 @@ foreach(header IN LISTS headers)
     if(included STREQUAL "goodput/version.hpp")
       continue()
     elseif(included MATCHES "^goodput/([a-z_]+)/")
-      if(NOT CMAKE_MATCH_1 IN_LIST ${folder}_may_use)
+      set(used ${CMAKE_MATCH_1})
+      string(REGEX REPLACE "^goodput/" "" exception "${header}=${included}")
+      if(exception IN_LIST still_used)
+        list(REMOVE_ITEM still_used_and_not_met "${exception}")
+        continue()
+      elseif(NOT used IN_LIST ${folder}_may_use)
         complain("${header}: ${folder}/ may not include ${included}")
+      elseif(NOT folder IN_LIST toolkit AND NOT folder STREQUAL used AND included MATCHES "/detail/")
+        complain("${header}: ${folder}/ may not look into ${included}")
       endif()
     elseif(NOT included MATCHES "^[a-z_]+$" AND NOT included MATCHES "${third_party}")
       complain("${header}: ${folder}/ may not include ${included}")
     endif()
   endforeach()
+endforeach()
+
+foreach(exception IN LISTS still_used_and_not_met)
+  string(REGEX REPLACE "=.*" "" header "${exception}")
+  if(EXISTS "${INCLUDE_DIR}/goodput/${header}")
+    complain("${exception}: nobody needs this exception any more")
+  endif()
 endforeach()
 
 if(DEFINED CORE)

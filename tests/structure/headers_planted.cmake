@@ -25,8 +25,9 @@ function(write_clean_tree)
     "#include \"goodput/allot/allot.hpp\"")
   write_header(goodput/policy/sia.hpp "#include \"goodput/model/pollux.hpp\"")
   write_header(goodput/schedule/schedule.hpp "#include \"goodput/fit/fit.hpp\"" "#include \"goodput/allot/allot.hpp\""
-    "#include \"goodput/place/place.hpp\"" "#include \"goodput/policy/sia.hpp\"" "#include \"goodput/share/share.hpp\"")
-  write_header(goodput/sim/replay.hpp "#include \"goodput/schedule/schedule.hpp\"")
+    "#include \"goodput/place/place.hpp\"" "#include \"goodput/policy/sia.hpp\"")
+  write_header(goodput/hosts/hosts.hpp "#include \"goodput/schedule/schedule.hpp\"")
+  write_header(goodput/sim/replay.hpp "#include \"goodput/hosts/hosts.hpp\"" "#include \"goodput/share/share.hpp\"")
   write_header(goodput/goodput.hpp "#include \"goodput/sim/replay.hpp\"")
 endfunction()
 
@@ -67,7 +68,10 @@ foreach(fault IN ITEMS
     "place/place.hpp|\"goodput/allot/allot.hpp\""
     "place/place.hpp|<Eigen/Core>"
     "place/place.hpp|<ceres/jet.h>"
-    "share/share.hpp|\"goodput/place/place.hpp\""
+    "policy/sia.hpp|\"goodput/share/share.hpp\""
+    "schedule/schedule.hpp|\"goodput/hosts/hosts.hpp\""
+    "hosts/hosts.hpp|\"goodput/share/share.hpp\""
+    "hosts/hosts.hpp|\"goodput/sim/replay.hpp\""
     "share/share.hpp|<ceres/tiny_solver.h>"
     "policy/sia.hpp|\"goodput/schedule/schedule.hpp\""
     "policy/sia.hpp|\"pollux.hpp\""
@@ -87,7 +91,7 @@ foreach(fault IN ITEMS
 endforeach()
 
 # What a folder may include takes goodput::core to more than it has.
-foreach(fault IN ITEMS "place/request.hpp|goodput/place/place.hpp" "policy/sia.hpp|goodput/share/share.hpp")
+foreach(fault IN ITEMS "place/request.hpp|goodput/place/place.hpp")
   string(REPLACE "|" ";" fault "${fault}")
   list(GET fault 0 header)
   list(GET fault 1 included)
@@ -98,6 +102,11 @@ endforeach()
 write_clean_tree()
 file(APPEND "${SCRATCH}/goodput/place/request.hpp" "#include <boost/config.hpp>\n")
 expect(refused "goodput/place/request.hpp: goodput::core may not include boost/config.hpp")
+
+# A system looks into no other room's detail.
+write_clean_tree()
+file(APPEND "${SCRATCH}/goodput/hosts/hosts.hpp" "#include \"goodput/allot/detail/bound.hpp\"\n")
+expect(refused "goodput/hosts/hosts.hpp: hosts/ may not look into goodput/allot/detail/bound.hpp")
 
 write_clean_tree()
 write_header(goodput/fit/forgotten.hpp)

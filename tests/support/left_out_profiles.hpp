@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/fit/layer_profile_fit.hpp"
+#include "goodput/parallel/layer_profile_fit.hpp"
 #include "support/random.hpp"
 
 namespace support {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/fit/parallel_fit.hpp"
+#include "goodput/parallel/parallel_fit.hpp"
 #include "support/random.hpp"
 
 namespace support {

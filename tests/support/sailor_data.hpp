@@ -15,9 +15,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "goodput/fit/parallel_fit.hpp"
 #include "goodput/parallel/layered_model.hpp"
 #include "goodput/parallel/parallel_cluster.hpp"
+#include "goodput/parallel/parallel_fit.hpp"
 
 namespace support {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/schedule/large_models.hpp"
+#include "goodput/parallel/large_models.hpp"
 #include "goodput/schedule/snapshot.hpp"
 #include "random.hpp"
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "goodput/schedule/stage_checkpoints.hpp"
+#include "goodput/parallel/stage_checkpoints.hpp"
 #include "support/random.hpp"
 
 namespace support {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/schedule/stage_checkpoints.hpp"
+#include "goodput/parallel/stage_checkpoints.hpp"
 #include "support/random.hpp"
 
 namespace support {

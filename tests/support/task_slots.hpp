@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "goodput/core/tasks.hpp"
-#include "goodput/model/task_history.hpp"
-#include "goodput/policy/pilots.hpp"
 #include "goodput/sim/task_world.hpp"
+#include "goodput/tasks/pilots.hpp"
+#include "goodput/tasks/task_history.hpp"
 
 namespace support {
 

@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
+#include "goodput/availability/renting.hpp"
 #include "goodput/place/least_moves.hpp"
 #include "goodput/policy/pollux.hpp"
-#include "goodput/schedule/renting.hpp"
 #include "goodput/schedule/scheduler.hpp"
 
 namespace goodput::peers {

@@ -51,7 +51,7 @@
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/learning_rate.hpp"
-#include "goodput/model/progress.hpp"
+#include "goodput/tasks/progress.hpp"
 
 namespace goodput {
 

@@ -79,7 +79,7 @@ struct Job {
     /// The gradient statistics that jobs like it begin with, as far as other jobs have shown (JobSizes).
     std::optional<GradientStatistics> usual_gradient{};
     /// By GPU type: seconds of its share of time there that it has not had yet, below 0 where it had more
-    /// (schedule/time_sharing.hpp); empty: nothing is owed.
+    /// (share/time_sharing.hpp); empty: nothing is owed.
     std::vector<double> owed_seconds{};
     std::string team{};               ///< whose quota it counts in (TeamQuotas); empty: none
     double weight = 1;                ///< factor on its values, above 0

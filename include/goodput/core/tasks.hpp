@@ -63,7 +63,7 @@ struct TaskSample {
     [[nodiscard]] int waiting() const { return tasks - finished - running(); }
 };
 
-/// What earlier jobs of a kind say of the tasks of the next one (model/task_history.hpp). Logarithms are
+/// What earlier jobs of a kind say of the tasks of the next one (tasks/task_history.hpp). Logarithms are
 /// natural, of seconds.
 struct UsualTasks {
     double mean_log_seconds = 0;  ///< that the mean logarithm of its tasks is expected to be

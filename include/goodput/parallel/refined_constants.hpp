@@ -3,11 +3,11 @@
 
 // The constants of time and memory that measured runs ask for.
 //
-// Fitted by fit/parallel_fit.hpp to the twelve measured runs that Sailor published (OPT-350 and GPT-Neo-2.7
-// on nodes of four GH200, OPT-350 on nodes of eight Titan RTX, RTX 2080 Ti and RTX 3090). Runs that were left
-// out of the fit are predicted to 4.0 % in time and 1.0 % in memory (mean absolute error), where the
-// published simulator is off by 7.6 % and 10.1 %. Without one run's time and three runs' memory, which
-// contradict what their files state; with them 13 % and 32 %, published 16 % and 39 %.
+// Fitted by parallel/parallel_fit.hpp to the twelve measured runs that Sailor published (OPT-350 and
+// GPT-Neo-2.7 on nodes of four GH200, OPT-350 on nodes of eight Titan RTX, RTX 2080 Ti and RTX 3090). Runs
+// that were left out of the fit are predicted to 4.0 % in time and 1.0 % in memory (mean absolute error),
+// where the published simulator is off by 7.6 % and 10.1 %. Without one run's time and three runs' memory,
+// which contradict what their files state; with them 13 % and 32 %, published 16 % and 39 %.
 // benchmarks/parallel_fit_check prints all of it.
 //
 // What the published simulator leaves out, and why it probably takes time or memory (the runs give sums, not

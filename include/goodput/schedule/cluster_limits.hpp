@@ -16,7 +16,7 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
-#include "goodput/schedule/detail/hosts_left.hpp"
+#include "goodput/hosts/detail/hosts_left.hpp"
 #include "goodput/schedule/limits.hpp"
 
 namespace goodput {

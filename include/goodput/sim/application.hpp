@@ -16,9 +16,9 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/core/shape.hpp"
-#include "goodput/fit/learning_curve.hpp"
 #include "goodput/model/pollux.hpp"
 #include "goodput/model/tabulated.hpp"
+#include "goodput/tasks/learning_curve.hpp"
 
 namespace goodput {
 

@@ -22,7 +22,7 @@
 #include <span>
 #include <vector>
 
-#include "goodput/schedule/renting.hpp"
+#include "goodput/availability/renting.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput {

@@ -25,9 +25,9 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/availability/renting.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/job_sizes.hpp"
-#include "goodput/schedule/renting.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
 #include "goodput/sim/detail/rentals.hpp"

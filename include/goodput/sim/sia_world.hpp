@@ -54,7 +54,7 @@ enum class CheckpointRule {
 enum class WorkReport {
     declared,  ///< all of it, exactly
     estimated  ///< what their metric so far, and the totals of their application's ended jobs, let expect
-               ///< (fit/learning_curve.hpp); nothing before the first epoch has ended
+               ///< (tasks/learning_curve.hpp); nothing before the first epoch has ended
 };
 
 /// What holds for all jobs of Sia's world.

@@ -8,7 +8,7 @@
 //   A decision follows whenever a task ends or a job is submitted, so no GPU waits for the end of a round:
 //   a round lasts until the next of these, at most ReplayOptions::interval_seconds.
 //   A job that is left fewer GPUs than tasks run loses those that began last: they begin anew later. Policies
-//   that know of tasks (policy/pilots.hpp) never do that; Job::min_gpus says how many a job needs for those
+//   that know of tasks (tasks/pilots.hpp) never do that; Job::min_gpus says how many a job needs for those
 //   that run. So does a failure of the job or one of its nodes, for all that run.
 //
 // Tasks are counted, not placed: which of equal GPUs runs which task says nothing. Every change of a job's
@@ -37,7 +37,7 @@
 #include "goodput/core/option.hpp"
 #include "goodput/core/tasks.hpp"
 #include "goodput/model/job_model.hpp"
-#include "goodput/model/task_history.hpp"
+#include "goodput/tasks/task_history.hpp"
 
 namespace goodput {
 

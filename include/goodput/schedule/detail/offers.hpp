@@ -19,10 +19,10 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/availability/detail/lost_time.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/concepts.hpp"
-#include "goodput/schedule/detail/lost_time.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/detail/shared_offers.hpp"
 #include "goodput/schedule/makers.hpp"

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "goodput/availability/renting.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/schedule/renting.hpp"
 #include "goodput/sim/replay_result.hpp"
 
 namespace goodput::detail {

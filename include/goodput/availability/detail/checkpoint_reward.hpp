@@ -1,0 +1,277 @@
+#ifndef GOODPUT_AVAILABILITY_DETAIL_CHECKPOINT_REWARD_HPP
+#define GOODPUT_AVAILABILITY_DETAIL_CHECKPOINT_REWARD_HPP
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <vector>
+
+#include "goodput/availability/live_periods.hpp"
+#include "goodput/core/interruptions.hpp"
+
+namespace goodput::detail {
+
+/// How a ring of as many states as `moves` has parts is occupied in the long run, if in each period it moves
+/// on by k states with probability stays * moves[k], and else begins anew with the first. `stays` is below 1,
+/// moves are at least 0 and add up to 1 but for rounding. O(states^2 log(1 / (1 - stays))).
+inline std::vector<double> ring_occupancy(std::vector<double> moves, double stays) {
+    const std::size_t states = moves.size();
+    const auto one_after_the_other = [states](const std::vector<double>& a, const std::vector<double>& b) {
+        std::vector<double> both(states, 0);
+        for (std::size_t i = 0; i < states; ++i) {
+            for (std::size_t k = 0; k < states - i; ++k) both[i + k] += a[i] * b[k];
+            for (std::size_t k = states - i; k < states; ++k) both[i + k - states] += a[i] * b[k];
+        }
+        return both;
+    };
+    // (1 - stays) (1 + A + A^2 + ...) = (1 - stays) (1 + A) (1 + A^2) (1 + A^4) ..., with A a period that
+    // does not begin anew. Nothing is below 0, so that nothing cancels.
+    std::vector<double> occupancy(states, 0);
+    occupancy[0] = 1 - stays;
+    const double log_stays = std::log(stays);
+    for (double periods = 1; periods * log_stays > -70; periods *= 2) {
+        const double all = std::accumulate(moves.begin(), moves.end(), 0.0);
+        for (double& move : moves) move /= all;
+        const std::vector<double> later = one_after_the_other(occupancy, moves);
+        for (std::size_t s = 0; s < states; ++s) occupancy[s] += std::exp(periods * log_stays) * later[s];
+        moves = one_after_the_other(moves, moves);
+    }
+    return occupancy;
+}
+
+/// The best interval as a part of the mean live period, where a checkpoint costs `cost` of it: u with
+/// log(1 - u) + u + cost = 0, which is 1 + W0(-e^(-cost - 1)) with Lambert's W.
+inline double best_interval_part(double cost) {
+    const double p = std::sqrt(-2 * std::expm1(-cost));  // where the root is nearly double: W0's series
+    double u = p < 0.7 ? p - p * p / 3 + 11.0 / 72 * p * p * p : 1 - std::exp(-cost - 1);
+    if (p < 1e-3) return u;
+    if (cost > 30) return u;
+    for (int pass = 0; pass < 50; ++pass) {
+        const double step = (std::log1p(-u) + u + cost) * (1 - u) / u;
+        u = std::min(u + step, (1 + u) / 2);
+        if (std::abs(step) <= 1e-14 * u) break;
+    }
+    return u;
+}
+
+/// What a live period of a job leaves behind, for one mechanism and all intervals.
+class CheckpointReward {
+public:
+    CheckpointReward(const Interruptions& job, const CheckpointMechanism& mechanism)
+        : job_(job), how_(mechanism) {}
+
+    /// See goodput::useful_share().
+    [[nodiscard]] double useful_share(double interval) const {
+        const double cost = how_.saves ? how_.pause_seconds : 0;
+        const double writing = how_.saves ? how_.write_seconds : 0;
+        interval = std::max(interval, writing);
+        const double gained = interval - how_.write_slowdown * writing, cycle = interval + cost;
+        if (never()) return gained / cycle;
+        const LivePeriods live(job_);
+        const bool random = job_.shape == 1;
+        const Turns turns{interval, gained, cycle, writing};
+        double work = 0;
+        if (how_.caught < 1)
+            work += (1 - how_.caught) * (random ? saved(live, turns) : sum_saved(live, turns));
+        if (how_.caught > 0) work += how_.caught * (random ? done(live, turns) : sum_done(live, turns));
+        if (how_.saves && how_.stored_every > 1 && how_.kept < 1 && how_.caught < 1)
+            work -= lost(live, turns);
+        return std::clamp(work / (live.mean() + job_.off_seconds), 0.0, 1.0);
+    }
+
+    /// See goodput::best_checkpointing().
+    [[nodiscard]] Checkpointing best(double longest) const {
+        const auto at = [&](double interval) { return Checkpointing{0, interval, useful_share(interval)}; };
+        if (!how_.saves || never()) return at(longest);
+        const double mean = 3600 / job_.per_hour;
+        // Below the second one nothing changes.
+        const double least = std::min(longest, std::max(1e-8 * mean, how_.write_seconds));
+        const bool plain =
+            how_.write_slowdown == 0 && how_.caught == 0 && (how_.kept == 1 || how_.stored_every == 1);
+        if (job_.shape == 1 && plain) {
+            // The derivative of interval / (exp(cycle / mean) - 1) is zero; what is safe later, or restored
+            // first, is a factor beside it.
+            const double best = mean * best_interval_part(how_.pause_seconds / mean);
+            return at(std::clamp(best, least, longest));
+        }
+        if (std::isinf(job_.shape)) return best_fit(least, longest, mean);
+        return search(least, longest, mean);
+    }
+
+private:
+    /// One turn of training and saving.
+    struct Turns {
+        double interval = 0;  ///< of training
+        double gained = 0;  ///< work in it, while the last checkpoint is written; in the first one: all of it
+        double cycle = 0;   ///< with the pause
+        double writing = 0;  ///< from the end of its pause until it is safe, beside training
+    };
+    static constexpr int most_terms = 256;  // that are summed one by one; the rest as an integral
+
+    /// So rarely interrupted, if at all, that times would not be finite.
+    [[nodiscard]] bool never() const { return job_.per_hour < 1e-250; }
+
+    /// Work behind safe checkpoints where interruptions strike at random.
+    [[nodiscard]] double saved(const LivePeriods& live, const Turns& turns) const {
+        const double first = live.survival(how_.restore_seconds + turns.writing + turns.cycle);
+        // The sum of all powers of e^(-cycle / mean) from the first on.
+        const double all =
+            live.survival(how_.restore_seconds + turns.writing) / std::expm1(turns.cycle / live.mean());
+        return (turns.interval - turns.gained) * first + turns.gained * all;
+    }
+    /// Work done by its end.
+    [[nodiscard]] double done(const LivePeriods& live, const Turns& turns) const {
+        const double written = live.within(turns.writing);
+        const double later = (live.within(turns.interval) - how_.write_slowdown * written);
+        return live.survival(how_.restore_seconds) *
+               (live.within(turns.interval) + later / std::expm1(turns.cycle / live.mean()));
+    }
+    /// The same two for any distribution.
+    [[nodiscard]] double sum_saved(const LivePeriods& live, const Turns& turns) const {
+        const double begin = how_.restore_seconds + turns.writing;
+        double sum = 0, last = 1;
+        int j = 1;
+        for (; j <= most_terms && last > 1e-12; ++j) {
+            last = live.survival(begin + j * turns.cycle);
+            sum += (j == 1 ? turns.interval : turns.gained) * last;
+        }
+        if (last > 1e-12)
+            sum += turns.gained / turns.cycle * (live.mean() - live.within(begin + (j - 0.5) * turns.cycle));
+        return sum;
+    }
+    [[nodiscard]] double sum_done(const LivePeriods& live, const Turns& turns) const {
+        double sum = 0, begin = how_.restore_seconds, before = live.within(begin);
+        for (int j = 1; j <= most_terms && before < live.mean() * (1 - 1e-12); ++j) {
+            const double written = j == 1 ? 0 : live.within(begin + turns.writing) - before;
+            sum += live.within(begin + turns.interval) - before - how_.write_slowdown * written;
+            begin += turns.cycle;
+            before = live.within(begin);
+        }
+        return sum + turns.gained / turns.cycle * (live.mean() - before);
+    }
+
+    /// Work that falls back to the last checkpoint in storage, on average. The checkpoints since that one are
+    /// a Markov chain from one live period to the next: what is done in a period adds to them, one in storage
+    /// or a state saved just in time makes them none.
+    [[nodiscard]] double lost(const LivePeriods& live, const Turns& turns) const {
+        const auto m = static_cast<std::size_t>(how_.stored_every);
+        const double stays = (1 - how_.caught) * how_.kept;
+        // The probability of exactly k checkpoints in a period, k < m, and of k modulo m.
+        std::vector<double> exactly(m, 0), modulo(m, 0);
+        const double begin = how_.restore_seconds + turns.writing;
+        const auto at_least = [&](std::size_t k) {
+            return k == 0 ? 1 : live.survival(begin + static_cast<double>(k) * turns.cycle);
+        };
+        if (job_.shape == 1) {
+            // From the first checkpoint on, each is reached with the same probability.
+            const double after_m = -std::expm1(-static_cast<double>(m) * turns.cycle / live.mean());
+            for (std::size_t k = 0; k < m; ++k) {
+                exactly[k] = at_least(k) - at_least(k + 1);
+                modulo[k] =
+                    k == 0 ? exactly[0] + (at_least(m) - at_least(m + 1)) / after_m : exactly[k] / after_m;
+            }
+        } else {
+            double last = 1;
+            for (std::size_t k = 0; k < 16 * most_terms && last > 1e-15; ++k) {
+                const double next = at_least(k + 1);
+                if (k < m) exactly[k] = last - next;
+                modulo[k % m] += last - next;
+                last = next;
+            }
+            for (double& part : modulo) part += last / static_cast<double>(m);
+        }
+        // How many there are at the beginning of a period.
+        const std::vector<double> present = ring_occupancy(modulo, stays);
+        // How many of them are the first of a period, in which nothing was written beside the training.
+        std::vector<double> firsts(m, 0);
+        double checkpoints = 0, first_ones = 0;
+        for (std::size_t to = 0; to < m; ++to) {
+            double arrive = 0, with_first = 0;
+            for (std::size_t from = 0; from < m; ++from)
+                arrive += modulo[(to + m - from) % m] * present[from];
+            for (std::size_t from = 0; from < to; ++from)
+                with_first += exactly[to - from] * (firsts[from] + present[from]);
+            firsts[to] = stays * with_first / (1 - stays * exactly[0]);
+            checkpoints += static_cast<double>(to) * arrive;
+            first_ones += with_first + exactly[0] * firsts[to];
+        }
+        return (1 - how_.caught) * (1 - how_.kept) *
+               (turns.gained * checkpoints + (turns.interval - turns.gained) * first_ones);
+    }
+
+    /// Where live periods are equally long: as few checkpoints as the longest interval allows, or a few more
+    /// that end well with those in storage; the last one safe just before the end, or about to begin then.
+    [[nodiscard]] Checkpointing best_fit(double least, double longest, double mean) const {
+        Checkpointing best{0, longest, useful_share(longest)};
+        const auto consider = [&](double interval) {
+            interval = std::clamp(interval, least, longest);
+            if (const double share = useful_share(interval); share > best.availability)
+                best = {0, interval, share};
+        };
+        const double room = mean - how_.restore_seconds;
+        const double fewest =
+            std::max(std::ceil((room - how_.write_seconds) / (longest + how_.pause_seconds) - 1e-9), 1.0);
+        for (int more = 0; more <= (how_.kept < 1 ? 2 * how_.stored_every : 1); ++more) {
+            const double count = fewest + more;
+            consider((room - how_.write_seconds) / count - how_.pause_seconds);
+            consider((room + how_.pause_seconds) / count - how_.pause_seconds);
+        }
+        return best;
+    }
+
+    /// The best of many intervals on a logarithmic grid, then between its neighbours by golden sections: a
+    /// share may have several peaks where live periods are nearly equally long.
+    [[nodiscard]] Checkpointing search(double least, double longest, double mean) const {
+        // Logarithms of parts of the longest one, so that the unit of time says nothing.
+        const auto at = [&](double log_part) {
+            const double interval = longest * std::exp(log_part);
+            return Checkpointing{0, interval, useful_share(interval)};
+        };
+        const double high = 0;
+        const double young = std::sqrt(2 * std::max(how_.pause_seconds, 1e-6 * mean) * mean);
+        const double low =
+            std::max(std::log(least / longest), std::min(std::log(young / longest) - 7, high - 1));
+        const int cells = job_.shape == 1 ? 12 : 96;
+        const double step = (high - low) / cells;
+        Checkpointing best = at(high);
+        double centre = high;
+        for (int i = 0; i < cells; ++i)
+            if (const Checkpointing here = at(low + i * step); here.availability > best.availability) {
+                best = here;
+                centre = low + i * step;
+            }
+        const double shrink = (std::sqrt(5.0) - 1) / 2;
+        double from = std::max(centre - step, low), to = std::min(centre + step, high);
+        double a = to - shrink * (to - from), b = from + shrink * (to - from);
+        Checkpointing at_a = at(a), at_b = at(b);
+        for (int pass = 0; pass < 24; ++pass) {
+            if (at_a.availability > best.availability) best = at_a;
+            if (at_b.availability > best.availability) best = at_b;
+            if (at_a.availability >= at_b.availability) {
+                to = b;
+                b = a;
+                at_b = at_a;
+                a = to - shrink * (to - from);
+                at_a = at(a);
+            } else {
+                from = a;
+                a = b;
+                at_a = at_b;
+                b = from + shrink * (to - from);
+                at_b = at(b);
+            }
+        }
+        // Where saving costs nothing, the shortest interval is best, below all of the grid.
+        const Checkpointing shortest = at(std::log(least / longest));
+        if (shortest.availability > best.availability) best = shortest;
+        return best;
+    }
+
+    const Interruptions& job_;
+    const CheckpointMechanism& how_;
+};
+
+}  // namespace goodput::detail
+
+#endif

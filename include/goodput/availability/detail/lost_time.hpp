@@ -1,0 +1,147 @@
+#ifndef GOODPUT_AVAILABILITY_DETAIL_LOST_TIME_HPP
+#define GOODPUT_AVAILABILITY_DETAIL_LOST_TIME_HPP
+
+// What interruptions leave of an option's goodput: the useful part of the time there, with the checkpoints
+// that lose least. Nothing is computed where no node is ever interrupted.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/availability/availability.hpp"
+#include "goodput/core/cluster.hpp"
+#include "goodput/core/configuration.hpp"
+#include "goodput/core/interruptions.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/core/option.hpp"
+
+namespace goodput::detail {
+
+/// Interruptions of the options of a round. Keeps its buffers; answers hang on the round alone.
+class LostTime {
+public:
+    /// Finds how often nodes of each pool are lost: the mean of its open nodes, or of all that jobs hold
+    /// where none is open. `pools` have to outlive the answers.
+    void find(const Cluster& cluster, std::span<const Pool> open, std::span<const Pool> used) {
+        best_.clear();
+        pools_ = open;
+        any_ = std::any_of(cluster.nodes.begin(), cluster.nodes.end(),
+                           [](const Node& node) { return node.interruptions_per_hour > 0; });
+        of_pool_.clear();
+        for (std::size_t pool = 0; any_ && pool < open.size(); ++pool)
+            of_pool_.push_back(mean_of(cluster, open[pool].nodes.empty() ? used[pool] : open[pool]));
+    }
+    /// Whether any node of the round is ever interrupted.
+    [[nodiscard]] bool any() const { return any_; }
+
+    /// Says how the job would best save its state with that option, whose goodput is that without
+    /// interruptions, and leaves the useful part of it.
+    void count(const Job& job, Option& option) {
+        option.checkpointing = {};
+        if (!any_ || option.configuration.empty()) return;
+        Interruptions all;
+        double memory = option.configuration.host().memory_gib_per_gpu;
+        const bool says_memory = option.configuration.host().counts_memory();
+        if (!says_memory) memory = std::numeric_limits<double>::infinity();
+        for (const PoolShare& part : option.configuration.parts()) {
+            const std::size_t pool = find_pool(pools_, part);
+            if (pool == of_pool_.size()) continue;
+            const OfPool& of = of_pool_[pool];
+            all.per_hour += interruptions_of({.per_hour = of.per_hour}, part.shape.nodes).per_hour;
+            if (!says_memory && of.memory_gib_per_gpu > 0) memory = std::min(memory, of.memory_gib_per_gpu);
+        }
+        if (all.per_hour == 0 && !job.checkpoint_seconds) return;
+        option.checkpointing = best_of(job, all, memory, seconds_left(job, option));
+        option.goodput *= option.checkpointing.availability;
+    }
+
+private:
+    struct OfPool {
+        double per_hour = 0;            ///< of a node
+        double memory_gib_per_gpu = 0;  ///< the least of its nodes; 0: not counted
+    };
+    /// Of a job that nothing is known of: whoever has as long to go may as well save its state once a month.
+    static constexpr double longest_interval = 30 * 86400.0;
+    static constexpr double least_availability = 1e-9;  // who would never get anywhere still has options
+
+    static OfPool mean_of(const Cluster& cluster, const Pool& pool) {
+        OfPool of;
+        if (pool.nodes.empty()) return of;
+        of.memory_gib_per_gpu = std::numeric_limits<double>::infinity();
+        for (const std::size_t index : pool.nodes) {
+            const Node& node = cluster.nodes[index];
+            of.per_hour += node.interruptions_per_hour / static_cast<double>(pool.nodes.size());
+            of.memory_gib_per_gpu = std::min(of.memory_gib_per_gpu, node.memory_gib / node.gpus);
+        }
+        return of;
+    }
+
+    static double seconds_left(const Job& job, const Option& option) {
+        const std::optional<double>& left =
+            job.remaining_examples ? job.remaining_examples : job.expected_examples;
+        if (!left || option.knowledge == Knowledge::unknown || !(option.goodput > 0)) return longest_interval;
+        return std::clamp(*left / option.goodput, 1.0, longest_interval);
+    }
+
+    /// Over the mechanisms that fit into the memory beside the GPUs; the assumed one where none is given or
+    /// fits.
+    Checkpointing best_of(const Job& job, const Interruptions& all, double memory, double left) {
+        const double needed = job.host ? job.host->least.memory_gib_per_gpu : 0;
+        Checkpointing best{0, 0, -1};
+        const auto consider = [&](std::size_t index, const CheckpointMechanism& mechanism) {
+            const bool chosen = mechanism.saves && !job.checkpoint_seconds;
+            // To one that saves nothing, its interval is all the work that there is.
+            const double interval = !mechanism.saves ? longest_interval
+                                    : chosen         ? best_interval(all, mechanism)
+                                                     : *job.checkpoint_seconds;
+            Checkpointing found{0, interval, 0};
+            if (left >= longest_interval)
+                found.availability = useful_share(all, mechanism, interval);
+            else if (chosen)
+                found = best_checkpointing_until_end(all, mechanism, interval, left);
+            else
+                found.availability = useful_share_until_end(all, mechanism, interval, left);
+            constexpr double none = std::numeric_limits<double>::infinity();
+            if (found.availability > best.availability)
+                best = {index, mechanism.saves ? found.interval_seconds : none, found.availability};
+        };
+        for (std::size_t m = 0; m < job.checkpoints.size(); ++m)
+            if (const double its = job.checkpoints[m].memory_gib_per_gpu; its == 0 || needed + its <= memory)
+                consider(m, job.checkpoints[m]);
+        if (best.availability < 0) consider(job.checkpoints.size(), assumed_checkpoint(job));
+        best.availability = std::max(best.availability, least_availability);
+        return best;
+    }
+
+    double best_interval(const Interruptions& all, const CheckpointMechanism& mechanism) {
+        const Key key{all.per_hour,
+                      mechanism.pause_seconds,
+                      mechanism.write_seconds,
+                      mechanism.write_slowdown,
+                      mechanism.restore_seconds,
+                      mechanism.caught,
+                      mechanism.kept,
+                      static_cast<double>(mechanism.stored_every)};
+        const auto known = best_.find(key);
+        if (known != best_.end()) return known->second;
+        const double best = best_checkpointing(all, mechanism, longest_interval).interval_seconds;
+        return best_.emplace(key, best).first->second;
+    }
+
+    using Key = std::array<double, 8>;
+    bool any_ = false;
+    std::span<const Pool> pools_;
+    std::vector<OfPool> of_pool_;
+    std::map<Key, double> best_;  // intervals of this round: many jobs are alike
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,82 @@
+#ifndef GOODPUT_AVAILABILITY_NODE_RENTER_HPP
+#define GOODPUT_AVAILABILITY_NODE_RENTER_HPP
+
+// Renting round after round: what is worth its price (renting.hpp), and when to give it back.
+//
+// What is worth its price is ordered at once. A node that is not worth its price any more is kept for a
+// while, because what it is wanted for may come back: then it would have to start again, for which a job
+// waits and the node is paid. It is given back after as long as keeping it costs as much as that,
+//
+//     keep = (start-up + restart) * (1 + c / price)
+//
+// which is never more than twice as dear as knowing what comes (the ski rental problem; Karlin, Manasse,
+// McGeoch and Owicki, Algorithmica 11, 1994). `restart` is the mean of the jobs that would have to move.
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/availability/renting.hpp"
+
+namespace goodput {
+
+/// Says round after round how many nodes of each offer to have. Remembers what was wanted.
+template <OptionPredictor Predictor = GoodputPredictor, Policy P = GoodputPolicy, class Pack = Limits<>>
+class NodeRenter {
+public:
+    /// See RentAdvisor.
+    explicit NodeRenter(double hour_worth, Predictor predictor = {}, P policy = {}, Pack limits = {})
+        : advisor_(hour_worth, std::move(predictor), std::move(policy), true, std::move(limits)) {}
+
+    /// By offer: the nodes to have from now on. `rented` says by offer how many there are, those that start
+    /// included. Snapshots' times must not go back. Valid until the next call; refuses what
+    /// RentAdvisor::advise() refuses, and as many numbers as offers are not (std::invalid_argument).
+    std::span<const int> rent(const Snapshot& snapshot, std::span<const RentOffer> offers,
+                              std::span<const int> rented) {
+        if (rented.size() != offers.size())
+            bad_input("renting", "numbers of nodes rented", rented.size(), text_of(offers.size()));
+        const RentAdvice& advice = advisor_.advise(snapshot, offers);
+        wanted_.resize(offers.size());
+        nodes_.assign(offers.size(), 0);
+        for (std::size_t o = 0; o < offers.size(); ++o) {
+            const int now = advice.offers[o].nodes;
+            std::deque<Wanted>& recent = wanted_[o];
+            const double since = snapshot.time_seconds - keep_seconds(snapshot, offers[o]);
+            while (!recent.empty() && recent.front().time_seconds < since) recent.pop_front();
+            // Of those left, only what nothing later exceeds can be the most.
+            while (!recent.empty() && recent.back().nodes <= now) recent.pop_back();
+            recent.push_back({snapshot.time_seconds, now});
+            nodes_[o] = std::max(now, std::min(rented[o], recent.front().nodes));
+        }
+        return nodes_;
+    }
+
+    /// For how long a node that is not worth its price any more is kept.
+    [[nodiscard]] double keep_seconds(const Snapshot& snapshot, const RentOffer& offer) const {
+        double restart = 0;
+        for (const Job& job : snapshot.jobs) restart += job.restart_cost_seconds;
+        if (!snapshot.jobs.empty()) restart /= static_cast<double>(snapshot.jobs.size());
+        if (offer.dollars_per_hour <= 0) return longest_kept;
+        const double keep =
+            (offer.start_seconds + restart) * (1 + advisor_.hour_worth() / offer.dollars_per_hour);
+        return std::min(keep, longest_kept);
+    }
+
+private:
+    static constexpr double longest_kept = 86400;
+    struct Wanted {
+        double time_seconds = 0;
+        int nodes = 0;
+    };
+
+    RentAdvisor<Predictor, P, Pack> advisor_;
+    std::vector<std::deque<Wanted>> wanted_;  // by offer
+    std::vector<int> nodes_;                  // by offer
+};
+
+}  // namespace goodput
+
+#endif

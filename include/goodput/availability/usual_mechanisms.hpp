@@ -1,0 +1,83 @@
+#ifndef GOODPUT_AVAILABILITY_USUAL_MECHANISMS_HPP
+#define GOODPUT_AVAILABILITY_USUAL_MECHANISMS_HPP
+
+// What the usual checkpoint mechanisms cost a job, from the size of its state and a few bandwidths.
+
+#include <string_view>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/core/interruptions.hpp"
+
+namespace goodput {
+
+/// A job's state and where it may go. The defaults are orders of magnitude of today's clusters, not
+/// measurements: put in your own.
+struct CheckpointCosts {
+    double state_gib = 1;                    ///< parameters and optimizer, of the whole job
+    int nodes = 1;                           ///< that it runs on
+    int gpus_per_node = 8;                   ///< of the job on each of them
+    double storage_gib_per_second = 2;       ///< of one writer to shared storage
+    double node_storage_gib_per_second = 1;  ///< of each of several nodes that write at once
+    double copy_gib_per_second = 10;         ///< from one GPU to its host
+    double network_gib_per_second = 5;       ///< from one node to another
+    double start_seconds = 30;     ///< from an interruption's end to restoring: processes, libraries
+    double write_slowdown = 0.02;  ///< part of the speed lost while a checkpoint leaves the host
+    double peer_lost = 0.02;    ///< part of the interruptions in which a node and its peer are lost together
+    int peer_stored_every = 8;  ///< of checkpoints in a peer's memory, how often one goes to storage too
+    double noticed = 0.7;       ///< part of the interruptions that leave time to save
+};
+
+/// The usual mechanisms with those costs: `full` (training stops until all of the state is in storage),
+/// `sharded` (every node writes its part), `asynchronous` (copied to the hosts, written while training goes
+/// on), `peer` (kept in another node's memory, now and then in storage), `just in time` (sharded when an
+/// interruption is noticed, and now and then for those that are not), `none`. Refuses sizes, bandwidths and
+/// counts that are not above 0, and parts beyond 1 (std::invalid_argument).
+[[nodiscard]] inline std::vector<CheckpointMechanism> usual_mechanisms(const CheckpointCosts& costs) {
+    constexpr std::string_view of = "checkpoint costs";
+    require_positive(of, "state_gib", costs.state_gib);
+    require_between(of, "nodes", costs.nodes, 1, 1 << 20);
+    require_between(of, "gpus_per_node", costs.gpus_per_node, 1, 1 << 20);
+    require_positive(of, "storage_gib_per_second", costs.storage_gib_per_second);
+    require_positive(of, "node_storage_gib_per_second", costs.node_storage_gib_per_second);
+    require_positive(of, "copy_gib_per_second", costs.copy_gib_per_second);
+    require_positive(of, "network_gib_per_second", costs.network_gib_per_second);
+    require_at_least(of, "start_s", costs.start_seconds, 0);
+    if (!(costs.peer_lost >= 0 && costs.peer_lost <= 1))
+        bad_input(of, "peer_lost", costs.peer_lost, "from 0 to 1");
+
+    const double nodes = costs.nodes, gpus = nodes * costs.gpus_per_node, state = costs.state_gib;
+    const double alone = state / costs.storage_gib_per_second;
+    const double together = state / nodes / costs.node_storage_gib_per_second;
+    const double copy = state / gpus / costs.copy_gib_per_second;
+    const double to_peer = state / nodes / costs.network_gib_per_second;
+    std::vector<CheckpointMechanism> usual{
+        {.name = "full", .pause_seconds = alone, .restore_seconds = costs.start_seconds + alone},
+        {.name = "sharded", .pause_seconds = together, .restore_seconds = costs.start_seconds + together},
+        {.name = "asynchronous",
+         .pause_seconds = copy,
+         .write_seconds = together,
+         .write_slowdown = costs.write_slowdown,
+         .restore_seconds = costs.start_seconds + together,
+         .memory_gib_per_gpu = state / gpus},
+        {.name = "peer",
+         .pause_seconds = copy,
+         .write_seconds = to_peer,
+         .write_slowdown = costs.write_slowdown,
+         .restore_seconds = costs.start_seconds + to_peer,
+         .memory_gib_per_gpu = 2 * state / gpus,
+         .kept = 1 - costs.peer_lost,
+         .stored_every = costs.peer_stored_every},
+        {.name = "just in time",
+         .pause_seconds = together,
+         .restore_seconds = costs.start_seconds + together,
+         .caught = costs.noticed},
+        {.name = "none", .restore_seconds = costs.start_seconds, .saves = false}};
+    if (costs.nodes == 1) usual.erase(usual.begin() + 3);  // there is no peer
+    for (const CheckpointMechanism& mechanism : usual) validate(mechanism);
+    return usual;
+}
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,426 @@
+#ifndef GOODPUT_HOSTS_DETAIL_HOST_DIVISION_HPP
+#define GOODPUT_HOSTS_DETAIL_HOST_DIVISION_HPP
+
+// Which of its variants of cores and memory a job gets once its nodes are known, and which nodes those are.
+//
+// The allotment counts cores and memory as sums over a pool, and a node may not have what its jobs were
+// allotted. So every node divides anew what it has (host_nodes.hpp), and jobs change places between nodes of
+// one pool, for two reasons.
+//
+// A job that would get nothing, because its node has too little for it, goes where there is enough: to free
+// GPUs, in exchange for jobs that the other node has in their place, or with everything that lies on its node
+// in exchange for everything that lies on the other. Only then may jobs move that pay for it.
+//
+// And where a node with high prices has a job that pays much, and one with low prices a job of as many GPUs
+// that pays little, they change places if that gains. With the prices of a node before,
+//
+//     prices . capacity + sum over its jobs of (largest value less price)
+//
+// is at least what any jobs on it can be worth together, so the change of this number bounds what a swap can
+// gain. The best few are tried, with both nodes divided anew, as long as that finds something.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/hosts/detail/host_nodes.hpp"
+
+namespace goodput::detail {
+
+/// Divides cores and memory. Keeps its buffers.
+class HostDivision {
+public:
+    /// Sets `chosen`, and `placement` of those that move: `chosen` is no_option for a job whose node cannot
+    /// give the least of its variants beside the others. Placements must not take more GPUs than nodes have.
+    void divide(const Cluster& cluster, std::span<HostClaim> claims) {
+        wished_.clear();
+        for (const HostClaim& claim : claims) wished_.push_back(claim.variants[claim.chosen]);
+        nodes_.divide(cluster, claims);
+        for (std::size_t c = 0; c < claims.size(); ++c)
+            if (claims[c].chosen == no_option) find_room(c);
+        for (std::size_t c = 0; c < claims.size(); ++c)
+            if (claims[c].movable && claims[c].chosen != no_option)
+                for (std::size_t node = 0; node < claims[c].placement.size() && is_short(c); ++node)
+                    if (!find_more(c)) break;
+        if (std::any_of(claims.begin(), claims.end(), [](const HostClaim& claim) { return claim.movable; }))
+            swap_places();
+    }
+
+private:
+    static constexpr std::size_t most_partners = 64, most_tries = 12, most_rooms = 48;
+
+    /// A job goes from one node to another.
+    struct Move {
+        std::size_t claim = 0, from = 0, to = 0;
+    };
+
+    // --- Trying -----------------------------------------------------------------------------------------
+
+    /// Divides both nodes after the moves, and takes them back unless `better(worth, unplaced)` says yes to
+    /// the worth of both groups and the number of jobs that get nothing of them.
+    template <class Better>
+    bool try_moves(std::size_t a, std::size_t b, std::span<const Move> moves, Better better) {
+        kept_.clear();
+        keep(a);
+        if (nodes_.node(a).group != nodes_.node(b).group) keep(b);
+        const HostNodes::Group group_a = nodes_.group_of(a), group_b = nodes_.group_of(b);
+        const bool whole = moves.empty();
+        const auto apply = [&](bool back) {
+            if (whole)
+                exchange_all(a, b);
+            else
+                for (const Move& move : moves)
+                    back ? go(move.claim, move.to, move.from) : go(move.claim, move.from, move.to);
+        };
+        apply(false);
+        nodes_.solve_with(a);
+        if (nodes_.node(a).group != nodes_.node(b).group) nodes_.solve_with(b);
+        if (better(worth_of(a, b), unplaced_on(a, b))) return true;
+        apply(true);
+        nodes_.group_of(a) = group_a;
+        nodes_.group_of(b) = group_b;
+        for (const Kept& kept : kept_) {
+            nodes_.node(kept.node).price = kept.price;
+            for (const auto& [c, chosen] : kept.chosen) nodes_.claim(c).chosen = chosen;
+        }
+        return false;
+    }
+    [[nodiscard]] double worth_of(std::size_t a, std::size_t b) const {
+        const bool one = nodes_.node(a).group == nodes_.node(b).group;
+        return nodes_.group_of(a).worth + (one ? 0 : nodes_.group_of(b).worth);
+    }
+    [[nodiscard]] std::size_t unplaced_on(std::size_t a, std::size_t b) const {
+        const bool one = nodes_.node(a).group == nodes_.node(b).group;
+        return nodes_.unplaced_with(a) + (one ? 0 : nodes_.unplaced_with(b));
+    }
+    void keep(std::size_t n) {
+        for (const std::size_t member : nodes_.group_of(n).members) {
+            Kept& kept = kept_.emplace_back(Kept{member, nodes_.node(member).price, {}});
+            for (const std::size_t c : nodes_.node(member).claims)
+                kept.chosen.emplace_back(c, nodes_.claim(c).chosen);
+        }
+    }
+    /// It lies on one node.
+    void go(std::size_t c, std::size_t from, std::size_t to) {
+        NodeShare& held = nodes_.claim(c).placement.front();
+        std::erase(nodes_.node(from).claims, c);
+        nodes_.node(to).claims.push_back(c);
+        nodes_.node(from).free_gpus += held.gpus;
+        nodes_.node(to).free_gpus -= held.gpus;
+        held.node = to;
+    }
+    /// Everything on two nodes changes places. Nobody lies on both.
+    void exchange_all(std::size_t a, std::size_t b) {
+        HostNodes::OfNode &here = nodes_.node(a), &there = nodes_.node(b);
+        const auto relabel = [&](std::size_t from, std::size_t to) {
+            for (const std::size_t c : nodes_.node(from).claims) {
+                Placement& placement = nodes_.claim(c).placement;
+                for (NodeShare& held : placement)
+                    if (held.node == from) held.node = to;
+                std::sort(placement.begin(), placement.end());
+            }
+        };
+        relabel(a, b);
+        relabel(b, a);
+        std::swap(here.claims, there.claims);
+        std::swap(here.free_gpus, there.free_gpus);
+        if (here.group == there.group) return;
+        std::replace(nodes_.group_of(a).members.begin(), nodes_.group_of(a).members.end(), a, b);
+        std::replace(nodes_.group_of(b).members.begin(), nodes_.group_of(b).members.end(), b, a);
+        std::swap(here.group, there.group);
+    }
+
+    // --- Room for who gets nothing ----------------------------------------------------------------------
+
+    void find_room(std::size_t c) {
+        if (!nodes_.claim(c).movable && !nodes_.claim(c).may_pay) return;
+        for (const bool pay : {false, true})
+            // Each round finds another node that is too small for it.
+            for (std::size_t round = 0; round < nodes_.claim(c).placement.size(); ++round) {
+                if (nodes_.claim(c).chosen != no_option || !find_room_once(c, pay)) break;
+            }
+    }
+    bool find_room_once(std::size_t c, bool pay) {
+        const std::size_t a = tightest_node(c);
+        std::size_t tries_left = most_rooms;
+        for (std::size_t b = 0; b < nodes_.size() && tries_left > 0; ++b) {
+            if (b == a || !are_alike(a, b) || !could_host(c, a, b)) continue;
+            for (const auto find :
+                 {&HostDivision::find_free, &HostDivision::find_whole, &HostDivision::find_partners}) {
+                if (!(this->*find)(c, a, b, pay)) continue;
+                --tries_left;
+                const std::size_t before = unplaced_on(a, b);
+                const double short_before = shortage(c);
+                if (try_moves(a, b, moves_, [&](double, std::size_t unplaced) {
+                        return unplaced < before ||
+                               // Nobody else gets nothing instead.
+                               (unplaced == before && nodes_.claim(c).chosen == no_option &&
+                                shortage(c) < short_before);
+                    }))
+                    return true;
+            }
+        }
+        return false;
+    }
+    /// A job that gets nothing so far goes to free GPUs.
+    bool find_free(std::size_t c, std::size_t a, std::size_t b, bool pay) {
+        moves_.assign(1, {c, a, b});
+        return may_leave(c, pay) && nodes_.claim(c).placement.front().gpus <= nodes_.node(b).free_gpus &&
+               least_fits(b, c, {});
+    }
+    /// Everything on both nodes changes places; the moves are none, for all.
+    bool find_whole(std::size_t c, std::size_t a, std::size_t b, bool pay) {
+        moves_.clear();
+        const auto may_all = [&](std::size_t from, std::size_t other) {
+            return std::all_of(
+                nodes_.node(from).claims.begin(), nodes_.node(from).claims.end(),
+                [&](std::size_t each) { return may_move(each, pay) && nodes_.gpus_on(each, other) == 0; });
+        };
+        return may_all(a, b) && may_all(b, a) && least_of_all_fits(a, b, c) && least_of_all_fits(b, a, c);
+    }
+    /// It changes places with the fewest jobs of the other node that leave enough GPUs, the largest first.
+    bool find_partners(std::size_t c, std::size_t a, std::size_t b, bool pay) {
+        if (!may_leave(c, pay)) return false;
+        const int gpus = nodes_.claim(c).placement.front().gpus;
+        moves_.assign(1, {c, a, b});
+        int left = nodes_.node(b).free_gpus, room = nodes_.node(a).free_gpus + gpus;
+        std::vector<std::size_t> partners;
+        for (const std::size_t other : nodes_.node(b).claims)
+            if (may_leave(other, pay)) partners.push_back(other);
+        std::stable_sort(partners.begin(), partners.end(), [&](std::size_t x, std::size_t y) {
+            return nodes_.gpus_on(x, b) > nodes_.gpus_on(y, b);
+        });
+        std::vector<std::size_t> leaving;
+        for (const std::size_t other : partners) {
+            const int its = nodes_.gpus_on(other, b);
+            if (its > room || (left >= gpus && least_fits(b, c, leaving))) continue;
+            left += its;
+            room -= its;
+            leaving.push_back(other);
+            moves_.push_back({other, b, a});
+        }
+        return !leaving.empty() && left >= gpus && least_fits(b, c, leaving);
+    }
+
+    /// Nodes of one pool, to which something may come.
+    [[nodiscard]] bool are_alike(std::size_t a, std::size_t b) const {
+        const Node &here = nodes_.cluster().nodes[a], &there = nodes_.cluster().nodes[b];
+        return there.gpu_type == here.gpu_type && there.gpus == here.gpus && there.spot == here.spot &&
+               there.group == here.group && !here.drained && !there.drained;
+    }
+    /// May change its nodes, for nothing or at a cost.
+    [[nodiscard]] bool may_move(std::size_t c, bool pay) const {
+        return nodes_.claim(c).movable || (pay && nodes_.claim(c).may_pay);
+    }
+    /// And lies on one alone.
+    [[nodiscard]] bool may_leave(std::size_t c, bool pay) const {
+        return may_move(c, pay) && nodes_.claim(c).placement.size() == 1;
+    }
+    /// Whether a node alone would have the least that the job takes of the other one.
+    [[nodiscard]] bool could_host(std::size_t c, std::size_t a, std::size_t b) const {
+        return has(b, [&](std::size_t r) { return nodes_.least_units(c, b, nodes_.gpus_on(c, a), r); });
+    }
+    /// Whether a node has what `units(resource)` says, where it counts that.
+    template <class Units>
+    [[nodiscard]] bool has(std::size_t n, Units units) const {
+        for (std::size_t r = 0; r < host_resources; ++r) {
+            const double all = nodes_.capacity(n, r);
+            if (all > 0 && units(r) > all * (1 + 1e-9)) return false;
+        }
+        return true;
+    }
+    /// The least that a job and those on a node take of it, but for those that leave.
+    [[nodiscard]] bool least_fits(std::size_t n, std::size_t comes,
+                                  std::span<const std::size_t> leave) const {
+        return has(n, [&](std::size_t r) {
+            double units = nodes_.least_units(comes, n, nodes_.claim(comes).placement.front().gpus, r);
+            for (const std::size_t c : nodes_.node(n).claims)
+                if (nodes_.claim(c).chosen != no_option &&
+                    std::find(leave.begin(), leave.end(), c) == leave.end())
+                    units += nodes_.least_units(c, n, nodes_.gpus_on(c, n), r);
+            return units;
+        });
+    }
+    /// The least that those on `from` who get anything, and `also`, would take of the node `to`.
+    [[nodiscard]] bool least_of_all_fits(std::size_t from, std::size_t to, std::size_t also) const {
+        return has(to, [&](std::size_t r) {
+            double units = 0;
+            for (const std::size_t c : nodes_.node(from).claims)
+                if (c == also || nodes_.claim(c).chosen != no_option)
+                    units += nodes_.least_units(c, to, nodes_.gpus_on(c, from), r);
+            return units;
+        });
+    }
+    /// What a node lacks for the least that the job and the others on it take, as a part of what it has.
+    [[nodiscard]] double lacks(std::size_t c, std::size_t n) const {
+        double lacking = 0;
+        for (std::size_t r = 0; r < host_resources; ++r) {
+            const double all = nodes_.capacity(n, r);
+            double units = 0;
+            for (const std::size_t other : nodes_.node(n).claims)
+                if (other == c || nodes_.claim(other).chosen != no_option)
+                    units += nodes_.least_units(other, n, nodes_.gpus_on(other, n), r);
+            if (all > 0) lacking = std::max(lacking, units / all - 1);
+        }
+        return lacking;
+    }
+    [[nodiscard]] double shortage(std::size_t c) const {
+        double sum = 0;
+        for (const NodeShare& held : nodes_.claim(c).placement) sum += lacks(c, held.node) > 1e-9 ? 1 : 0;
+        return sum;
+    }
+    [[nodiscard]] std::size_t tightest_node(std::size_t c) const {
+        const Placement& placement = nodes_.claim(c).placement;
+        return std::max_element(placement.begin(), placement.end(),
+                                [&](const NodeShare& x, const NodeShare& y) {
+                                    return lacks(c, x.node) < lacks(c, y.node);
+                                })
+            ->node;
+    }
+
+    /// It has less than it was allotted.
+    [[nodiscard]] bool is_short(std::size_t c) const {
+        const HostClaim& claim = nodes_.claim(c);
+        return claim.chosen != no_option && claim.variants[claim.chosen].value < wished_[c].value;
+    }
+    /// Everything on a node that has less than was allotted to a job changes places with everything on one
+    /// that has as much, if that gains, or if the job has fewer such nodes then and nobody loses.
+    bool find_more(std::size_t c) {
+        const auto has_wished = [&](std::size_t n, int gpus) {
+            return has(n, [&](std::size_t r) { return nodes_.units(wished_[c], n, gpus, r); });
+        };
+        const Placement placement = nodes_.claim(c).placement;
+        std::size_t tries_left = most_rooms;
+        for (const NodeShare& held : placement) {
+            if (has_wished(held.node, held.gpus)) continue;
+            for (std::size_t b = 0; b < nodes_.size() && tries_left > 0; ++b) {
+                const std::size_t a = held.node;
+                if (b == a || !are_alike(a, b) || !has_wished(b, held.gpus) || !find_whole(c, a, b, false))
+                    continue;
+                --tries_left;
+                const std::size_t before = unplaced_on(a, b);
+                const double worth_before = worth_of(a, b), size = 1e-9 * std::abs(worth_before);
+                if (try_moves(a, b, moves_, [&](double worth, std::size_t unplaced) {
+                        return unplaced <= before && (placement.size() > 1 ? worth >= worth_before - size
+                                                                           : worth > worth_before + size);
+                    }))
+                    return true;
+            }
+        }
+        return false;
+    }
+
+    // --- Changing places for more -----------------------------------------------------------------------
+
+    /// What a node asks for its GPUs' share of it, a GPU.
+    [[nodiscard]] double dearness(std::size_t n) const {
+        double sum = 0;
+        for (std::size_t r = 0; r < host_resources; ++r)
+            sum += nodes_.node(n).price[r] * nodes_.capacity(n, r);
+        return sum / nodes_.cluster().nodes[n].gpus;
+    }
+
+    /// A swap that may gain: a job of the dear node against one of the cheap node, or against free GPUs.
+    struct Swap {
+        std::size_t cheap = 0;          ///< the other node
+        std::size_t leaves = 0;         ///< a job of the dear node
+        std::size_t comes = no_option;  ///< a job of the cheap node, or nobody
+        double most_gain = 0;
+    };
+
+    void swap_places() {
+        order_.clear();
+        for (std::size_t n = 0; n < nodes_.size(); ++n) {
+            const Node& node = nodes_.cluster().nodes[n];
+            const bool alone = nodes_.group_of(n).members.size() == 1;
+            if (alone && !node.drained && (node.cores > 0 || node.memory_gib > 0)) order_.push_back(n);
+        }
+        std::size_t tries_left = 512 + 4 * order_.size();
+        for (int pass = 0; pass < 4; ++pass) {
+            const auto dearer = [&](std::size_t a, std::size_t b) { return dearness(a) > dearness(b); };
+            std::stable_sort(order_.begin(), order_.end(), dearer);
+            bool any = false;
+            const std::vector<std::size_t> dear = order_;
+            for (const std::size_t a : dear) {
+                if (dearness(a) <= 0) break;
+                any |= improve(a, tries_left);
+                if (tries_left == 0) return;
+            }
+            if (!any) return;
+        }
+    }
+
+    /// Lets a node change jobs with cheap nodes of its pool while that gains.
+    bool improve(std::size_t a, std::size_t& tries_left) {
+        bool any = false;
+        for (bool again = true; again;) {
+            again = false;
+            swaps_.clear();
+            // On large clusters some of all, the cheapest among them.
+            const std::size_t stride = 1 + order_.size() / most_partners;
+            for (std::size_t k = order_.size(); k > 0; k -= std::min(k, stride))
+                if (const std::size_t b = order_[k - 1]; b != a && are_alike(a, b)) find_swaps(a, b);
+            std::stable_sort(swaps_.begin(), swaps_.end(),
+                             [](const Swap& x, const Swap& y) { return x.most_gain > y.most_gain; });
+            for (std::size_t s = 0; s < std::min(most_tries, swaps_.size()) && !again; ++s) {
+                if (tries_left == 0) return any;
+                --tries_left;
+                again = try_swap(a, swaps_[s]);
+            }
+            any |= again;
+        }
+        return any;
+    }
+
+    void find_swaps(std::size_t a, std::size_t b) {
+        const double size = std::abs(nodes_.group_of(a).worth) + std::abs(nodes_.group_of(b).worth);
+        const auto note = [&](std::size_t leaves, std::size_t comes, double gain) {
+            if (gain > 1e-6 * size) swaps_.push_back({b, leaves, comes, gain});
+        };
+        const auto may_go = [&](std::size_t c) {
+            return may_leave(c, false) && nodes_.claim(c).chosen != no_option;
+        };
+        // What the present allotments leave of the bounds at these prices can be had as well.
+        const double slack = nodes_.group_of(a).slack + nodes_.group_of(b).slack;
+        for (const std::size_t leaves : nodes_.node(a).claims) {
+            if (!may_go(leaves)) continue;
+            const int gpus = nodes_.claim(leaves).placement.front().gpus;
+            const double out = nodes_.reduced(leaves, b) - nodes_.reduced(leaves, a) + slack;
+            if (gpus <= nodes_.node(b).free_gpus) note(leaves, no_option, out);
+            for (const std::size_t comes : nodes_.node(b).claims)
+                if (may_go(comes) && nodes_.claim(comes).placement.front().gpus == gpus)
+                    note(leaves, comes, out + nodes_.reduced(comes, a) - nodes_.reduced(comes, b));
+        }
+    }
+
+    bool try_swap(std::size_t a, const Swap& swap) {
+        const std::size_t b = swap.cheap, placed = unplaced_on(a, b);
+        const double before = worth_of(a, b);
+        moves_.assign(1, {swap.leaves, a, b});
+        if (swap.comes != no_option) moves_.push_back({swap.comes, b, a});
+        return try_moves(a, b, moves_, [&](double worth, std::size_t unplaced) {
+            return worth - before > 1e-9 * std::abs(before) && unplaced <= placed;
+        });
+    }
+
+    struct Kept {
+        std::size_t node = 0;
+        HostAmounts price{};
+        std::vector<std::pair<std::size_t, std::size_t>> chosen{};  ///< claim, variant
+    };
+
+    HostNodes nodes_;
+    std::vector<HostVariant> wished_;  // by claim
+    std::vector<Move> moves_;
+    std::vector<Kept> kept_;          // before a try
+    std::vector<std::size_t> order_;  // nodes that may change jobs
+    std::vector<Swap> swaps_;
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,191 @@
+#ifndef GOODPUT_HOSTS_DETAIL_HOSTS_LEFT_HPP
+#define GOODPUT_HOSTS_DETAIL_HOSTS_LEFT_HPP
+
+// What the nodes of a round have of cores and memory beside the jobs that keep what they hold, and what each
+// of these may have.
+//
+// A job that keeps what it holds has at least the least that it needs, or its share of the node where it says
+// nothing. Where a node has less than that for all of them together, those whose least is more than their
+// share are cut back to their share, which all nodes have because they have the GPUs.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/core/job.hpp"
+
+namespace goodput::detail {
+
+inline constexpr std::size_t host_resources = 2;  // cores, memory
+
+/// Cores or memory of a node; 0: not counted.
+inline double host_capacity(const Node& node, std::size_t resource) {
+    return resource == 0 ? node.cores : node.memory_gib;
+}
+/// Cores or memory of a share; 0 where they are not counted.
+inline double a_gpu_of(const HostShare& share, std::size_t resource) {
+    return resource == 0 ? share.cores_per_gpu : share.memory_gib_per_gpu;
+}
+/// Whether a share counts cores, or memory.
+inline bool counts(const HostShare& share, std::size_t resource) {
+    return resource == 0 ? share.counts_cores() : share.counts_memory();
+}
+/// Makes cores, or memory, of a share an amount.
+inline void set_amount(HostShare& share, std::size_t resource, double amount) {
+    if (resource == 0)
+        share.set_cores(amount);
+    else
+        share.set_memory(amount);
+}
+
+/// Of one node, by resource; infinity where it is not counted.
+using HostAmounts = std::array<double, host_resources>;
+
+/// Keeps its buffers from round to round.
+class HostsLeft {
+public:
+    /// Answers for these jobs on the nodes of that cluster.
+    void find(const Cluster& cluster, std::span<const Job> jobs) {
+        cluster_ = &cluster;
+        nodes_.assign(cluster.nodes.size(), {});
+        cut_.clear();
+        for (const Job& job : jobs) add(job);
+        std::vector<const Job*> cut;
+        for (const Job& job : jobs)
+            if (job.keeps_what_it_holds() && job.host && needs_more_than_there_is(job)) cut.push_back(&job);
+        cut_ = std::move(cut);
+        if (cut_.empty()) return;
+        nodes_.assign(cluster.nodes.size(), {});
+        for (const Job& job : jobs) add(job);
+    }
+
+    /// GPUs of a node that nobody keeps.
+    [[nodiscard]] int gpus(std::size_t node) const { return cluster_->nodes[node].gpus - nodes_[node].gpus; }
+    /// What nobody keeps: more than that no other job can get of the node.
+    [[nodiscard]] HostAmounts left(std::size_t node) const { return left(node, nodes_[node].least); }
+    /// The share of one of these GPUs: what goes with it on the node, or less where those who keep what they
+    /// hold have more than their shares.
+    [[nodiscard]] HostAmounts share(std::size_t node) const {
+        HostAmounts amounts = left(node, nodes_[node].fair);
+        for (std::size_t r = 0; r < host_resources; ++r)
+            amounts[r] = gpus(node) > 0 ? std::min(usual(node, r), amounts[r] / gpus(node)) : usual(node, r);
+        return amounts;
+    }
+    /// Cores or memory that go with a GPU of a node; infinity where it does not count them.
+    [[nodiscard]] double usual(std::size_t node, std::size_t resource) const {
+        const double all = host_capacity(cluster_->nodes[node], resource);
+        return all > 0 ? all / cluster_->nodes[node].gpus : std::numeric_limits<double>::infinity();
+    }
+    /// The job keeps what it holds, but its nodes have less than it needs: it gets its share at least.
+    [[nodiscard]] bool is_cut_back(const Job& job) const {
+        return std::find(cut_.begin(), cut_.end(), &job) != cut_.end();
+    }
+    /// All who keep GPUs of its nodes can have their shares, and what they need.
+    [[nodiscard]] bool has_its_share(const Job& job) const {
+        for (const NodeShare& held : job.placement)
+            for (std::size_t r = 0; r < host_resources; ++r) {
+                const double all = host_capacity(cluster_->nodes[held.node], r);
+                if (all > 0 && nodes_[held.node].fair[r] > all * (1 + 1e-9)) return false;
+            }
+        return true;
+    }
+    /// Beside what others keep, most a GPU that a job that keeps what it holds can get of all its nodes.
+    [[nodiscard]] HostAmounts most_beside_others(const Job& job) const {
+        HostAmounts most;
+        most.fill(std::numeric_limits<double>::infinity());
+        for (const NodeShare& held : job.placement)
+            for (std::size_t r = 0; r < host_resources; ++r)
+                most[r] =
+                    std::min(most[r], left(held.node)[r] / held.gpus + kept_least_of(job, held.node, r));
+        return most;
+    }
+
+private:
+    struct OfNode {
+        int gpus = 0;
+        HostAmounts least{}, fair{};  ///< of those that keep what they hold, together
+    };
+
+    [[nodiscard]] HostAmounts left(std::size_t node, const HostAmounts& taken) const {
+        HostAmounts amounts;
+        for (std::size_t r = 0; r < host_resources; ++r) {
+            const double all = host_capacity(cluster_->nodes[node], r);
+            amounts[r] = all > 0 ? std::max(all - taken[r], 0.0) : std::numeric_limits<double>::infinity();
+        }
+        return amounts;
+    }
+    /// A GPU, of a node that counts it.
+    [[nodiscard]] double least_of(const Job& job, std::size_t node, std::size_t resource) const {
+        if (!job.host || job.host->most.empty()) return usual(node, resource);
+        return a_gpu_of(job.host->least, resource);
+    }
+    /// The same, or its share where it is cut back to that.
+    [[nodiscard]] double kept_least_of(const Job& job, std::size_t node, std::size_t resource) const {
+        const double least = least_of(job, node, resource);
+        return is_cut_back(job) ? std::min(least, usual(node, resource)) : least;
+    }
+    void add(const Job& job) {
+        if (!job.keeps_what_it_holds()) return;
+        for (const NodeShare& held : job.placement) {
+            OfNode& of = nodes_[held.node];
+            of.gpus += held.gpus;
+            for (std::size_t r = 0; r < host_resources; ++r) {
+                if (host_capacity(cluster_->nodes[held.node], r) <= 0) continue;
+                const double share = usual(held.node, r);
+                const double least = kept_least_of(job, held.node, r);
+                const double most = job.host && !job.host->most.empty() ? a_gpu_of(job.host->most, r) : share;
+                of.least[r] += held.gpus * least;
+                of.fair[r] += held.gpus * std::max(std::min(share, most), least);
+            }
+        }
+    }
+    /// Of a node on which it needs more than its share.
+    [[nodiscard]] bool needs_more_than_there_is(const Job& job) const {
+        for (const NodeShare& held : job.placement)
+            for (std::size_t r = 0; r < host_resources; ++r) {
+                const double all = host_capacity(cluster_->nodes[held.node], r);
+                if (all > 0 && nodes_[held.node].least[r] > all * (1 + 1e-9) &&
+                    least_of(job, held.node, r) > usual(held.node, r))
+                    return true;
+            }
+        return false;
+    }
+
+    const Cluster* cluster_ = nullptr;
+    std::vector<OfNode> nodes_;
+    std::vector<const Job*> cut_;
+};
+
+/// GPUs on the nodes of a configuration's part, as placers lay it out: many nodes full, one with the rest,
+/// and the others with one each.
+struct NodeLoads {
+    int full_nodes = 0, full = 0, rest = 0, single_nodes = 0;
+
+    explicit NodeLoads(const PoolShare& part) {
+        const auto [nodes, gpus] = part.shape;
+        full = part.gpus_per_node;
+        if (nodes == 1) full = gpus;
+        if (full <= 1 || nodes * full == gpus) {
+            full_nodes = nodes;
+            return;
+        }
+        full_nodes = (gpus - nodes) / (full - 1);
+        rest = 1 + (gpus - nodes) % (full - 1);
+        single_nodes = nodes - full_nodes - 1;
+    }
+    /// Calls visit(nodes, GPUs on each of them).
+    template <class Visit>
+    void for_each(Visit visit) const {
+        if (full_nodes > 0) visit(full_nodes, full);
+        if (rest > 0) visit(1, rest);
+        if (single_nodes > 0) visit(single_nodes, 1);
+    }
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,257 @@
+#ifndef GOODPUT_HOSTS_HOST_FIT_HPP
+#define GOODPUT_HOSTS_HOST_FIT_HPP
+
+// Speed by CPU cores and memory beside a GPU, from a few measurements, and how sure it is.
+//
+// The form of hosts/host_speed.hpp, with a prior, gives 256 surfaces that explain the measurements and are
+// equally likely (hosts/detail/host_posterior.hpp). What not even the best surface explains widens the
+// scatter: where the form does not hold, the fit says so.
+//
+// Measurements stay what they are, whatever the form. The slower of cores and memory decides, f(c, m) =
+// min(P(c), Q(m)), and more never harms. So with y_j measured at (c_j, m_j)
+//
+//     f(c, m) >= min( max_j y_j with c_j <= c,  max_j y_j with m_j <= m )
+//     f(c, m) <= y_j    where c <= c_j and m <= m_j
+//                       where c <= c_j alone, if as little memory was faster elsewhere: cores held j back
+//                       where m <= m_j alone, if as few cores were
+//
+// and every surface is held between these. It passes through what was measured, and where bounds meet, the
+// speed is known without any form. Measurements that contradict "more never harms" are first moved half way
+// to those that they contradict.
+//
+// Cost: a grid of 10^5 points, each O(measurements): some 2 ms for ten. O(256 + measurements) a forecast.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numbers>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/configuration.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/core/host.hpp"
+#include "goodput/core/interval.hpp"
+#include "goodput/hosts/detail/host_posterior.hpp"
+#include "goodput/hosts/host_speed.hpp"
+
+namespace goodput {
+
+/// How fast a job was with a share.
+struct HostSample {
+    HostShare share{};  ///< cores and GiB a GPU, both from 1e-6 to 1e6
+    double speed = 1;   ///< in any unit, for example 1 / seconds of a step; from 1e-12 to 1e12
+};
+
+/// How far measurements may be off, and from what.
+struct HostFitOptions {
+    double deviation = 0.02;                   ///< standard, of a measurement, relative; in (0, 1]
+    double form_deviation = 0.03;              ///< of what is true from the form, relative; in (0, 1]
+    std::string_view subject = "host shares";  ///< whom messages about bad measurements name
+};
+
+/// The speed with one share.
+struct HostForecast {
+    double speed = 1;           ///< as likely more as less, in the unit of the measurements
+    double expected_error = 0;  ///< of that, relative, apart from what the measurements themselves are off
+    double form_deviation = 0;  ///< the part of it that no parameter explains, standard, in ln
+    std::vector<double> logarithms{};  ///< of the speed by each surface
+
+    /// Encloses the speed with that probability, in (0, 1) (otherwise std::invalid_argument).
+    [[nodiscard]] Interval interval(double coverage = 0.9) const;
+    double deviation = 0.02;  ///< of a measurement: HostFitOptions::deviation
+};
+
+/// A surface of speed over cores and memory, with its uncertainty.
+class HostFit {
+public:
+    /// What do these measurements say? With none: the prior, in which computing alone has speed 1. Refuses
+    /// numbers outside the ranges above (std::invalid_argument).
+    explicit HostFit(std::span<const HostSample> samples = {}, const HostFitOptions& options = {});
+
+    /// How fast with that share? The speed never falls with cores or memory. Refuses shares that no sample
+    /// can have (std::invalid_argument).
+    [[nodiscard]] HostForecast forecast(const HostShare& share) const;
+    /// Whether there is a measurement with exactly that share.
+    [[nodiscard]] bool has_measured(const HostShare& share) const {
+        return std::any_of(known_.begin(), known_.end(),
+                           [&](const Known& one) { return one.share == share; });
+    }
+    /// Number of measurements.
+    [[nodiscard]] std::size_t samples() const { return known_.size(); }
+
+private:
+    /// A measurement, and whether cores or memory are known to have held it back.
+    struct Known {
+        HostShare share{};
+        double speed = 1;
+        bool by_cores = false, by_memory = false;
+    };
+    /// The largest measurement with no more cores, and with no more memory.
+    [[nodiscard]] std::pair<double, double> reached(const HostShare& share) const;
+
+    std::vector<Known> known_{};
+    detail::HostPosterior posterior_{};
+    double deviation_ = 0;
+};
+
+/// The fit as HostNeeds::speed: at most 6 core counts times 6 memories from `least` to `most`, that of the
+/// reference and where straight lines between them come nearest. Factor 1 is the speed with `reference`, the
+/// share that the job's throughput was measured with. Refuses more at least than at most
+/// (std::invalid_argument).
+[[nodiscard]] std::vector<HostSpeed> host_speed_points(const HostFit& fit, const HostShare& least,
+                                                       const HostShare& most, const HostShare& reference);
+
+namespace detail {
+
+inline void require_share(std::string_view subject, const HostShare& share) {
+    for (const auto& [field, value] :
+         {std::pair{"cores", share.cores_per_gpu}, std::pair{"memory_gib", share.memory_gib_per_gpu}})
+        if (!(value >= 1e-6 && value <= 1e6)) bad_input(subject, field, value, "between 1e-6 and 1e6");
+}
+
+inline bool has_no_more(const HostShare& a, const HostShare& b) {
+    return a.cores_per_gpu <= b.cores_per_gpu && a.memory_gib_per_gpu <= b.memory_gib_per_gpu;
+}
+
+/// Both ends and `always`, then each time the whole number where straight lines between those chosen are
+/// farthest from `curve`, until that is 0.5 % or six are chosen.
+template <class Curve>
+std::vector<double> bends(Curve curve, double least, double most, double always) {
+    constexpr std::size_t steps = 64;
+    std::vector<std::pair<double, double>> all, chosen;  // and the curve there
+    for (std::size_t i = 0; i <= steps; ++i) {
+        const double at = least * std::pow(most / least, static_cast<double>(i) / steps);
+        const double whole = std::clamp(at < 1 ? at : std::round(at), least, most);
+        all.emplace_back(whole, curve(whole));
+    }
+    for (const double at : {least, std::clamp(always, least, most), most})
+        if (chosen.empty() || at > chosen.back().first) chosen.emplace_back(at, curve(at));
+    while (chosen.size() < 6) {
+        double largest = 0.005;
+        auto next = chosen.end();
+        std::pair<double, double> farthest;
+        for (const auto& [at, value] : all) {
+            const auto above = std::lower_bound(chosen.begin(), chosen.end(), std::pair{at, 0.0});
+            if (above == chosen.begin() || above == chosen.end()) continue;
+            const auto [from, low] = *(above - 1);
+            const double part = (at - from) / (above->first - from);
+            const double off = std::abs((low + (above->second - low) * part) / value - 1);
+            if (off > largest) largest = off, next = above, farthest = {at, value};
+        }
+        if (next == chosen.end()) break;
+        chosen.insert(next, farthest);
+    }
+    std::vector<double> points;
+    for (const auto& [at, value] : chosen) points.push_back(at);
+    return points;
+}
+
+}  // namespace detail
+
+inline HostFit::HostFit(std::span<const HostSample> samples, const HostFitOptions& options)
+    : deviation_(options.deviation) {
+    constexpr std::size_t surfaces = 256;
+    for (const auto& [field, value] :
+         {std::pair{"deviation", options.deviation}, std::pair{"form_deviation", options.form_deviation}})
+        if (!(value > 0 && value <= 1)) bad_input(options.subject, field, value, "above 0 and at most 1");
+    for (const HostSample& sample : samples) {
+        detail::require_share(options.subject, sample.share);
+        if (!(sample.speed >= 1e-12 && sample.speed <= 1e12))
+            bad_input(options.subject, "speed", sample.speed, "between 1e-12 and 1e12");
+    }
+    std::vector<HostShare> shares;
+    std::vector<double> y;
+    for (const HostSample& sample : samples) {
+        double low = sample.speed, high = low;
+        for (const HostSample& other : samples) {
+            if (detail::has_no_more(other.share, sample.share)) low = std::max(low, other.speed);
+            if (detail::has_no_more(sample.share, other.share)) high = std::min(high, other.speed);
+        }
+        known_.push_back({sample.share, std::sqrt(low * high)});
+        shares.push_back(sample.share);
+        y.push_back(std::log(known_.back().speed));
+    }
+    for (Known& one : known_) {
+        const auto [cores, memory] = reached(one.share);
+        const double clearly_more = one.speed * std::exp(3 * deviation_);
+        one.by_cores = memory > clearly_more && !(cores > clearly_more);
+        one.by_memory = cores > clearly_more && !(memory > clearly_more);
+    }
+    posterior_ = detail::host_posterior(shares, y, deviation_, options.form_deviation, surfaces);
+}
+
+inline std::pair<double, double> HostFit::reached(const HostShare& share) const {
+    std::pair<double, double> speeds{0, 0};
+    for (const Known& one : known_) {
+        if (one.share.cores_per_gpu <= share.cores_per_gpu) speeds.first = std::max(speeds.first, one.speed);
+        if (one.share.memory_gib_per_gpu <= share.memory_gib_per_gpu)
+            speeds.second = std::max(speeds.second, one.speed);
+    }
+    return speeds;
+}
+
+inline HostForecast HostFit::forecast(const HostShare& share) const {
+    detail::require_share("host fit", share);
+    const auto [cores, memory] = reached(share);
+    const double low = std::min(cores, memory);
+    double high = std::numeric_limits<double>::infinity();
+    for (const Known& one : known_) {
+        const bool fewer_cores = share.cores_per_gpu <= one.share.cores_per_gpu;
+        const bool less_memory = share.memory_gib_per_gpu <= one.share.memory_gib_per_gpu;
+        if ((fewer_cores && (less_memory || one.by_cores)) || (less_memory && one.by_memory))
+            high = std::min(high, one.speed);
+    }
+    HostForecast forecast{.deviation = deviation_};
+    // Not std::clamp: within the scatter of measurements, the upper bound may be below the lower one.
+    for (const HostSpeedModel& surface : posterior_.surfaces)
+        forecast.logarithms.push_back(std::log(std::min(std::max(surface.speed(share), low), high)));
+    std::vector<double> values = forecast.logarithms;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    forecast.speed = std::exp(*middle);
+    forecast.form_deviation = high > low ? std::min(std::log(high / low) / 2, posterior_.form_deviation) : 0;
+    double squares = forecast.form_deviation * forecast.form_deviation;
+    for (const double value : values)
+        squares += (value - *middle) * (value - *middle) / static_cast<double>(values.size());
+    forecast.expected_error = std::sqrt(2 / std::numbers::pi * squares);  // if errors are normal
+    return forecast;
+}
+
+inline Interval HostForecast::interval(double coverage) const {
+    if (!(coverage > 0 && coverage < 1)) bad_input("host fit", "coverage", coverage, "above 0 and below 1");
+    std::vector<double> values = logarithms;
+    std::sort(values.begin(), values.end());
+    const double wider = detail::normal_quantile(coverage) * std::hypot(deviation, form_deviation);
+    const auto tail = static_cast<std::size_t>(static_cast<double>(values.size() - 1) * (1 - coverage) / 2);
+    return {detail::bounded_exp(values[tail] - wider),
+            detail::bounded_exp(values[values.size() - 1 - tail] + wider)};
+}
+
+inline std::vector<HostSpeed> host_speed_points(const HostFit& fit, const HostShare& least,
+                                                const HostShare& most, const HostShare& reference) {
+    const double one = fit.forecast(reference).speed;
+    if (!(least.cores_per_gpu <= most.cores_per_gpu))
+        bad_input("host fit", "most cores", most.cores_per_gpu, "at least " + text_of(least.cores_per_gpu));
+    if (!(least.memory_gib_per_gpu <= most.memory_gib_per_gpu))
+        bad_input("host fit", "most memory_gib", most.memory_gib_per_gpu,
+                  "at least " + text_of(least.memory_gib_per_gpu));
+    const auto speed = [&](double cores, double gib) { return fit.forecast({cores, gib}).speed; };
+    const auto memories =
+        detail::bends([&](double gib) { return speed(most.cores_per_gpu, gib); }, least.memory_gib_per_gpu,
+                      most.memory_gib_per_gpu, reference.memory_gib_per_gpu);
+    std::vector<HostSpeed> points;
+    for (const double cores :
+         detail::bends([&](double count) { return speed(count, most.memory_gib_per_gpu); },
+                       least.cores_per_gpu, most.cores_per_gpu, reference.cores_per_gpu))
+        for (const double gib : memories) points.push_back({cores, gib, speed(cores, gib) / one});
+    return points;
+}
+
+}  // namespace goodput
+
+#endif

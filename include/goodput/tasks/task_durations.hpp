@@ -1,0 +1,339 @@
+#ifndef GOODPUT_TASKS_TASK_DURATIONS_HPP
+#define GOODPUT_TASKS_TASK_DURATIONS_HPP
+
+// How much work is left in a job of many tasks? Three sources, and what they are off by:
+//
+//   its own tasks that have ended (SLearn, NSDI'22: learning in space). A simple random sample of n of N has
+//   the mean's variance S^2 / n (1 - n / N), and the sum of the others has N (N - n) S^2 / n (Cochran,
+//   Sampling Techniques, chapters 2 and 5). The first tasks of a job are such a sample if its tasks come in
+//   no order.
+//
+//   earlier jobs of its kind (learning in time): off by the variance between jobs, however many there were.
+//
+//   both, by their variances. Logarithms of tasks are taken as normal around the job's own m with variance
+//   s2, and m as normal around that of earlier jobs with variance b:
+//
+//       ln density of m  =  -(m - m0)^2 / (2 b) - sum over ended (y_i - m)^2 / (2 s2)
+//                           + sum over running ln Q((ln e_i - m) / s)          Q: upper tail of the normal
+//       its curvature    =  1 / b + (n + sum over running of h (h - a)) / s2
+//
+//   A task that has been running for e_i seconds is a lower bound (censored): its term says next to nothing
+//   as long as e_i is short, and raises m when it outlasts what was expected. h is the normal hazard at a =
+//   (ln e_i - m) / s, and h (h - a) the part of a whole observation that it is worth (Cox and Oakes, 1984).
+//   Without it, estimates while tasks run are too low: of tasks that begin together the short ones end first.
+//
+// Only the combined one looks at running tasks, so the mean of a job's first ended tasks is unbiased only
+// when all that began with them have ended.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "goodput/core/error.hpp"
+#include "goodput/core/interval.hpp"
+#include "goodput/core/tasks.hpp"
+
+namespace goodput {
+
+/// What is left of a job's tasks, and how sure that is.
+struct DurationEstimate {
+    int tasks = 0;                 ///< of the job
+    double spent_seconds = 0;      ///< of the tasks that have ended, and so far of those that run
+    double remaining_seconds = 0;  ///< task seconds still to come: over all GPUs, not on a clock
+    double remaining_error = 0;    ///< its standard error; infinite where nothing says how tasks differ
+    double freedom = std::numeric_limits<double>::infinity();  ///< degrees of freedom of that error
+    bool skewed = false;  ///< errors are factors (log-normal) rather than differences
+
+    /// Mean seconds of all the job's tasks.
+    [[nodiscard]] double mean_seconds() const { return (spent_seconds + remaining_seconds) / tasks; }
+    /// The standard error of that mean.
+    [[nodiscard]] double mean_error() const { return remaining_error / tasks; }
+};
+
+/// An interval that holds the seconds that really remain with probability `coverage`, in (0, 1): Student's t,
+/// or log-normal with the same mean and error where the estimate is skewed. From 0 to infinity where nothing
+/// is known of the error. Refuses another coverage (std::invalid_argument).
+[[nodiscard]] Interval remaining_interval(const DurationEstimate& estimate, double coverage);
+/// The same for the mean seconds of all the job's tasks.
+[[nodiscard]] Interval mean_interval(const DurationEstimate& estimate, double coverage);
+
+/// From the job's ended tasks alone: the sample mean, stratum by stratum, with the finite-population
+/// correction. A stratum with one ended task has the variance of the others, in proportion to its mean, or
+/// else that of earlier jobs' tasks; one with none has the mean of the others. None where no task has ended.
+[[nodiscard]] std::optional<DurationEstimate> estimate_own(const JobTasks& tasks);
+
+/// From earlier jobs alone. None where JobTasks::usual is none.
+[[nodiscard]] std::optional<DurationEstimate> estimate_usual(const JobTasks& tasks);
+
+/// From both, and from how long running tasks have been running. Without earlier jobs: from the job's own
+/// tasks, once two have ended. None where nothing has ended and nothing is known of earlier jobs.
+[[nodiscard]] std::optional<DurationEstimate> estimate_combined(const JobTasks& tasks);
+
+namespace detail {
+
+/// Variances beyond these are another way to say nothing, or everything.
+inline double bounded_variance(double variance) { return std::clamp(variance, 1e-12, 50.0); }
+
+}  // namespace detail
+
+/// The published number of pilot tasks of a job of `tasks` (at least 1): a part of them, at least one, and
+/// none for a job of fewer than `few` tasks. SLearn, section 4; part and `few` are as far as they are known.
+[[nodiscard]] inline int published_pilots(int tasks, double part = 0.03, int few = 4) {
+    if (tasks < few) return 0;
+    return std::clamp(static_cast<int>(std::ceil(part * tasks - 1e-9)), 1, tasks);
+}
+
+/// The number of pilot tasks after which one more costs as much as it brings:
+///
+///     k = s sqrt(N / (2 sqrt(pi w))) - s2 / b       one of the two integers beside it, from 0 to `tasks`
+///
+/// with s2 and b the variances of logarithms within and between jobs, and w that of whole jobs' work. Two
+/// jobs whose logarithms of work differ by d, normal with variance 2 w, and are known to within the variances
+/// v1 and v2, are served in the wrong order at an expected cost of W (v1 + v2) / (4 sqrt(pi w)) seconds, W
+/// the seconds of such a job on the cluster. One pilot of a job of N tasks lowers its v = 1 / (1 / b + k /
+/// s2) by v^2 / s2, and delays by W / N whoever is in front of the job: half of those that wait. Load and
+/// cluster cancel: each waiting job is one more to be wrong about and one more to delay. Where nobody waits,
+/// pilots delay nobody.
+[[nodiscard]] inline int best_pilots(int tasks, const UsualTasks& usual) {
+    const double within = detail::bounded_variance(usual.within);
+    const double between = detail::bounded_variance(usual.between);
+    const double root = 2 * std::sqrt(std::acos(-1.0) * detail::bounded_variance(usual.work));
+    const double even = std::sqrt(within * tasks / root) - within / between;
+    const double pilots = std::floor(std::clamp(even, 0.0, tasks - 1.0));
+    const auto variance = [&](double k) { return 1 / (1 / between + k / within); };
+    const bool pays = tasks * (variance(pilots) - variance(pilots + 1)) > root;
+    return static_cast<int>(pilots) + (pays ? 1 : 0);
+}
+
+// ---------------------------------------------------------------------------------------------------------
+
+namespace detail {
+
+/// The normal hazard: density over upper tail.
+inline double normal_hazard(double x) {
+    if (x > 25) return x + 1 / x - 2 / (x * x * x);
+    return std::exp(-x * x / 2) / (std::sqrt(std::acos(-1.0) / 2) * std::erfc(x / std::sqrt(2.0)));
+}
+
+/// The logarithm of the normal's upper tail.
+inline double log_normal_tail(double x) {
+    if (x > 25) return -x * x / 2 - std::log(normal_hazard(x)) - std::log(2 * std::acos(-1.0)) / 2;
+    return std::log(std::erfc(x / std::sqrt(2.0)) / 2);
+}
+
+/// Task seconds whose logarithms are normal.
+struct LogNormalTasks {
+    double mean_log = 0, variance = 1;  ///< of the logarithms
+
+    /// Below, a running task is as good as one that has just begun.
+    static constexpr double soon = -6;
+
+    [[nodiscard]] double deviate(double seconds) const {
+        return seconds > 0 ? (std::log(seconds) - mean_log) / std::sqrt(variance)
+                           : -std::numeric_limits<double>::infinity();
+    }
+    /// E[T^power | T > seconds], power 1 or 2.
+    [[nodiscard]] double moment_beyond(double seconds, int power) const {
+        const double a = deviate(seconds), shifted = a - power * std::sqrt(variance);
+        if (a < soon || shifted < -30) return std::exp(power * mean_log + power * power * variance / 2);
+        return std::pow(seconds, power) * normal_hazard(a) / normal_hazard(shifted);
+    }
+};
+
+/// What is known of a job's mean logarithm.
+struct LogMean {
+    double mean = 0, variance = 1;
+};
+
+/// Mean and variance of m under the sum above, read as a logarithm of its density. `precision` is 1 / b.
+/// Needs a prior or an ended task.
+inline LogMean posterior_of(const TaskSample& sample, double prior_mean, double precision, double within) {
+    const double ended = sample.finished / within, known = precision + ended;
+    const double without = (precision * prior_mean + ended * sample.mean_log_seconds) / known;
+    const auto deviate = [&](double seconds, double m) { return LogNormalTasks{m, within}.deviate(seconds); };
+    // The maximum: the score falls and is convex in m, so Newton's steps from below rise to its root.
+    double mode = without, curvature = known;
+    for (int pass = 0; pass < 50; ++pass) {
+        double score = known * (without - mode);
+        curvature = known;
+        for (const double seconds : sample.running_seconds) {
+            const double a = deviate(seconds, mode);
+            if (a < LogNormalTasks::soon) continue;
+            const double hazard = normal_hazard(a);
+            score += hazard / std::sqrt(within);
+            curvature += std::clamp(hazard * (hazard - a), 0.0, 1.0) / within;
+        }
+        const double step = score / curvature;
+        mode += step;
+        if (std::abs(step) <= 1e-9) break;
+    }
+    if (curvature <= 1.02 * known) return {mode, 1 / curvature};
+    // Where running tasks say much, they cut off what is below and leave what is above: the sum has to be
+    // integrated, to either side of its maximum as far as that side reaches.
+    const auto height = [&](double m) {
+        double sum = -known * (m - without) * (m - without) / 2;
+        for (const double seconds : sample.running_seconds) sum += log_normal_tail(deviate(seconds, m));
+        return sum;
+    };
+    constexpr int steps = 12;
+    const double top = height(mode);
+    double mass = 0, first = 0, second = 0;
+    for (const double side : {-1.0, 1.0}) {
+        const double width = 5 / std::sqrt(side < 0 ? curvature : known);
+        for (int i = 1; i <= steps; ++i) {  // finest at the maximum
+            const double part = static_cast<double>(i) / steps, from = side * width * part * part;
+            const double weight = width * part * std::exp(height(mode + from) - top);
+            mass += weight;
+            first += weight * from;
+            second += weight * from * from;
+        }
+    }
+    first /= mass;
+    return {mode + first, std::max(second / mass - first * first, 1e-300)};
+}
+
+/// A stratum's part of an estimate, when its tasks are log-normal and their mean logarithm is known that
+/// well. `factor`: mean seconds over the exponential of the mean logarithm.
+inline void add_log_normal(DurationEstimate& to, const TaskSample& sample, LogMean known, double within,
+                           double factor) {
+    const LogNormalTasks law{known.mean, within};
+    const double mean = factor * std::exp(known.mean + known.variance / 2);
+    double remaining = sample.waiting() * mean, scatter = sample.waiting() * mean * mean * std::expm1(within);
+    to.spent_seconds += sample.finished * sample.mean_seconds;
+    for (const double seconds : sample.running_seconds) {
+        const double whole = law.moment_beyond(seconds, 1);
+        to.spent_seconds += seconds;
+        remaining += std::max(whole - seconds, 0.0);
+        scatter += std::max(law.moment_beyond(seconds, 2) - whole * whole, 0.0);
+    }
+    to.remaining_seconds += remaining;
+    const double error = std::hypot(remaining * std::sqrt(std::expm1(known.variance)), std::sqrt(scatter));
+    to.remaining_error = std::hypot(to.remaining_error, error);
+}
+
+inline DurationEstimate no_work_yet(const JobTasks& tasks, bool skewed) {
+    DurationEstimate estimate;
+    estimate.tasks = tasks.tasks();
+    estimate.skewed = skewed;
+    return estimate;
+}
+
+}  // namespace detail
+
+inline Interval remaining_interval(const DurationEstimate& estimate, double coverage) {
+    if (!(coverage > 0 && coverage < 1)) bad_input("interval", "coverage", coverage, "above 0 and below 1");
+    const double remaining = estimate.remaining_seconds, error = estimate.remaining_error;
+    if (std::isinf(error)) return {0, std::numeric_limits<double>::infinity()};
+    const double quantile = detail::student_quantile(coverage, estimate.freedom);
+    if (!estimate.skewed || remaining <= 0)
+        return {std::max(remaining - quantile * error, 0.0), remaining + quantile * error};
+    const double variance = std::log1p((error / remaining) * (error / remaining));
+    const double middle = remaining * std::exp(-variance / 2),
+                 spread = std::exp(quantile * std::sqrt(variance));
+    return {middle / spread, middle * spread};
+}
+
+inline Interval mean_interval(const DurationEstimate& estimate, double coverage) {
+    const Interval remaining = remaining_interval(estimate, coverage);
+    return {(estimate.spent_seconds + remaining.low) / estimate.tasks,
+            (estimate.spent_seconds + remaining.high) / estimate.tasks};
+}
+
+inline std::optional<DurationEstimate> estimate_own(const JobTasks& tasks) {
+    if (tasks.finished() == 0) return std::nullopt;
+    // Over all strata: relative variance of a stratum's tasks, and mean and spread of the strata's means.
+    double relative = 0, freedom = 0, weight = 0, mean = 0, spread = 0;
+    int sampled = 0;
+    for (const TaskSample& sample : tasks.strata) {
+        if (sample.finished == 0) continue;
+        relative += sample.squared_deviations / (sample.mean_seconds * sample.mean_seconds);
+        freedom += sample.finished - 1;
+        weight += sample.tasks;
+        mean += sample.tasks * sample.mean_seconds;
+        ++sampled;
+    }
+    mean /= weight;
+    for (const TaskSample& sample : tasks.strata)
+        if (sample.finished > 0)
+            spread += (sample.mean_seconds - mean) * (sample.mean_seconds - mean) / std::max(sampled - 1, 1);
+    constexpr double unknown = std::numeric_limits<double>::infinity();
+    const bool taught = freedom == 0 && tasks.usual;
+    if (taught) freedom = unknown;
+    relative = taught ? std::expm1(detail::bounded_variance(tasks.usual->within))
+                      : (freedom > 0 ? relative / freedom : unknown);
+
+    DurationEstimate estimate = detail::no_work_yet(tasks, false);
+    double variance = 0, by_freedom = 0;
+    for (const TaskSample& sample : tasks.strata) {
+        const double n = sample.finished, all = sample.tasks;
+        const double its_mean = n > 0 ? sample.mean_seconds : mean;
+        estimate.spent_seconds += n * sample.mean_seconds;
+        estimate.remaining_seconds += sample.waiting() * its_mean;
+        for (const double seconds : sample.running_seconds) {
+            estimate.spent_seconds += seconds;
+            estimate.remaining_seconds += std::max(its_mean - seconds, 0.0);
+        }
+        if (sample.finished == sample.tasks) continue;
+        double part = unknown, its_freedom = freedom;
+        if (n > 1) {
+            part = all * (all - n) * sample.squared_deviations / (n - 1) / n;
+            its_freedom = n - 1;
+        } else if (n == 1) {
+            part = all * (all - 1) * relative * its_mean * its_mean;
+        } else if (sampled > 1) {
+            part = all * all * spread * (1 + 1.0 / sampled);
+            its_freedom = sampled - 1;
+        }
+        variance += part;
+        by_freedom += part * part / its_freedom;
+    }
+    estimate.remaining_error = std::sqrt(variance);
+    // Satterthwaite (1946).
+    if (by_freedom > 0 && std::isfinite(variance)) estimate.freedom = variance * variance / by_freedom;
+    return estimate;
+}
+
+inline std::optional<DurationEstimate> estimate_usual(const JobTasks& tasks) {
+    if (!tasks.usual) return std::nullopt;
+    DurationEstimate estimate = detail::no_work_yet(tasks, true);
+    const double within = detail::bounded_variance(tasks.usual->within);
+    const detail::LogMean known{tasks.usual->mean_log_seconds,
+                                detail::bounded_variance(tasks.usual->between)};
+    for (const TaskSample& sample : tasks.strata)
+        detail::add_log_normal(estimate, sample, known, within, tasks.usual->mean_factor);
+    return estimate;
+}
+
+inline std::optional<DurationEstimate> estimate_combined(const JobTasks& tasks) {
+    const bool taught = tasks.usual.has_value();
+    double squares = 0, freedom = 0;
+    bool each_sampled = true;
+    for (const TaskSample& sample : tasks.strata) {
+        squares += sample.squared_log_deviations;
+        freedom += std::max(sample.finished - 1, 0);
+        each_sampled &= sample.finished > 0;
+    }
+    if (!taught && (freedom == 0 || !each_sampled)) return estimate_own(tasks);
+    double factor = 1, prior_mean = 0, precision = 0;
+    if (taught) {
+        squares += tasks.usual->within_freedom * tasks.usual->within;
+        freedom += tasks.usual->within_freedom;
+        prior_mean = tasks.usual->mean_log_seconds;
+        precision = 1 / detail::bounded_variance(tasks.usual->between);
+    }
+    const double within = detail::bounded_variance(squares / freedom);
+    // Tasks that are not log-normal have another mean than log-normal ones: as much as earlier jobs' had.
+    factor = taught ? tasks.usual->mean_factor *
+                          std::exp((within - detail::bounded_variance(tasks.usual->within)) / 2)
+                    : std::exp(within / 2);
+    DurationEstimate estimate = detail::no_work_yet(tasks, true);
+    for (const TaskSample& sample : tasks.strata)
+        detail::add_log_normal(estimate, sample, detail::posterior_of(sample, prior_mean, precision, within),
+                               within, factor);
+    return estimate;
+}
+
+}  // namespace goodput
+
+#endif

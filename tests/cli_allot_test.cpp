@@ -13,7 +13,7 @@
 
 #include <doctest/doctest.h>
 
-namespace {
+namespace cli_allot {
 
 using Json = nlohmann::ordered_json;
 using support::Program;
@@ -87,8 +87,6 @@ void check_certificate(const Json& problem, const Json& answer, double gap) {
     CHECK(answer["milliseconds"].get<double>() >= 0);
     CHECK(answer["nodes"].is_number_unsigned());
 }
-
-}  // namespace
 
 TEST_CASE("an answer has the fields of the format, in their order") {
     Program program = allot();
@@ -373,3 +371,5 @@ TEST_CASE("options that nobody knows end with status 2 and no output") {
         CHECK(end.output != "");
     }
 }
+
+}  // namespace cli_allot

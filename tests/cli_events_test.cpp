@@ -10,7 +10,7 @@
 
 #include <doctest/doctest.h>
 
-namespace {
+namespace cli_events {
 
 using Json = nlohmann::ordered_json;
 using support::Program;
@@ -32,8 +32,6 @@ Json answer_of(const std::string& events, std::vector<std::string> options = {})
     for (const char* time : {"policy_ms_median", "policy_ms_p99", "policy_s"}) answer.erase(time);
     return answer;
 }
-
-}  // namespace
 
 TEST_CASE("failures cost time, and a file without events changes nothing") {
     Json usual = Json::parse(replay({}).output);
@@ -125,3 +123,5 @@ TEST_SUITE("data") {
         CHECK(answer != usual);
     }
 }
+
+}  // namespace cli_events

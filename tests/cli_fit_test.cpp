@@ -15,7 +15,7 @@
 
 #include <doctest/doctest.h>
 
-namespace {
+namespace cli_fit {
 
 using goodput::PolluxThroughput;
 using goodput::RefinedThroughput;
@@ -112,8 +112,6 @@ std::vector<std::string> names_of(const Json& object) {
     for (const auto& [name, value] : object.items()) names.push_back(name);
     return names;
 }
-
-}  // namespace
 
 TEST_CASE("exact measurements are predicted to a per cent, accumulation included") {
     Json line = empty_line();
@@ -493,3 +491,5 @@ TEST_CASE("speed by cores and memory is fitted to points that plan takes, and th
     CHECK(refused("reference", nullptr).find("host.reference") != std::string::npos);
     CHECK(program.finish().status == 1);
 }
+
+}  // namespace cli_fit

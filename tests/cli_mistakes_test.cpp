@@ -13,7 +13,7 @@
 
 #include <doctest/doctest.h>
 
-namespace {
+namespace cli_mistakes {
 
 using support::Program;
 using namespace support::rounds;
@@ -62,8 +62,6 @@ struct Mistake {
     std::string line;
     std::vector<std::string> says;
 };
-
-}  // namespace
 
 TEST_CASE("broken lines of plan get a short message that names what is wrong") {
     const std::string good = with_job("kind", "k").dump();
@@ -284,3 +282,5 @@ TEST_CASE("the command line: unknown commands, options and numbers out of range 
         CHECK(lines_in(end.errors) <= 3);
     }
 }
+
+}  // namespace cli_mistakes

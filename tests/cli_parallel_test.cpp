@@ -17,7 +17,7 @@
 
 #include <doctest/doctest.h>
 
-namespace {
+namespace cli_parallel {
 
 using Json = nlohmann::ordered_json;
 using support::Folder;
@@ -108,8 +108,6 @@ std::size_t count(std::string_view text, std::string_view part) {
 }
 
 constexpr double gib = 1024.0 * 1024 * 1024;
-
-}  // namespace
 
 TEST_CASE(
     "an answer has the fields of the format in their order, and evaluating its plan gives its numbers") {
@@ -698,3 +696,5 @@ TEST_SUITE("data") {
         CHECK(program.finish().status == 0);
     }
 }
+
+}  // namespace cli_parallel

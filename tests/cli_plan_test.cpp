@@ -19,7 +19,7 @@
 
 #include <doctest/doctest.h>
 
-namespace {
+namespace cli_plan {
 
 using goodput::Shape;
 using support::Program;
@@ -100,8 +100,6 @@ private:
     std::vector<Json> jobs_;
     int round_ = 0, count_ = 0;
 };
-
-}  // namespace
 
 TEST_CASE("round after round nobody gets what is not there, under every policy") {
     const std::vector<std::vector<std::string>> policies{
@@ -195,8 +193,6 @@ TEST_CASE("a new job starts small and grows as it is measured, and only its name
     }
 }
 
-namespace {
-
 /// Carries out a plan: every job holds what it was given. Returns how many hold something else than before.
 int carry_out(Json& jobs, const Json& answer) {
     int changed = 0;
@@ -208,8 +204,6 @@ int carry_out(Json& jobs, const Json& answer) {
     }
     return changed;
 }
-
-}  // namespace
 
 TEST_CASE("a quiet round is quiet: where nothing happens but a minute, nobody moves, under every policy") {
     Json nodes = Json::array();
@@ -866,3 +860,5 @@ TEST_CASE("a plan keeps to its deadline") {
     CHECK(cut["objective"].get<double>() <= full["bound"].get<double>());
     CHECK(cut["bound"].get<double>() >= full["objective"].get<double>());
 }
+
+}  // namespace cli_plan

@@ -10,7 +10,7 @@
 
 #include <doctest/doctest.h>
 
-namespace {
+namespace cli_renting {
 
 using Json = nlohmann::ordered_json;
 using support::Program;
@@ -24,8 +24,6 @@ Json replayed(std::vector<std::string> options) {
     REQUIRE_MESSAGE(end.status == 0, end.errors);
     return Json::parse(end.output);
 }
-
-}  // namespace
 
 TEST_CASE("a fixed cluster costs its price, and who rents what is worth it pays less of it") {
     const std::string offers = "T4:6x4@4,A100:2x8@32";
@@ -77,3 +75,5 @@ TEST_CASE("options of renting and failures that make no sense are refused") {
         CHECK(end.errors.find("--") < end.errors.find("with --help"));  // it names an option
     }
 }
+
+}  // namespace cli_renting

@@ -14,7 +14,7 @@
 
 #include <doctest/doctest.h>
 
-namespace {
+namespace cli_replay {
 
 using Json = nlohmann::ordered_json;
 using support::Program;
@@ -67,8 +67,6 @@ struct Files : support::Folder {
                 "gpu:1x2",    "--policy", "sia,fifo",   "--json"};
     }
 };
-
-}  // namespace
 
 TEST_CASE("without arguments the embedded workload is replayed under every policy, as two aligned tables") {
     const Program::End end = replay({});
@@ -453,3 +451,5 @@ TEST_SUITE("data") {
         }
     }
 }
+
+}  // namespace cli_replay

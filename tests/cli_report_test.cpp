@@ -19,7 +19,7 @@
 
 #include <doctest/doctest.h>
 
-namespace {
+namespace cli_report {
 
 using Json = nlohmann::ordered_json;
 using support::Program;
@@ -143,8 +143,6 @@ std::vector<Lane> lanes_of(const std::string& page, std::size_t policy) {
     }
     return lanes;
 }
-
-}  // namespace
 
 TEST_CASE("a report is one well-formed page that needs nothing else and shows every policy") {
     const Report report = report_of({"--policy", "sia,fifo,pollux"});
@@ -368,3 +366,5 @@ TEST_SUITE("data") {
         CHECK(data_of(report.page)["names"].size() == 960);
     }
 }
+
+}  // namespace cli_report

@@ -16,7 +16,7 @@
 
 #include <doctest/doctest.h>
 
-namespace {
+namespace cli_share {
 
 using Json = nlohmann::ordered_json;
 using goodput::ShareProblem;
@@ -177,8 +177,6 @@ std::vector<double> shares_of(const Json& question, const Json& answer) {
 
 const std::string small_line =
     R"({"objective":"max_min","gpus":{"a":1,"b":1},"jobs":[{"rate":{"a":4,"b":1}},{"rate":{"a":1,"b":4}}]})";
-
-}  // namespace
 
 TEST_CASE("an answer has the fields of the format, in their order") {
     Program program = share();
@@ -445,3 +443,5 @@ TEST_SUITE("data") {
         CHECK(program.finish().status == 0);
     }
 }
+
+}  // namespace cli_share

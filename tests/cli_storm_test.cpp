@@ -18,7 +18,7 @@
 
 #include <doctest/doctest.h>
 
-namespace {
+namespace cli_storm {
 
 using support::Program;
 using support::Random;
@@ -226,8 +226,6 @@ void check_set_aside(const Json& line, const Json& answer, std::set<std::string>
     measured = std::move(known);
 }
 
-}  // namespace
-
 TEST_CASE("whatever happens to the cluster between two lines, the next one is served") {
     const std::vector<std::vector<std::string>> settings{
         {},
@@ -303,3 +301,5 @@ TEST_CASE("whatever happens to the cluster between two lines, the next one is se
     CHECK(set_aside > 100);
     CHECK(drained > 100);
 }
+
+}  // namespace cli_storm

@@ -16,7 +16,7 @@
 
 #include <doctest/doctest.h>
 
-namespace {
+namespace cli_synergy {
 
 using Json = nlohmann::ordered_json;
 using support::Program;
@@ -71,8 +71,6 @@ std::map<std::string, std::vector<double>> seconds_by_host(const Files& files, c
 }
 
 using Seconds = std::vector<double>;
-
-}  // namespace
 
 TEST_CASE("a job with more cores than its part of the node is done in fewer rounds, where they are spared") {
     const Files files;
@@ -289,3 +287,5 @@ TEST_SUITE("data") {
         CHECK(results >= 100);
     }
 }
+
+}  // namespace cli_synergy

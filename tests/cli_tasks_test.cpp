@@ -11,7 +11,7 @@
 
 #include <doctest/doctest.h>
 
-namespace {
+namespace cli_tasks {
 
 using support::Program;
 
@@ -19,8 +19,6 @@ Program::End replay_tasks(std::vector<std::string> options) {
     options.insert(options.begin(), {GOODPUT_PROGRAM, "replay", "--world", "tasks", "--json"});
     return Program(std::move(options)).finish();
 }
-
-}  // namespace
 
 TEST_CASE("tasks: a job of equal tasks takes as many turns as the cluster needs, whatever the estimates") {
     const support::Folder folder;
@@ -84,3 +82,5 @@ TEST_CASE("tasks: bad traces and options of other worlds are refused by name") {
     CHECK(none.status != 0);
     CHECK(none.errors.find("--workload") != std::string::npos);
 }
+
+}  // namespace cli_tasks

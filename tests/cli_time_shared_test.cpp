@@ -16,7 +16,7 @@
 
 #include <doctest/doctest.h>
 
-namespace {
+namespace cli_time_shared {
 
 using Json = nlohmann::ordered_json;
 using support::Program;
@@ -85,8 +85,6 @@ std::map<std::string, std::vector<double>> seconds_by_policy(const std::vector<J
             seconds[answer["policy"]].push_back(std::round(job["completion_h"].get<double>() * 3600));
     return seconds;
 }
-
-}  // namespace
 
 TEST_CASE("each on the type that it is fastest on, in Gavel's world") {
     const GavelFiles files;
@@ -289,3 +287,5 @@ TEST_SUITE("data") {
         CHECK(answer["unfair"].get<double>() < 0.05);
     }
 }
+
+}  // namespace cli_time_shared

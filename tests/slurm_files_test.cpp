@@ -12,7 +12,7 @@
 
 #include <doctest/doctest.h>
 
-namespace {
+namespace slurm_files {
 
 const std::string nodes = R"json({"nodes": [
     {"name": "n1", "state": "mixed", "state_flags": ["DRAIN"], "gres": "gpu:t4:4(S:0-1)"},
@@ -40,8 +40,6 @@ slurm::JobRequest read_comment(const std::string& comment, const std::string& gp
 }
 
 const std::string good = "goodput gpus=1-8 batch=128-4096 local=t4:1-64,a100:2-256,h100:4-512";
-
-}  // namespace
 
 TEST_CASE("nodes are those that are up and have GPUs of one type, by name") {
     const slurm::State state = slurm::read_state(R"({"jobs": []})", nodes, "", 100);
@@ -183,3 +181,5 @@ TEST_CASE("reports are read once, whole lines only, and bad ones are left out") 
     CHECK(plan == R"({"local_batch": 16, "accumulation": 3})");
     std::filesystem::remove_all(folder);
 }
+
+}  // namespace slurm_files

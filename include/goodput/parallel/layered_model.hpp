@@ -5,6 +5,7 @@
 // micro-batch and tensor-parallel degree. Sailor (SOSP'25), section 4.2: one node of each type is profiled.
 
 #include <cmath>
+#include <compare>
 #include <cstddef>
 #include <map>
 #include <string>

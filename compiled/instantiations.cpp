@@ -6,7 +6,8 @@ namespace goodput {
 
 template class RefinedFitter<>;
 template class JobFitter<>;
-template class BasicJobHistories<>;
+template class BasicKindHistories<>;
+template class BasicJobMemory<>;
 template void JobHistory::refit(JobFitter<>&, std::string_view);
 template class Allotter<>;
 template class Scheduler<Sia>;

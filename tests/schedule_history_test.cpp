@@ -113,56 +113,35 @@ TEST_CASE("an impossible measurement is refused and leaves the history as it was
     CHECK(history.model().types[0].most_replicas == 0);
 }
 
-TEST_CASE("histories are kept by name and forgotten with the job") {
-    JobHistories histories;
-    histories.of("a").add(0, sample_of({1, 1}, 16), "a");
-    histories.add("b", 0, sample_of({1, 2}, 16));
-    histories.refit("a");
-    histories.refit("b");
-    histories.forget_unless([](const std::string& name) { return name == "b"; });
-    CHECK(histories.of("a").model().types.empty());
-    CHECK(histories.of("b").model().types.at(0).most_replicas == 2);
-}
-
-TEST_CASE("a measurement added under a name is the job's of that name, and a bad one leaves no job behind") {
-    JobHistories histories;
-    CHECK_THROWS_WITH(histories.add("bert", 0, {{1, 1}, {8, 0}, 0.1, 0.2}),
-                      "job 'bert': samples.sync_s is 0.2, but must be below samples.step_s = 0.1");
-    int names = 0;
-    histories.forget_unless([&](const std::string&) { return ++names > 0; });
-    CHECK(names == 0);
-    histories.add("bert", 1, sample_of({1, 2}, 16));
-    CHECK(histories.of("bert").has_measured(1, {1, 2}, 16));
-}
-
 TEST_CASE("until the next refit a model is as it was before the measurement") {
-    JobHistories histories;
-    histories.add("job", 0, sample_of({1, 2}, 16));
+    JobHistory history(1);
+    JobFitter<> fitter;
+    history.add(0, sample_of({1, 2}, 16), "job");
     // A job of which nothing is fitted runs like one of which nothing is known.
     Snapshot snapshot{.time_seconds = 100, .cluster = {{"T4"}, {{"a", 0, 4}}}};
     snapshot.jobs = {{.name = "job", .max_gpus = 4, .initial_batch = 32, .max_batch = 64}};
     snapshot.jobs[0].types = {{.max_atomic_batch = 64}};
     const Plan unknown = plan(snapshot);
     REQUIRE(unknown.decisions[0].verdict.outcome == Outcome::runs);
-    snapshot.models = {histories.of("job").model()};
+    snapshot.models = {history.model()};
     const Plan unfitted = plan(snapshot);
     CHECK(unfitted.decisions[0].verdict.outcome == Outcome::runs);
     CHECK(unfitted.decisions[0].placement == unknown.decisions[0].placement);
     CHECK(unfitted.decisions[0].option.knowledge == Knowledge::unknown);
 
-    histories.refit("job");
-    CHECK(histories.of("job").model().types.at(0).most_replicas == 2);
-    histories.add("job", 0, sample_of({1, 4}, 16));
-    CHECK(histories.of("job").model().types.at(0).most_replicas == 2);
-    histories.refit("job");
-    CHECK(histories.of("job").model().types.at(0).most_replicas == 4);
+    history.refit(fitter, "job");
+    CHECK(history.model().types.at(0).most_replicas == 2);
+    history.add(0, sample_of({1, 4}, 16), "job");
+    CHECK(history.model().types.at(0).most_replicas == 2);
+    history.refit(fitter, "job");
+    CHECK(history.model().types.at(0).most_replicas == 4);
     // A measurement that changes no average is the newest one all the same.
     ThroughputSample again = sample_of({1, 4}, 16);
     again.plan.accumulation_steps = 3;
-    histories.add("job", 0, again);
-    CHECK(histories.of("job").model().types.at(0).last_plan == BatchPlan{16, 0});
-    histories.refit("job");
-    CHECK(histories.of("job").model().types.at(0).last_plan == BatchPlan{16, 3});
+    history.add(0, again, "job");
+    CHECK(history.model().types.at(0).last_plan == BatchPlan{16, 0});
+    history.refit(fitter, "job");
+    CHECK(history.model().types.at(0).last_plan == BatchPlan{16, 3});
 
     const auto check_each = [&](auto fitter) {
         JobHistory history(2);

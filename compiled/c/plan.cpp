@@ -7,14 +7,12 @@
 #include <vector>
 
 #include "goodput/hosts/host_shares.hpp"
-#include "goodput/parallel/running_plans.hpp"
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
-#include "goodput/schedule/job_kinds.hpp"
-#include "goodput/schedule/job_sizes.hpp"
+#include "goodput/schedule/job_memory.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "round.hpp"
@@ -37,53 +35,6 @@ struct NamedGradientSia : Sia {
 template <Policy P>
 using SchedulerOf = Scheduler<P, TopologyPlacer<>, Allotter<>, GoodputPredictor, RoundLimits, HostShares<>>;
 using AnyScheduler = std::variant<SchedulerOf<NamedGradientSia>, SchedulerOf<GoodputPolicy>>;
-
-/// What is remembered of the jobs from round to round. A round is on trial until it is kept.
-class Memory {
-public:
-    void take_in(RoundInput& round) {
-        sizes_before_ = sizes_;
-        running_before_ = running_;
-        kinds_.begin_trial();
-        for (std::size_t j = 0; j < round.samples.size(); ++j) {
-            const Job& job = round.snapshot.jobs[j];
-            if (!job.set_aside.empty()) continue;
-            kinds_.meet(job);
-            for (const NewSample& sample : round.samples[j]) {
-                kinds_.add(job, sample.gpu_type, sample.sample);
-                running_.note(job.name, sample.gpu_type, sample.sample);
-            }
-        }
-        for (const std::string& name : round.cancelled) sizes_.end(name);
-        sizes_.expect(round.snapshot);
-        running_.fill(round.snapshot);
-        for (std::size_t j = 0; j < round.snapshot.jobs.size(); ++j) {
-            const Job& job = round.snapshot.jobs[j];
-            if (round.brings_model[j] || !job.set_aside.empty()) continue;
-            kinds_.refit(job);
-            round.snapshot.models[j] = kinds_.of(job).model();
-        }
-    }
-    void keep(const Snapshot& snapshot, const Plan& plan) {
-        sizes_.note(snapshot, plan);
-        running_.note(snapshot, plan);
-        std::vector<std::string> names;
-        for (const Job& job : snapshot.jobs) names.push_back(job.name);
-        std::sort(names.begin(), names.end());
-        kinds_.forget_unless(
-            [&](const std::string& name) { return std::binary_search(names.begin(), names.end(), name); });
-    }
-    void undo() {
-        kinds_.undo();
-        sizes_ = sizes_before_;
-        running_ = running_before_;
-    }
-
-private:
-    KindHistories kinds_;
-    JobSizes sizes_, sizes_before_;
-    RunningPlans running_, running_before_;
-};
 
 /// A number of a policy by its name.
 template <class P>
@@ -270,7 +221,7 @@ private:
 struct goodput_scheduler {
     goodput::c::LastError error{};
     goodput::c::AnyScheduler scheduler{};
-    goodput::c::Memory memory{};
+    goodput::JobMemory memory{};
     std::vector<std::string> gpu_types{};
     goodput::Snapshot snapshot{};  ///< of the last plan
     bool planned = false;
@@ -288,22 +239,17 @@ struct goodput_scheduler {
         planned = false;
         why.clear();
         goodput::c::RoundInput input = goodput::c::read_round(round, gpu_types);
-        try {
-            memory.take_in(input);
-            std::visit(
-                [&](auto& any) {
-                    any.placer().set_topology(std::move(input.topology));
-                    any.limits() = goodput::c::RoundLimits(
-                        goodput::TeamQuotas(std::move(input.teams)), goodput::Budget(input.budget_h),
-                        goodput::SpotCap(input.spot_gpus), goodput::HostCapacity());
-                    memory.keep(input.snapshot, any.plan(input.snapshot));
-                },
-                scheduler);
-            gpu_types = input.snapshot.cluster.gpu_types;
-        } catch (...) {
-            memory.undo();
-            throw;
-        }
+        memory.take_in(input.snapshot, input.news, input.cancelled);
+        std::visit(
+            [&](auto& any) {
+                any.placer().set_topology(std::move(input.topology));
+                any.limits() = goodput::c::RoundLimits(
+                    goodput::TeamQuotas(std::move(input.teams)), goodput::Budget(input.budget_h),
+                    goodput::SpotCap(input.spot_gpus), goodput::HostCapacity());
+                memory.keep(input.snapshot, any.plan(input.snapshot));
+            },
+            scheduler);
+        gpu_types = input.snapshot.cluster.gpu_types;
         snapshot = std::move(input.snapshot);
         planned = true;
         warnings = std::move(input.warnings);

@@ -51,7 +51,7 @@ public:
         read_samples();
         for (std::size_t j = 0; j < jobs().size(); ++j) {
             if (jobs()[j].set_aside.empty()) continue;
-            input_.samples[j].clear();
+            input_.news[j] = {};
             input_.snapshot.models[j] = {};
         }
         if (round.cancelled_count > 0) require_given(round.cancelled, "round", "cancelled");
@@ -205,8 +205,7 @@ private:
                     bad_input("job '" + job.name + "'", "name", "given twice", "a name of its own");
             });
         }
-        input_.samples.resize(jobs().size());
-        input_.brings_model.resize(jobs().size());
+        input_.news.resize(jobs().size());
         input_.snapshot.models.resize(jobs().size());
     }
 
@@ -358,7 +357,7 @@ private:
         require_between(subject, "model.most_replicas", from.most_replicas, 0, 1 << 20);
         type.most_replicas = std::max(from.most_replicas, 1);
         validate(type, subject + " on " + cluster().gpu_types[from.gpu_type]);
-        input_.brings_model[from.job] = true;
+        input_.news[from.job].brings_model = true;
     }
 
     void read_samples() {
@@ -371,7 +370,7 @@ private:
             of_job(job, [&] {
                 const std::string subject = "job '" + job.name + "'";
                 require_index(subject, "samples.gpu_type", from.gpu_type, types(), "GPU types");
-                input_.samples[from.job].push_back(
+                input_.news[from.job].samples.push_back(
                     {from.gpu_type, sample_of(from, subject, job.types[from.gpu_type].gpus_per_replica)});
             });
         }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "goodput/core/sample.hpp"
 #include "goodput/goodput.h"
 #include "goodput/place/topology.hpp"
 #include "goodput/schedule/snapshot.hpp"
@@ -15,16 +16,9 @@
 
 namespace goodput::c {
 
-/// A new measurement of a job.
-struct NewSample {
-    std::size_t gpu_type = 0;
-    ThroughputSample sample{};
-};
-
 struct RoundInput {
-    Snapshot snapshot{};                            ///< its models: only of jobs that bring their own
-    std::vector<bool> brings_model{};               ///< by job
-    std::vector<std::vector<NewSample>> samples{};  ///< by job
+    Snapshot snapshot{};          ///< its models: only of jobs that bring their own
+    std::vector<JobNews> news{};  ///< by job
     std::vector<std::string> cancelled{};
     std::vector<std::string> warnings{};  ///< of nodes that are set aside, but for those that a plan names
     Topology topology{};

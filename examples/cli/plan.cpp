@@ -13,13 +13,10 @@
 #include "any_policy.hpp"
 #include "goodput/availability/renting.hpp"
 #include "goodput/hosts/host_shares.hpp"
-#include "goodput/parallel/running_plans.hpp"
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
-#include "goodput/schedule/job_history.hpp"
-#include "goodput/schedule/job_kinds.hpp"
-#include "goodput/schedule/job_sizes.hpp"
+#include "goodput/schedule/job_memory.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "json_lines.hpp"
@@ -33,117 +30,6 @@
 namespace cli {
 
 namespace {
-
-/// What is remembered of the jobs from round to round: their speeds, of refined models by kind, and their
-/// sizes. What a round says is taken in on trial: it is forgotten again unless the round is kept.
-class Memory {
-public:
-    explicit Memory(PlanModels models) : refined_(models == PlanModels::refined), fitter_{.models = models} {}
-
-    const std::vector<std::string>& gpu_types() const { return gpu_types_; }
-
-    /// Adds the round's measurements.
-    void take_in(Round& round) {
-        before_.clear();
-        sizes_before_ = sizes_;
-        running_before_ = running_;
-        largest_before_ = largest_;
-        kinds_.begin_trial();
-        for (std::size_t j = 0; j < round.samples.size(); ++j) {
-            goodput::Job& job = round.snapshot.jobs[j];
-            if (!job.set_aside.empty()) continue;
-            limit_batch(job, round.samples[j], round.wanted[j]);
-            for (const NewSample& sample : round.samples[j])
-                running_.note(job.name, sample.gpu_type, sample.sample);
-            if (refined_) {
-                kinds_.meet(job);
-                for (const NewSample& sample : round.samples[j])
-                    kinds_.add(job, sample.gpu_type, sample.sample);
-            } else if (!round.samples[j].empty()) {
-                goodput::JobHistory& history = histories_.of(job.name);
-                before_.emplace_back(job.name, history);
-                for (const NewSample& sample : round.samples[j])
-                    history.add(sample.gpu_type, goodput::at_factor_one(sample.sample, job.host), job.name);
-            }
-        }
-        for (const std::string& name : round.cancelled) sizes_.end(name);
-        sizes_.expect(round.snapshot);
-        running_.fill(round.snapshot);
-    }
-    /// Refits the models that the measurements change.
-    void refit(const Round& round) {
-        for (const goodput::Job& job : round.snapshot.jobs) {
-            if (!job.set_aside.empty()) continue;
-            if (refined_)
-                kinds_.refit(job);
-            else
-                histories_.of(job.name).refit(fitter_, "job '" + job.name + "'");
-        }
-    }
-    void give_models(goodput::Snapshot& snapshot) {
-        for (const goodput::Job& job : snapshot.jobs) {
-            if (!job.set_aside.empty())
-                snapshot.models.emplace_back();
-            else
-                snapshot.models.push_back(refined_ ? kinds_.of(job).model()
-                                                   : histories_.of(job.name).model());
-        }
-    }
-
-    /// The round counts: jobs that are no longer there are forgotten, but for what they have shown of their
-    /// kinds.
-    void keep(const goodput::Snapshot& snapshot, const goodput::Plan& plan) {
-        before_.clear();
-        sizes_.note(snapshot, plan);
-        running_.note(snapshot, plan);
-        gpu_types_ = snapshot.cluster.gpu_types;
-        names_.clear();
-        for (const goodput::Job& job : snapshot.jobs) names_.push_back(job.name);
-        std::sort(names_.begin(), names_.end());
-        const auto still_there = [&](const std::string& name) {
-            return std::binary_search(names_.begin(), names_.end(), name);
-        };
-        std::erase_if(largest_, [&](const auto& entry) { return !still_there(entry.first); });
-        if (refined_)
-            kinds_.forget_unless(still_there);
-        else
-            histories_.forget_unless(still_there);
-    }
-
-    /// The round does not count: everything is as before it.
-    void undo() {
-        for (auto& [name, history] : before_) histories_.of(name) = std::move(history);
-        before_.clear();
-        kinds_.undo();
-        sizes_ = sizes_before_;
-        running_ = running_before_;
-        largest_ = largest_before_;
-    }
-
-private:
-    /// What a job does counts for more than what its owner wants: a batch that it was seen to use is one that
-    /// it may be given.
-    void limit_batch(goodput::Job& job, const std::vector<NewSample>& samples, std::optional<int> wanted) {
-        if (samples.empty() && !wanted) return;
-        std::int64_t& largest = largest_[job.name];
-        for (const NewSample& sample : samples)
-            largest = std::max(largest, sample.sample.plan.total(sample.sample.shape.gpus));
-        if (wanted)
-            job.max_batch = static_cast<int>(
-                std::min<std::int64_t>(job.max_batch, std::max<std::int64_t>(*wanted, largest)));
-    }
-
-    bool refined_;
-    PlanHistoryFitter fitter_;
-    std::vector<std::string> gpu_types_;
-    goodput::BasicJobHistories<PlanHistoryFitter> histories_;
-    goodput::KindHistories kinds_;
-    goodput::JobSizes sizes_, sizes_before_;
-    goodput::RunningPlans running_, running_before_;
-    std::vector<std::pair<std::string, goodput::JobHistory>> before_;
-    std::vector<std::string> names_;
-    std::map<std::string, std::int64_t> largest_, largest_before_;  ///< by job: total batch that it has used
-};
 
 struct Milliseconds {
     double fit = 0, value = 0, allot = 0, place = 0;
@@ -320,63 +206,58 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
             std::move(policy), {}, goodput::TopologyPlacer<>(), goodput::Allotter<>(), PlanPredictor(models))
             .limited_by(goodput::TeamQuotas(), goodput::Budget(), goodput::SpotCap(), goodput::HostCapacity())
             .offering(goodput::HostShares<>());
-    Memory memory(models);
+    goodput::BasicJobMemory memory{PlanHistories(models)};
+    std::vector<std::string> gpu_types;  // in the order in which rounds have named them
     return serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
-        Round round = read_round(document, memory.gpu_types(), warnings);
+        Round round = read_round(document, gpu_types, warnings);
         round.snapshot.strict = command.strict;
         if (!command.advise && !round.offers.empty())
             warnings.say("offers", "round: offers are only looked at with --advise");
-        try {
-            memory.take_in(round);
-            Milliseconds milliseconds;
-            Stopwatch stopwatch;
-            memory.refit(round);
-            milliseconds.fit = stopwatch.lap();
-            memory.give_models(round.snapshot);
-            scheduler.placer().set_topology(std::move(round.topology));
-            scheduler.limits() = Limits(goodput::TeamQuotas(round.teams), goodput::Budget(round.budget_h),
-                                        goodput::SpotCap(round.spot_gpus), goodput::HostCapacity());
-            scheduler.options().deadline.reset();
-            if (round.deadline_ms) {
-                constexpr double longest_ms = 1e12;  // thirty years, and far from overflowing nanoseconds
-                scheduler.options().deadline = std::chrono::nanoseconds(
-                    static_cast<std::int64_t>(std::min(*round.deadline_ms, longest_ms) * 1e6));
-            }
-            stopwatch.lap();
-            const goodput::Plan& plan = scheduler.plan(round.snapshot, [&](goodput::PlanStep step) {
-                switch (step) {
-                    case goodput::PlanStep::value:
-                        milliseconds.value = stopwatch.lap();
-                        break;
-                    case goodput::PlanStep::allot:
-                        milliseconds.allot = stopwatch.lap();
-                        break;
-                    case goodput::PlanStep::place:
-                        milliseconds.place = stopwatch.lap();
-                        break;
-                }
-            });
-            Json answer = answer_of(round.snapshot, plan, milliseconds);
-            round.warnings.insert(round.warnings.end(), plan.warnings.begin(), plan.warnings.end());
-            for (const std::string& warning : round.warnings)
-                answer["warnings"].push_back(shortened(warning));
-            if (command.advise)
-                answer["advice"] =
-                    json_of(Advisor(round.hour_worth, {}, {}, true,
-                                    goodput::Limits(goodput::TeamQuotas(std::move(round.teams))))
-                                .advise(round.snapshot, round.offers),
-                            round.offers);
-            if (command.explain) {
-                add_explanations(scheduler, round.snapshot, answer["plan"]);
-                for (std::size_t l = 0; l < plan.limits.size(); ++l)
-                    answer["limits"][l]["why"] = plan.limits[l].report();
-            }
-            memory.keep(round.snapshot, plan);
-            return answer;
-        } catch (...) {
-            memory.undo();
-            throw;
+        Milliseconds milliseconds;
+        Stopwatch stopwatch;
+        memory.take_in(round.snapshot, round.news, round.cancelled);
+        milliseconds.fit = stopwatch.lap();
+        scheduler.placer().set_topology(std::move(round.topology));
+        scheduler.limits() = Limits(goodput::TeamQuotas(round.teams), goodput::Budget(round.budget_h),
+                                    goodput::SpotCap(round.spot_gpus), goodput::HostCapacity());
+        scheduler.options().deadline.reset();
+        if (round.deadline_ms) {
+            constexpr double longest_ms = 1e12;  // thirty years, and far from overflowing nanoseconds
+            scheduler.options().deadline = std::chrono::nanoseconds(
+                static_cast<std::int64_t>(std::min(*round.deadline_ms, longest_ms) * 1e6));
         }
+        stopwatch.lap();
+        const goodput::Plan& plan = scheduler.plan(round.snapshot, [&](goodput::PlanStep step) {
+            switch (step) {
+                case goodput::PlanStep::value:
+                    milliseconds.value = stopwatch.lap();
+                    break;
+                case goodput::PlanStep::allot:
+                    milliseconds.allot = stopwatch.lap();
+                    break;
+                case goodput::PlanStep::place:
+                    milliseconds.place = stopwatch.lap();
+                    break;
+            }
+        });
+        Json answer = answer_of(round.snapshot, plan, milliseconds);
+        round.warnings.insert(round.warnings.end(), plan.warnings.begin(), plan.warnings.end());
+        for (const std::string& warning : round.warnings)
+            answer["warnings"].push_back(shortened(warning));
+        if (command.advise)
+            answer["advice"] =
+                json_of(Advisor(round.hour_worth, {}, {}, true,
+                                goodput::Limits(goodput::TeamQuotas(std::move(round.teams))))
+                            .advise(round.snapshot, round.offers),
+                        round.offers);
+        if (command.explain) {
+            add_explanations(scheduler, round.snapshot, answer["plan"]);
+            for (std::size_t l = 0; l < plan.limits.size(); ++l)
+                answer["limits"][l]["why"] = plan.limits[l].report();
+        }
+        memory.keep(round.snapshot, plan);
+        gpu_types = round.snapshot.cluster.gpu_types;
+        return answer;
     });
 }
 

@@ -132,8 +132,7 @@ private:
             return;
         }
         jobs_.insert(name);
-        round_.samples.emplace_back();
-        round_.wanted.emplace_back();
+        round_.news.emplace_back();
         round_.snapshot.jobs.push_back(set_aside(name, why, what_it_holds(field)));
     }
 
@@ -174,8 +173,7 @@ private:
         if (why.empty()) return;
         job = set_aside(job.name, why, std::move(job.placement));
         job.types.resize(cluster().gpu_types.size());
-        round_.samples[j].clear();
-        round_.wanted[j].reset();
+        round_.news[j] = {};
     }
 
     /// The index of a GPU type, new if the name is.
@@ -331,7 +329,8 @@ private:
         job.min_gpus = gpus[std::size_t{0}].count(1, most_gpus);
         job.max_gpus = gpus[1].count_from(job.min_gpus, "gpus[0]", most_gpus);
         read_adaptivity(about, job);
-        const std::optional<int> wanted = read_batch(about["batch"], job);
+        goodput::JobNews news;
+        news.wanted_batch = read_batch(about["batch"], job);
         if (const Field replicas = about["gpus_per_replica"]; replicas.given())
             for (const auto& [type, stages] : replicas.fields())
                 limits_of(job, type_of(type, stages)).gpus_per_replica = stages.count(1, most_gpus);
@@ -367,17 +366,15 @@ private:
         if (const Field restarting = about["restarting"]; restarting.given())
             job.restarting = restarting.boolean();
         if (const Field placement = about["placement"]; placement.given()) read_placement(placement, job);
-        std::vector<NewSample> samples;
         if (const Field given = about["samples"]; given.given())
             given.for_each([&](const Field& sample) {
                 const std::string name = sample["gpu_type"].text();
                 const std::size_t type = type_of(name, sample["gpu_type"]);
-                samples.push_back(
+                news.samples.push_back(
                     {type, read_sample(sample, subject, limits_of(job, type).gpus_per_replica)});
             });
         jobs_.insert(job.name);
-        round_.samples.push_back(std::move(samples));
-        round_.wanted.push_back(wanted);
+        round_.news.push_back(std::move(news));
         round_.snapshot.jobs.push_back(std::move(job));
     }
 

@@ -3,12 +3,12 @@
 
 // A line of `goodput plan`, read and checked.
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "goodput/availability/renting.hpp"
+#include "goodput/core/sample.hpp"
 #include "goodput/place/topology.hpp"
 #include "goodput/schedule/snapshot.hpp"
 #include "goodput/schedule/team_quotas.hpp"
@@ -16,16 +16,9 @@
 
 namespace cli {
 
-/// A new measurement of a job.
-struct NewSample {
-    std::size_t gpu_type = 0;
-    goodput::ThroughputSample sample{};
-};
-
 struct Round {
-    goodput::Snapshot snapshot{};                   ///< without models
-    std::vector<std::vector<NewSample>> samples{};  ///< by job
-    std::vector<std::optional<int>> wanted{};       ///< by job: the largest batch that its owner wants
+    goodput::Snapshot snapshot{};              ///< without models
+    std::vector<goodput::JobNews> news{};      ///< by job
     std::vector<std::string> warnings{};       ///< nodes and jobs that are set aside or left out, but for
                                                ///< those that the plan names
     std::optional<double> deadline_ms{};       ///< of the allotment

@@ -73,17 +73,16 @@ bool Planner::all_answer(const State& state, const goodput::Placement& placement
                        [&](const goodput::NodeShare& share) { return state.nodes[share.node].answers; });
 }
 
-void Planner::learn(const Job& job, const goodput::Job& request) {
-    goodput::JobHistory& history = histories_.of(job.id);
+goodput::JobNews Planner::hear(const Job& job) {
     Training& training = training_[job.id];
-    history.begin(request);
+    goodput::JobNews news;
     for (const Report& report : training.reader.read_new(job)) {
         const auto type = std::find(gpu_types_.begin(), gpu_types_.end(), report.gpu_type);
         if (type != gpu_types_.end())
-            history.add(static_cast<std::size_t>(type - gpu_types_.begin()), report.sample, job.id);
+            news.samples.push_back({static_cast<std::size_t>(type - gpu_types_.begin()), report.sample});
         if (report.gradient) training.gradient = report.gradient;
     }
-    histories_.refit(job.id);
+    return news;
 }
 
 void Planner::add_elastic(const State& state, const Job& job, goodput::Job request) {
@@ -101,10 +100,9 @@ void Planner::add_elastic(const State& state, const Job& job, goodput::Job reque
     }
     if (configuration_of(request.placement, snapshot_.cluster).empty()) request.placement.clear();
     occupy(request.placement);
-    learn(job, request);
+    news_.push_back(hear(job));
     request.gradient = training_[job.id].gradient;
     snapshot_.jobs.push_back(std::move(request));
-    snapshot_.models.push_back(histories_.of(job.id).model());
 }
 
 /// A job that runs on what this round does not know is no job that waits: to plan it anew would end it.
@@ -142,7 +140,7 @@ void Planner::add_fixed(const Job& job) {
         fixed.preemptible = false;
         fixed.types.resize(gpu_types_.size());
         snapshot_.jobs.push_back(std::move(fixed));
-        snapshot_.models.emplace_back();
+        news_.push_back({.brings_model = true});  // none: it keeps what it holds
     }
 }
 
@@ -158,6 +156,7 @@ Share Planner::share_of(const goodput::Placement& placement) const {
 Round Planner::plan(const State& state) {
     Round round;
     snapshot_ = {};
+    news_.clear();
     snapshot_.time_seconds = state.time_seconds;
     name_gpu_types(state);
 
@@ -197,7 +196,6 @@ Round Planner::plan(const State& state) {
         return std::any_of(elastic.begin(), elastic.end(),
                            [&](const auto& each) { return each.first->id == id; });
     };
-    histories_.forget_unless(still_there);
     std::erase_if(training_, [&](const auto& entry) { return !still_there(entry.first); });
 
     for (const auto& [id, training] : training_)
@@ -205,7 +203,16 @@ Round Planner::plan(const State& state) {
             round.refused[id] = "reports: " + goodput::text_of(training.reader.refused()) +
                                 " lines make no sense and are left out";
 
+    // Who is paused or refused has not ended.
+    std::erase_if(planned_, [&](const std::string& id) {
+        return still_there(id) || std::none_of(state.jobs.begin(), state.jobs.end(),
+                                               [&](const Job& job) { return job.id == id; });
+    });
+    memory_.take_in(snapshot_, news_, planned_);
     const goodput::Plan& plan = scheduler_.plan(snapshot_);
+    memory_.keep(snapshot_, plan);
+    planned_.clear();
+    for (const auto& each : elastic) planned_.push_back(each.first->id);
     const auto explanations = explain_plan(scheduler_, snapshot_);
     for (std::size_t j = 0; j < snapshot_.jobs.size(); ++j) {
         if (!snapshot_.jobs[j].preemptible) continue;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "goodput/policy/goodput_policy.hpp"
-#include "goodput/schedule/job_history.hpp"
+#include "goodput/schedule/job_memory.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "job_request.hpp"
 #include "state.hpp"
@@ -62,7 +62,8 @@ private:
                                            const std::vector<int>& gpus) const;
     void occupy(const goodput::Placement& placement);
     [[nodiscard]] bool all_answer(const State& state, const goodput::Placement& placement) const;
-    void learn(const Job& job, const goodput::Job& request);
+    /// Reads what the job has reported since the last round.
+    [[nodiscard]] goodput::JobNews hear(const Job& job);
     [[nodiscard]] Share share_of(const goodput::Placement& placement) const;
 
     double usual_restart_seconds_;
@@ -70,7 +71,9 @@ private:
     goodput::Snapshot snapshot_{};
     std::vector<int> free_{};  // by node of the snapshot
     std::map<std::string, Training> training_{};
-    goodput::JobHistories histories_{};
+    std::vector<goodput::JobNews> news_{};  // by job of the snapshot
+    std::vector<std::string> planned_{};    // the jobs of the last plan
+    goodput::JobMemory memory_{};
     goodput::Scheduler<goodput::GoodputPolicy> scheduler_{{}, {.deadline = std::chrono::seconds(1)}};
 };
 

@@ -12,7 +12,7 @@
 #include "goodput/policy/pollux.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
-#include "goodput/schedule/job_history.hpp"
+#include "goodput/schedule/job_memory.hpp"
 #include "goodput/schedule/plan.hpp"
 
 namespace goodput {
@@ -20,7 +20,8 @@ namespace goodput {
 /// \cond  Doxygen does not know these from new functions.
 extern template class RefinedFitter<>;
 extern template class JobFitter<>;
-extern template class BasicJobHistories<>;
+extern template class BasicKindHistories<>;
+extern template class BasicJobMemory<>;
 extern template void JobHistory::refit(JobFitter<>&, std::string_view);
 extern template Plan plan<Sia>(const Snapshot&, Sia, AllotOptions);
 extern template Plan plan<GoodputPolicy>(const Snapshot&, GoodputPolicy, AllotOptions);

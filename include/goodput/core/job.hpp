@@ -34,7 +34,7 @@ struct TypeLimits {
     int max_nodes = std::numeric_limits<int>::max();  ///< over which it may be spread
     /// Examples/s of one replica at its largest batch, as profiled before the first run; 0: unknown. Counts
     /// where a model of another GPU type is scaled to this one (model/goodput_predictor.hpp), and in
-    /// JobHistory::begin(), as a measurement for refined models (JobHistories); by itself it makes no
+    /// JobHistory::begin(), as a measurement for refined models (JobMemory); by itself it makes no
     /// model.
     double reference_rate = 0;
 };

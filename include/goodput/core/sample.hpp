@@ -3,8 +3,10 @@
 
 // What a running job reports: how long a step took, and how noisy its gradient is.
 
+#include <cstddef>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "goodput/core/batch.hpp"
 #include "goodput/core/configuration.hpp"
@@ -97,6 +99,21 @@ void validate(const GradientStatistics& gradient, const Subject& subject) {
     require_at_least(subject, "gradient.sqr", gradient.squared_norm, 0);
     require_at_least(subject, "gradient.var", gradient.variance, 0);
 }
+
+/// A measurement of a job.
+struct NewSample {
+    std::size_t gpu_type = 0;  ///< index into Cluster::gpu_types
+    ThroughputSample sample{};
+};
+
+/// What was heard of a job since the last round.
+struct JobNews {
+    std::vector<NewSample> samples{};
+    /// The largest total batch that its owner wants. What the job does counts for more: a batch that it was
+    /// seen to use is one that it may be given.
+    std::optional<int> wanted_batch{};
+    bool brings_model = false;  ///< its model in the snapshot is its own and stays as it is
+};
 
 }  // namespace goodput
 

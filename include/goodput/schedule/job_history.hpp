@@ -250,38 +250,6 @@ void JobHistory::refit(JobFitter<Backend>& fitter, std::string_view subject) {
     }
 }
 
-/// The histories of all jobs, by name. `Fitter`: JobFitter<>, or a SeparateFitter.
-template <class Fitter = JobFitter<>>
-class BasicJobHistories {
-public:
-    /// The history of a job, new if the name is.
-    JobHistory& of(const std::string& name) { return histories_[name]; }
-    /// Adds a measurement of a job on a GPU type: JobHistory::add() with the job's name for the messages.
-    void add(const std::string& name, std::size_t gpu_type, const ThroughputSample& sample);
-    /// Fits what changed in a job's history.
-    void refit(const std::string& name) { histories_[name].refit(fitter_, "job '" + name + "'"); }
-    /// Forgets all jobs but those for which keep(name) holds.
-    template <class Keep>
-    void forget_unless(Keep keep) {
-        std::erase_if(histories_, [&](const auto& entry) { return !keep(entry.first); });
-    }
-
-private:
-    std::map<std::string, JobHistory> histories_;
-    Fitter fitter_;
-};
-
-template <class Fitter>
-void BasicJobHistories<Fitter>::add(const std::string& name, std::size_t gpu_type,
-                                    const ThroughputSample& sample) {
-    const std::string subject = "job '" + name + "'";
-    validate(sample, subject);  // before of(), which would remember the name
-    of(name).add(gpu_type, sample, subject);
-}
-
-/// Histories with models of all GPU types of a job together.
-using JobHistories = BasicJobHistories<>;
-
 }  // namespace goodput
 
 #endif

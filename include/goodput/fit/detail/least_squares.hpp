@@ -89,6 +89,11 @@ public:
 /// Ceres' TinySolver. Keeps its buffers.
 class TinyBackend {
 public:
+    TinyBackend() = default;
+    /// A copy has buffers of its own; there is nothing else in it.
+    TinyBackend(const TinyBackend&) {}
+    TinyBackend& operator=(const TinyBackend&) { return *this; }
+
     /// Moves `y` to a local minimum, if any point is better than the start.
     template <Residuals R>
     LeastSquaresResult minimise(const R& residuals, SmallVector& y, const LeastSquaresOptions& options);

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_PARALLEL_RUNNING_PLANS_HPP
-#define GOODPUT_PARALLEL_RUNNING_PLANS_HPP
+#ifndef GOODPUT_SCHEDULE_RUNNING_PLANS_HPP
+#define GOODPUT_SCHEDULE_RUNNING_PLANS_HPP
 
 // Which batch plan every job runs with, from round to round: the one that it was told, or where it was told
 // none for the GPUs that it has, the one that it was measured with. A measurement may be older than what was

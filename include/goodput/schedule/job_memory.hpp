@@ -1,0 +1,140 @@
+#ifndef GOODPUT_SCHEDULE_JOB_MEMORY_HPP
+#define GOODPUT_SCHEDULE_JOB_MEMORY_HPP
+
+// What a scheduler remembers of its jobs from one round to the next: how fast they are (job_kinds.hpp), how
+// much they are likely to need (job_sizes.hpp), which batch plan each one runs with (running_plans.hpp), and
+// how large a batch it was seen to use. A round is a snapshot, what was heard of its jobs, and a plan:
+//
+//     memory.take_in(snapshot, news);                 // fills in models, expected sizes, running plans
+//     const Plan& plan = scheduler.plan(snapshot);
+//     memory.keep(snapshot, plan);                    // or else the round was never there
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/core/sample.hpp"
+#include "goodput/schedule/job_kinds.hpp"
+#include "goodput/schedule/job_sizes.hpp"
+#include "goodput/schedule/running_plans.hpp"
+#include "goodput/schedule/snapshot.hpp"
+
+namespace goodput {
+
+/// The memory itself, a value. `Histories`: what remembers measurements and fits models, KindHistories or a
+/// type with the same functions.
+template <class Histories = KindHistories>
+class BasicJobMemory {
+public:
+    /// A memory without jobs.
+    BasicJobMemory() = default;
+    /// The same with histories of one's own.
+    explicit BasicJobMemory(Histories histories) : histories_(std::move(histories)) {}
+
+    /// Takes in a round; what a round before it has said counts only if it was kept. `news` by job of the snapshot (std::invalid_argument for another number),
+    /// or empty where nothing was heard; `cancelled` names jobs that are gone without having ended. Fills in
+    /// the jobs' models, but for those that bring their own, and what JobSizes and RunningPlans say. A job
+    /// with news that make no sense is set aside (Job::set_aside), or refused if Snapshot::strict
+    /// (std::invalid_argument). Nothing is learned of jobs that are set aside.
+    void take_in(Snapshot& snapshot, std::span<const JobNews> news = {},
+                 std::span<const std::string> cancelled = {}) {
+        if (!news.empty() && news.size() != snapshot.jobs.size())
+            bad_input("job memory", "news", news.size(), "one for each of the snapshot's jobs, or none");
+        undo();
+        before_ = told_;
+        histories_.begin_trial();
+        on_trial_ = true;
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            Job& job = snapshot.jobs[j];
+            if (!job.set_aside.empty()) continue;
+            try {
+                learn(job, news.empty() ? JobNews{} : news[j]);
+            } catch (const std::invalid_argument& error) {
+                if (snapshot.strict) throw;
+                job.set_aside = error.what();
+            }
+        }
+        for (const std::string& name : cancelled) told_.sizes.end(name);
+        told_.sizes.expect(snapshot);
+        told_.running.fill(snapshot);
+        snapshot.models.resize(snapshot.jobs.size());
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            const Job& job = snapshot.jobs[j];
+            if (!job.set_aside.empty() || (!news.empty() && news[j].brings_model)) continue;
+            histories_.refit(job);
+            snapshot.models[j] = histories_.of(job).model();
+        }
+    }
+
+    /// The round counts, with this plan. Jobs that are no longer there are forgotten, but for what they have
+    /// shown of their kinds.
+    void keep(const Snapshot& snapshot, const Plan& plan) {
+        told_.sizes.note(snapshot, plan);
+        told_.running.note(snapshot, plan);
+        names_.clear();
+        for (const Job& job : snapshot.jobs) names_.push_back(job.name);
+        std::sort(names_.begin(), names_.end());
+        const auto still_there = [&](const std::string& name) {
+            return std::binary_search(names_.begin(), names_.end(), name);
+        };
+        std::erase_if(told_.largest_batch, [&](const auto& entry) { return !still_there(entry.first); });
+        histories_.forget_unless(still_there);
+        on_trial_ = false;
+    }
+
+private:
+    /// Where the last round was not kept, everything is as before it.
+    void undo() {
+        if (!on_trial_) return;
+        histories_.undo();
+        told_ = before_;
+        on_trial_ = false;
+    }
+
+    void learn(Job& job, const JobNews& news) {
+        histories_.meet(job);
+        limit_batch(job, news);
+        for (const NewSample& each : news.samples) {
+            told_.running.note(job.name, each.gpu_type, each.sample);
+            histories_.add(job, each.gpu_type, each.sample);
+        }
+    }
+
+    void limit_batch(Job& job, const JobNews& news) {
+        if (news.samples.empty() && !news.wanted_batch) return;
+        std::int64_t& largest = told_.largest_batch[job.name];
+        for (const NewSample& each : news.samples)
+            largest = std::max(largest, each.sample.plan.total(each.sample.shape.gpus));
+        if (news.wanted_batch)
+            job.max_batch = static_cast<int>(
+                std::min<std::int64_t>(job.max_batch, std::max<std::int64_t>(*news.wanted_batch, largest)));
+    }
+
+    /// What is copied for a trial; histories have a trial of their own, because they are large.
+    struct Told {
+        JobSizes sizes{};
+        RunningPlans running{};
+        std::map<std::string, std::int64_t> largest_batch{};  ///< by job: total batch that it has used
+    };
+
+    Histories histories_{};
+    Told told_{}, before_{};
+    bool on_trial_ = false;
+    std::vector<std::string> names_;
+};
+
+/// Memory with refined models by kind, which our own policies rely on.
+using JobMemory = BasicJobMemory<>;
+
+}  // namespace goodput
+
+#endif

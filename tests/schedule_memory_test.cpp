@@ -1,0 +1,160 @@
+// JobMemory: what is remembered of jobs from round to round.
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "goodput/policy/goodput_policy.hpp"
+#include "goodput/schedule/job_memory.hpp"
+#include "goodput/schedule/scheduler.hpp"
+
+namespace schedule_memory {
+
+using namespace goodput;
+
+Job job_of(const std::string& name, const std::string& kind = {}) {
+    Job job{.name = name, .kind = kind, .max_gpus = 4, .initial_batch = 32, .max_batch = 512};
+    job.types = {{.max_atomic_batch = 64, .reference_rate = 100},
+                 {.max_atomic_batch = 128, .reference_rate = 400}};
+    job.gradient = {.squared_norm = 1, .variance = 8};
+    return job;
+}
+
+Snapshot snapshot_of(std::vector<Job> jobs, double time = 0) {
+    Snapshot snapshot{.time_seconds = time,
+                      .cluster = {{"T4", "A100"}, {{"a", 0, 4}, {"b", 0, 4}, {"c", 1, 4}}}};
+    snapshot.jobs = std::move(jobs);
+    return snapshot;
+}
+
+/// A step of a program that is the slower the larger the batch.
+ThroughputSample sample_of(int gpus, int batch, double slowness = 1) {
+    return {{1, gpus}, {batch, 0}, slowness * (0.1 + 0.01 * batch), gpus > 1 ? 0.01 : 0.0};
+}
+
+/// All that a memory has said of a snapshot's jobs, as numbers.
+std::vector<double> told(const Snapshot& snapshot) {
+    std::vector<double> numbers;
+    for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+        const Job& job = snapshot.jobs[j];
+        numbers.push_back(job.expected_examples.value_or(-1));
+        numbers.push_back(job.done_examples.value_or(-1));
+        numbers.push_back(job.max_batch);
+        numbers.push_back(job.running_plan.atomic_batch);
+        for (const TypeModel& type : snapshot.models[j].types)
+            for (const int gpus : {1, 2, 4}) numbers.push_back(type.iteration_seconds({1, gpus}, {32, 1}));
+    }
+    return numbers;
+}
+
+TEST_CASE("a round that is not kept was never there") {
+    for (const unsigned seed : {1u, 2u, 3u, 4u}) {
+        std::mt19937 random(seed);
+        const auto below = [&](unsigned n) { return static_cast<int>(random() % n); };
+        JobMemory kept, tried;
+        Scheduler<GoodputPolicy> scheduler, other;
+        std::vector<Job> jobs;
+        for (int round = 0; round < 12; ++round) {
+            if (round % 3 == 0)
+                jobs.push_back(job_of("job-" + std::to_string(round), below(2) ? "bert" : ""));
+            if (round % 5 == 4) jobs.erase(jobs.begin());
+            std::vector<JobNews> news(jobs.size()), false_news(jobs.size());
+            for (std::size_t j = 0; j < jobs.size(); ++j) {
+                news[j].samples.push_back({0, sample_of(1 << below(3), 8 << below(4))});
+                false_news[j].samples.push_back({1, sample_of(2, 16, 3)});
+                false_news[j].wanted_batch = 40;
+            }
+            // The false round: other news, other jobs, and a plan that nobody keeps.
+            Snapshot never = snapshot_of(jobs, 60.0 * round + 20);
+            never.jobs.push_back(job_of("never"));
+            false_news.emplace_back();
+            tried.take_in(never, false_news);
+
+            Snapshot one = snapshot_of(jobs, 60.0 * round + 30), two = one;
+            kept.take_in(one, news);
+            tried.take_in(two, news);
+            REQUIRE(told(one) == told(two));
+            const Plan plan = scheduler.plan(one);
+            kept.keep(one, plan);
+            tried.keep(two, other.plan(two));
+            for (std::size_t j = 0; j < jobs.size(); ++j) jobs[j].placement = plan.decisions[j].placement;
+        }
+    }
+}
+
+TEST_CASE("what a job was seen to use counts for more than what its owner wants") {
+    JobMemory memory;
+    const auto largest = [&](JobNews news) {
+        Snapshot snapshot = snapshot_of({job_of("a")});
+        memory.take_in(snapshot, std::vector{std::move(news)});
+        memory.keep(snapshot, plan(snapshot));
+        return snapshot.jobs[0].max_batch;
+    };
+    CHECK(largest({}) == 512);
+    CHECK(largest({.wanted_batch = 64}) == 64);
+    CHECK(largest({.samples = {{0, sample_of(2, 50)}}, .wanted_batch = 64}) == 100);
+    CHECK(largest({.wanted_batch = 64}) == 100);
+    CHECK(largest({.wanted_batch = 400}) == 400);
+    CHECK(largest({.samples = {{0, sample_of(4, 250)}}, .wanted_batch = 64}) == 512);
+}
+
+TEST_CASE("a model that a job brings stays, and what its runs show is for its kind") {
+    JobMemory memory;
+    Snapshot snapshot = snapshot_of({job_of("a", "k"), job_of("b", "k")});
+    snapshot.models.resize(2);
+    snapshot.models[0].types = {{.throughput = PolluxThroughput{}, .most_replicas = 3}};
+    memory.take_in(snapshot,
+                   std::vector<JobNews>{{.samples = {{0, sample_of(1, 32)}}, .brings_model = true}, {}});
+    CHECK(snapshot.models[0].types.size() == 1);
+    CHECK(snapshot.models[0].types[0].most_replicas == 3);
+    CHECK(snapshot.models[1].types.at(0).iteration_seconds({1, 1}, {32, 0}) ==
+          doctest::Approx(sample_of(1, 32).step_seconds).epsilon(0.05));
+}
+
+TEST_CASE("a job with news that make no sense is set aside, and a strict round refused") {
+    const std::vector<JobNews> news{{.samples = {{0, {{1, 1}, {8, 0}, 0.1, 0.2}}}},
+                                    {.samples = {{0, sample_of(1, 32)}}}};
+    JobMemory memory, strict, innocent;
+    Snapshot snapshot = snapshot_of({job_of("a"), job_of("b", "other")});
+    memory.take_in(snapshot, news);
+    CHECK(snapshot.jobs[0].set_aside ==
+          "job 'a': samples.sync_s is 0.2, but must be below samples.step_s = 0.1");
+    CHECK(snapshot.jobs[1].set_aside.empty());
+    CHECK(snapshot.models[0].types.empty());
+    CHECK_FALSE(snapshot.models[1].types.empty());
+
+    Snapshot refused = snapshot_of({job_of("a"), job_of("b", "other")});
+    refused.strict = true;
+    CHECK_THROWS_WITH(strict.take_in(refused, news),
+                      "job 'a': samples.sync_s is 0.2, but must be below samples.step_s = 0.1");
+    Snapshot one = snapshot_of({job_of("c", "other")}), two = one;
+    strict.take_in(one);
+    innocent.take_in(two);
+    CHECK(told(one) == told(two));  // nothing of the refused round is left
+
+    Snapshot three = snapshot_of({job_of("a")});
+    CHECK_THROWS_WITH(innocent.take_in(three, news),
+                      "job memory: news is 2, but must be one for each of the snapshot's jobs, or none");
+}
+
+TEST_CASE("who is gone is forgotten, but for what it has shown of its kind") {
+    JobMemory memory;
+    Snapshot first = snapshot_of({job_of("a", "k")});
+    memory.take_in(first, std::vector<JobNews>{{.samples = {{0, sample_of(1, 32)}}, .wanted_batch = 50}});
+    memory.keep(first, plan(first));
+    Snapshot between = snapshot_of({});
+    memory.take_in(between);
+    memory.keep(between, plan(between));
+    Snapshot last = snapshot_of({job_of("a", "k"), job_of("b", "other")});
+    memory.take_in(last, std::vector<JobNews>{{.wanted_batch = 40}, {}});
+    CHECK(last.jobs[0].max_batch == 40);  // it was seen to use none
+    CHECK(last.models[0].types.at(0).iteration_seconds({1, 1}, {32, 0}) ==
+          doctest::Approx(sample_of(1, 32).step_seconds).epsilon(0.05));
+}
+
+}  // namespace schedule_memory

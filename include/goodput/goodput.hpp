@@ -85,8 +85,6 @@
 #include "goodput/share/themis.hpp"
 #include "goodput/share/time_sharing.hpp"
 #include "goodput/share/water_filling.hpp"
-#include "goodput/share/window_layout.hpp"
-#include "goodput/share/window_market.hpp"
 #include "goodput/sim/fair_share.hpp"
 #include "goodput/sim/gavel_world.hpp"
 #include "goodput/sim/interruptions.hpp"

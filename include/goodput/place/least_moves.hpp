@@ -31,7 +31,7 @@
 //        floor((f + |E|) / s) - floor(f / s) - sum_{e in E} floor(e / s)  >=  0
 //
 //    blocks of size s net of what the moved jobs need again. The cheapest sets with gains >= d over
-//    all nodes (detail/evictions.hpp, detail/cover.hpp) bound the move cost from below, and are
+//    all nodes (detail/evictions.hpp) bound the move cost from below, and are
 //    optimal if the rest can then be packed. For sizes in a divisor chain (1, 2, 4, 8; or 3, 6) it
 //    always can.
 //
@@ -75,7 +75,7 @@ namespace goodput {
 struct PlacementOptions {
     std::size_t search_steps = 20'000;    ///< of one search for a packing, where sizes are no divisor chain
     std::size_t search_work = 1'000'000;  ///< of all searches of a pool together, in jobs and nodes looked at
-    std::size_t cover_work = 2'000'000;   ///< of the exact choice of moves: options times states
+    std::size_t cover_states = 20'000;    ///< of the exact choice of moves, see AllotOptions::most_states
 };
 
 /// The placer described above. Keeps its buffers from call to call; its answers depend on the arguments
@@ -122,7 +122,7 @@ inline const PlacementResult& LeastMovesPlacer::place(const Cluster& cluster,
     state_.cluster = &cluster;
     state_.requests = requests;
     state_.search_work = options_.search_work;
-    state_.cover_work = options_.cover_work;
+    state_.cover_states = options_.cover_states;
     PlacementResult& result = result_;
     result.start(requests.size());
     for (std::size_t job = 0; job < requests.size(); ++job) {

@@ -35,7 +35,7 @@ struct NamedGradientSia : Sia {
 };
 
 template <Policy P>
-using SchedulerOf = Scheduler<P, TopologyPlacer<>, Allotter<>, GoodputPredictor, RoundLimits, HostShares<>>;
+using SchedulerOf = Scheduler<P, TopologyPlacer, Allotter<>, GoodputPredictor, RoundLimits, HostShares<>>;
 using AnyScheduler = std::variant<SchedulerOf<NamedGradientSia>, SchedulerOf<GoodputPolicy>>;
 
 /// What is remembered of the jobs from round to round. A round is on trial until it is kept.

@@ -148,7 +148,7 @@ void place_topology(benchmark::State& state) {
         zones.domain_of.push_back(node / 320);
     }
     const Topology topology{{racks, zones}};
-    TopologyPlacer<> placer(topology);
+    TopologyPlacer placer(topology);
     PlacementResult result;
     for (auto _ : state) {
         result = placer.place(cluster, requests);

@@ -40,7 +40,7 @@ int main() {
 
     // [topology]
     const Topology racks{{{.name = "rack", .cost = 1, .domain_of = {0, 1, 0, 1}}}};  // by node
-    TopologyPlacer<> close(racks);
+    TopologyPlacer close(racks);
     const PlacementResult together =
         close.place(cluster, std::vector<PlacementRequest>{{.part = {0, 8, {2, 16}}}});
     std::cout << cluster.nodes[together.placements[0][0].node].name << " and "

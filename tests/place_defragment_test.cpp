@@ -415,8 +415,7 @@ struct Knot {
 std::vector<DefragmentMove> ordered(const Knot& knot) {
     std::vector<DefragmentMove> steps;
     detail::MoveOrder().order(
-        knot.room, knot.moves, {}, {.node_size = 8}, [](auto&&...) { return false; },
-        [](auto&&) { return false; }, steps);
+        knot.room, knot.moves, {}, {.node_size = 8}, [](auto&&) { return false; }, steps);
     return steps;
 }
 

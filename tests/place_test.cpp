@@ -98,7 +98,7 @@ TEST_CASE("odd nodes, drained ones, spot and pinned jobs: the same") {
 
 TEST_CASE("hardly any step to search with: still valid, and the bound stays below the best") {
     Random random{std::mt19937_64(3)};
-    LeastMovesPlacer placer({.search_steps = 2, .search_work = 20, .cover_work = 4});
+    LeastMovesPlacer placer({.search_steps = 2, .search_work = 20, .cover_states = 4});
     int unproven = 0;
     for (int trial = 0; trial < 4000; ++trial) {
         CAPTURE(trial);
@@ -229,64 +229,65 @@ TEST_CASE("other names and orders of nodes and jobs give no worse a placement") 
     }
 }
 
-TEST_CASE("covering: exact where the dynamic program fits, else between bound and a small gap") {
+TEST_CASE("evictions: no other jobs that leave make room for less, and the bound never lies above that") {
     Random random{std::mt19937_64(7)};
-    detail::CoverSolver solver;
-    double cost = 0, bound = 0;
-    for (int trial = 0; trial < 3000; ++trial) {
+    detail::EvictionChooser chooser;
+    int some = 0;
+    for (int trial = 0; trial < 4000; ++trial) {
         CAPTURE(trial);
-        std::vector<detail::CoverOption> options;
-        detail::CoverVector need{};
-        const std::size_t rows = 1 + random.engine() % 3;
-        for (std::size_t r = 0; r < rows; ++r) need[r] = random.below(4);
-        const std::size_t groups = 1 + random.engine() % 6;
-        for (std::size_t g = 0; g < groups; ++g)
-            for (int o = random.below(3); o >= 0; --o) {
-                const int range = random.chance(50) ? 5 : 1000;
-                detail::CoverOption option{g, random.below(range), {}};
-                for (std::size_t r = 0; r < rows; ++r) option.gain[r] = random.below(3);
-                options.push_back(option);
-            }
-        // Brute force over one option or none for each group.
-        std::int64_t best = std::numeric_limits<std::int64_t>::max();
-        const auto descend = [&](auto&& self, std::size_t g, detail::CoverVector left,
-                                 std::int64_t sum) -> void {
-            if (g == groups) {
-                if (std::all_of(left.begin(), left.end(), [](int l) { return l <= 0; }))
-                    best = std::min(best, sum);
-                return;
-            }
-            self(self, g + 1, left, sum);
-            for (const auto& option : options) {
-                if (option.group != g) continue;
-                detail::CoverVector next = left;
-                for (std::size_t r = 0; r < rows; ++r) next[r] -= option.gain[r];
-                self(self, g + 1, next, sum + option.cost);
-            }
-        };
-        descend(descend, 0, need, 0);
-        const bool possible = best != std::numeric_limits<std::int64_t>::max();
-        const detail::CoverResult exact = solver.solve(options, need, 1'000'000);
-        REQUIRE(exact.covered == possible);
-        if (!possible) continue;
-        REQUIRE(exact.cost == best);
-        REQUIRE(exact.bound == best);
-        const detail::CoverResult priced = solver.solve(options, need, 1);
-        if (!priced.covered) continue;
-        REQUIRE(priced.bound <= best);
-        REQUIRE(priced.cost >= best);
-        detail::CoverVector left = need;
-        std::int64_t sum = 0;
-        for (const std::size_t o : solver.chosen()) {
-            sum += options[o].cost;
-            for (std::size_t r = 0; r < rows; ++r) left[r] -= options[o].gain[r];
+        const int node_size = 4 + random.below(6), nodes = 1 + random.below(4);
+        const int largest = random.chance(50) ? 1'000'000'000 : 5;
+        std::vector<int> free(static_cast<std::size_t>(nodes), node_size), rows, need;
+        std::vector<detail::Stayer> stayers;
+        for (int tries = 0; tries < 16 && stayers.size() < 9; ++tries) {
+            const std::size_t node = random.engine() % free.size();
+            const int size = 1 + random.below(node_size - 1);
+            if (size > free[node]) continue;
+            free[node] -= size;
+            stayers.push_back({node, size, std::int64_t{random.below(largest)} * 1000, stayers.size()});
         }
-        REQUIRE(sum == priced.cost);
-        REQUIRE(std::all_of(left.begin(), left.end(), [](int l) { return l <= 0; }));
-        cost += static_cast<double>(priced.cost);
-        bound += static_cast<double>(best);
+        for (int size = 1; size <= node_size; ++size)
+            if (random.chance(40)) {
+                rows.push_back(size);
+                need.push_back(random.below(4));
+            }
+        const auto makes_room = [&](std::uint32_t leaving) {
+            std::vector<int> gpus(free.size(), 0);
+            for (std::size_t i = 0; i < stayers.size(); ++i)
+                if (leaving >> stayers[i].item & 1) gpus[stayers[i].node] += stayers[i].size;
+            for (std::size_t r = 0; r < rows.size(); ++r) {
+                int gain = -need[r];
+                for (std::size_t n = 0; n < free.size(); ++n)
+                    gain += (free[n] + gpus[n]) / rows[r] - free[n] / rows[r];
+                for (const detail::Stayer& stayer : stayers)
+                    gain -= leaving >> stayer.item & 1 ? stayer.size / rows[r] : 0;
+                if (gain < 0) return false;
+            }
+            return true;
+        };
+        const auto weight_of = [&](std::uint32_t leaving) {
+            std::int64_t weight = 0;
+            for (const detail::Stayer& stayer : stayers)
+                weight += leaving >> stayer.item & 1 ? stayer.weight : 0;
+            return weight;
+        };
+        std::int64_t best = std::numeric_limits<std::int64_t>::max();
+        for (std::uint32_t leaving = 0; leaving < 1U << stayers.size(); ++leaving)
+            if (makes_room(leaving)) best = std::min(best, weight_of(leaving));
+        for (const std::size_t states : {std::size_t{0}, std::size_t{3}, std::size_t{100'000}}) {
+            const std::int64_t bound = chooser.choose(stayers, free, rows, need, states);
+            std::uint32_t leaving = 0;
+            for (const std::size_t item : chooser.evicted()) leaving |= 1U << item;
+            REQUIRE(makes_room(leaving) == (best != std::numeric_limits<std::int64_t>::max()));
+            REQUIRE(bound <= best);
+            if (states > 3 && makes_room(leaving)) {
+                REQUIRE(weight_of(leaving) == best);
+                REQUIRE(bound == best);
+            }
+            some += best > 0 && makes_room(leaving) ? 1 : 0;
+        }
     }
-    MESSAGE("by prices alone " << cost / bound << " of the best");
+    CHECK(some > 1000);
 }
 
 TEST_CASE("nodes that several restarting jobs are on go to them as brute force would have it") {

@@ -119,7 +119,7 @@ TEST_CASE("small clusters: no more moves, never dearer than before, nearly alway
         CAPTURE(trial);
         const std::size_t nodes = 7 + random.engine() % 3, rack = 2 + random.engine() % 2;
         const Site site(random, nodes, rack, 2, 1, 1 + static_cast<double>(trial % 4));
-        TopologyPlacer<> placer(site.topology);
+        TopologyPlacer placer(site.topology);
         std::vector<PlacementRequest> requests(7);
         for (int round = 0; round < 4; ++round) {
             CAPTURE(round);
@@ -155,7 +155,7 @@ TEST_CASE("large clusters: valid, at a fraction of the spread, and an unchanged 
     for (int trial = 0; trial < 10; ++trial) {
         CAPTURE(trial);
         const Site site(random, 480, 16, 6, 1, 5);
-        TopologyPlacer<> placer(site.topology);
+        TopologyPlacer placer(site.topology);
         std::vector<PlacementRequest> requests(190);
         for (int round = 0; round < 6; ++round) {
             CAPTURE(round);
@@ -182,7 +182,7 @@ TEST_CASE("a gang goes into one rack if one has room, and into the fullest that 
     // Racks of 4, 3 and 2 nodes; the first two in one zone.
     const Topology topology{
         {{"rack", 1, {0, 1, 2, 0, 1, 2, 0, 1, 0}}, {"zone", 10, {0, 0, 1, 0, 0, 1, 0, 0, 0}}}};
-    TopologyPlacer<> placer(topology);
+    TopologyPlacer placer(topology);
     const auto gang = [](int nodes) { return PlacementRequest{.part = {0, 8, {nodes, nodes * 8}}}; };
     PlacementResult result = placer.place(cluster, std::vector<PlacementRequest>{gang(2), gang(3)});
     CHECK(result.placements[0] == Placement{{2, 8}, {5, 8}});
@@ -209,7 +209,7 @@ TEST_CASE("without levels it is the inner placer; a topology that makes no sense
     Cluster cluster{{"a100"}, {}};
     for (int n = 0; n < 3; ++n) cluster.nodes.push_back({"node" + std::to_string(n), 0, 8});
     const std::vector<PlacementRequest> requests{{.part = {0, 8, {2, 16}}}};
-    TopologyPlacer<> placer;
+    TopologyPlacer placer;
     CHECK(placer.place(cluster, requests).placements ==
           LeastMovesPlacer{}.place(cluster, requests).placements);
     const auto refused = [&](Topology topology) {

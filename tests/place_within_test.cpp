@@ -53,7 +53,7 @@ TEST_CASE("a job that has to stay within a rack never lies in two, round after r
     support::Random random(5);
     for (int run = 0; run < 40; ++run) {
         const Hall hall(static_cast<std::size_t>(random.integer(1, 5)));
-        TopologyPlacer<> placer(hall.topology);
+        TopologyPlacer placer(hall.topology);
         std::vector<PlacementRequest> requests(8);
         int placed = 0;
         for (int round = 0; round < 30; ++round) {
@@ -90,7 +90,7 @@ TEST_CASE("a job that has to stay within a rack never lies in two, round after r
 TEST_CASE(
     "nodes of one rack are found for it where others can go elsewhere, and it waits where none has room") {
     const Hall hall(2);
-    TopologyPlacer<> placer(hall.topology);
+    TopologyPlacer placer(hall.topology);
     // Six nodes anew: the one that has to stay within a rack gets a whole rack, though it comes last.
     std::vector<PlacementRequest> requests{wide(2), wide(2), wide(4, "rack")};
     const PlacementResult all = placer.place(hall.cluster, requests);
@@ -115,7 +115,7 @@ TEST_CASE(
 
 TEST_CASE("a job that is told to stay within a rack leaves nodes that it holds in two") {
     const Hall hall(2);
-    TopologyPlacer<> placer(hall.topology);
+    TopologyPlacer placer(hall.topology);
     std::vector<PlacementRequest> requests{wide(2, "rack")};
     requests[0].current = {{0, 8}, {4, 8}};
     requests[0].move_cost = 30;
@@ -136,7 +136,7 @@ TEST_CASE(
         CAPTURE(trial);
         support::place::Round round = support::place::odd_round(random, 8, 4, 60);
         const Topology topology = support::place::odd_topology(random, round);
-        TopologyPlacer<> placer(topology);
+        TopologyPlacer placer(topology);
         const PlacementResult result = placer.place(round.cluster, round.requests);
         check_valid(round, result);
         const BruteForce brute(round, topology, &result);
@@ -186,7 +186,7 @@ TEST_CASE(
 
 TEST_CASE("a job that has to leave a rack gets GPUs of each of its new nodes") {
     const Hall hall(2);
-    TopologyPlacer<> placer(hall.topology);
+    TopologyPlacer placer(hall.topology);
     // Nine GPUs on three nodes of two racks; on three nodes of one, the first has not all but two.
     std::vector<PlacementRequest> requests{{.part = {0, 8, {3, 9}}, .within = "rack"}};
     requests[0].current = {{0, 7}, {1, 1}, {4, 1}};
@@ -201,7 +201,7 @@ TEST_CASE("a job that has to leave a rack gets GPUs of each of its new nodes") {
 TEST_CASE("a job that has to leave a second zone goes to one rack of the first") {
     Hall hall(2);
     hall.topology = {{{"rack", 1, {0, 1, 0, 1, 2, 3, 2, 3}}, {"zone", 10, {0, 0, 0, 0, 1, 1, 1, 1}}}};
-    TopologyPlacer<> placer(hall.topology);
+    TopologyPlacer placer(hall.topology);
     std::vector<PlacementRequest> requests{wide(2, "zone")};
     requests[0].current = {{0, 8}, {4, 8}};
     (void)placer.place(hall.cluster, requests);
@@ -211,7 +211,7 @@ TEST_CASE("a job that has to leave a second zone goes to one rack of the first")
 
 TEST_CASE("what moves cost is counted in milliseconds, also where a rack is the reason") {
     const Hall hall(2);
-    TopologyPlacer<> placer(hall.topology);
+    TopologyPlacer placer(hall.topology);
     std::vector<PlacementRequest> requests{wide(2, "rack"), wide(2, "rack")};
     requests[0].current = {{3, 8}, {7, 8}};
     requests[1].current = {{2, 8}, {6, 8}};
@@ -225,7 +225,7 @@ TEST_CASE("what moves cost is counted in milliseconds, also where a rack is the 
 
 TEST_CASE("nobody loses nodes, or moves, for a job that then finds no rack") {
     const Hall hall(2);
-    TopologyPlacer<> placer(hall.topology);
+    TopologyPlacer placer(hall.topology);
     // Five nodes in one rack of four can never be had; two of the nodes are half used by a job each.
     std::vector<PlacementRequest> requests{wide(3, "rack"), {.part = {0, 8, {1, 4}}}, wide(5, "rack")};
     requests[0].current = {{0, 8}, {1, 8}, {2, 8}};
@@ -252,7 +252,7 @@ TEST_CASE("nobody loses nodes, or moves, for a job that then finds no rack") {
 
 TEST_CASE("cheap jobs move out of a rack rather than leave a job without nodes") {
     const Hall hall(2);
-    TopologyPlacer<> placer(hall.topology);
+    TopologyPlacer placer(hall.topology);
     std::vector<PlacementRequest> requests{wide(3, "rack")};
     for (const std::size_t node : std::vector<std::size_t>{0, 1, 4, 5})
         requests.push_back(

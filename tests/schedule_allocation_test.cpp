@@ -82,5 +82,5 @@ void expect_none_after_warming_up(int nodes, int jobs, bool some_wait) {
 TEST_CASE("a plan for jobs that go on as they are takes no allocation, though others wait and are told why") {
     expect_none_after_warming_up<Scheduler<>>(12, 120, true);
     expect_none_after_warming_up<Scheduler<>>(384, 900, false);
-    expect_none_after_warming_up<Scheduler<GoodputPolicy, TopologyPlacer<>>>(96, 900, true);
+    expect_none_after_warming_up<Scheduler<GoodputPolicy, TopologyPlacer>>(96, 900, true);
 }

@@ -250,7 +250,7 @@ TEST_CASE("a scheduler with a topology gives the same allotment on closer nodes"
     Random random(7);
     double far = 0, close = 0;
     Scheduler<Sia> plain;
-    Scheduler<Sia, TopologyPlacer<>> near;
+    Scheduler<Sia, TopologyPlacer> near;
     for (int round = 0; round < 400; ++round) {
         CAPTURE(round);
         const RandomRound instance(random);

@@ -206,7 +206,7 @@ TEST_CASE("all jobs spoiled, all nodes spoiled: a plan, under other policies and
             for (Job& job : snapshot.jobs) spoil(job, snapshot.cluster, random.integer(0, 9));
         if (trial % 3 == 0)
             for (Node& node : snapshot.cluster.nodes) node.gpus = 0;
-        Scheduler<GoodputPolicy, TopologyPlacer<>> scheduler;
+        Scheduler<GoodputPolicy, TopologyPlacer> scheduler;
         const Plan& made = scheduler.plan(snapshot);
         REQUIRE(made.decisions.size() == jobs.size());
         for (std::size_t j = 0; j < jobs.size(); ++j)

@@ -23,6 +23,7 @@
 #include "json_files.hpp"
 #include "peers/gavel_shares.hpp"
 #include "peers/kept_nodes.hpp"
+#include "peers/published_shares.hpp"
 #include "peers/python_random.hpp"
 #include "peers/shockwave_rounds.hpp"
 #include "peers/shockwave_shares.hpp"
@@ -478,6 +479,54 @@ TEST_CASE("a job that trains twice as fast as its profile says is believed to ne
     CHECK(market.program().jobs[0].epoch_seconds == doctest::Approx(50));
     // Published, and kept: the epoch that it is in counts as seen.
     CHECK(market.program().jobs[0].left_seconds == doctest::Approx(47 * 50));
+}
+
+TEST_CASE(
+    "shares of the least total time are in the middle: no others have a larger product of what is left") {
+    support::Random random(12);
+    const auto near = [&](double share) { return share * (1 + random.between(-1e-3, 1e-3)); };
+    int tried = 0;
+    for (int trial = 0; trial < 30; ++trial) {
+        ShareQuestion question{.gpu_types = {"a", "b"}, .gpus = {random.integer(2, 9), random.integer(2, 9)}};
+        for (std::size_t j = 0; j < 6; ++j)
+            question.jobs.push_back(
+                {.job = j,
+                 .gpus = random.integer(1, 2),
+                 .rates = {random.between(1, 9), random.chance(0.3) ? 0 : random.between(1, 9)},
+                 .steps_left = random.between(1e3, 1e6)});
+        const double least = share_time(problem_of(question), Makespan()).objective;
+        double low = 100, seconds = 1e6;  // the published search, from a million seconds down
+        while (1.05 * low < seconds) (0.5 * (low + seconds) >= least ? seconds : low) = 0.5 * (low + seconds);
+        // Of all limits; minus infinity, or not a number, where one is not kept.
+        const auto log_product = [&](const Shares& shares) {
+            double sum = 0;
+            std::vector<double> left{1, 1};
+            for (std::size_t j = 0; j < shares.size(); ++j) {
+                const auto& job = question.jobs[j];
+                double time = 1, rate = -job.steps_left / seconds;
+                for (std::size_t t = 0; t < 2; ++t) {
+                    if (job.rates[t] <= 0) continue;
+                    sum += std::log(shares[j][t]);
+                    time -= shares[j][t];
+                    rate += job.rates[t] * shares[j][t];
+                    left[t] -= job.gpus * shares[j][t] / question.gpus[t];
+                }
+                sum += std::log(time) + std::log(rate);
+            }
+            return sum + std::log(left[0]) + std::log(left[1]);
+        };
+        const Shares middle = makespan_shares(question);
+        const double most = log_product(middle);
+        REQUIRE(std::isfinite(most));
+        for (int other = 0; other < 100; ++other) {
+            Shares shares = middle;
+            for (std::vector<double>& of_job : shares)
+                for (double& share : of_job) share = near(share);
+            CHECK_FALSE(log_product(shares) > most + 1e-9);
+            ++tried;
+        }
+    }
+    CHECK(tried == 3000);
 }
 
 TEST_SUITE_BEGIN("data");

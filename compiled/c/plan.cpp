@@ -33,7 +33,7 @@ struct NamedGradientSia : Sia {
 };
 
 template <Policy P>
-using SchedulerOf = Scheduler<P, TopologyPlacer<>, Allotter<>, GoodputPredictor, RoundLimits, HostShares<>>;
+using SchedulerOf = Scheduler<P, TopologyPlacer, Allotter<>, GoodputPredictor, RoundLimits, HostShares<>>;
 using AnyScheduler = std::variant<SchedulerOf<NamedGradientSia>, SchedulerOf<GoodputPolicy>>;
 
 /// A number of a policy by its name.

@@ -202,8 +202,8 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
     using Advisor = goodput::RentAdvisor<goodput::GoodputPredictor, goodput::GoodputPolicy,
                                          goodput::Limits<goodput::TeamQuotas>>;
     auto scheduler =
-        goodput::Scheduler<P, goodput::TopologyPlacer<>, goodput::Allotter<>, PlanPredictor>(
-            std::move(policy), {}, goodput::TopologyPlacer<>(), goodput::Allotter<>(), PlanPredictor(models))
+        goodput::Scheduler<P, goodput::TopologyPlacer, goodput::Allotter<>, PlanPredictor>(
+            std::move(policy), {}, goodput::TopologyPlacer(), goodput::Allotter<>(), PlanPredictor(models))
             .limited_by(goodput::TeamQuotas(), goodput::Budget(), goodput::SpotCap(), goodput::HostCapacity())
             .offering(goodput::HostShares<>());
     goodput::BasicJobMemory memory{PlanHistories(models)};

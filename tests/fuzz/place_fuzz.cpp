@@ -253,7 +253,7 @@ bool same(const PlacementResult& a, const PlacementResult& b) {
 
 struct Placers {
     LeastMovesPlacer least_moves;
-    TopologyPlacer<> topology;
+    TopologyPlacer topology;
     Defragmenter defragmenter, stopper{{.step_aside = false}};
 };
 

@@ -358,7 +358,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const bool own = head.integer(0, 3) == 3;
     const double first = own ? head.number(-2, 2) : 0, second = own ? head.number(-2, 4) : 0;
     if (kind < 3)
-        run<TopologyPlacer<>>(bytes, world, own ? Sia{first, second} : Sia{}, options);
+        run<TopologyPlacer>(bytes, world, own ? Sia{first, second} : Sia{}, options);
     else if (kind < 6)
         run<LeastMovesPlacer>(
             bytes, world,

@@ -185,9 +185,9 @@ TEST_CASE("nodes: nobody waits or is stopped beside free GPUs of a rack that it 
         };
         // Values of all options stay as they are where some are withdrawn; queues choose again.
         if (one.random.chance(0.5))
-            check(Scheduler<Sia, TopologyPlacer<>>({}, options));
+            check(Scheduler<Sia, TopologyPlacer>({}, options));
         else
-            check(Scheduler<AnyPolicy, TopologyPlacer<>>(
+            check(Scheduler<AnyPolicy, TopologyPlacer>(
                 properties::random_policy(one.random, AnyPolicy::rules), options));
     });
 }

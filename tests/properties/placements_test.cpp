@@ -78,7 +78,7 @@ TEST_CASE(
         PlacementRound round = some_round(one, one.random.chance(0.5));
         support::place::Random random{std::mt19937_64(one.seed)};
         const goodput::Topology topology = support::place::odd_topology(random, round);
-        goodput::TopologyPlacer<> placer(topology);
+        goodput::TopologyPlacer placer(topology);
         const PlacementResult result = placer.place(round.cluster, round.requests);
         check_valid(round, result);
         const std::vector<int> free = free_gpus(round.cluster, result.placements);

@@ -9,9 +9,6 @@
 #include "goodput/policy/balanced_slowdown.hpp"
 #include "goodput/policy/hadar.hpp"
 #include "goodput/schedule/scheduler.hpp"
-#include "goodput/share/allox_policy.hpp"
-#include "goodput/share/gandiva_fair.hpp"
-#include "goodput/share/themis.hpp"
 #include "goodput/share/time_shares.hpp"
 #include "goodput/tasks/pilots.hpp"
 #include "support/random_round.hpp"
@@ -27,11 +24,10 @@ using properties::for_all;
 using properties::OneOf;
 
 /// From Optimus on jobs are served in an order, in which the GPU type listed first wins where it makes no
-/// difference to a job. The last ones choose one of several best answers of a program of their own.
+/// difference to a job. The last one chooses one of several best answers of a program of its own.
 using AllPolicies = OneOf<Sia, GoodputPolicy, Pollux, DeclaredGoodputPolicy, Hadar, BalancedSlowdown, Optimus,
-                          Fifo, ShortestRemainingTime, LeastAttainedService, Tiresias, GandivaFair, Pilots,
-                          Allox, Themis, TimeShares<>>;
-constexpr int unordered = 6, of_one_answer = AllPolicies::rules - 3;
+                          Fifo, ShortestRemainingTime, LeastAttainedService, Tiresias, Pilots, TimeShares<>>;
+constexpr int unordered = 6, of_one_answer = AllPolicies::rules - 1;
 
 /// Rounds in which GPU types are alike to many jobs: nothing is known of them, they have been measured
 /// equally far, or are equally fast with replicas of several sizes.

@@ -80,29 +80,6 @@ struct TypedQueue {
         goodput::value_rows(policy, goodput::Round{time_seconds, cluster, pools, capacity},
                             std::span<const goodput::OptionRow>(rows));
     }
-    /// The option of a queue's values that is served; options[j].size(): none.
-    [[nodiscard]] std::size_t served(std::size_t j) const {
-        return static_cast<std::size_t>(
-            std::find_if(values[j].begin(), values[j].end(), [](double v) { return v > 0; }) -
-            values[j].begin());
-    }
-    [[nodiscard]] bool runs(std::size_t j) const { return served(j) < options[j].size(); }
-    /// The GPU type that a served job gets.
-    [[nodiscard]] std::size_t type_of(std::size_t j) const {
-        return options[j][served(j)].configuration.first().gpu_type;
-    }
-    /// GPUs of a type that are served.
-    [[nodiscard]] int served_gpus(std::size_t type) const {
-        int sum = 0;
-        for (std::size_t j = 0; j < jobs.size(); ++j)
-            if (runs(j) && type_of(j) == type) sum += options[j][served(j)].configuration.gpus();
-        return sum;
-    }
-    [[nodiscard]] int gpus_of(std::size_t type) const {
-        int sum = 0;
-        for (const goodput::Pool& pool : pools) sum += pool.gpu_type == type ? pool.gpus() : 0;
-        return sum;
-    }
     /// Puts a job on the node of that index.
     void hold(std::size_t j, std::size_t node) { jobs[j].placement = {{node, jobs[j].max_gpus}}; }
 };

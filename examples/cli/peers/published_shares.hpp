@@ -16,6 +16,7 @@
 #include "goodput/share/allox.hpp"
 #include "goodput/share/share_time.hpp"
 #include "goodput/share/water_filling.hpp"
+#include "peers/middle_shares.hpp"
 #include "peers/share_question.hpp"
 
 namespace goodput::peers {
@@ -115,26 +116,37 @@ private:
 /// some shares that keep to that; here those in the middle.
 inline Shares makespan_shares(const ShareQuestion& question) {
     const ShareProblem problem = problem_of(question);
-    const double least = share_time(problem, Makespan(), published_accuracy).objective;
+    const ShareResult best = share_time(problem, Makespan(), published_accuracy);
     double low = 100, seconds = 1e6;
-    while (seconds < least) {
+    while (seconds < best.objective) {
         low = seconds;
         seconds *= 10;
     }
     while (1.05 * low < seconds) {
         const double middle = (low + seconds) / 2;
-        (middle >= least ? seconds : low) = middle;
+        (middle >= best.objective ? seconds : low) = middle;
     }
     detail::ShareProgram program(problem);
-    program.build(
+    const detail::BlockProgram& asked = program.build(
         [&](std::size_t j) -> detail::ProgramRow {
             return {0, problem.jobs[j].steps_left / seconds / program.top_rate(j)};
         },
         [](std::size_t, std::size_t) { return 0.0; }, false, false);
-    detail::InteriorPoint<> method(program.program());
-    method.centre();
+    // Between shares that end sooner and equal ones there are some that leave room everywhere.
+    const double part = 0.5 * (1 - best.objective / seconds);
+    Eigen::MatrixXd start(asked.types, asked.groups());
+    for (std::size_t t = 0; t < asked.types; ++t) {
+        double used = 0;
+        for (std::size_t g = 0; g < asked.groups(); ++g)
+            used += asked.copies[g] * asked.use[g * asked.types + t];
+        const double equal = std::min(0.9 / std::max(used, 1e-300), 0.9 / static_cast<double>(asked.types));
+        for (std::size_t g = 0; g < asked.groups(); ++g)
+            start(static_cast<Eigen::Index>(t), static_cast<Eigen::Index>(g)) =
+                asked.use[g * asked.types + t] > 0 ? (1 - part) * best.of(program.job_of(g))[t] + part * equal
+                                                   : 0;
+    }
     ShareResult result;
-    program.take(method, 0, result);
+    program.take(MiddleShares(asked, std::move(start)), 0, result);
     return shares_of(result);
 }
 

@@ -30,8 +30,8 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
-#include "goodput/share/window_layout.hpp"
-#include "goodput/share/window_market.hpp"
+#include "peers/window_layout.hpp"
+#include "peers/window_market.hpp"
 
 namespace goodput::peers {
 

@@ -9,17 +9,17 @@
 //    cheapest defragmentation, with its bound. Only jobs on part of a node move.
 //
 // 2. In which order. A move may need GPUs that an earlier one frees. Orders that need no more than each job's
-//    one restart are searched for, then targets are exchanged; a cycle that is left is broken through free
-//    GPUs, at the price of restarts more, or, if there is no way through them, by a stop: the job waits,
-//    holding nothing, until it can start again (detail/move_order.hpp).
+//    one restart are searched for; a cycle is broken through free GPUs, at the price of restarts more or of
+//    other targets, or, if there is no way through them, by a stop: the job waits, holding nothing, until it
+//    can start again (detail/move_order.hpp).
 //
 // So cost = cost_bound proves that nothing cheaper makes room, in whatever order. Not proven: where cost >
 // cost_bound, or jobs stop, that there is no other set of moves that takes less or needs no stop; with few
 // jobs about (detail/detour_search.hpp) that is rare.
 //
 // Complexity: a placement for step 1, for several wishes that cannot all be met one for each; in step 2
-// O(moves) in the common case that nobody waits for anybody, else up to 64 placements of the pool, for each
-// pool. Wishes for more than can be are met in the order of the list, each if it fits beside those before.
+// O(moves) in the common case that nobody waits for anybody. Wishes for more than can be are met in the order
+// of the list, each if it fits beside those before.
 
 #include <algorithm>
 #include <cstddef>
@@ -62,12 +62,10 @@ public:
 private:
     void hold_all(std::span<const PlacementRequest> requests);
     PlacementResult choose(std::span<const PoolShare> wishes, DefragmentPlan& plan);
-    void order(const Pool& pool, std::size_t jobs, std::span<const int> free, PlacementResult& placed,
+    void order(const Pool& pool, std::size_t jobs, std::span<const int> free, const PlacementResult& placed,
                DefragmentPlan& plan);
     detail::Blocks wished_blocks(const Pool& pool, std::size_t jobs);
     void lay_out_wishes(std::span<const Placement> jobs, PlacementResult& placed);
-    bool repack(const Pool& pool, std::span<detail::PendingMove> pending, std::size_t chosen,
-                std::size_t node, PlacementResult& placed, std::span<const DefragmentMove> done);
     [[nodiscard]] bool is_in(const Pool& pool, std::size_t request) const {
         return requests_[request].part.same_pool(pool.share({}));
     }
@@ -164,9 +162,9 @@ inline PlacementResult Defragmenter::choose(std::span<const PoolShare> wishes, D
     return placed;
 }
 
-// Orders the moves of one pool; the targets in `placed` follow where they have to change.
+// Orders the moves of one pool.
 inline void Defragmenter::order(const Pool& pool, std::size_t jobs, std::span<const int> free,
-                                PlacementResult& placed, DefragmentPlan& plan) {
+                                const PlacementResult& placed, DefragmentPlan& plan) {
     std::vector<detail::PendingMove> pending;
     for (const std::size_t job : placed.moved) {
         if (!is_in(pool, job)) continue;
@@ -189,9 +187,6 @@ inline void Defragmenter::order(const Pool& pool, std::size_t jobs, std::span<co
     mover_.order(
         std::move(room), std::move(pending), std::move(others),
         {.step_aside = options_.step_aside, .node_size = pool.gpus_per_node},
-        [&](std::span<detail::PendingMove> left, std::size_t chosen, std::size_t node) {
-            return repack(pool, left, chosen, node, placed, plan.moves);
-        },
         [&](const detail::FreeCounts& counts) {
             return wishes_.find(counts, blocks) == detail::Packing::found;
         },
@@ -227,31 +222,6 @@ inline void Defragmenter::lay_out_wishes(std::span<const Placement> jobs, Placem
         requests_[job].pinned = !requests_[job].part.empty();
     }
     placed = placer_.place(cluster_, requests_);
-}
-
-// May the chosen pending move end on `node`? Then the other pending ones get targets to go with it.
-inline bool Defragmenter::repack(const Pool& pool, std::span<detail::PendingMove> pending, std::size_t chosen,
-                                 std::size_t node, PlacementResult& placed,
-                                 std::span<const DefragmentMove> done) {
-    std::vector<PlacementRequest> now = requests_;
-    for (std::size_t r = 0; r < now.size(); ++r) {
-        if (!is_in(pool, r)) now[r] = {};
-        now[r].pinned = !now[r].current.empty();
-    }
-    for (const DefragmentMove& move : done)
-        if (is_in(pool, move.job)) now[move.job].current = {move.to};
-    for (const detail::PendingMove& move : pending) {
-        now[move.job].current.clear();
-        now[move.job].pinned = false;
-    }
-    now[pending[chosen].job].current = {{node, pending[chosen].gpus}};
-    now[pending[chosen].job].pinned = true;
-    PlacementResult packed = placer_.place(cluster_, now);
-    if (!packed.unplaced.empty()) return false;
-    for (detail::PendingMove& move : pending) move.to = packed.placements[move.job].front().node;
-    for (std::size_t r = 0; r < now.size(); ++r)
-        if (is_in(pool, r)) placed.placements[r] = std::move(packed.placements[r]);
-    return true;
 }
 
 }  // namespace goodput

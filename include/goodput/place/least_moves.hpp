@@ -31,7 +31,7 @@
 //        floor((f + |E|) / s) - floor(f / s) - sum_{e in E} floor(e / s)  >=  0
 //
 //    blocks of size s net of what the moved jobs need again. The cheapest sets with gains >= d over
-//    all nodes (detail/evictions.hpp, detail/cover.hpp) bound the move cost from below, and are
+//    all nodes (detail/evictions.hpp) bound the move cost from below, and are
 //    optimal if the rest can then be packed. For sizes in a divisor chain (1, 2, 4, 8; or 3, 6) it
 //    always can.
 //
@@ -52,7 +52,6 @@
 // between a job over several nodes and others.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -67,6 +66,7 @@
 #include "goodput/place/detail/layout.hpp"
 #include "goodput/place/detail/move_search.hpp"
 #include "goodput/place/detail/pool_state.hpp"
+#include "goodput/place/fragmentation.hpp"
 #include "goodput/place/request.hpp"
 
 namespace goodput {
@@ -75,7 +75,7 @@ namespace goodput {
 struct PlacementOptions {
     std::size_t search_steps = 20'000;    ///< of one search for a packing, where sizes are no divisor chain
     std::size_t search_work = 1'000'000;  ///< of all searches of a pool together, in jobs and nodes looked at
-    std::size_t cover_work = 2'000'000;   ///< of the exact choice of moves: options times states
+    std::size_t cover_states = 20'000;    ///< of the exact choice of moves, see AllotOptions::most_states
 };
 
 /// The placer described above. Keeps its buffers from call to call; its answers depend on the arguments
@@ -97,7 +97,7 @@ private:
     void read(const Cluster& cluster, std::span<const PlacementRequest> requests);
     void load_pool(std::size_t pool, PlacementResult& result);
     void place_pool(std::size_t pool, PlacementResult& result);
-    [[nodiscard]] std::string reason(const detail::PoolItem& item) const;
+    [[nodiscard]] std::string reason(const detail::PoolItem& item, const FreeSpace& left) const;
 
     PlacementOptions options_{};
     PlacementResult result_;
@@ -122,7 +122,7 @@ inline const PlacementResult& LeastMovesPlacer::place(const Cluster& cluster,
     state_.cluster = &cluster;
     state_.requests = requests;
     state_.search_work = options_.search_work;
-    state_.cover_work = options_.cover_work;
+    state_.cover_states = options_.cover_states;
     PlacementResult& result = result_;
     result.start(requests.size());
     for (std::size_t job = 0; job < requests.size(); ++job) {
@@ -144,12 +144,6 @@ inline const PlacementResult& LeastMovesPlacer::place(const Cluster& cluster,
               [](const UnplacedJob& a, const UnplacedJob& b) { return a.job < b.job; });
     return result;
 }
-
-namespace detail {
-
-inline std::int64_t milliseconds(double seconds) { return std::llround(seconds * 1000); }
-
-}  // namespace detail
 
 inline void LeastMovesPlacer::read(const Cluster& cluster, std::span<const PlacementRequest> requests) {
     validate_nodes(cluster);
@@ -258,35 +252,30 @@ inline void LeastMovesPlacer::place_pool(std::size_t pool, PlacementResult& resu
     if (aside.gpus > 0) s.free[aside.node] += aside.gpus;
     if (!most_proven) layout_.fill_up(s, result.placements);
     result.fewest_unplaced_proven &= most_proven;
+    const FreeSpace left = free_space(*s.cluster, s.pool->nodes, s.free);
+    result.whole_free_nodes += left.whole_nodes;
+    result.largest_free_block = std::max(result.largest_free_block, left.largest_block);
     std::int64_t cost = 0;
     for (const detail::PoolItem& item : s.items) {
         if (!item.accepted) {
-            result.unplaced.push_back({item.job, {Outcome::waits, reason(item)}});
+            result.unplaced.push_back({item.job, {Outcome::waits, reason(item, left)}});
         } else if (item.held && result.placements[item.job] != s.current(item)) {
             result.moved.push_back(item.job);
             cost += detail::milliseconds(s.requests[item.job].move_cost);
         }
     }
     result.move_cost += static_cast<double>(cost) / 1000;
-    for (const std::size_t node : s.pool->nodes) {
-        result.whole_free_nodes += s.free[node] == s.pool->gpus_per_node ? 1 : 0;
-        result.largest_free_block = std::max(result.largest_free_block, s.free[node]);
-    }
 }
 
-inline std::string LeastMovesPlacer::reason(const detail::PoolItem& item) const {
+inline std::string LeastMovesPlacer::reason(const detail::PoolItem& item, const FreeSpace& left) const {
     const detail::PoolState& s = state_;
-    int whole = 0, largest = 0;
-    for (const std::size_t node : s.pool->nodes) {
-        largest = std::max(largest, s.free[node]);
-        whole += s.free[node] == s.pool->gpus_per_node ? 1 : 0;
-    }
     const std::string of = " of the " + text_of(s.pool->nodes.size()) + (s.pool->spot ? " spot " : " ") +
                            s.cluster->gpu_types[s.pool->gpu_type] + " nodes of " +
                            text_of(s.pool->gpus_per_node) + " GPUs";
-    if (item.whole) return "needs " + text_of(item.nodes) + of + " wholly free; " + text_of(whole) + " are";
+    if (item.whole)
+        return "needs " + text_of(item.nodes) + of + " wholly free; " + text_of(left.whole_nodes) + " are";
     return "needs " + text_of(item.size) + " GPUs on one" + of + "; the largest free block is " +
-           text_of(largest);
+           text_of(left.largest_block);
 }
 
 }  // namespace goodput

@@ -11,7 +11,9 @@
 // its allotment stays as if it were pinned, and nothing else is put there.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -65,6 +67,9 @@ struct PlacementResult {
 };
 
 namespace detail {
+
+/// What a cost of moves counts as.
+inline std::int64_t milliseconds(double seconds) { return std::llround(seconds * 1000); }
 
 /// Gives the nodes of a part over whole nodes their GPUs: the first are full, the last take the rest, but no
 /// node gets nothing.

@@ -3,10 +3,11 @@
 
 // Among placements with equally few moves, one whose jobs are close together (topology.hpp).
 //
-// Wraps a placer. What stays where it is, what moves and which nodes have room left for blocks is the inner
-// placer's choice and remains; but the jobs that take whole nodes anew may exchange them among each other and
-// with wholly free nodes, at no move more. Choosing these n_j nodes for each so that the sum of spread costs
-// is least is NP-hard (do jobs of n_j nodes fit racks of a_d nodes, none of them split?). Method, by pool:
+// What stays where it is, what moves and which nodes have room left for blocks is the choice of an inner
+// placer (least_moves.hpp) and remains; but the jobs that take whole nodes anew may exchange them among each
+// other and with wholly free nodes, at no move more. Choosing these n_j nodes for each so that the sum of
+// spread costs is least is NP-hard (do jobs of n_j nodes fit racks of a_d nodes, none of them split?).
+// Method, by pool:
 //
 //  1. Jobs that have to stay within one domain of a level (PlacementRequest::within) come first; they may
 //     also have nodes on which nobody stays, see detail/spread_layout.hpp.
@@ -53,12 +54,11 @@ struct Spread {
 };
 
 /// The placer described above; a Placer itself. The topology is that of the cluster of the next place().
-template <Placer Inner = LeastMovesPlacer>
 class TopologyPlacer {
 public:
-    /// Wraps `inner`; without levels it answers as that does.
-    explicit TopologyPlacer(Topology topology = {}, Inner inner = Inner())
-        : topology_(std::move(topology)), inner_(std::move(inner)) {}
+    /// Without levels it answers as LeastMovesPlacer does. `options`: how hard that tries.
+    explicit TopologyPlacer(Topology topology = {}, PlacementOptions options = {})
+        : topology_(std::move(topology)), inner_(options) {}
 
     /// For when nodes came or went.
     void set_topology(Topology topology) { topology_ = std::move(topology); }
@@ -81,19 +81,18 @@ public:
 
 private:
     Topology topology_;
-    Inner inner_;
+    LeastMovesPlacer inner_;
     PlacementResult result_;
     Spread spread_;
     std::vector<Pool> pools_;
     detail::SpreadLayout layout_;
 };
 
-static_assert(Placer<TopologyPlacer<>>);
+static_assert(Placer<TopologyPlacer>);
 
 // ---------------------------------------------------------------------------------------------------------
 
-template <Placer Inner>
-const PlacementResult& TopologyPlacer<Inner>::place(const Cluster& cluster,
+inline const PlacementResult& TopologyPlacer::place(const Cluster& cluster,
                                                     std::span<const PlacementRequest> requests) {
     result_ = inner_.place(cluster, requests);
     validate(topology_, cluster);
@@ -106,8 +105,7 @@ const PlacementResult& TopologyPlacer<Inner>::place(const Cluster& cluster,
             return detail::level_within(topology_, request) < topology_.levels.size();
         });
     if (bound_to_domains) {
-        result_ =
-            detail::WithinDomains<Inner>(inner_, layout_, topology_, cluster, pools_, requests).place(above);
+        result_ = detail::WithinDomains(inner_, layout_, topology_, cluster, pools_, requests).place(above);
     } else {
         std::vector<std::size_t> none;
         for (const Pool& pool : pools_)

@@ -35,12 +35,8 @@ struct LeastAttainedService {
 
     /// Values that give the queue what it takes.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
-        const auto service = [&](const Job& job) {
-            return job.attained_gpu_seconds - (job.placement.empty() ? 0 : lead_gpu_seconds);
-        };
-        const auto order = detail::ordered(rows, [&](const OptionRow& a, const OptionRow& b) {
-            const double first = service(a.job), second = service(b.job);
-            return first != second ? first < second : a.job.submitted_seconds < b.job.submitted_seconds;
+        const auto order = detail::ordered(rows, [&](const OptionRow& row) {
+            return row.job.attained_gpu_seconds - (row.job.placement.empty() ? 0 : lead_gpu_seconds);
         });
         detail::serve_in_order(round, rows, order, backfill);
     }

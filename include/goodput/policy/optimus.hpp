@@ -59,9 +59,7 @@ struct Optimus {
 
     /// Values of all jobs' options.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
-        const auto by_submission = detail::ordered(rows, [](const OptionRow& a, const OptionRow& b) {
-            return a.job.submitted_seconds < b.job.submitted_seconds;
-        });
+        const auto by_submission = detail::ordered(rows, [](const OptionRow&) { return 0; });
         // What takes least of what there is (who stays on a drained node takes nothing). Where that exists
         // in several pools, what it holds, or else that with the most room.
         const auto smallest = [](const Round& now, const OptionRow& row, const Option& option, double room) {

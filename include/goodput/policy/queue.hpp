@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "goodput/policy/concepts.hpp"
+#include "goodput/policy/work_left.hpp"
 
 namespace goodput {
 
@@ -130,34 +131,13 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
             if (value > 0) value = (1 + gains / most) * gpus + value / most;
 }
 
-/// Serves in the given order, with backfilling; a row with an option of its own, assigned[row] (else
-/// no_index), takes that one or nothing.
-inline void serve_assigned(const Round& round, std::span<const OptionRow> rows,
-                           std::span<const std::size_t> order, std::span<const std::size_t> assigned) {
-    const auto liking = [&](const Round& now, const OptionRow& row, const Option& option, double room) {
-        const std::size_t its = assigned[static_cast<std::size_t>(&row - rows.data())];
-        if (its == no_index) return LikesWhatItHolds()(now, row, option, room);
-        return option.configuration.same_gpus(row.options[its].configuration) ? 1.0 : 0.0;
-    };
-    serve_in_order(round, rows, order, true, liking);
-}
-
-/// The option that a job holds, or no_index if it holds nothing or is not offered it.
-inline std::size_t held_option(const Round& round, const OptionRow& row) {
-    const Configuration held = round.held_by(row.job);
-    if (held.empty()) return no_index;
-    for (std::size_t k = 0; k < row.options.size(); ++k)
-        if (row.options[k].configuration.same_gpus(held)) return k;
-    return no_index;
-}
-
-/// Rows in the order of less(row, row), equal ones as they come.
-template <class Less>
-std::vector<std::size_t> ordered(std::span<const OptionRow> rows, Less less) {
+/// Rows in the order of key(row), equal ones in that of submission, and then as they come.
+template <class Key>
+std::vector<std::size_t> ordered(std::span<const OptionRow> rows, Key key) {
     std::vector<std::size_t> order(rows.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return less(rows[a], rows[b]); });
+    std::ranges::stable_sort(
+        order, {}, [&](std::size_t r) { return std::pair(key(rows[r]), rows[r].job.submitted_seconds); });
     return order;
 }
 
@@ -172,10 +152,8 @@ struct Fifo {
 
     /// Values that give the queue what it takes.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
-        const auto order = detail::ordered(rows, [](const OptionRow& a, const OptionRow& b) {
-            if (a.job.placement.empty() != b.job.placement.empty()) return b.job.placement.empty();
-            return a.job.submitted_seconds < b.job.submitted_seconds;
-        });
+        const auto order =
+            detail::ordered(rows, [](const OptionRow& row) { return row.job.placement.empty(); });
         detail::serve_in_order(round, rows, order, backfill);
     }
 };
@@ -191,15 +169,11 @@ struct ShortestRemainingTime {
     /// Values that give the queue what it takes.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         const auto seconds = [](const OptionRow& row) {
-            double best = 0;
-            for (const Option& option : row.options) best = std::max(best, option.goodput);
+            const double best = detail::best_goodput(row);
             return row.job.remaining_examples && best > 0 ? *row.job.remaining_examples / best
                                                           : std::numeric_limits<double>::infinity();
         };
-        const auto order = detail::ordered(rows, [&](const OptionRow& a, const OptionRow& b) {
-            const double first = seconds(a), second = seconds(b);
-            return first != second ? first < second : a.job.submitted_seconds < b.job.submitted_seconds;
-        });
+        const auto order = detail::ordered(rows, seconds);
         // Cores and memory by weight over size (Smith's rule, 1956).
         const auto weight = [&](const OptionRow& row) {
             const double left = seconds(row);

@@ -60,10 +60,7 @@ struct Tiresias {
 
     /// Values that give the queues what they take.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
-        const auto order = detail::ordered(rows, [&](const OptionRow& a, const OptionRow& b) {
-            const std::size_t first = queue_of(a.job), second = queue_of(b.job);
-            return first != second ? first < second : a.job.submitted_seconds < b.job.submitted_seconds;
-        });
+        const auto order = detail::ordered(rows, [&](const OptionRow& row) { return queue_of(row.job); });
         detail::serve_in_order(round, rows, order, backfill);
     }
 };

@@ -155,9 +155,7 @@ inline void Pilots::value_round(const Round& round, std::span<const OptionRow> r
     };
     // What each keeps: the smallest option that has a GPU for all tasks that run.
     std::vector<std::size_t> chosen(rows.size(), no_index);
-    const auto by_submission = detail::ordered(rows, [](const OptionRow& a, const OptionRow& b) {
-        return a.job.submitted_seconds < b.job.submitted_seconds;
-    });
+    const auto by_submission = detail::ordered(rows, [](const OptionRow&) { return 0; });
     std::vector<TaskClaim> claims(rows.size());
     const auto kept_gpus = [&](const OptionRow& row) {
         return row.job.tasks ? row.job.tasks->running() : round.held_by(row.job).gpus();

@@ -2,18 +2,22 @@
 #define GOODPUT_PLACE_DETAIL_EVICTIONS_HPP
 
 // Which jobs leave their nodes, at least cost, so that no size of block is short any more? (least_moves.hpp,
-// step 3.) Lists for every node the sets worth evicting and hands them to the covering problem. Of equally
-// large jobs the cheapest leave first, so that a set is a count for each size: a node of 8 GPUs has at most
-// 15 of them, and few are not dominated by a cheaper one with the same gains.
+// step 3.)
+//
+// An allotment of what is not needed: with everybody gone from all nodes there are more blocks of each size
+// than are short, and whoever stays on a node takes some of them back. The options of a node are the sets of
+// its jobs that may stay, worth what moving them would cost. Of equally large jobs the cheapest leave first,
+// so that a set is a count for each size: a node of 8 GPUs has at most 15 of them.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <tuple>
 #include <vector>
 
-#include "goodput/place/detail/cover.hpp"
+#include "goodput/allot/allot.hpp"
 
 namespace goodput::detail {
 
@@ -29,27 +33,46 @@ struct Stayer {
 class EvictionChooser {
 public:
     /// Chooses evictions that gain at least need[r] blocks of rows[r] GPUs for every r, and returns a lower
-    /// bound of the weight of any evictions that do. `free` is by node; `stayers` is sorted here.
+    /// bound of the weight of any evictions that do. `free` is by node; `stayers` is sorted here. The search
+    /// looks at that many states.
     std::int64_t choose(std::vector<Stayer>& stayers, std::span<const int> free, std::span<const int> rows,
-                        const CoverVector& need, std::size_t work_limit) {
+                        std::span<const int> need, std::size_t most_states) {
         std::sort(stayers.begin(), stayers.end(), [](const Stayer& a, const Stayer& b) {
             return std::tie(a.node, a.size, a.weight, a.item) < std::tie(b.node, b.size, b.weight, b.item);
         });
-        options_.clear();
-        members_.clear();
-        member_start_.assign(1, 0);
+        problem_.clear();
+        problem_.capacity.assign(rows.size(), 0);
+        nodes_.clear();
+        kinds_.clear();
+        counts_.clear();
         evicted_.clear();
         complete_ = true;
+        std::int64_t all = 0;
         for (std::size_t first = 0, last = 0; first < stayers.size(); first = last) {
             while (last < stayers.size() && stayers[last].node == stayers[first].node) ++last;
             const auto here = std::span<const Stayer>(stayers).subspan(first, last - first);
-            list(here, free[here.front().node], rows, need);
+            all += list(here, first, free[here.front().node], rows, need);
         }
-        const CoverResult cover = cover_.solve(options_, need, work_limit);
-        for (const std::size_t option : cover_.chosen())
-            for (std::size_t m = member_start_[option]; m < member_start_[option + 1]; ++m)
-                evicted_.push_back(members_[m]);
-        return complete_ && cover.covered ? cover.bound : 0;
+        for (std::size_t r = 0; r < rows.size(); ++r) problem_.capacity[r] -= std::max(need[r], 0);
+        if (std::ranges::any_of(problem_.capacity, [](double left) { return left < 0; })) return 0;
+        const AllotResult& best = allotter_(problem_, {.gap = 0, .most_states = most_states});
+        std::int64_t cost = 0;
+        for (std::size_t n = 0; n < nodes_.size(); ++n) {
+            const Node& node = nodes_[n];
+            for (std::size_t k = 0; k < node.kinds; ++k) {
+                const Kind& kind = kinds_[node.first_kind + k];
+                const std::size_t leaving = best.choice[n] == no_option
+                                                ? kind.count
+                                                : counts_[node.first_count + best.choice[n] * node.kinds + k];
+                for (std::size_t i = kind.first; i < kind.first + leaving; ++i) {
+                    evicted_.push_back(stayers[i].item);
+                    cost += stayers[i].weight;
+                }
+            }
+        }
+        if (!complete_) return 0;
+        if (best.status == AllotStatus::optimal) return cost;
+        return std::clamp<std::int64_t>(all - static_cast<std::int64_t>(std::ceil(best.bound)), 0, cost);
     }
 
     /// Items that the last choose() evicts.
@@ -58,59 +81,59 @@ public:
 private:
     static constexpr std::size_t most_sets = 4096;  // of a node; beyond, only whole sizes leave
 
-    struct Kind {  // the stayers of one size
+    struct Kind {  // the stayers of one size on a node
         std::size_t first = 0, count = 0, leaving = 0;
+        int size = 0;
     };
-    struct Set {
-        std::int64_t cost = 0;
-        CoverVector gain{};
-        std::size_t first_count = 0;  // in counts_
+    struct Node {  // its options are `kinds` counts each, of those who leave
+        std::size_t first_kind = 0, kinds = 0, first_count = 0;
     };
 
-    // The options of one node.
-    void list(std::span<const Stayer> here, int free, std::span<const int> rows, const CoverVector& need) {
-        kinds_.clear();
-        sets_.clear();
-        counts_.clear();
+    // The options of one node, if it gains anything; what all that leave it then cost.
+    std::int64_t list(std::span<const Stayer> here, std::size_t first, int free, std::span<const int> rows,
+                      std::span<const int> need) {
+        const std::size_t first_kind = kinds_.size();
+        std::size_t sets = 1;
         for (std::size_t i = 0; i < here.size(); ++i) {
-            if (i == 0 || here[i].size != here[i - 1].size) kinds_.push_back({i, 0, 0});
+            if (i == 0 || here[i].size != here[i - 1].size) kinds_.push_back({first + i, 0, 0, here[i].size});
             ++kinds_.back().count;
         }
-        std::size_t sets = 1;
-        for (const Kind& kind : kinds_) sets = std::min(sets * (kind.count + 1), most_sets + 1);
+        const std::span<Kind> kinds = std::span(kinds_).subspan(first_kind);
+        for (const Kind& kind : kinds) sets = std::min(sets * (kind.count + 1), most_sets + 1);
         const bool all = sets <= most_sets;
-        if (!all) complete_ = false;
-        while (advance(all)) add_set(here, free, rows, need);
-        std::stable_sort(sets_.begin(), sets_.end(),
-                         [](const Set& a, const Set& b) { return a.cost < b.cost; });
-        const std::size_t first_option = options_.size();
-        for (const Set& set : sets_) {
-            const auto dominates = [&](const CoverOption& other) {
-                for (std::size_t r = 0; r < rows.size(); ++r)
-                    if (other.gain[r] < set.gain[r]) return false;
-                return true;
-            };
-            if (std::any_of(options_.begin() + static_cast<std::ptrdiff_t>(first_option), options_.end(),
-                            dominates))
-                continue;
-            options_.push_back({here.front().node, set.cost, set.gain});
-            for (std::size_t k = 0; k < kinds_.size(); ++k)
-                for (std::size_t i = 0; i < counts_[set.first_count + k]; ++i)
-                    members_.push_back(here[kinds_[k].first + i].item);
-            member_start_.push_back(members_.size());
+        gain(kinds, free, rows, need, true, most_gain_);
+        if (std::ranges::all_of(most_gain_, [](int blocks) { return blocks == 0; })) {
+            kinds_.resize(first_kind);
+            return 0;
         }
+        if (!all) complete_ = false;
+        std::int64_t weight = 0;
+        for (const Stayer& stayer : here) weight += stayer.weight;
+        for (std::size_t r = 0; r < rows.size(); ++r) problem_.capacity[r] += most_gain_[r];
+        nodes_.push_back({first_kind, kinds.size(), counts_.size()});
+        problem_.add_job();
+        do {
+            gain(kinds, free, rows, need, false, gain_);
+            std::int64_t leaving = 0;
+            for (const Kind& kind : kinds)
+                for (std::size_t i = 0; i < kind.leaving; ++i) leaving += here[kind.first - first + i].weight;
+            uses_.clear();
+            for (std::size_t r = 0; r < rows.size(); ++r)
+                if (most_gain_[r] > gain_[r])
+                    uses_.push_back(
+                        {static_cast<std::uint32_t>(r), static_cast<double>(most_gain_[r] - gain_[r])});
+            problem_.add_option(static_cast<double>(weight - leaving), uses_);
+            for (const Kind& kind : kinds) counts_.push_back(kind.leaving);
+        } while (advance(kinds, all));
+        return weight;
     }
 
     // The next combination of counts, like an odometer; not `all`: the smallest sizes in full, one more a
     // time.
-    bool advance(bool all) {
-        for (Kind& kind : kinds_) {
-            if (!all && kind.leaving == 0) {
-                kind.leaving = kind.count;
-                return true;
-            }
-            if (all && kind.leaving < kind.count) {
-                ++kind.leaving;
+    static bool advance(std::span<Kind> kinds, bool all) {
+        for (Kind& kind : kinds) {
+            if (kind.leaving < kind.count) {
+                kind.leaving = all ? kind.leaving + 1 : kind.count;
                 return true;
             }
             if (all) kind.leaving = 0;
@@ -118,33 +141,29 @@ private:
         return false;
     }
 
-    void add_set(std::span<const Stayer> here, int free, std::span<const int> rows, const CoverVector& need) {
-        Set set;
+    // Blocks that there are more once those leave, or all do, and their own are found; no more than needed.
+    static void gain(std::span<const Kind> kinds, int free, std::span<const int> rows,
+                     std::span<const int> need, bool all, std::vector<int>& gain) {
+        gain.clear();
         int gpus = 0;
-        for (const Kind& kind : kinds_) {
-            gpus += static_cast<int>(kind.leaving) * here[kind.first].size;
-            for (std::size_t i = 0; i < kind.leaving; ++i) set.cost += here[kind.first + i].weight;
-        }
-        bool useful = false;
+        const auto leaving = [&](const Kind& kind) {
+            return static_cast<int>(all ? kind.count : kind.leaving);
+        };
+        for (const Kind& kind : kinds) gpus += leaving(kind) * kind.size;
         for (std::size_t r = 0; r < rows.size(); ++r) {
-            int gain = (free + gpus) / rows[r] - free / rows[r];
-            for (const Kind& kind : kinds_)
-                gain -= static_cast<int>(kind.leaving) * (here[kind.first].size / rows[r]);
-            set.gain[r] = std::min(gain, need[r]);
-            useful |= set.gain[r] > 0;
+            int blocks = (free + gpus) / rows[r] - free / rows[r];
+            for (const Kind& kind : kinds) blocks -= leaving(kind) * (kind.size / rows[r]);
+            gain.push_back(std::min(blocks, std::max(need[r], 0)));
         }
-        if (!useful) return;
-        set.first_count = counts_.size();
-        for (const Kind& kind : kinds_) counts_.push_back(kind.leaving);
-        sets_.push_back(set);
     }
 
-    CoverSolver cover_;
-    std::vector<CoverOption> options_;
-    std::vector<std::size_t> members_, member_start_, evicted_;
+    Allotter<> allotter_;
+    AllotmentProblem problem_;  // a job is a node
+    std::vector<Node> nodes_;   // by job of the problem
     std::vector<Kind> kinds_;
-    std::vector<Set> sets_;
-    std::vector<std::size_t> counts_;
+    std::vector<std::size_t> counts_, evicted_;
+    std::vector<int> most_gain_, gain_;
+    std::vector<ResourceUse> uses_;
     bool complete_ = true;
 };
 

@@ -9,16 +9,14 @@
 //     topological order from the last on: what leaves for those before has gone, what comes from those behind
 //     has not come. Within one the order is searched depth-first, within a number of steps. Whether an order
 //     exists is NP-hard in general; few moves are left here.
-//  3. If none is found, a cycle is broken, by the first of these that works: a job goes for good to another
-//     node than planned, if the rest can then still be packed; jobs go the cheapest way through free GPUs, if
-//     they are few (detour_search.hpp), else one steps aside so that another can move; a job stops until its
-//     target is free.
+//  3. If none is found, a cycle is broken: jobs go the cheapest way through free GPUs, to other nodes than
+//     planned where that is cheaper, if they are few (detour_search.hpp); else a job stops until its target
+//     is free.
 
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/strong_components.hpp>
 #include <cstddef>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -29,7 +27,6 @@ namespace goodput::detail {
 
 struct MoveOrderLimits {
     std::size_t search_steps = 20'000;  ///< of one search for an order, in moves looked at
-    std::size_t repackings = 64;        ///< for all other targets together
     bool step_aside = true;
     int node_size = 0;  ///< of the pool
 };
@@ -38,12 +35,10 @@ class MoveOrder {
 public:
     /// Appends the moves, all in one pool, in an order to `steps`. `room` is the free GPUs by node with all
     /// jobs still in place, and 0 outside the pool; `others` are jobs that need not move but may (from ==
-    /// to). `repack(pending, p, node)` says whether pending move p may end on that node instead and if so
-    /// changes the targets of the others to fit; `fits(counts)` whether the wishes fit if so many nodes have
-    /// so much free.
-    template <class Repack, class Fits>
+    /// to). `fits(counts)` says whether the wishes fit if so many nodes have so much free.
+    template <class Fits>
     void order(std::vector<int> room, std::vector<PendingMove> pending, std::vector<PendingMove> others,
-               MoveOrderLimits limits, Repack&& repack, Fits&& fits, std::vector<DefragmentMove>& steps) {
+               MoveOrderLimits limits, Fits&& fits, std::vector<DefragmentMove>& steps) {
         room_ = std::move(room);
         pending_ = std::move(pending);
         others_ = std::move(others);
@@ -58,8 +53,7 @@ public:
             steps_left_ = limits.search_steps;
             const std::size_t next = next_component();
             if (next > search_depth_limit ? go_anyhow(next) : search(next)) continue;
-            if (elsewhere(limits, repack)) continue;
-            if (!limits.step_aside || !(detour(limits.node_size, fits) || aside())) stop();
+            if (!limits.step_aside || !detour(limits.node_size, fits)) stop();
         }
     }
 
@@ -176,51 +170,6 @@ private:
         return false;
     }
 
-    // Pending moves of running jobs, the cheapest first.
-    const std::vector<std::size_t>& cheapest_first() {
-        order_.clear();
-        for (std::size_t p = 0; p < pending_.size(); ++p)
-            if (!pending_[p].stopped) order_.push_back(p);
-        std::stable_sort(order_.begin(), order_.end(),
-                         [&](std::size_t a, std::size_t b) { return pending_[a].cost < pending_[b].cost; });
-        return order_;
-    }
-
-    // Another node than `except` with the least room of at least `gpus`, the lowest index first; room_.size()
-    // if there is none.
-    [[nodiscard]] std::size_t best_fit(int gpus, std::size_t except) const {
-        std::size_t best = room_.size();
-        for (std::size_t node = 0; node < room_.size(); ++node)
-            if (node != except && room_[node] >= gpus && (best == room_.size() || room_[node] < room_[best]))
-                best = node;
-        return best;
-    }
-
-    template <class Repack>
-    bool elsewhere(MoveOrderLimits& limits, Repack& repack) {
-        for (const std::size_t p : cheapest_first()) {
-            // One node for each amount of room: the others are like it.
-            const std::size_t from = pending_[p].from;
-            for (std::size_t node = best_fit(pending_[p].gpus, from); node < room_.size();
-                 node = best_fit(room_[node] + 1, from)) {
-                if (limits.repackings == 0) return false;
-                --limits.repackings;
-                if (!repack(std::span<PendingMove>(pending_), p, node)) continue;
-                pending_[p].to = node;
-                go(p);
-                return true;
-            }
-        }
-        return false;
-    }
-
-    // The pending move, if any, that could go if `gpus` more were free on `node`.
-    [[nodiscard]] std::size_t unlocked(std::size_t except, std::size_t node, int gpus) const {
-        for (std::size_t p = 0; p < pending_.size(); ++p)
-            if (p != except && pending_[p].to == node && room_[node] + gpus >= pending_[p].gpus) return p;
-        return pending_.size();
-    }
-
     // What makes room for the wishes in the cheapest way through free GPUs, whatever was planned.
     template <class Fits>
     bool detour(int node_size, Fits& fits) {
@@ -247,29 +196,22 @@ private:
         return true;
     }
 
-    // One job, so that another can move, which does.
-    bool aside() {
-        for (const std::size_t p : cheapest_first()) {
-            PendingMove& m = pending_[p];
-            const std::size_t next = unlocked(p, m.from, m.gpus);
-            const std::size_t node = best_fit(m.gpus, m.from);
-            if (next == pending_.size() || node == room_.size()) continue;
-            record(m, node, MoveKind::steps_aside);
-            m.from = node;
-            go(next);
-            return true;
-        }
-        return false;
-    }
-
+    // The cheapest job whose GPUs would let another one move, or else the cheapest.
     void stop() {
-        const std::vector<std::size_t>& order = cheapest_first();
-        std::size_t chosen = order.front();
-        for (const std::size_t p : order)
-            if (unlocked(p, pending_[p].from, pending_[p].gpus) < pending_.size()) {
+        std::size_t chosen = pending_.size();
+        bool helps = false;
+        for (std::size_t p = 0; p < pending_.size(); ++p) {
+            const PendingMove& m = pending_[p];
+            if (m.stopped) continue;
+            const bool unlocks = std::ranges::any_of(pending_, [&](const PendingMove& other) {
+                return &other != &m && other.to == m.from && room_[m.from] + m.gpus >= other.gpus;
+            });
+            if (chosen == pending_.size() || unlocks > helps ||
+                (unlocks == helps && m.cost < pending_[chosen].cost)) {
                 chosen = p;
-                break;
+                helps = unlocks;
             }
+        }
         record(pending_[chosen], 0, MoveKind::stops);
         pending_[chosen].stopped = true;
     }
@@ -277,7 +219,7 @@ private:
     std::vector<int> room_, incoming_;  // by node
     std::vector<PendingMove> pending_;
     std::vector<PendingMove> others_;  // that may step aside: from == to
-    std::vector<std::size_t> order_, path_;
+    std::vector<std::size_t> path_;
     std::vector<char> done_;
     std::size_t steps_left_ = 0;
     DetourSearch detours_;

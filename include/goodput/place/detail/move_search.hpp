@@ -37,7 +37,7 @@ private:
     EvictionChooser evictions_;
     std::vector<Stayer> stayers_;
     std::vector<int> rows_;  // sizes that are short
-    CoverVector need_{};     // and by how many blocks
+    std::vector<int> need_;  // and by how many blocks
     std::vector<std::size_t> by_weight_, best_evicted_, kept_;
     std::int64_t best_weight_ = 0, bound_ = 0;
     bool search_complete_ = true;
@@ -45,14 +45,13 @@ private:
 
 inline std::int64_t MoveSearch::choose(PoolState& s) {
     rows_.clear();
-    need_ = {};
+    need_.clear();
     const auto add_row = [&](int size) {
         const std::int64_t shortage = size == s.pool->gpus_per_node
                                           ? std::int64_t{s.blocks.whole_nodes} - s.free_counts.back()
                                           : s.packer.shortage(s.free_counts, s.blocks, size);
-        // Leaving a row out leaves a bound.
-        if (shortage <= 0 || rows_.size() == cover_rows) return;
-        need_[rows_.size()] = static_cast<int>(shortage);
+        if (shortage <= 0) return;
+        need_.push_back(static_cast<int>(shortage));
         rows_.push_back(size);
     };
     add_row(s.pool->gpus_per_node);
@@ -69,7 +68,7 @@ inline std::int64_t MoveSearch::evict_for_need(PoolState& s) {
         if (item.accepted && item.held && !item.whole)
             stayers_.push_back({s.current(item).front().node, item.size, item.weight, i});
     }
-    const std::int64_t bound = evictions_.choose(stayers_, s.free, rows_, need_, s.cover_work);
+    const std::int64_t bound = evictions_.choose(stayers_, s.free, rows_, need_, s.cover_states);
     for (const std::size_t i : evictions_.evicted()) s.items[i].evicted = true;
     return bound;
 }
@@ -80,8 +79,10 @@ inline bool MoveSearch::evict_where_stuck(PoolState& s) {
         const int size = s.packer.stuck();
         const auto row = std::find(rows_.begin(), rows_.end(), size);
         const auto r = static_cast<std::size_t>(row - rows_.begin());
-        if (r == cover_rows) return false;
-        if (row == rows_.end()) rows_.push_back(size);
+        if (row == rows_.end()) {
+            rows_.push_back(size);
+            need_.push_back(0);
+        }
         const std::int64_t now = s.packer.shortage(s.free_counts, s.blocks, size);
         for (PoolItem& item : s.items) item.evicted = false;
         s.set_free();

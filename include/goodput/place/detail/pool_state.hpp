@@ -51,7 +51,7 @@ struct PoolState {
     Packer packer;
     std::size_t search_work = 0;  ///< limit in items and nodes looked at
     std::size_t work_left = 0;
-    std::size_t cover_work = 0;
+    std::size_t cover_states = 0;
 
     /// Sorts the items and prepares the packer; `items` and `base` are filled in before.
     void start(std::size_t search_steps);

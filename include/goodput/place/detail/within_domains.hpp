@@ -6,7 +6,6 @@
 // by one: the draft without the job is compared with those in which others are told to leave its domains.
 
 #include <algorithm>
-#include <cmath>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -19,21 +18,21 @@
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
-#include "goodput/place/concepts.hpp"
 #include "goodput/place/detail/holders.hpp"
 #include "goodput/place/detail/spread_layout.hpp"
 #include "goodput/place/fragmentation.hpp"
+#include "goodput/place/least_moves.hpp"
 #include "goodput/place/request.hpp"
 #include "goodput/place/topology.hpp"
 
 namespace goodput::detail {
 
 /// One round of a placer that keeps jobs within domains.
-template <Placer Inner>
 class WithinDomains {
 public:
-    WithinDomains(Inner& inner, SpreadLayout& layout, const Topology& topology, const Cluster& cluster,
-                  std::span<const Pool> pools, std::span<const PlacementRequest> requests)
+    WithinDomains(LeastMovesPlacer& inner, SpreadLayout& layout, const Topology& topology,
+                  const Cluster& cluster, std::span<const Pool> pools,
+                  std::span<const PlacementRequest> requests)
         : inner_(inner),
           layout_(layout),
           topology_(topology),
@@ -83,10 +82,10 @@ private:
     }
     [[nodiscard]] bool is_open(std::size_t node) const { return !cluster_.nodes[node].drained; }
     [[nodiscard]] std::int64_t cost_of(std::size_t job) const {
-        return std::llround(requests_[job].move_cost * 1000);
+        return milliseconds(requests_[job].move_cost);
     }
 
-    Inner& inner_;
+    LeastMovesPlacer& inner_;
     SpreadLayout& layout_;
     const Topology& topology_;
     const Cluster& cluster_;
@@ -101,8 +100,7 @@ private:
 
 // ---------------------------------------------------------------------------------------------------------
 
-template <Placer Inner>
-PlacementResult WithinDomains<Inner>::place(double& above) {
+inline PlacementResult WithinDomains::place(double& above) {
     read();
     Draft best = draft(asked_);
     const bool fewest_proven = best.result.fewest_unplaced_proven;
@@ -144,8 +142,7 @@ PlacementResult WithinDomains<Inner>::place(double& above) {
 
 // What the inner placer is asked: jobs that hold nodes of several domains have to leave them, and those that
 // no domain has enough nodes for are not asked for.
-template <Placer Inner>
-void WithinDomains<Inner>::read() {
+inline void WithinDomains::read() {
     holders_.find(cluster_, requests_);
     asked_.assign(requests_.begin(), requests_.end());
     for (const bool running : {true, false})
@@ -173,8 +170,7 @@ void WithinDomains<Inner>::read() {
     }
 }
 
-template <Placer Inner>
-auto WithinDomains<Inner>::draft(std::span<const PlacementRequest> asked) -> Draft {
+inline auto WithinDomains::draft(std::span<const PlacementRequest> asked) -> Draft {
     Draft draft;
     draft.result = inner_.place(cluster_, asked);
     for (const Pool& pool : pools_)
@@ -192,8 +188,7 @@ auto WithinDomains<Inner>::draft(std::span<const PlacementRequest> asked) -> Dra
     return draft;
 }
 
-template <Placer Inner>
-void WithinDomains<Inner>::count_moves(PlacementResult& result) const {
+inline void WithinDomains::count_moves(PlacementResult& result) const {
     result.moved.clear();
     std::int64_t cost = 0;
     for (std::size_t job = 0; job < requests_.size(); ++job) {
@@ -207,8 +202,7 @@ void WithinDomains<Inner>::count_moves(PlacementResult& result) const {
 
 // Who would have to leave for a job to have nodes of one domain, the cheapest domains first; for each of them
 // also everybody who can.
-template <Placer Inner>
-auto WithinDomains<Inner>::ways_to_vacate(std::size_t job, const PlacementResult& result) const
+inline auto WithinDomains::ways_to_vacate(std::size_t job, const PlacementResult& result) const
     -> std::vector<Leaving> {
     const PlacementRequest& request = requests_[job];
     std::vector<std::vector<std::size_t>> stayers(cluster_.nodes.size());
@@ -255,8 +249,7 @@ auto WithinDomains<Inner>::ways_to_vacate(std::size_t job, const PlacementResult
 }
 
 // What is still free goes to those who were given up and fit there. Returns what they cost by their spread.
-template <Placer Inner>
-double WithinDomains<Inner>::give_free_nodes(PlacementResult& result) const {
+inline double WithinDomains::give_free_nodes(PlacementResult& result) const {
     double cost = 0;
     for (const std::size_t job : by_priority_) {
         const PlacementRequest& request = requests_[job];
@@ -277,8 +270,7 @@ double WithinDomains<Inner>::give_free_nodes(PlacementResult& result) const {
     return cost;
 }
 
-template <Placer Inner>
-void WithinDomains<Inner>::say_why(PlacementResult& result) const {
+inline void WithinDomains::say_why(PlacementResult& result) const {
     std::erase_if(result.unplaced,
                   [&](const UnplacedJob& unplaced) { return !result.placements[unplaced.job].empty(); });
     std::vector<char> said(requests_.size(), 0);
@@ -302,8 +294,7 @@ void WithinDomains<Inner>::say_why(PlacementResult& result) const {
 }
 
 // The inner placer's bound for the same jobs, and what those cost that cannot stay where they are.
-template <Placer Inner>
-void WithinDomains<Inner>::bound_moves(PlacementResult& result, bool first_draft) {
+inline void WithinDomains::bound_moves(PlacementResult& result, bool first_draft) {
     double bound = result.move_cost_bound;
     if (!first_draft) {
         asked_.assign(requests_.begin(), requests_.end());

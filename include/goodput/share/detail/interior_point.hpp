@@ -66,26 +66,6 @@ public:
         return false;
     }
 
-    /// Goes to the middle of all shares that keep the limits, whatever they are worth: the program must have
-    /// neither values nor a reward. Answers whether it got there.
-    bool centre() {
-        begin();
-        now_.for_each_product(program_, [](SlackAndPrice& of, double) { of.price = 1 / of.slack; });
-        bool whole_step = false;
-        for (iterations_ = 0; iterations_ < most_iterations; ++iterations_) {
-            measure();
-            double off = error_;
-            now_.for_each_product(program_, [&](const SlackAndPrice& of, double) {
-                off = std::max(off, std::abs(of.product() - 1));
-            });
-            if (whole_step && off <= 1e-9) return true;
-            factor();
-            find_direction([](const SlackAndPrice&) { return 1.0; });
-            whole_step = std::min(step_primal_, step_dual_) >= 0.999;
-        }
-        return false;
-    }
-
     [[nodiscard]] double share(std::size_t g, std::size_t t) const {
         return now_.cells[g * types_ + t].share.slack;
     }

@@ -45,19 +45,6 @@ struct InteriorState {
         double over = 0;
     };
 
-    /// Calls visit(product, copies) for all products that are to vanish.
-    template <class Visit>
-    void for_each_product(const BlockProgram& program, Visit visit) {
-        for (Capacity& capacity : capacities) visit(capacity.left, 1.0);
-        for (std::size_t g = 0; g < jobs.size(); ++g) {
-            const double copies = program.copies[g];
-            visit(jobs[g].time, copies);
-            if (jobs[g].row && !program.utility) visit(jobs[g].rate, copies);
-            for (std::size_t t = 0; t < types; ++t)
-                if (Cell& cell = cells[g * types + t]; cell.share.slack > 0) visit(cell.share, copies);
-        }
-    }
-
     /// Equal shares of nearly all that there is, and prices that make every share cost more than it is worth:
     /// all limits are kept, but floors may be missed.
     template <class Utility>

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SHARE_DETAIL_EXACT_KNAPSACK_HPP
-#define GOODPUT_SHARE_DETAIL_EXACT_KNAPSACK_HPP
+#ifndef GOODPUT_EXAMPLES_CLI_PEERS_EXACT_KNAPSACK_HPP
+#define GOODPUT_EXAMPLES_CLI_PEERS_EXACT_KNAPSACK_HPP
 
 // Which things to take so that their sizes fit and their gains sum to most, exactly.
 //
@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-namespace goodput::detail {
+namespace goodput::peers {
 
 /// Something that may be taken.
 struct KnapsackThing {
@@ -108,6 +108,6 @@ private:
     std::vector<bool> better_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::peers
 
 #endif

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SHARE_WINDOW_MARKET_HPP
-#define GOODPUT_SHARE_WINDOW_MARKET_HPP
+#ifndef GOODPUT_EXAMPLES_CLI_PEERS_WINDOW_MARKET_HPP
+#define GOODPUT_EXAMPLES_CLI_PEERS_WINDOW_MARKET_HPP
 
 // Rigid jobs share the next rounds of a cluster (Shockwave, NSDI'23): job i, of s_i GPUs, runs in n_i of R
 // rounds of tau seconds,
@@ -16,7 +16,7 @@
 //
 // Solved exactly, in two layers. For a given limit on the longest rest every job has a least number of
 // rounds, and what is left is a knapsack: as u is concave, rounds of a job gain less and less, so each is a
-// thing of its own (detail/exact_knapsack.hpp). The limit takes one of some N R values. The welfare W(M)
+// thing of its own (exact_knapsack.hpp). The limit takes one of some N R values. The welfare W(M)
 // never falls as the limit M rises, so between two limits a < b nothing exceeds W(b) - k a': a' being the
 // least limit above a. Intervals for which that is not above the best found are thrown away, the others
 // halved.
@@ -30,9 +30,9 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
-#include "goodput/share/detail/exact_knapsack.hpp"
+#include "peers/exact_knapsack.hpp"
 
-namespace goodput {
+namespace goodput::peers {
 
 /// A job in the market.
 struct WindowJob {
@@ -162,7 +162,7 @@ private:
                     rounds_.push_back({welfare_[here] - welfare_[here - 1], job.gpus, here});
             }
         }
-        std::stable_sort(rounds_.begin(), rounds_.end(), detail::denser);
+        std::stable_sort(rounds_.begin(), rounds_.end(), denser);
     }
     [[nodiscard]] std::size_t at(std::size_t job, int rounds_run) const {
         return job * static_cast<std::size_t>(problem_->rounds + 1) + static_cast<std::size_t>(rounds_run);
@@ -197,7 +197,7 @@ private:
         if (room < 0) return -infinity;
         things_.clear();
         const auto stride = static_cast<std::size_t>(problem.rounds + 1);
-        for (const detail::KnapsackThing& round : rounds_)
+        for (const KnapsackThing& round : rounds_)
             if (static_cast<int>(round.owner % stride) > least_[round.owner / stride])
                 if (round.size <= room) things_.push_back(round);
         knapsack_.solve(things_, room);
@@ -237,13 +237,13 @@ private:
     const WindowProblem* problem_ = nullptr;
     WindowShares best_;
     std::vector<double> welfare_, left_;         // by job, then rounds run
-    std::vector<detail::KnapsackThing> rounds_;  // owner: index into welfare_
-    std::vector<detail::KnapsackThing> things_;  // of these, what is above the least rounds
+    std::vector<KnapsackThing> rounds_;  // owner: index into welfare_
+    std::vector<KnapsackThing> things_;  // of these, what is above the least rounds
     std::vector<double> limits_;                 // on the longest rest, rising
     std::vector<int> least_;                     // rounds by job
-    detail::ExactKnapsack knapsack_;
+    ExactKnapsack knapsack_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::peers
 
 #endif

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SHARE_WINDOW_LAYOUT_HPP
-#define GOODPUT_SHARE_WINDOW_LAYOUT_HPP
+#ifndef GOODPUT_EXAMPLES_CLI_PEERS_WINDOW_LAYOUT_HPP
+#define GOODPUT_EXAMPLES_CLI_PEERS_WINDOW_LAYOUT_HPP
 
 // In which rounds of a window jobs run that have been given so many (window_market.hpp): heavy ones early.
 //
@@ -17,7 +17,7 @@
 
 #include "goodput/core/error.hpp"
 
-namespace goodput {
+namespace goodput::peers {
 
 /// A job to be laid out.
 struct LayoutJob {
@@ -91,6 +91,6 @@ inline void fill_window(WindowLayout& layout, int gpus, std::span<const LayoutJo
     }
 }
 
-}  // namespace goodput
+}  // namespace goodput::peers
 
 #endif

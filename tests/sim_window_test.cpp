@@ -9,14 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "goodput/share/detail/exact_knapsack.hpp"
-#include "goodput/share/window_layout.hpp"
-#include "goodput/share/window_market.hpp"
+#include "peers/exact_knapsack.hpp"
+#include "peers/window_layout.hpp"
+#include "peers/window_market.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace goodput;
+using namespace goodput::peers;
 
 namespace {
 
@@ -164,17 +165,17 @@ TEST_CASE("bad windows are refused") {
 
 TEST_CASE("the knapsack takes the best of all choices") {
     support::Random random(3);
-    detail::ExactKnapsack knapsack;
+    ExactKnapsack knapsack;
     for (int trial = 0; trial < 3000; ++trial) {
         const int room = random.integer(0, 30);
-        std::vector<detail::KnapsackThing> things;
+        std::vector<KnapsackThing> things;
         for (int i = random.integer(0, 10); i > 0; --i) {
             const int size = random.integer(1, 9);
             if (size <= room)
                 things.push_back(
                     {random.chance(0.3) ? 1.0 * random.integer(1, 4) : random.between(0.1, 9), size, 0});
         }
-        std::stable_sort(things.begin(), things.end(), detail::denser);
+        std::stable_sort(things.begin(), things.end(), denser);
         double best = 0;
         for (std::uint32_t choice = 0; choice < 1U << things.size(); ++choice) {
             double gain = 0;

@@ -45,7 +45,6 @@ set(still_used
   parallel/layer_profile_fit.hpp=goodput/fit/detail/log_step.hpp
   parallel/parallel_fit.hpp=goodput/fit/detail/least_squares.hpp
   parallel/profile_runs.hpp=goodput/fit/detail/joint_posterior.hpp
-  sim/interruptions.hpp=goodput/model/detail/elementary.hpp
   tasks/forecast.hpp=goodput/fit/detail/fitted_slopes.hpp
   tasks/learning_curve.hpp=goodput/fit/detail/line.hpp)
 set(still_used_and_not_met ${still_used})

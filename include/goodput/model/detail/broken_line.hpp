@@ -5,14 +5,42 @@
 // factor of a shape: straight pieces between integers, and straight lines below all of them.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "goodput/core/batch.hpp"
 
 namespace goodput::detail {
+
+// Values one after the other, the first fifty of them (pieces of two dozen measured batches, which may all
+// lie between integers) without the heap.
+template <class Value>
+class ShortList {
+public:
+    void push_back(const Value& value) {
+        if (size_ == few_.size()) more_.assign(few_.begin(), few_.end());
+        if (size_ < few_.size())
+            few_[size_] = value;
+        else
+            more_.push_back(value);
+        ++size_;
+    }
+    void pop_back() {
+        if (--size_ >= few_.size()) more_.pop_back();
+    }
+    [[nodiscard]] std::span<const Value> all() const {
+        return {size_ > few_.size() ? more_.data() : few_.data(), size_};
+    }
+
+private:
+    std::array<Value, 50> few_;
+    std::vector<Value> more_{};
+    std::size_t size_ = 0;
+};
 
 class BrokenLine {
 public:
@@ -49,13 +77,13 @@ public:
             for (const auto& broken : model.batches)
                 for (const double batch : {std::floor(broken.batch), std::ceil(broken.batch)})
                     if (batch > last.batch && batch < most) go_to(batch);
-        if (most > last.batch || pieces_.empty()) go_to(most);
+        if (most > last.batch || pieces().empty()) go_to(most);
         find_supports();
     }
 
     // Ascending. Empty: no batch may be used.
-    [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }
-    [[nodiscard]] const std::vector<Support>& supports() const { return supports_; }
+    [[nodiscard]] std::span<const Piece> pieces() const { return pieces_.all(); }
+    [[nodiscard]] std::span<const Support> supports() const { return supports_.all(); }
     // The batch with the fewest seconds per example, the largest of equals.
     [[nodiscard]] double most_efficient() const { return most_efficient_; }
     [[nodiscard]] double seconds_there() const { return seconds_there_; }
@@ -71,9 +99,10 @@ public:
         const auto crossing = [&](const Piece& piece) {
             return piece.constant / (per_example - piece.per_example);
         };
-        const auto first = std::find_if(pieces_.begin(), pieces_.end(), some);
-        if (first == pieces_.end()) return {1, 0};
-        const auto last = std::find_if(pieces_.rbegin(), pieces_.rend(), some);
+        const std::span<const Piece> all = pieces();
+        const auto first = std::find_if(all.begin(), all.end(), some);
+        if (first == all.end()) return {1, 0};
+        const auto last = std::find_if(all.rbegin(), all.rend(), some);
         return {at_low(*first) ? first->low : std::min(std::ceil(crossing(*first)), first->high),
                 at_high(*last) ? last->high : std::max(std::floor(crossing(*last)), last->low)};
     }
@@ -92,14 +121,17 @@ private:
     // The sides of the convex hull from below, as far as they rise and start above zero; to the left of them
     // the level of the least time, to the right the ray from the origin.
     void find_supports() {
-        std::vector<Point> hull;
+        ShortList<Point> corners;
         const auto add = [&](const Point& next) {
-            while (hull.size() > 1 && !below(hull[hull.size() - 2], hull.back(), next)) hull.pop_back();
-            hull.push_back(next);
+            for (std::span<const Point> now = corners.all();
+                 now.size() > 1 && !below(now[now.size() - 2], now.back(), next); now = corners.all())
+                corners.pop_back();
+            corners.push_back(next);
         };
-        for (const Piece& piece : pieces_) add({piece.low, piece.seconds});
-        const Piece& last = pieces_.back();
+        for (const Piece& piece : pieces()) add({piece.low, piece.seconds});
+        const Piece& last = pieces().back();
         if (last.high > last.low) add({last.high, last.compute_seconds(last.high)});
+        const std::span<const Point> hull = corners.all();
         double least = hull.front().seconds, ratio = std::numeric_limits<double>::infinity();
         for (const Point& point : hull) {
             least = std::min(least, point.seconds);
@@ -124,8 +156,8 @@ private:
         return (b.seconds - a.seconds) * (c.batch - b.batch) < (c.seconds - b.seconds) * (b.batch - a.batch);
     }
 
-    std::vector<Piece> pieces_{};
-    std::vector<Support> supports_{};
+    ShortList<Piece> pieces_{};
+    ShortList<Support> supports_{};
     double most_efficient_ = 0, seconds_there_ = 0;
 };
 

@@ -89,6 +89,10 @@ public:
 /// Ceres' TinySolver. Keeps its buffers.
 class TinyBackend {
 public:
+    TinyBackend() = default;
+    /// There is nothing to copy but buffers.
+    TinyBackend(const TinyBackend& /*other*/) {}
+    TinyBackend& operator=(const TinyBackend& /*other*/) { return *this; }
     /// Moves `y` to a local minimum, if any point is better than the start.
     template <Residuals R>
     LeastSquaresResult minimise(const R& residuals, SmallVector& y, const LeastSquaresOptions& options);

@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <random>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "goodput/agent/detail/saved_text.hpp"
 #include "goodput/agent/training_agent.hpp"
 
 #include <benchmark/benchmark.h>
@@ -113,7 +116,7 @@ void bookkeeping(benchmark::State& state) {
 }
 BENCHMARK(bookkeeping);
 
-/// What a fit costs when 16 plans on two GPU types have been timed.
+/// What a fit costs when 16 plans on two GPU types have been timed: read back, which fits them.
 void fit_of_16_plans(benchmark::State& state) {
     goodput::StepTimes times(1);
     const std::size_t types[] = {times.type_index("t4"), times.type_index("a100")};
@@ -127,12 +130,15 @@ void fit_of_16_plans(benchmark::State& state) {
                                         .sync_seconds = sync});
     };
     for (int i = 0; i < 16; ++i) add(i);
-    std::vector<goodput::TimedPlan> plans(times.plans().begin(), times.plans().end());
-    std::vector<std::vector<goodput::ThroughputSample>> samples(2);
-    for (std::size_t t = 0; t < 2; ++t)
-        samples[t].assign(times.fitted_samples(t).begin(), times.fitted_samples(t).end());
-    const std::vector<std::string> names{"t4", "a100"};
-    for (auto _ : state) times.restore(names, plans, samples);
+    goodput::detail::SavedTextWriter writer;
+    goodput::StepTimes::for_each_field(std::as_const(times), writer);
+    const std::string kept = std::move(writer).text();
+    for (auto _ : state) {
+        goodput::detail::SavedTextReader reader(kept);
+        goodput::StepTimes again(1);
+        goodput::StepTimes::for_each_field(again, reader);
+        benchmark::DoNotOptimize(again.model(0));
+    }
 }
 BENCHMARK(fit_of_16_plans)->Unit(benchmark::kMicrosecond);
 

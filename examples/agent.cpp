@@ -56,7 +56,9 @@ int main() {
     for (std::size_t i = 0; i < size; ++i) distance += (weights[i] - truth[i]) * (weights[i] - truth[i]);
     std::cout << "squared distance " << distance << ", batch " << agent.total_batch()
               << ", learning rate times " << agent.learning_rate_factor() << ", " << agent.useful_examples()
-              << " useful examples\n"
-              << agent.report().value_or("nothing to report yet") << "\n";
+              << " useful examples\n";
+    if (const auto report = agent.report())
+        std::cout << "a step of " << report->sample.plan.atomic_batch << " examples on each of "
+                  << report->sample.shape.gpus << " GPUs takes " << report->sample.step_seconds << " s\n";
     return distance < 1 ? 0 : 1;
 }

@@ -7,6 +7,8 @@
 
 #include "goodput/agent/training_agent.hpp"
 
+#include "../compiled/c/agent_lines.hpp"
+
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
@@ -39,7 +41,7 @@ TrainingAgent trained_agent(bool sync_known) {
 TEST_CASE("A report is a line of JSON with the fields that schedulers read") {
     for (const bool sync_known : {true, false}) {
         const TrainingAgent agent = trained_agent(sync_known);
-        const auto report = nlohmann::json::parse(agent.report().value());
+        const auto report = nlohmann::json::parse(c::line_of(agent.report().value()));
         CHECK(report.at("gpu_type") == "A100 \"big\"\t");
         CHECK(report.at("nodes") == 1);
         CHECK(report.at("gpus") == 2);
@@ -50,7 +52,7 @@ TEST_CASE("A report is a line of JSON with the fields that schedulers read") {
         if (sync_known) CHECK(report.at("sync_s") == 0.0625);
         CHECK(report.at("gradient").at("sqr") == agent.statistics().squared_norm);
         CHECK(report.at("gradient").at("var") == agent.statistics().variance);
-        CHECK(agent.report()->find('\n') == std::string::npos);
+        CHECK(c::line_of(*agent.report()).find('\n') == std::string::npos);
     }
 }
 
@@ -64,20 +66,20 @@ TEST_CASE("Before its plan has been timed an agent reports nothing") {
 }
 
 TEST_CASE("Plan files are read, whatever else they hold") {
-    CHECK(read_plan("{\"local_batch\": 128, \"accumulation\": 1}\n") == BatchPlan{128, 1});
-    CHECK(read_plan("{\"local_batch\":7}") == BatchPlan{7, 0});
-    CHECK(read_plan("  \n") == std::nullopt);
-    CHECK(read_plan("{\"why\": \"a \\\" b\", \"x\": [1, {\"local_batch\": 3}, null], \"accumulation\": 2,"
-                    " \"local_batch\": 9}") == BatchPlan{9, 2});
+    CHECK(c::read_plan("{\"local_batch\": 128, \"accumulation\": 1}\n") == BatchPlan{128, 1});
+    CHECK(c::read_plan("{\"local_batch\":7}") == BatchPlan{7, 0});
+    CHECK(c::read_plan("  \n") == std::nullopt);
+    CHECK(c::read_plan("{\"why\": \"a \\\" b\", \"x\": [1, {\"local_batch\": 3}, null], \"accumulation\": 2,"
+                       " \"local_batch\": 9}") == BatchPlan{9, 2});
     for (const std::string_view bad :
          {"{", "[]", "{}", "128", "{\"local_batch\": 0}", "{\"local_batch\": 1.5}", "{\"local_batch\": 128",
           "{\"local_batch\": 128} x", "{\"local_batch\": 128, \"accumulation\": -1}",
           "{\"local_batch\": 1e30}", "{\"local_batch\": nan}", "{\"local_batch\": \"128\"}",
           "{\"accumulation\": 1}", "{\"local_batch\": 128,}"}) {
         CAPTURE(bad);
-        CHECK_THROWS_AS((void)read_plan(bad), std::invalid_argument);
+        CHECK_THROWS_AS((void)c::read_plan(bad), std::invalid_argument);
     }
-    CHECK_THROWS_AS((void)read_plan("{\"x\": " + std::string(100000, '[')), std::invalid_argument);
+    CHECK_THROWS_AS((void)c::read_plan("{\"x\": " + std::string(100000, '[')), std::invalid_argument);
 }
 
 TEST_CASE("What is no saved agent is refused, and the agent is as it was") {
@@ -168,4 +170,25 @@ TEST_CASE("The initial batch is split over the replicas, accumulated where it do
     CHECK(plan_on(16) == BatchPlan{2, 0});
     settings.min_atomic_batch = 4;
     CHECK(plan_on(16) == BatchPlan{4, 0});  // a larger batch, rather than smaller pieces
+}
+
+TEST_CASE("The text of a saved agent stays as it is, so that checkpoints of today can be read tomorrow") {
+    TrainingAgent agent({.parameters = 3,
+                         .group_sizes = {1, 2},
+                         .initial_batch = 32,
+                         .max_batch = 1024,
+                         .max_atomic_batch = 64});
+    const std::string text =
+        "goodput-agent 3\nparameters 3\ngroup_sizes 2\nsize 1\nsize 2\ninitial_batch 32\ngpu_type 3:gpu\n"
+        "nodes 1\ngpus 0\nmax_atomic_batch 0\nlocal_batch 0\naccumulation 0\nsteps 0\nmeasured_steps 0\n"
+        "warmup_left 0\nprogress 1.5\nnoise 2\nsquared_norm 0.25\nvariance 3\nweight 0.5\ndifferenced 1\n"
+        "squared_norm 0\nvariance 0\nweight 0\ndifferenced 0\nmeasured_at 0\nbefore 0\nmetric_known 1\n"
+        "metric_preconditioned 1\nmetric_scale 2\ngpu_types 1\nname 2:t4\ntimed 1\ntype 0\nnodes 1\ngpus 2\n"
+        "local_batch 16\naccumulation 1\nsync_known 0\nwhole_iteration 1\nsteps 1\nfitted_steps 0\n"
+        "last_used 1\nstep_s 0.25\nsync_s 0\nfitted 1\nsamples 1\nnodes 1\ngpus 2\nlocal_batch 16\n"
+        "accumulation 1\nstep_s 0.25\nsync_s 0\nsync_known 0\nwhole_iteration 1\n";
+    agent.restore(text);
+    CHECK(agent.save() == text);
+    CHECK(agent.statistics(0).variance == 6);
+    CHECK(agent.progress_steps() == 1.5);
 }

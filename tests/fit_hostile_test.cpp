@@ -429,7 +429,7 @@ struct FailingBackend {
     // Of ThroughputFitter.
     template <int P, class Problem>
     LeastSquaresResult<P> minimise(const Problem& problem, const Box<P>& box, Point<P>& x,
-                                   const detail::LeastSquaresOptions&) const {
+                                   const LeastSquaresOptions&) const {
         LeastSquaresResult<P> result;
         result.normal = problem.linearise(box.nearest(x));
         result.status =
@@ -439,9 +439,8 @@ struct FailingBackend {
         return result;
     }
     // Of RefinedFitter.
-    template <detail::Residuals R>
-    detail::LeastSquaresResult minimise(const R&, detail::SmallVector& y,
-                                        const detail::LeastSquaresOptions&) const {
+    template <Residuals R>
+    Minimisation minimise(const R&, SmallVector& y, const LeastSquaresOptions&) const {
         spoil(y);
         if (failure == Failure::worse) y[computing_constant] += 20;
         return {failure == Failure::gives_up ? FitStatus::prior_kept : FitStatus::converged, 1};

@@ -1,11 +1,13 @@
 // The minimiser behind the fits finds minima, says where it has not found one, and leaves alone what is no
 // number.
 
-#include "goodput/fit/detail/least_squares.hpp"
+#include "goodput/fit/least_squares.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "support/random.hpp"
 
@@ -40,17 +42,49 @@ struct FalsePromise {
     }
 };
 
+/// Says where it was linearised.
+struct Recorded {
+    std::vector<std::array<double, 2>>& linearised;
+    [[nodiscard]] static int parameters() { return 2; }
+    [[nodiscard]] static int count() { return 2; }
+    void operator()(const double* x, double* residuals, double* jacobian) const {
+        CurvedValley{}(x, residuals, jacobian);
+        if (jacobian) linearised.push_back({x[0], x[1]});
+    }
+};
+
 }  // namespace least_squares_tests
+
+TEST_CASE("No point is linearised twice, in rough minimisations and in those that end with a proof") {
+    using namespace least_squares_tests;
+    support::Random random(6);
+    TinyBackend backend;
+    for (int round = 0; round < 50; ++round) {
+        std::vector<std::array<double, 2>> points;
+        SmallVector x(2);
+        x << random.between(-4, 4), random.between(-20, 20);
+        const SmallVector start = x;
+        backend.minimise(Recorded{points}, x, {.max_iterations = 100, .rough = round % 2 == 0});
+        CHECK(points.size() > 2);
+        std::sort(points.begin(), points.end());
+        CHECK(std::adjacent_find(points.begin(), points.end()) == points.end());
+        // Another minimisation is of other residuals, and begins anew.
+        const std::size_t before = points.size();
+        x = start;
+        backend.minimise(Recorded{points}, x, {.max_iterations = 100, .rough = round % 2 == 0});
+        CHECK(points.size() == 2 * before);
+    }
+}
 
 TEST_CASE(
     "A minimisation finds the end of a curved valley from every side, and leaves alone what is no number") {
     using namespace least_squares_tests;
     support::Random random(5);
-    detail::TinyBackend backend;
-    detail::SmallVector x(2);
+    TinyBackend backend;
+    SmallVector x(2);
     for (int round = 0; round < 200; ++round) {
         x << random.between(-4, 4), random.between(-20, 20);
-        const detail::LeastSquaresResult result = backend.minimise(
+        const Minimisation result = backend.minimise(
             CurvedValley{}, x,
             {.max_iterations = 500, .relative_tolerance = 1e-12, .absolute_tolerance = 1e-20});
         CAPTURE(round);
@@ -64,10 +98,10 @@ TEST_CASE(
 
 TEST_CASE("A minimisation that stops where steps promise much and no step helps has not converged") {
     using namespace least_squares_tests;
-    detail::SmallVector x = detail::SmallVector::Zero(1);
-    const detail::LeastSquaresResult result = detail::TinyBackend{}.minimise(FalsePromise{}, x, {});
+    SmallVector x = SmallVector::Zero(1);
+    const Minimisation result = TinyBackend{}.minimise(FalsePromise{}, x, {});
     CHECK(result.status == FitStatus::iteration_limit);
     CHECK(x[0] == 0);
-    CHECK(detail::TinyBackend{}.minimise(FalsePromise{}, x, {.max_iterations = 0}).status ==
+    CHECK(TinyBackend{}.minimise(FalsePromise{}, x, {.max_iterations = 0}).status ==
           FitStatus::iteration_limit);
 }

@@ -1,6 +1,6 @@
 // Lines of least squares: no other line of the same kind is nearer to the points.
 
-#include "goodput/fit/detail/line.hpp"
+#include "goodput/fit/line.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@ struct Point {
     double weight, x, y;
 };
 
-double squares(const std::vector<Point>& points, const detail::Line& line) {
+double squares(const std::vector<Point>& points, const Line& line) {
     double sum = 0;
     for (const Point& p : points) sum += p.weight * std::pow(p.y - line.at(p.x), 2);
     return sum;
@@ -33,19 +33,19 @@ TEST_CASE("No line of any slope, through a point, or with neither part negative,
         // Far from zero, where sums of squares would cancel.
         const double far = random.chance(0.3) ? 1e6 : random.between(0, 2);
         std::vector<fit_line::Point> points(static_cast<std::size_t>(random.integer(1, 6)));
-        detail::LineSums sums;
+        LineSums sums;
         for (fit_line::Point& p : points) {
             p = {random.chance(0.1) ? 0 : random.between(0.1, 3), far + random.integer(0, 4),
                  random.between(0, 3)};
             sums.add(p.weight, p.x, p.y);
         }
         const double at = random.between(0, 4), value = random.between(0, 3);
-        const detail::Line free = sums.free_line(), line = sums.line(), through = sums.through(at, value);
+        const Line free = sums.free_line(), line = sums.line(), through = sums.through(at, value);
         CHECK(through.at(at) == doctest::Approx(value));
         CHECK(line.intercept >= 0);
         CHECK(line.slope >= 0);
         bounded += line.intercept != free.intercept;
-        const auto no_nearer = [&](const detail::Line& best, const detail::Line& other) {
+        const auto no_nearer = [&](const Line& best, const Line& other) {
             return fit_line::squares(points, best) <=
                    fit_line::squares(points, other) * (1 + 1e-9) + 1e-9 * sums.weight;
         };
@@ -61,5 +61,5 @@ TEST_CASE("No line of any slope, through a point, or with neither part negative,
         }
     }
     CHECK(bounded > 500);
-    CHECK(detail::LineSums().line().at(1) == 0);
+    CHECK(LineSums().line().at(1) == 0);
 }

@@ -5,7 +5,10 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "goodput/fit/pollux_terms.hpp"
@@ -155,4 +158,50 @@ TEST_CASE("No samples and bad ones are refused by name") {
                          "job 'a': samples is empty, but must be at least one measurement",
                          std::invalid_argument);
     CHECK_THROWS_AS((void)fit_model(std::span(bad), PolluxTerms(1, 16)), std::invalid_argument);
+}
+
+TEST_CASE("Priors that are none and options out of range are refused by name") {
+    using namespace model_fit_tests;
+    support::Random random(3);
+    const auto samples = measured(random_pollux(random), random, 0, true);
+    const auto refused = [&](auto change, const std::string& naming) {
+        PolluxTerms terms{std::span<const ThroughputSample>(samples)};
+        ModelFitOptions options{.subject = "job 'a'"};
+        change(terms, options);
+        CAPTURE(naming);
+        try {
+            (void)fit_model(std::span<const ThroughputSample>(samples), terms, options);
+            FAIL_CHECK("accepted");
+        } catch (const std::invalid_argument& error) {
+            CHECK(std::string(error.what()).find("job 'a': " + naming) == 0);
+        }
+    };
+    for (const double bad :
+         {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+          -std::numeric_limits<double>::infinity()}) {
+        refused([&](auto& terms, auto&) { terms.mean[3] = bad; }, "mean of parameter 3 is");
+        refused([&](auto& terms, auto&) { terms.deviation[6] = bad; }, "deviation of parameter 6 is");
+    }
+    for (const double bad : {0.0, -1.0})
+        refused([&](auto& terms, auto&) { terms.deviation[0] = bad; }, "deviation of parameter 0 is");
+    refused([](auto&, auto& options) { options.max_iterations = -1; }, "max_iterations is -1");
+}
+
+namespace model_fit_tests {
+
+/// Says that a term reads fewer parameters than one does.
+struct TooFewTouched : PolluxTerms {
+    static constexpr int most_touched = 1;
+    using PolluxTerms::PolluxTerms;
+};
+
+}  // namespace model_fit_tests
+
+TEST_CASE("Terms that read more parameters than they say are refused") {
+    using namespace model_fit_tests;
+    support::Random random(4);
+    const auto samples = measured(random_pollux(random), random, 0, true);
+    CHECK_THROWS_WITH_AS((void)fit_model(std::span<const ThroughputSample>(samples),
+                                         TooFewTouched{std::span<const ThroughputSample>(samples)}),
+                         doctest::Contains("most_touched"), std::invalid_argument);
 }

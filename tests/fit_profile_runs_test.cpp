@@ -103,7 +103,7 @@ struct RandomJob {
         detail::RefinedProblem problem;
         problem.residuals.terms.breaks = {8, 12, 24, 32, 48, 64};
         const std::vector<double>& breaks = problem.residuals.terms.breaks;
-        detail::SmallVector x(static_cast<Eigen::Index>(problem.parameters()));
+        SmallVector x(static_cast<Eigen::Index>(problem.parameters()));
         for (std::size_t i = 0; i < refined_parameters; ++i)
             x[static_cast<Eigen::Index>(i)] = job[i] + population.types[i] * gaussian(random);
         x[computing_constant] += std::log(seconds);

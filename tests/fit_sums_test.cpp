@@ -128,7 +128,7 @@ TEST_CASE(
         REQUIRE(here.squaredNorm() ==
                 doctest::Approx(residuals.squares(residuals.from_units(y))).epsilon(1e-10));
         // The sum that the headers give, by the model itself.
-        const detail::SmallVector x = residuals.from_units(y);
+        const SmallVector x = residuals.from_units(y);
         RefinedThroughput model;
         problem.write(x, model);
         double sum = y.squaredNorm();

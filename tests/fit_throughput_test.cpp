@@ -481,7 +481,7 @@ struct Valley {
 }  // namespace
 
 TEST_CASE("Least squares: minimum inside the box, minimum on its edge, and failure that is seen as one") {
-    const detail::LeastSquaresOptions fine{.max_iterations = 200, .absolute_tolerance = 1e-20};
+    const LeastSquaresOptions fine{.max_iterations = 200, .absolute_tolerance = 1e-20};
     Point<2> x(-1.2, 1);
     LeastSquaresResult<2> result = minimise_squares<2>(Valley{}, Box<2>{}, x, fine);
     CHECK(result.status == LeastSquaresStatus::converged);

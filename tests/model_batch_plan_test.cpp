@@ -103,6 +103,75 @@ TEST_CASE("the fast search finds the optimum over all batch plans: small batches
     check_many<RefinedThroughput>(11, 60000, {60, 20, 8});
 }
 
+// A model of a user's own: computing breaks where a further kernel is needed, with the stragglers of one node
+// beside those of several, and nothing of a factor for single shapes.
+struct BrokenByKernels {
+    using BrokenLine = BrokenByKernels;
+    struct Break {
+        double batch = 0;
+        double seconds = 0;
+    };
+    std::vector<Break> batches{};
+    double network = 0, gamma = 1;
+    mutable long long asked = 0;
+
+    [[nodiscard]] double compute_seconds(double batch) const {
+        ++asked;
+        if (batch <= batches.front().batch) return batches.front().seconds;
+        for (std::size_t i = 1; i < batches.size(); ++i)
+            if (batch <= batches[i].batch)
+                return std::lerp(batches[i - 1].seconds, batches[i].seconds,
+                                 (batch - batches[i - 1].batch) / (batches[i].batch - batches[i - 1].batch));
+        return batches.back().seconds;
+    }
+    [[nodiscard]] double sync_seconds(Shape shape) const {
+        return shape.gpus < 2 ? 0 : network * shape.nodes;
+    }
+    [[nodiscard]] double iteration_seconds(Shape shape, BatchPlan plan) const {
+        const double compute = compute_seconds(plan.atomic_batch);
+        return plan.accumulation_steps * compute +
+               PolluxThroughput{.gamma = gamma}.step_seconds(compute, sync_seconds(shape));
+    }
+};
+static_assert(BrokenLineModel<BrokenByKernels>);
+struct Derived : BrokenByKernels {};
+static_assert(ThroughputModel<Derived> && !BrokenLineModel<Derived>);
+static_assert(BrokenLineModel<PolluxThroughput> && BrokenLineModel<RefinedThroughput>);
+
+TEST_CASE("a user's model with a broken line gets the fast search, and the same optimum") {
+    Random random(21);
+    for (int i = 0; i < 2000; ++i) {
+        CAPTURE(i);
+        const auto c = random_case<PolluxThroughput>(random, {3000, 400, 16});
+        BrokenByKernels model{.network = log_between(random, 0.001, 1), .gamma = 1 + 9 * random.unit()};
+        double batch = 0, seconds = log_between(random, 0.01, 1);
+        for (int left = random.integer(1, 8); left > 0; --left) {
+            model.batches.push_back({batch += random.between(0.4, 60), seconds});
+            seconds += random.chance(0.2) ? -0.1 * seconds : random.between(0, 0.1);
+        }
+        const BestPlan fast = best_batch_plan(model, c.efficiency, c.shape, c.limits);
+        CHECK(model.asked < 40);
+        const BestPlan all = best_batch_plan(UserThroughput{model}, c.efficiency, c.shape, c.limits);
+        check_exact(support::BatchCase<BrokenByKernels>{model, c.efficiency, c.shape, c.limits}, fast, all);
+    }
+}
+
+// Between two neighbouring batches a line may be so steep that where it starts at 0 is all rounding.
+TEST_CASE("steep pieces at large batches lose no digits") {
+    Random random(22);
+    for (int i = 0; i < 300; ++i) {
+        CAPTURE(i);
+        const int large = random.integer(1 << 18, 1 << 20), gpus = random.integer(1, 4);
+        RefinedThroughput model{.alpha_c = 0.01, .beta_c = 1e-5, .node_seconds = 0.1, .gamma = 2};
+        for (int at = 0; at < 6; ++at) model.batches.push_back({large + at + 0.0, random.between(0.5, 2)});
+        const BatchLimits limits{gpus * large, gpus * (large + 6), large, large + 6};
+        const NoiseScaleEfficiency efficiency{gpus * 1.0 * large, {.squared_norm = 1, .variance = 1e3}};
+        const BestPlan fast = best_batch_plan(model, efficiency, {1, gpus}, limits);
+        const BestPlan all = best_batch_plan(UserThroughput{model}, efficiency, {1, gpus}, limits);
+        check_exact(Case<RefinedThroughput>{model, efficiency, {1, gpus}, limits}, fast, all);
+    }
+}
+
 TEST_CASE("the fast search finds the optimum over all batch plans: little memory, much accumulation") {
     check_many<PolluxThroughput>(2, 20000, {600, 12, 6});
     check_many<RefinedThroughput>(12, 20000, {600, 12, 6});

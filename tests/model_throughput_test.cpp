@@ -7,7 +7,6 @@
 
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/concepts.hpp"
-#include "goodput/model/detail/elementary.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/pipeline.hpp"
 #include "goodput/model/pollux.hpp"
@@ -57,38 +56,6 @@ double reference_step(double compute, double sync, double gamma) {
 }
 
 }  // namespace
-
-TEST_CASE("logarithm and exponential without calls agree with the standard library's") {
-    Random random(0);
-    double of_log2 = 0, of_exp2 = 0, of_root = 0;
-    int outside = 0;
-    for (int i = 0; i < 500000; ++i) {
-        // Ratios near and far from 1, and numbers from 1 to 2, as the step needs them.
-        const double unit = random.unit(), ratio = std::exp2(-900 * std::pow(unit, 6));
-        for (const double x : {ratio, 1 + unit}) {
-            const long double exact = std::log2(static_cast<long double>(x));
-            const double error = static_cast<double>(std::abs(detail::log2_of(x) - exact));
-            if (x != 1) of_log2 = std::max(of_log2, error / static_cast<double>(std::abs(exact)));
-        }
-        const double y = -900 * std::pow(unit, 4);
-        const long double power = std::exp2(static_cast<long double>(y));
-        of_exp2 = std::max(of_exp2, static_cast<double>(std::abs(detail::exp2_of(y) / power - 1)));
-        of_root = std::max(of_root, std::abs(detail::rough_inverse_root(ratio) * std::sqrt(ratio) - 1));
-        if (detail::log2_of(ratio) > 0 || detail::exp2_of(y) > 1) ++outside;
-    }
-    CHECK(of_log2 < 8e-16);
-    CHECK(of_exp2 < 4e-16);
-    CHECK(of_root < 1e-5);
-    CHECK(outside == 0);
-    CHECK(detail::log2_of(1) == 0);
-    CHECK(detail::exp2_of(0) == 1);
-    for (const double y : {-1e3, -1e4, -0x1p50}) {
-        CAPTURE(y);
-        CHECK(detail::exp2_of(y) > 0);
-        CHECK(detail::exp2_of(y) < 1e-300);
-    }
-    CHECK(std::isfinite(detail::log2_of(0)));
-}
 
 TEST_CASE("Pollux: the step is the gamma-norm of computing and synchronising, with its derivatives") {
     Random random(1);

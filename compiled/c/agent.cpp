@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent_lines.hpp"
 #include "goodput/agent/training_agent.hpp"
 #include "support.hpp"
 
@@ -279,7 +280,7 @@ goodput_status goodput_agent_adopt(goodput_agent* agent, int32_t local_batch, in
 goodput_status goodput_agent_adopt_text(goodput_agent* agent, const char* text, int32_t* changed) {
     return with_agent(agent, [&](goodput::TrainingAgent& it) {
         require_given(text, "agent", "text");
-        const auto plan = goodput::read_plan(text);
+        const auto plan = read_plan(text);
         say(changed, plan && it.adopt(*plan));
     });
 }
@@ -314,9 +315,9 @@ goodput_status goodput_agent_learning_rate_factor(goodput_agent* agent, size_t g
 
 goodput_status goodput_agent_report(goodput_agent* agent, char* text, size_t capacity, size_t* length) {
     return with_agent(agent, [&](goodput::TrainingAgent& it) {
-        const auto line = it.report();
-        if (!line) throw Failure(GOODPUT_NOT_YET, "agent: the present plan has not been timed yet");
-        write_text(*line, text, capacity, length);
+        const auto report = it.report();
+        if (!report) throw Failure(GOODPUT_NOT_YET, "agent: the present plan has not been timed yet");
+        write_text(line_of(*report), text, capacity, length);
     });
 }
 

@@ -16,8 +16,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <span>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -211,13 +211,30 @@ void Training::step() {
     seconds_ += now() - begun;
 }
 
+// A report as goodput plan and goodput-slurm read it.
+nlohmann::json line_of(const goodput::TrainingReport& report) {
+    const goodput::ThroughputSample& sample = report.sample;
+    nlohmann::json line{{"gpu_type", report.gpu_type},
+                        {"nodes", sample.shape.nodes},
+                        {"gpus", sample.shape.gpus},
+                        {"local_batch", sample.plan.atomic_batch},
+                        {"accumulation", sample.plan.accumulation_steps},
+                        {sample.whole_iteration ? "iteration_s" : "step_s", sample.step_seconds}};
+    if (sample.sync_known) line["sync_s"] = sample.sync_seconds;
+    if (report.gradient.variance > 0)
+        line["gradient"] = {{"sqr", report.gradient.squared_norm}, {"var", report.gradient.variance}};
+    return line;
+}
+
 // Seconds differ from process to process: the first one decides, the others are told.
 void Training::choose_plan() {
     if (process_ == 0 && options_.plan.empty()) agent_.retune();
     if (process_ == 0 && !options_.plan.empty()) {
-        std::stringstream text;
-        if (std::ifstream file(options_.plan); file) text << file.rdbuf();
-        if (const auto plan = goodput::read_plan(text.str())) agent_.adopt(*plan);
+        // Empty where nobody has planned yet.
+        if (std::ifstream file(options_.plan); file && file >> std::ws && !file.eof()) {
+            const auto plan = nlohmann::json::parse(file);
+            agent_.adopt({plan.at("local_batch"), plan.value("accumulation", 0)});
+        }
     }
     if (processes_ == 1) return;
     std::array<int, 2> plan{agent_.plan().atomic_batch, agent_.plan().accumulation_steps};
@@ -276,7 +293,7 @@ void Training::evaluate() {
         log_ << std::endl;
     }
     if (reports_)
-        if (const auto line = agent_.report()) reports_ << *line << std::endl;
+        if (const auto report = agent_.report()) reports_ << line_of(*report) << std::endl;
     ++evaluations_;
 }
 

@@ -12,6 +12,8 @@
 
 #include "goodput/agent/training_agent.hpp"
 
+#include "../../compiled/c/agent_lines.hpp"
+
 #include "fuzz/support/bytes.hpp"
 #include "fuzz/support/check.hpp"
 #include "fuzz/support/record_mutator.hpp"
@@ -31,8 +33,10 @@ void check_answers(const TrainingAgent& agent) {
     check(agent.goodput() >= 0 && std::isfinite(agent.goodput()), "goodput", agent.goodput());
     const double factor = agent.learning_rate_factor();
     check(factor > 0 && std::isfinite(factor), "learning rate factor", factor);
-    if (const auto report = agent.report())
-        check(report->starts_with("{\"gpu_type\": \"") && report->ends_with('}'), "the report", 0);
+    if (const auto report = agent.report()) {
+        const std::string line = c::line_of(*report);
+        check(line.starts_with("{\"gpu_type\": \"") && line.ends_with('}'), "the report", 0);
+    }
 }
 
 }  // namespace
@@ -40,7 +44,7 @@ void check_answers(const TrainingAgent& agent) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     // The same bytes as texts from elsewhere.
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    fuzz::accepted([&] { (void)read_plan(text); });
+    fuzz::accepted([&] { (void)c::read_plan(text); });
 
     fuzz::Bytes bytes(data, size);
     fuzz::Bytes head = bytes.record();

@@ -28,7 +28,6 @@ set(still_used
   schedule/detail/offers.hpp=goodput/availability/detail/lost_time.hpp
   schedule/plan_placement.hpp=goodput/parallel/parallel_plan.hpp
   schedule/scheduler.hpp=goodput/hosts/detail/hosting.hpp
-  availability/live_periods.hpp=goodput/core/detail/log_gamma.hpp
   availability/renting.hpp=goodput/schedule/detail/offers.hpp
   availability/renting.hpp=goodput/schedule/detail/open_nodes.hpp
   availability/renting.hpp=goodput/schedule/detail/snapshot_check.hpp
@@ -41,13 +40,7 @@ set(still_used
   hosts/host_shares.hpp=goodput/schedule/detail/shared_offers.hpp
   parallel/detail/large_job.hpp=goodput/schedule/detail/configuration_search.hpp
   parallel/detail/plan_values.hpp=goodput/schedule/detail/configuration_search.hpp
-  parallel/parallel_plans.hpp=goodput/schedule/detail/part_options.hpp
-  parallel/layer_profile_fit.hpp=goodput/fit/detail/log_step.hpp
-  parallel/parallel_fit.hpp=goodput/fit/detail/least_squares.hpp
-  parallel/profile_runs.hpp=goodput/fit/detail/joint_posterior.hpp
-  sim/interruptions.hpp=goodput/model/detail/elementary.hpp
-  tasks/forecast.hpp=goodput/fit/detail/fitted_slopes.hpp
-  tasks/learning_curve.hpp=goodput/fit/detail/line.hpp)
+  parallel/parallel_plans.hpp=goodput/schedule/detail/part_options.hpp)
 set(still_used_and_not_met ${still_used})
 # Who may use which library. Small headers only: <Eigen/Dense> would bring in all of it, and <ceres/ceres.h> its macros.
 set(eigen "Eigen/(Core|Cholesky|Eigenvalues|LU|QR|SVD)")

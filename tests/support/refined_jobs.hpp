@@ -34,7 +34,7 @@ inline goodput::RefinedThroughput refined_from(
     RefinedPrior means;
     means.mean = coordinates;
     problem.set_prior(means, 40, seconds);
-    detail::SmallVector x = problem.residuals.mean;
+    SmallVector x = problem.residuals.mean;
     for (std::size_t i = 0; i < batches.size(); ++i)
         x[static_cast<Eigen::Index>(refined_parameters + i)] = prior.break_deviation * normal(random);
     RefinedThroughput model;

@@ -37,12 +37,12 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
-#include "goodput/fit/detail/least_squares.hpp"
+#include "goodput/fit/least_squares.hpp"
 #include "goodput/fit/fit_status.hpp"
 
 namespace goodput::peers {
 
-using goodput::detail::LeastSquaresOptions;
+using goodput::LeastSquaresOptions;
 using goodput::detail::square;
 
 template <int P>

@@ -19,8 +19,8 @@ namespace goodput::peers {
 
 inline constexpr double free_seconds = 1e-8;  ///< what the published rule writes for "takes no time"
 
-using goodput::detail::Line;
-using goodput::detail::LineSums;
+using goodput::Line;
+using goodput::LineSums;
 
 inline bool all_equal(std::span<const PolluxRow> rows, double PolluxRow::*field) {
     return std::all_of(rows.begin(), rows.end(),

@@ -21,7 +21,7 @@
 // are rounded to that. A total batch that should be an integer may then lie above it, and rounding up makes
 // one example a GPU more of it. Powers are those of this machine's library, so a last digit may differ.
 //
-// Cost: about a microsecond a shape; the powers of a pair of first and last total batch are kept.
+// Cost: a few microseconds a shape; the powers of a pair of first and last total batch are kept.
 
 #include <algorithm>
 #include <array>
@@ -33,7 +33,6 @@
 #include "goodput/core/batch.hpp"
 #include "goodput/core/shape.hpp"
 #include "goodput/model/batch_plan.hpp"
-#include "goodput/model/detail/overlap.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/pollux.hpp"
 #include "peers/published_sync.hpp"
@@ -89,23 +88,15 @@ private:
 inline BestPlan PublishedBatchGrid::best_plan(const PolluxThroughput& throughput,
                                               const NoiseScaleEfficiency& efficiency, Shape shape,
                                               const BatchLimits& limits) {
-    detail::OverlappedSteps<size> steps;
-    std::array<BatchPlan, size> plans;
-    std::size_t count = 0;
+    BestPlan best;
     const double sync = published_sync_seconds(throughput, shape);
     for_each_plan(shape.gpus, limits, [&](BatchPlan plan) {
-        steps.compute[count] = throughput.compute_seconds(plan.atomic_batch);
-        steps.sync[count] = sync;
-        plans[count++] = plan;
-    });
-    steps.evaluate(throughput.gamma, count);
-    BestPlan best;
-    for (std::size_t i = 0; i < count; ++i) {
-        const double total = static_cast<double>(plans[i].total(shape.gpus));
-        const double seconds = plans[i].accumulation_steps * steps.compute[i] + steps.seconds[i];
+        const double total = static_cast<double>(plan.total(shape.gpus));
+        const double compute = throughput.compute_seconds(plan.atomic_batch);
+        const double seconds = plan.accumulation_steps * compute + throughput.step_seconds(compute, sync);
         const double goodput = total / seconds * efficiency.efficiency(total);
-        if (goodput > best.goodput && std::isfinite(goodput)) best = {plans[i], goodput};
-    }
+        if (goodput > best.goodput && std::isfinite(goodput)) best = {plan, goodput};
+    });
     return best;
 }
 

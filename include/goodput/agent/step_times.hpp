@@ -19,7 +19,8 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "goodput/core/error.hpp"
@@ -27,6 +28,17 @@
 #include "goodput/fit/job_fit.hpp"
 
 namespace goodput {
+
+namespace detail {
+
+/// Refuses total batches below `least` or too large to be counted.
+inline void require_total(std::string_view subject, BatchPlan plan, Shape shape, int least) {
+    const double total = 1.0 * plan.atomic_batch * (plan.accumulation_steps + 1.0) * shape.gpus;
+    if (!(total >= least && total <= 0x1p60))
+        bad_input(subject, "total batch", total, "between " + text_of(least) + " and 2^60");
+}
+
+}  // namespace detail
 
 /// The latest step times of one GPU type, shape and plan.
 struct TimedPlan {
@@ -58,13 +70,18 @@ struct TimedPlan {
         return sample;
     }
 
+    /// How many are kept.
+    [[nodiscard]] std::size_t size() const {
+        return static_cast<std::size_t>(std::clamp<std::int64_t>(steps, 0, kept));
+    }
+
 private:
     [[nodiscard]] double median(std::array<double, kept> values) const {
-        const auto size = static_cast<std::ptrdiff_t>(std::min<std::int64_t>(steps, kept));
-        if (size == 0) return 0;
-        const auto middle = values.begin() + size / 2;
-        std::nth_element(values.begin(), middle, values.begin() + size);
-        if (size % 2 == 1) return *middle;
+        if (size() == 0) return 0;
+        const auto end = values.begin() + static_cast<std::ptrdiff_t>(size());
+        const auto middle = values.begin() + static_cast<std::ptrdiff_t>(size() / 2);
+        std::nth_element(values.begin(), middle, end);
+        if (size() % 2 == 1) return *middle;
         return (*middle + *std::max_element(values.begin(), middle)) / 2;
     }
 };
@@ -144,24 +161,41 @@ public:
         return largest;
     }
 
-    /// Puts back what was kept; fits what the last fit explained. `samples[t]` is of type t. Refuses more
-    /// than fits and samples that are none (std::invalid_argument).
-    void restore(std::span<const std::string> gpu_types, std::span<const TimedPlan> plans,
-                 std::span<const std::vector<ThroughputSample>> samples) {
-        if (plans.size() > most_plans || samples.size() != gpu_types.size())
-            bad_input("step times", "number of plans", plans.size(), "at most " + text_of(most_plans));
-        for (const std::string& name : gpu_types) type_index(name);
-        plans_.assign(plans.begin(), plans.end());
-        for (const TimedPlan& timed : plans_) steps_ = std::max(steps_, timed.last_used);
-        bool any = false;
-        for (std::size_t t = 0; t < samples.size(); ++t) {
-            if (samples[t].size() > most_plans)
-                bad_input("step times", "number of samples", samples[t].size(),
-                          "at most " + text_of(most_plans));
-            samples_[t].assign(samples[t].begin(), samples[t].end());
-            any = any || !samples[t].empty();
-        }
-        if (any) fit();
+    /// Names what is kept to `archive`, which writes or reads it (agent/detail/saved_text.hpp). What was read
+    /// is checked (std::invalid_argument), and what the last fit explained is fitted again.
+    template <class Self, class Archive>
+    static void for_each_field(Self& self, Archive& archive) {
+        const auto ran = [&archive](auto& shape, auto& plan) {
+            archive("nodes", shape.nodes);
+            archive("gpus", shape.gpus);
+            archive("local_batch", plan.atomic_batch);
+            archive("accumulation", plan.accumulation_steps);
+        };
+        archive.list("gpu_types", self.gpu_types_, most_gpu_types,
+                     [&](auto& name) { archive("name", name); });
+        archive.list("timed", self.plans_, most_plans, [&](auto& timed) {
+            archive("type", timed.gpu_type);
+            ran(timed.shape, timed.plan);
+            archive("sync_known", timed.sync_known);
+            if (archive.version() > 2) archive("whole_iteration", timed.whole_iteration);
+            archive("steps", timed.steps);
+            archive("fitted_steps", timed.fitted_steps);
+            archive("last_used", timed.last_used);
+            for (std::size_t i = 0; i < timed.size(); ++i) {
+                archive("step_s", timed.step_seconds[i]);
+                archive("sync_s", timed.sync_seconds[i]);
+            }
+        });
+        archive.list("fitted", self.samples_, most_gpu_types, [&](auto& samples) {
+            archive.list("samples", samples, most_plans, [&](auto& sample) {
+                ran(sample.shape, sample.plan);
+                archive("step_s", sample.step_seconds);
+                archive("sync_s", sample.sync_seconds);
+                archive("sync_known", sample.sync_known);
+                if (archive.version() > 2) archive("whole_iteration", sample.whole_iteration);
+            });
+        });
+        if constexpr (!std::is_const_v<Self>) self.take_up();
     }
 
 private:
@@ -196,10 +230,45 @@ private:
         }
     }
 
+    /// Goes on from what was read.
+    void take_up() {
+        constexpr std::string_view subject = "saved agent";
+        for (auto name = gpu_types_.begin(); name != gpu_types_.end(); ++name)
+            if (name->empty() || std::find(gpu_types_.begin(), name, *name) != name)
+                bad_input(subject, "gpu_types", *name, "a name of its own");
+        if (samples_.size() != gpu_types_.size())
+            bad_input(subject, "fitted", samples_.size(), text_of(gpu_types_.size()));
+        for (const TimedPlan& timed : plans_) {
+            if (timed.gpu_type >= gpu_types_.size())
+                bad_input(subject, "timed.type", timed.gpu_type, "below " + text_of(gpu_types_.size()));
+            detail::require_total(subject, timed.plan, timed.shape, 1);
+            require_between(subject, "timed.steps", timed.steps, 0, std::int64_t{1} << 60);
+            require_between(subject, "timed.fitted_steps", timed.fitted_steps, 0, timed.steps);
+            require_between(subject, "timed.last_used", timed.last_used, 0, std::int64_t{1} << 60);
+            for (std::size_t i = 0; i < timed.size(); ++i)
+                validate(ThroughputSample{.shape = timed.shape,
+                                          .plan = timed.plan,
+                                          .step_seconds = timed.step_seconds[i],
+                                          .sync_seconds = timed.sync_seconds[i],
+                                          .sync_known = timed.sync_known,
+                                          .whole_iteration = timed.whole_iteration},
+                         subject);
+            steps_ = std::max(steps_, timed.last_used);
+        }
+        models_.resize(gpu_types_.size());
+        bool any = false;
+        for (std::vector<ThroughputSample>& of_type : samples_) {
+            for (const ThroughputSample& sample : of_type) validate(sample, subject);
+            any = any || !of_type.empty();
+            of_type.reserve(most_plans);
+        }
+        if (any) fit();
+    }
+
     void fit() {
         for (TypeFit& type : models_) type.fit.samples = 0;  // not from where the last fit ended
-        fitter_([this](std::size_t t) -> std::span<const ThroughputSample> { return samples_[t]; },
-                std::span(models_), "step times", [](std::size_t) { return true; });
+        JobFitter<>()([this](std::size_t t) -> std::span<const ThroughputSample> { return samples_[t]; },
+                      std::span(models_), "step times", [](std::size_t) { return true; });
         fitted_ = true;
     }
 
@@ -208,7 +277,6 @@ private:
     std::vector<TimedPlan> plans_{};
     std::vector<std::vector<ThroughputSample>> samples_{};
     std::vector<TypeFit> models_{};
-    JobFitter<> fitter_{};
     std::int64_t steps_ = 0;
     bool fitted_ = false;
 };

@@ -12,7 +12,7 @@
 // and from time to time retune(). What the agent knows by then: the gradient noise scale
 // (fit/noise_scale.hpp) and how long steps take by GPU type, shape and batch plan (agent/step_times.hpp).
 // From these it has the batch plan of the largest goodput (model/batch_plan.hpp), the learning rate's factor
-// (model/learning_rate.hpp), and a report for the scheduler (agent/report_line.hpp).
+// (model/learning_rate.hpp), and a report for the scheduler.
 //
 // No thread, and no clock but the caller's. Memory is allocated in the first steps and at fits, not after.
 //
@@ -40,8 +40,6 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/agent/report_line.hpp"
-#include "goodput/agent/saved_state.hpp"
 #include "goodput/agent/step_times.hpp"
 #include "goodput/agent/training_settings.hpp"
 #include "goodput/core/error.hpp"
@@ -61,6 +59,13 @@ struct StepGradients {
     /// divided by that.
     double scale = 1;
     std::int64_t adam_updates = 0;  ///< with Adam: updates that its second moments have seen
+};
+
+/// What a training tells its scheduler: a line of `goodput plan` without the job's name.
+struct TrainingReport {
+    std::string gpu_type{};         ///< what it runs on
+    ThroughputSample sample{};      ///< how long the present plan takes there
+    GradientStatistics gradient{};  ///< both zero: not known yet
 };
 
 /// Measures one training, and chooses its batch plan and learning rate.
@@ -199,8 +204,8 @@ public:
     /// What it was told last.
     [[nodiscard]] const Holding& holding() const { return holding_; }
 
-    /// The line for the scheduler, without its end; nothing until the present plan has been timed.
-    [[nodiscard]] std::optional<std::string> report() const;
+    /// What the scheduler should know; nothing until the present plan has been timed.
+    [[nodiscard]] std::optional<TrainingReport> report() const;
 
     /// All that it remembers, as text to be kept with the checkpoint.
     [[nodiscard]] std::string save() const;
@@ -209,6 +214,9 @@ public:
     void restore(std::string_view text);
 
 private:
+    template <class Self, class Archive>
+    static void for_each_field(Self& self, Archive& archive);
+    void take_up(int version);
     /// In which norms of a piece with these second moments are taken.
     template <std::floating_point Moment>
     [[nodiscard]] AdamPreconditioner<Moment> metric_of(std::span<const Moment> second_moments) const {

@@ -7,8 +7,8 @@
 #include <limits>
 #include <numbers>
 
-#include "goodput/core/detail/log_gamma.hpp"
 #include "goodput/core/interruptions.hpp"
+#include "goodput/core/interval.hpp"
 
 namespace goodput {
 

@@ -5,8 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include "goodput/core/detail/log_gamma.hpp"
+#include <numbers>
 
 namespace goodput {
 
@@ -17,6 +16,18 @@ struct Interval {
 };
 
 namespace detail {
+
+/// What Stirling's formula for ln Gamma(a) leaves out, for a of at least 10 (Abramowitz and Stegun 6.1.41).
+inline double stirling_rest(double a) {
+    const double inverse = 1 / a, square = inverse * inverse;
+    return inverse * (1.0 / 12 + square * (-1.0 / 360 + square * (1.0 / 1260 - square / 1680)));
+}
+
+/// ln Gamma(a), a > 0. std::lgamma writes the sign into a global, so that threads would race.
+inline double log_gamma(double a) {
+    if (a < 10) return std::log(std::tgamma(a));
+    return (a - 0.5) * std::log(a) - a + 0.5 * std::log(2 * std::numbers::pi) + stirling_rest(a);
+}
 
 /// e^exponent, kept within what is a number and above 0. Rises with the exponent.
 inline double bounded_exp(double exponent) { return std::exp(std::clamp(exponent, -600.0, 600.0)); }

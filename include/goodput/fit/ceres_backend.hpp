@@ -18,13 +18,13 @@
 
 #include <Eigen/Core>
 
-#include "goodput/fit/detail/least_squares.hpp"
+#include "goodput/fit/least_squares.hpp"
 
 namespace goodput {
 
-/// Residuals (detail::Residuals, for example ThroughputResiduals) as one block of a ceres::Problem, which has
+/// Residuals (Residuals, for example ThroughputResiduals) as one block of a ceres::Problem, which has
 /// to go before them; its parameters count deviations from the prior's mean.
-template <detail::Residuals R>
+template <Residuals R>
 class CeresResiduals final : public ceres::CostFunction {
 public:
     /// Keeps a reference.
@@ -54,19 +54,18 @@ private:
 
 /// Minimises with ceres::Solve (Levenberg-Marquardt, dense QR, one thread).
 struct CeresBackend {
-    /// As detail::TinyBackend::minimise.
-    template <detail::Residuals R>
-    detail::LeastSquaresResult minimise(const R& residuals, detail::SmallVector& y,
-                                        const detail::LeastSquaresOptions& options) const {
-        detail::LeastSquaresResult result;
-        detail::Linearisation here;
+    /// As TinyBackend::minimise.
+    template <Residuals R>
+    Minimisation minimise(const R& residuals, SmallVector& y, const LeastSquaresOptions& options) const {
+        Minimisation result;
+        Linearisation here;
         here.find(residuals, y);
-        if (!std::isfinite(here.squares())) return result;
+        if (!std::isfinite(here.residuals.squaredNorm())) return result;
         ceres::Problem::Options owned;
         owned.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
         ceres::Problem problem(owned);
         CeresResiduals<R> block(residuals);
-        detail::SmallVector point = y;
+        SmallVector point = y;
         problem.AddResidualBlock(&block, nullptr, point.data());
         ceres::Solver::Options solver;
         solver.linear_solver_type = ceres::DENSE_QR;
@@ -74,8 +73,9 @@ struct CeresBackend {
         solver.logging_type = ceres::SILENT;
         solver.max_num_iterations = std::max(1, options.max_iterations);
         // Ceres stops where a step changes the sum by less than this part of it.
-        solver.function_tolerance = std::max(options.relative_tolerance,
-                                             options.absolute_tolerance / std::max(here.squares(), 1e-300));
+        solver.function_tolerance =
+            std::max(options.relative_tolerance,
+                     options.absolute_tolerance / std::max(here.residuals.squaredNorm(), 1e-300));
         solver.parameter_tolerance = 1e-12;
         solver.gradient_tolerance = 0;
         ceres::Solver::Summary summary;

@@ -21,7 +21,7 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/fit/detail/line.hpp"
+#include "goodput/fit/line.hpp"
 #include "goodput/model/efficiency.hpp"
 
 namespace goodput {
@@ -39,7 +39,7 @@ struct GradientAtBatch {
     std::span<const GradientAtBatch> measured, double initial_batch) {
     require_positive("efficiency", "initial batch", initial_batch);
     if (measured.empty()) bad_input("efficiency", "measurements", measured.size(), "at least 1");
-    detail::LineSums sums;
+    LineSums sums;
     constexpr double most = 1e100;
     for (const GradientAtBatch& at : measured) {
         require_positive("efficiency", "total batch", at.total_batch);
@@ -55,7 +55,7 @@ struct GradientAtBatch {
                       "no larger multiple of gradient.var = " + text_of(at.gradient.variance));
         sums.add(1, x, r);
     }
-    const detail::Line line = sums.line();
+    const Line line = sums.line();
     return {initial_batch, line.intercept, line.slope};
 }
 

@@ -35,7 +35,7 @@ struct TypeFit {
 };
 
 /// Fits all GPU types of a job together, again and again, without allocating once it has met its largest job.
-template <class Backend = detail::TinyBackend>
+template <class Backend = TinyBackend>
 class JobFitter {
 public:
     /// `population`: what is believed of jobs before anything is measured; refused where validate() says so

@@ -34,7 +34,7 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
-#include "goodput/fit/detail/line.hpp"
+#include "goodput/fit/line.hpp"
 #include "goodput/model/memory.hpp"
 
 namespace goodput {
@@ -168,7 +168,7 @@ inline MemoryFit fit_memory(std::span<const MemorySample> samples, const MemoryF
         to_cover.push_back({points.back().batch, sample.bytes * (1 - options.tolerance)});
     }
 
-    detail::Line line;
+    Line line;
     if (fit.least_batch == fit.most_batch) {
         fit.knowledge = MemoryKnowledge::fixed_assumed;
         line.intercept = options.least_fixed_bytes;

@@ -19,8 +19,9 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/fit/detail/least_squares.hpp"
+#include "goodput/fit/detail/rounds.hpp"
 #include "goodput/fit/fit_status.hpp"
+#include "goodput/fit/least_squares.hpp"
 #include "goodput/fit/throughput_residuals.hpp"
 
 namespace goodput {
@@ -60,34 +61,37 @@ struct ModelFit {
 };
 
 /// The parameters that explain `samples` of one job on one GPU type, in any order, duplicates welcome.
-/// Refuses an empty set and bad samples (std::invalid_argument).
-template <FittableTerms Terms, class Backend = detail::TinyBackend>
+/// Refuses an empty set, bad samples and options, and priors whose means are not finite or whose deviations
+/// are not positive (std::invalid_argument). The sum of squares, in units of the prior's deviations and the
+/// scatter, is at its minimum but for TinyBackend::negligible.
+template <FittableTerms Terms, class Backend = TinyBackend>
 [[nodiscard]] ModelFit<Terms> fit_model(std::span<const ThroughputSample> samples, Terms terms,
                                         const ModelFitOptions& options = {}, Backend backend = {}) {
     if (samples.empty()) bad_input(options.subject, "samples", "empty", "at least one measurement");
     for (const ThroughputSample& sample : samples) validate(sample, options.subject);
     const auto count = static_cast<Eigen::Index>(terms.parameters());
     require_between(options.subject, "parameters", static_cast<long long>(count), 1,
-                    static_cast<long long>(detail::most_parameters));
+                    static_cast<long long>(most_parameters));
+    require_between(options.subject, "max_iterations", options.max_iterations, 0, 1 << 20);
     ModelFit<Terms> fit{.terms = terms, .samples = static_cast<int>(samples.size())};
     ThroughputResiduals<Terms> residuals(terms);
     residuals.mean.resize(count);
     residuals.deviation.resize(count);
-    for (Eigen::Index i = 0; i < count; ++i) {
-        residuals.mean[i] = terms.mean[static_cast<std::size_t>(i)];
-        residuals.deviation[i] = terms.deviation[static_cast<std::size_t>(i)];
+    for (std::size_t i = 0; i < terms.parameters(); ++i) {
+        const double mean = terms.mean[i], deviation = terms.deviation[i];
+        if (!std::isfinite(mean))
+            bad_input(options.subject, "mean of parameter " + text_of(i), mean, "finite");
+        require_positive(options.subject, "deviation of parameter " + text_of(i), deviation);
+        residuals.mean[static_cast<Eigen::Index>(i)] = mean;
+        residuals.deviation[static_cast<Eigen::Index>(i)] = deviation;
     }
     for (const ThroughputSample& sample : samples) residuals.rows.push_back(row_of<Terms>(sample, sample));
-    detail::SmallVector x = residuals.mean;
-    fit.status =
-        detail::minimise_in_rounds(backend, residuals, x, options.max_iterations, fit.iterations, [&] {
-            const WeighedRows weighed = residuals.weigh(x, options.robust);
-            fit.stragglers = weighed.stragglers;
-            const detail::Scatter scatter(weighed.squares, weighed.weights, static_cast<double>(count));
-            const double change = std::abs(std::log(scatter.deviation / residuals.scatter));
-            residuals.scatter = fit.step_deviation = scatter.deviation;
-            return change > 0.05 || weighed.largest_change > 0.05;
-        });
+    SmallVector x = residuals.mean;
+    fit.status = detail::minimise_in_rounds(backend, residuals, x, options.max_iterations, options.robust,
+                                            fit, [&](double scatter) {
+                                                fit.step_deviation = scatter;
+                                                return false;
+                                            });
     if (!is_fitted(fit.status) || !x.allFinite()) {
         fit.status = FitStatus::prior_kept;
         x = residuals.mean;
@@ -95,9 +99,9 @@ template <FittableTerms Terms, class Backend = detail::TinyBackend>
     double squares = 0;
     residuals.for_each_row(x, [&](const auto&, const RowErrors& of) { squares += of.step * of.step; });
     fit.step_rmsle = std::sqrt(squares / fit.samples);
-    detail::Linearisation there;
+    Linearisation there;
     there.find(residuals, residuals.to_units(x));
-    const detail::SmallMatrix left = there.hessian().llt().solve(detail::SmallMatrix::Identity(count, count));
+    const SmallMatrix left = there.hessian().llt().solve(SmallMatrix::Identity(count, count));
     fit.parameters.assign(x.begin(), x.end());
     for (Eigen::Index i = 0; i < count; ++i)
         fit.deviations.push_back(residuals.deviation[i] * std::sqrt(left(i, i)));

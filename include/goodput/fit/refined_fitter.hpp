@@ -10,7 +10,7 @@
 // with the prior's uncertainty: a parameter is identified where the samples have halved its variance.
 //
 // Method. (1) Start in closed form at three overlaps, the best counts; or from a previous fit. (2)
-// Levenberg-Marquardt (a backend, fit/detail/least_squares.hpp). (3) The scatter s follows from the
+// Levenberg-Marquardt (a backend, fit/least_squares.hpp). (3) The scatter s follows from the
 // residuals, and with step times alone from what is believed of the shapes' own factors; samples beyond four
 // robust standard deviations (stragglers, warm-up) get the weight (4 s / error)^2; (2) again, until neither
 // changes much. (4) Every shape of several replicas gets factors of its own for computing and synchronising:
@@ -23,6 +23,9 @@
 //
 // A result that is not to be trusted gives way to the previous fit, or to the prior around the computing
 // times (fit_status.hpp).
+//
+// The sum of squares, in units of the prior's deviations and of the scatter, could then fall by less than
+// TinyBackend::negligible: no parameter is further from the optimum than a thirtieth of its deviation.
 //
 // Cost: O(samples P^2) for each of some 10 to 30 iterations, with P = 11 + break points, at most 36.
 // RefinedFitter allocates where the number of samples or break points is another than in the fit before.
@@ -40,10 +43,11 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/fit/detail/least_squares.hpp"
 #include "goodput/fit/detail/refined_problem.hpp"
 #include "goodput/fit/detail/refined_start.hpp"
+#include "goodput/fit/detail/rounds.hpp"
 #include "goodput/fit/fit_status.hpp"
+#include "goodput/fit/least_squares.hpp"
 #include "goodput/fit/refined_fit.hpp"
 #include "goodput/fit/refined_prior.hpp"
 #include "goodput/model/valid_model.hpp"
@@ -64,7 +68,7 @@ struct RefinedFitOptions {
 
 /// Fits again and again, without allocating as long as samples and batches stay as many. `Backend` minimises:
 /// TinyBackend, or CeresBackend of fit/ceres_backend.hpp.
-template <class Backend = detail::TinyBackend>
+template <class Backend = TinyBackend>
 class RefinedFitter {
 public:
     /// `backend` minimises the sum of squares.
@@ -94,22 +98,22 @@ private:
 
     void begin(std::span<const ThroughputSample> samples, const RefinedFitOptions& options, bool warm,
                RefinedFit& fit);
-    [[nodiscard]] detail::SmallVector warm_start() const;
-    bool weigh(RefinedFit& fit, bool robust);
+    [[nodiscard]] SmallVector warm_start() const;
+    bool adjust(RefinedFit& fit, double& scatter);
     void add_shape_factors(RefinedFit& fit);
     void estimate_covariance(RefinedFit& fit);
     void fall_back(std::span<const ThroughputSample> samples, bool warm, RefinedFit& fit) const;
 
     Backend backend_;
     detail::RefinedProblem problem_{};
-    detail::SmallVector x_{};  ///< the coordinates on their way
-    detail::Linearisation there_{};
+    SmallVector x_{};  ///< the coordinates on their way
+    Linearisation there_{};
     std::vector<OfShape> of_shapes_{};
     RefinedFit previous_{};  ///< what the last fit started from
 };
 
 /// As RefinedFitter::fit, for a single fit.
-template <class Backend = detail::TinyBackend>
+template <class Backend = TinyBackend>
 [[nodiscard]] RefinedFit fit_refined(std::span<const ThroughputSample> samples,
                                      const RefinedFitOptions& options = {}) {
     return RefinedFitter<Backend>().fit(samples, options);
@@ -192,9 +196,10 @@ void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, cons
     for (const ThroughputSample& sample : samples) goodput::validate(sample, options.subject);
     const bool warm = options.start && detail::is_whole(*options.start);
     begin(samples, options, warm, fit);
-    const detail::SmallVector fallback = warm ? x_ : problem_.residuals.mean;
-    fit.status = detail::minimise_in_rounds(backend_, problem_.residuals, x_, options.max_iterations,
-                                            fit.iterations, [&] { return weigh(fit, options.robust); });
+    const SmallVector fallback = warm ? x_ : problem_.residuals.mean;
+    fit.status =
+        detail::minimise_in_rounds(backend_, problem_.residuals, x_, options.max_iterations, options.robust,
+                                   fit, [&](double& scatter) { return adjust(fit, scatter); });
     fit.coordinates.assign(x_.begin(), x_.end());
     problem_.write(x_, fit.model);
     // The minimisation itself is content with a sum that is larger by less than this.
@@ -220,7 +225,7 @@ void RefinedFitter<Backend>::begin(std::span<const ThroughputSample> samples,
     for (const ThroughputSample& sample : samples) log_batches += std::log(sample.plan.atomic_batch);
     const double middle_batch = std::exp(log_batches / static_cast<double>(samples.size()));
     fit.reference_batch = options.reference_batch > 0 ? options.reference_batch : middle_batch;
-    const detail::ComputingLine line = detail::line_of_computing(problem_, fit.reference_batch);
+    const Line line = detail::line_of_computing(problem_, fit.reference_batch);
     fit.reference_seconds = line.at(fit.reference_batch);
     fit.prior = options.prior;
     fit.samples = static_cast<int>(samples.size());
@@ -266,9 +271,9 @@ void RefinedFitter<Backend>::fall_back(std::span<const ThroughputSample> samples
 
 /// The previous fit; break points that it did not have at the prior's mean.
 template <class Backend>
-detail::SmallVector RefinedFitter<Backend>::warm_start() const {
+SmallVector RefinedFitter<Backend>::warm_start() const {
     const std::vector<double>& before = previous_.coordinates;
-    detail::SmallVector x = problem_.residuals.mean;
+    SmallVector x = problem_.residuals.mean;
     std::copy_n(before.begin(), std::size_t{refined_parameters}, x.begin());
     const std::vector<double>& breaks = problem_.residuals.terms.breaks;
     for (std::size_t i = 0; i < breaks.size(); ++i)
@@ -278,22 +283,17 @@ detail::SmallVector RefinedFitter<Backend>::warm_start() const {
     return x;
 }
 
-/// The scatter and the weights that the errors at the last solution ask for; whether they have changed much.
+/// What a fit of this model adds to a round (minimise_in_rounds).
 template <class Backend>
-bool RefinedFitter<Backend>::weigh(RefinedFit& fit, bool robust) {
-    const WeighedRows weighed = problem_.residuals.weigh(x_, robust);
-    fit.stragglers = weighed.stragglers;
-    const detail::Scatter about(weighed.squares, weighed.weights, static_cast<double>(problem_.parameters()));
+bool RefinedFitter<Backend>::adjust(RefinedFit& fit, double& scatter) {
     // Laws with as many parameters as there are shapes pass through all of them, and so seem to leave none a
     // factor of its own; and with more shapes, the samples of one share its factors, which do not average
     // out.
-    const double scatter = std::sqrt(detail::square(about.deviation) + problem_.own_variance(x_));
-    const double change = std::abs(std::log(scatter / problem_.residuals.scatter));
-    problem_.residuals.scatter = scatter;
+    scatter = std::sqrt(detail::square(scatter) + problem_.own_variance(x_));
     const bool loosened = problem_.loosen(x_);
     for (const RefinedParameter at : {alone_factor, straggling_exponent})
         fit.prior.deviation[at] = problem_.residuals.deviation[static_cast<Eigen::Index>(at)];
-    return change > 0.05 || weighed.largest_change > 0.05 || loosened;
+    return loosened;
 }
 
 /// Two ridge equations a shape, linear at the laws' solution: ln of its factors of computing and
@@ -361,12 +361,12 @@ void RefinedFitter<Backend>::estimate_covariance(RefinedFit& fit) {
     const double correlation = own / (own + detail::square(problem_.residuals.scatter));
     for (detail::RefinedRow& row : problem_.residuals.rows)
         if (!row.alone) row.weight /= 1 + (of_shapes_[row.features.shape_index].samples - 1) * correlation;
-    const detail::SmallVector& deviation = problem_.residuals.deviation;
+    const SmallVector& deviation = problem_.residuals.deviation;
     there_.find(problem_.residuals, problem_.residuals.to_units(x_));
     const Eigen::Index count = x_.size();
-    const detail::SmallMatrix covariance =
-        deviation.asDiagonal() * there_.hessian().llt().solve(detail::SmallMatrix::Identity(count, count)) *
-        deviation.asDiagonal();
+    const SmallMatrix covariance = deviation.asDiagonal() *
+                                   there_.hessian().llt().solve(SmallMatrix::Identity(count, count)) *
+                                   deviation.asDiagonal();
     fit.covariance.clear();
     if (!covariance.allFinite()) return;  // not whole: the fit is not to be trusted
     fit.covariance.assign(covariance.data(), covariance.data() + covariance.size());

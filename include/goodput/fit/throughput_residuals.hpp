@@ -13,8 +13,8 @@
 // A sample has two residuals, one where nobody measured what of the step is computing, or where a single
 // replica does nothing else:
 //
-//     r_t = sqrt(w) (ln T - ln measured step) / scatter,      r_c = sqrt(w / 2) (ln C - ln measured) /
-//     scatter
+//     r_t = sqrt(w) (ln T - ln measured step) / scatter
+//     r_c = sqrt(w / 2) (ln C - ln measured) / scatter
 //
 // w is its weight (stragglers have less). Where the whole iteration was measured, s C + T stands for T. Each
 // parameter has one more, (theta - mean) / deviation of its prior, which is also the unit in which the solver
@@ -36,9 +36,9 @@
 #include <vector>
 
 #include "goodput/core/sample.hpp"
-#include "goodput/fit/detail/least_squares.hpp"
 #include "goodput/fit/detail/log_step.hpp"
 #include "goodput/fit/detail/touched_parameters.hpp"
+#include "goodput/fit/least_squares.hpp"
 
 namespace goodput {
 
@@ -132,10 +132,10 @@ public:
     /// See above.
     explicit ThroughputResiduals(Terms of) : terms(std::move(of)) {}
 
-    Terms terms{};                                                ///< of the model
-    std::vector<Row> rows{};                                      ///< the measurements
-    detail::SmallVector mean{} /**< of the prior */, deviation{}; /**< likewise, standard */
-    double scatter = 0.05;  ///< standard deviation of ln(step) about the model
+    Terms terms{};                                        ///< of the model
+    std::vector<Row> rows{};                              ///< the measurements
+    SmallVector mean{} /**< of the prior */, deviation{}; /**< likewise, standard */
+    double scatter = 0.05;                                ///< standard deviation of ln(step) about the model
     /// How many parameters.
     [[nodiscard]] int parameters() const { return static_cast<int>(mean.size()); }
     /// How many residuals.
@@ -144,18 +144,18 @@ public:
         for (const Row& row : rows) count += compute_weight(row) > 0 ? 2 : 1;
         return count;
     }
-    /// See detail::Residuals; y counts deviations from the prior's mean.
+    /// See Residuals; y counts deviations from the prior's mean.
     void operator()(const double* y, double* residuals, double* jacobian) const;
     /// Parameters as the solver counts them.
-    [[nodiscard]] detail::SmallVector to_units(const detail::SmallVector& x) const {
+    [[nodiscard]] SmallVector to_units(const SmallVector& x) const {
         return (x - mean).cwiseQuotient(deviation);
     }
     /// The other way.
-    [[nodiscard]] detail::SmallVector from_units(const detail::SmallVector& y) const {
+    [[nodiscard]] SmallVector from_units(const SmallVector& y) const {
         return mean + y.cwiseProduct(deviation);
     }
     /// The sum of squares at parameters x.
-    [[nodiscard]] double squares(const detail::SmallVector& x) const {
+    [[nodiscard]] double squares(const SmallVector& x) const {
         double of_rows = 0;
         for_each_row(x, [&](const Row& row, const RowErrors& errors) {
             of_rows += row.weight *
@@ -168,7 +168,7 @@ public:
 
     /// Calls visit(row, RowErrors) for every row at parameters x.
     template <class Visit>
-    void for_each_row(const detail::SmallVector& x, Visit visit) const {
+    void for_each_row(const SmallVector& x, Visit visit) const {
         std::span<const double> values(x.data(), static_cast<std::size_t>(x.size()));
         const double gamma = 1 + std::exp(terms.log_overlap(values));
         for (const Row& row : rows)
@@ -178,7 +178,7 @@ public:
 
     /// Gives rows whose step is off by more than four robust standard deviations at parameters x (stragglers,
     /// warm-up) the weight (four of them / error)^2, where there are at least four rows; all others 1.
-    WeighedRows weigh(const detail::SmallVector& x, bool robust) {
+    WeighedRows weigh(const SmallVector& x, bool robust) {
         errors_.clear();
         for_each_row(x, [&](const Row&, const RowErrors& of) { errors_.push_back(std::abs(of.step)); });
         double limit = std::numeric_limits<double>::infinity();
@@ -231,7 +231,7 @@ private:
 template <ThroughputTerms Terms>
 void ThroughputResiduals<Terms>::operator()(const double* y, double* residuals, double* jacobian) const {
     const int own = parameters();
-    const detail::SmallVector x = from_units(Eigen::Map<const Eigen::VectorXd>(y, own));
+    const SmallVector x = from_units(Eigen::Map<const Eigen::VectorXd>(y, own));
     std::copy_n(y, own, residuals);
     residuals[own] = 0;
     double* at = residuals + own + 1;
@@ -284,44 +284,6 @@ void ThroughputResiduals<Terms>::operator()(const double* y, double* residuals, 
     });
 }
 
-namespace detail {
-
-/// How far steps scatter about a model, and what that rests on.
-struct Scatter {
-    double deviation = 0, freedom = 0;
-
-    /// From weighted squared errors, less what so many parameters have taken up.
-    Scatter(double squares, double weights, double parameters) {
-        // A scatter of 3 %, worth two samples, is assumed beforehand: a perfect fit to few samples proves
-        // little. Priors hold parameters back, so that they take up less than one sample each.
-        constexpr double assumed_deviation = 0.03, assumed_freedom = 2;
-        freedom = weights - std::min(parameters, weights / 2) + assumed_freedom;
-        deviation = std::sqrt((squares + assumed_freedom * square(assumed_deviation)) / freedom);
-    }
-};
-
-/// Minimises roughly as long as weigh() says that weights and scatter still change, then for good. Counts on
-/// from `iterations`.
-template <class Backend, ThroughputTerms Terms, class Weigh>
-FitStatus minimise_in_rounds(Backend& backend, const ThroughputResiduals<Terms>& residuals, SmallVector& x,
-                             int max_iterations, int& iterations, Weigh weigh) {
-    weigh();
-    bool settled = false;
-    for (int round = 0;; ++round) {
-        SmallVector y = residuals.to_units(x);
-        const LeastSquaresResult found = backend.minimise(residuals, y,
-                                                          {.max_iterations = max_iterations - iterations,
-                                                           .relative_tolerance = 1e-11,
-                                                           .absolute_tolerance = settled ? 1e-5 : 1e-2,
-                                                           .rough = !settled});
-        x = residuals.from_units(y);
-        iterations += found.iterations;
-        if (settled || !is_fitted(found.status) || iterations >= max_iterations) return found.status;
-        settled = !weigh() || round == 7;
-    }
-}
-
-}  // namespace detail
 }  // namespace goodput
 
 #endif

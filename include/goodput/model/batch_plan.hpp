@@ -6,9 +6,9 @@
 //
 //     goodput = M / T(b, k) * efficiency(M)
 //
-// For a model of one's own every legal plan is tried: with L = max_batch / K that is at most L (1 + ln L)
-// evaluations. For PolluxThroughput and RefinedThroughput the same optimum is proven after two on average, as
-// follows.
+// In general every legal plan is tried: with L = max_batch / K that is at most L (1 + ln L) evaluations. For
+// a BrokenLineModel, as PolluxThroughput and RefinedThroughput are, the same optimum is proven after a few,
+// as follows.
 //
 // With the noise scale's efficiency, goodput is a constant over
 //
@@ -20,18 +20,16 @@
 //    and with it the cost has a lower bound (noise / M + signal)(A + B b) whose least integer is a square
 //    root. Where the bound reaches the best cost found, nothing better is left.
 // 2. For fixed k the cost is convex in 1/b (T is convex and rising in b, and T(b)/b is its perspective), so
-//    the sign of the derivative at one integer discards all integers on the other side. Evaluating,
-//    discarding and bounding in turn ends with a proof; Newton's method says where to evaluate.
+//    the sign of the derivative at one integer discards all integers on the other side. Evaluating where the
+//    bound is least, discarding and bounding in turn ends with a proof.
 // 3. At an equal total batch a further microbatch costs at least alpha_c, and the smaller a hides less of w.
 //    So the tangent bound over all total batches does not fall with k: once it reaches the best cost, no
 //    larger k has to be looked at. Larger k pays only where memory limits b, or through rounding.
 // 4. Where memory limits b for several k, the cost at one b is convex in k: its least integer is again a
 //    square root.
-// 5. Shapes do not depend on each other, so those of a job take Newton's steps together: a processor then
-//    works on several powers at once, and one more evaluation costs a few nanoseconds.
 //
 // RefinedThroughput has a broken line for a: 1 and 2 hold piece by piece, 3 with straight lines below the
-// broken one. So the search is for broken lines (detail/broken_line_search.hpp), and Pollux's model is one of
+// broken one. So the search is for broken lines (detail/batch_search.hpp), and Pollux's model is one of
 // a single piece.
 //
 // What it cannot do: atomic batches that differ between replicas, or other limits than those of BatchLimits.
@@ -49,7 +47,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/shape.hpp"
 #include "goodput/model/concepts.hpp"
-#include "goodput/model/detail/broken_line_search.hpp"
+#include "goodput/model/detail/batch_search.hpp"
 #include "goodput/model/detail/plan_range.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/pollux.hpp"
@@ -67,19 +65,17 @@ struct BestPlan {
 /// Which batch plan gives the largest goodput on `shape.gpus` replicas? Exact over all integers that respect
 /// the limits; of equal plans the one with the fewest accumulation steps, then the smallest atomic batch
 /// (with the fast search any atomic batch of those). An empty plan with goodput 0 where none is legal, or
-/// where the model predicts no positive finite time. PolluxThroughput and RefinedThroughput (as fits give
-/// them: finite, seconds >= 0, factors > 0, gamma >= 1, batches ascending) with NoiseScaleEfficiency or
-/// FullEfficiency: the fast search, O(1) in practice, RefinedThroughput O(measured batches); where an example
-/// takes equally long in many batches and most of them do not divide the load, a few nanoseconds for each
-/// number of microbatches. Any other pair of models: every legal plan, O(L log L) evaluations with L =
-/// max_batch / gpus.
+/// where the model predicts no positive finite time. A BrokenLineModel (as fits give them: finite, seconds >=
+/// 0, factors > 0, gamma >= 1, batches ascending) with NoiseScaleEfficiency or FullEfficiency: the fast
+/// search, O(measured batches) in practice; where an example takes equally long in many batches and most of
+/// them do not divide the load, some ten nanoseconds for each number of microbatches. Any other pair of
+/// models: every legal plan, O(L log L) evaluations with L = max_batch / gpus.
 template <ThroughputModel Throughput, EfficiencyModel Efficiency>
 [[nodiscard]] BestPlan best_batch_plan(const Throughput& throughput, const Efficiency& efficiency,
                                        Shape shape, const BatchLimits& limits);
 
-/// The same for many shapes of one job: `best[i]` for `shapes[i]`, each as good as from best_batch_plan up to
-/// rounding. With the fast search two to three times as fast as one by one, because a processor overlaps what
-/// it computes for one shape with the next. Refuses spans of different lengths (std::invalid_argument).
+/// The same for many shapes of one job: `best[i]` for `shapes[i]`. With the fast search faster than one by
+/// one. Refuses spans of different lengths (std::invalid_argument).
 template <ThroughputModel Throughput, EfficiencyModel Efficiency>
 void best_batch_plans(const Throughput& throughput, const Efficiency& efficiency,
                       std::span<const Shape> shapes, const BatchLimits& limits, std::span<BestPlan> best);
@@ -124,20 +120,8 @@ BestPlan best_of_all(const Throughput& throughput, const Efficiency& efficiency,
     return best;
 }
 
-// Pollux's model as the search wants it: a broken line of one piece.
-struct StraightLine : PolluxThroughput {
-    static constexpr std::array<BatchFactor, 0> batches{};
-    static constexpr double compute_factor(Shape) { return 1; }
-};
-
-template <class Throughput>
-inline constexpr bool is_broken_line =
-    std::same_as<Throughput, PolluxThroughput> || std::same_as<Throughput, RefinedThroughput>;
-inline StraightLine broken_line_of(const PolluxThroughput& model) { return {model}; }
-inline const RefinedThroughput& broken_line_of(const RefinedThroughput& model) { return model; }
-
 template <class Throughput, class Efficiency>
-inline constexpr bool has_fast_search = is_broken_line<Throughput> &&
+inline constexpr bool has_fast_search = BrokenLineModel<Throughput> &&
                                         (std::same_as<Efficiency, NoiseScaleEfficiency> ||
                                          std::same_as<Efficiency, FullEfficiency>);
 
@@ -178,12 +162,12 @@ void best_batch_plans(const Throughput& throughput, const Efficiency& efficiency
             std::fill(best.begin(), best.end(), BestPlan{});
             return;
         }
-        const auto& line = detail::broken_line_of(throughput);
-        const detail::BrokenLineSearch search(line, limits, form.noise, form.signal);
-        search(shapes, [&](std::size_t i, const detail::CheapestPlan& cheapest) {
+        const detail::BatchSearch search(throughput, limits, form.noise, form.signal);
+        for (std::size_t i = 0; i < shapes.size(); ++i) {
+            const detail::CheapestPlan cheapest = search(shapes[i]);
             const double goodput = form.scale / cheapest.cost;
             best[i] = goodput > 0 && std::isfinite(goodput) ? BestPlan{cheapest.plan, goodput} : BestPlan{};
-        });
+        }
     } else {
         for (std::size_t i = 0; i < shapes.size(); ++i)
             best[i] = detail::best_of_all(throughput, efficiency, shapes[i], limits);

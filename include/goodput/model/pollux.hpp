@@ -16,10 +16,11 @@
 // All times in seconds. The model is linear in the batch and knows nothing of how GPUs are spread over nodes.
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "goodput/core/batch.hpp"
 #include "goodput/core/shape.hpp"
-#include "goodput/model/detail/overlap.hpp"
 
 namespace goodput {
 
@@ -33,6 +34,9 @@ struct OverlappedStep {
 
 /// Seven parameters of a job on one GPU type; a ThroughputModel.
 struct PolluxThroughput {
+    /// See BrokenLineModel.
+    using BrokenLine = PolluxThroughput;
+
     double alpha_c = 0;  ///< s, computing: constant part
     double beta_c = 0;   ///< s per example
     double alpha_n = 0;  ///< s, synchronising two replicas on two nodes
@@ -55,11 +59,15 @@ struct PolluxThroughput {
 
     /// The last step of an iteration, in which computing and synchronising overlap, with its derivatives.
     [[nodiscard]] OverlappedStep overlapped_step(double compute, double sync) const {
-        detail::OverlappedSteps<1> one;
-        one.compute[0] = compute;
-        one.sync[0] = sync;
-        one.evaluate(gamma, 1);
-        return {one.seconds[0], one.per_compute[0], one.per_sync[0]};
+        // Scaled by the longer part, because the powers of small times underflow at gamma = 10.
+        const bool computes_longer = compute >= sync;
+        const double longer = computes_longer ? compute : sync, shorter = computes_longer ? sync : compute;
+        const double ratio = shorter / (longer + std::numeric_limits<double>::min());  // 0 where both are 0
+        const double power = std::pow(ratio, gamma - 1);
+        const double of_longer = std::pow(1 + ratio * power, 1 / gamma - 1), of_shorter = of_longer * power;
+        const double seconds = std::max(longer, of_longer * longer + of_shorter * shorter);
+        return computes_longer ? OverlappedStep{seconds, of_longer, of_shorter}
+                               : OverlappedStep{seconds, of_shorter, of_longer};
     }
 
     /// Seconds of the last step of an iteration, from those of its two parts.

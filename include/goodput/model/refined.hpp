@@ -53,6 +53,9 @@ struct ShapeFactor {
 
 /// The parameters of a job on one GPU type; a ThroughputModel.
 struct RefinedThroughput {
+    /// See BrokenLineModel.
+    using BrokenLine = RefinedThroughput;
+
     double alpha_c = 0;                  ///< s, computing on several replicas: constant part
     double beta_c = 0;                   ///< s per example
     std::vector<BatchFactor> batches{};  ///< ascending

@@ -41,7 +41,6 @@
 #include <Eigen/Core>
 
 #include "goodput/core/error.hpp"
-#include "goodput/fit/detail/log_step.hpp"
 #include "goodput/parallel/layered_model.hpp"
 
 namespace goodput {
@@ -97,16 +96,19 @@ inline constexpr ProfileSpread spread_of_type{0.8, 0.06, 0.05, 0.25, 0.15, 0.1};
 inline constexpr double profile_noise = 0.03;
 inline constexpr double profile_scale_freedom = 4;
 
+inline double profile_square(double value) { return value * value; }
+
 inline double profile_covariance(const ProfilePoint& p, const ProfilePoint& q) {
     // Bends reach over about 2.5 doublings of the micro-batch and 1.2 of the degree. Slopes turn about 4
     // samples and degree 2.
-    const double near_batch = std::exp(-0.5 * square((p.batch - q.batch) / 2.5)),
-                 near_degree = std::exp(-0.5 * square((p.degree - q.degree) / 1.2));
+    const double near_batch = std::exp(-0.5 * profile_square((p.batch - q.batch) / 2.5)),
+                 near_degree = std::exp(-0.5 * profile_square((p.degree - q.degree) / 1.2));
     const auto covariance = [&](const ProfileSpread& by) {
-        return square(by.offset) + square(by.batch_slope) * (p.batch - 2) * (q.batch - 2) +
-               square(by.batch_bend) * near_batch +
-               square(by.degree_slope) * (p.degree - 1) * (q.degree - 1) +
-               square(by.degree_bend) * near_degree + square(by.together) * near_batch * near_degree;
+        return profile_square(by.offset) + profile_square(by.batch_slope) * (p.batch - 2) * (q.batch - 2) +
+               profile_square(by.batch_bend) * near_batch +
+               profile_square(by.degree_slope) * (p.degree - 1) * (q.degree - 1) +
+               profile_square(by.degree_bend) * near_degree +
+               profile_square(by.together) * near_batch * near_degree;
     };
     return covariance(spread_of_all) + (p.gpu_type == q.gpu_type ? covariance(spread_of_type) : 0);
 }
@@ -137,7 +139,7 @@ public:
         };
         const auto among_known = [&](Eigen::Index i, Eigen::Index j) {
             return profile_covariance(point(known_, i), point(known_, j)) +
-                   (i == j ? square(profile_noise) : 0);
+                   (i == j ? profile_square(profile_noise) : 0);
         };
         factor_.compute(Eigen::MatrixXd::NullaryExpr(n, n, among_known));
         if (factor_.info() != Eigen::Success)  // the noise on its diagonal rules that out
@@ -150,7 +152,7 @@ public:
         for (Eigen::Index j = 0; j < m; ++j) {
             const double rest =
                 profile_covariance(point(asked_, j), point(asked_, j)) - reduced_.col(j).squaredNorm();
-            deviations_[j] = std::sqrt(square(profile_noise) + std::max(rest, 0.0));
+            deviations_[j] = std::sqrt(profile_square(profile_noise) + std::max(rest, 0.0));
         }
     }
 

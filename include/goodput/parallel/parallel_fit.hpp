@@ -14,7 +14,7 @@
 //
 // rho(r) = c^2 ln(1 + r^2 / c^2) with c = 2 (Cauchy): published runs are not always what their files say, and
 // a run that is off by ten deviations must not move the others: a residual stands there as the root of its
-// rho, with its sign. Levenberg-Marquardt (fit/detail/least_squares.hpp); derivatives by differences, as the
+// rho, with its sign. Levenberg-Marquardt (fit/least_squares.hpp); derivatives by differences, as the
 // score takes largest stages.
 
 #include <algorithm>
@@ -29,8 +29,8 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
-#include "goodput/fit/detail/least_squares.hpp"
 #include "goodput/fit/fit_status.hpp"
+#include "goodput/fit/least_squares.hpp"
 #include "goodput/parallel/plan_score.hpp"
 
 namespace goodput {
@@ -85,7 +85,7 @@ struct ParallelFit {
 /// Which constants explain these runs? Without runs: the start. Refuses runs without a model or cluster, with
 /// measurements that are not positive, platforms above 29, plans that have no score (std::invalid_argument
 /// naming the run), and deviations outside their ranges.
-template <class Backend = detail::TinyBackend>
+template <class Backend = TinyBackend>
 [[nodiscard]] ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs,
                                                  const ParallelFitOptions& options = {},
                                                  Backend backend = {});
@@ -236,11 +236,10 @@ ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs, const Para
                                    Backend backend) {
     const std::size_t platforms = detail::check_runs(runs, options);
     const detail::ParallelResiduals problem(runs, options, platforms);
-    detail::SmallVector x = detail::SmallVector::Zero(problem.parameters());
+    SmallVector x = SmallVector::Zero(problem.parameters());
     ParallelFit fit;
     if (!runs.empty()) {
-        const detail::LeastSquaresResult result =
-            backend.minimise(problem, x, {.max_iterations = options.max_iterations});
+        const Minimisation result = backend.minimise(problem, x, {.max_iterations = options.max_iterations});
         fit.status = result.status;
         fit.iterations = result.iterations;
         if (!is_fitted(fit.status)) x.setZero();
@@ -254,8 +253,8 @@ ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs, const Para
         fit.bytes_errors.push_back(run.most_bytes ? bytes / *run.most_bytes - 1 : 0);
     }
     // The prior alone makes J^T J positive definite; where a residual's slope is no number, it says nothing.
-    detail::Linearisation there;
-    detail::SmallMatrix covariance = detail::SmallMatrix::Identity(x.size(), x.size());
+    Linearisation there;
+    SmallMatrix covariance = SmallMatrix::Identity(x.size(), x.size());
     there.find(problem, x);
     if (there.jacobian.allFinite()) covariance = there.hessian().llt().solve(covariance).eval();
     const ParallelDeviations& by = options.deviations;

@@ -2,7 +2,7 @@
 #define GOODPUT_SIM_INTERRUPTIONS_HPP
 
 // Random interruptions of nodes as events of a replay. The same seed gives the same events with every
-// compiler and standard library.
+// compiler: times are rounded to the millisecond, far above what standard libraries' powers differ by.
 
 #include <cmath>
 #include <cstddef>
@@ -13,7 +13,6 @@
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/interruptions.hpp"
-#include "goodput/model/detail/elementary.hpp"
 #include "goodput/sim/events.hpp"
 
 namespace goodput {
@@ -45,9 +44,7 @@ private:
 
 /// A time of a Weibull distribution of that shape and mean: mean / Gamma(1 + 1/k) * (-ln u)^(1/k).
 inline double weibull_time(double mean, double shape, SplitMix& random) {
-    constexpr double ln_2 = 0x1.62e42fefa39efp-1;
-    const double exponential = -log2_of(random.unit()) * ln_2;
-    return mean / std::tgamma(1 + 1 / shape) * exp2_of(log2_of(exponential) / shape);
+    return mean / std::tgamma(1 + 1 / shape) * std::pow(-std::log(random.unit()), 1 / shape);
 }
 
 }  // namespace detail

@@ -22,18 +22,19 @@
 // What it cannot know: errors that all shapes share.
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <span>
 #include <string_view>
+
+#include <Eigen/Core>
 
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/interval.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/core/shape.hpp"
-#include "goodput/fit/detail/fitted_slopes.hpp"
+#include "goodput/fit/fitted_slopes.hpp"
 #include "goodput/fit/refined_fit.hpp"
 #include "goodput/model/valid_model.hpp"
 
@@ -136,29 +137,6 @@ inline void require_fit(std::string_view subject, const RefinedFit& fit) {
     validate(fit.model, subject);
 }
 
-/// g^T V g for a few entries of g.
-class SparseVariance {
-public:
-    explicit SparseVariance(const RefinedFit& fit) : fit_(fit) {}
-
-    void add(std::size_t at, double value) {
-        const std::size_t count = fit_.coordinates.size();
-        for (std::size_t i = 0; i < size_; ++i)
-            variance_ += 2 * value * values_[i] * fit_.covariance[at * count + at_[i]];
-        variance_ += value * value * fit_.covariance[at * count + at];
-        at_[size_] = at;
-        values_[size_++] = value;
-    }
-    [[nodiscard]] double get() const { return std::max(variance_, 0.0); }
-
-private:
-    const RefinedFit& fit_;
-    std::array<std::size_t, 6> at_{};
-    std::array<double, 6> values_{};
-    std::size_t size_ = 0;
-    double variance_ = 0;
-};
-
 }  // namespace detail
 
 inline Forecast::Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan)
@@ -171,18 +149,23 @@ inline Forecast::Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan)
     const RefinedThroughput& model = fit.model;
     compute_ = model.compute_seconds(plan.atomic_batch) * model.compute_factor(shape);
     sync_ = model.sync_seconds(shape);
-    const detail::RefinedShape features(shape);
 
-    detail::SparseVariance of_compute(fit), of_sync(fit);
-    detail::for_each_compute_term(fit, features, plan.atomic_batch,
-                                  [&](std::size_t at, double slope) { of_compute.add(at, slope); });
+    const auto count = static_cast<Eigen::Index>(fit.coordinates.size());
+    const Eigen::Map<const Eigen::MatrixXd> covariance(fit.covariance.data(), count, count);
+    const auto variance = [&](const auto& for_each_slope) {
+        Eigen::VectorXd slopes = Eigen::VectorXd::Zero(count);
+        for_each_slope([&](std::size_t at, double slope) { slopes[static_cast<Eigen::Index>(at)] += slope; });
+        return std::max(slopes.dot(covariance * slopes), 0.0);
+    };
     const double log_batch = std::log(plan.atomic_batch);
-    compute_variance_ = detail::walk_between(fit, log_batch, log_batch) + of_compute.get();
-    if (features.alone()) return;
-    features.for_each_sync_term([&](RefinedParameter at, double feature) { of_sync.add(at, feature); });
+    compute_variance_ = unmeasured_covariance(fit, log_batch, log_batch) + variance([&](const auto& visit) {
+                            for_each_compute_slope(fit, shape, plan.atomic_batch, visit);
+                        });
+    if (shape.gpus < 2) return;
+    const double of_sync = variance([&](const auto& visit) { for_each_sync_slope(shape, visit); });
     const auto [of_factor, of_sync_factor] = fit.factor_variances(shape);
     compute_variance_ += of_factor;
-    sync_deviation_ = std::sqrt(of_sync.get() + of_sync_factor);
+    sync_deviation_ = std::sqrt(of_sync + of_sync_factor);
 }
 
 /// The fitted model at another than the middle of what may be: a model that takes on each of `shapes` what an

@@ -25,7 +25,7 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/interval.hpp"
-#include "goodput/fit/detail/line.hpp"
+#include "goodput/fit/line.hpp"
 
 namespace goodput {
 
@@ -164,7 +164,7 @@ inline CurveForecast forecast_curve(std::span<const CurvePoint> points, const Cu
 
     std::array<double, cells> posterior = belief;
     if (points.size() >= 2) {
-        std::vector<detail::LineSums> sums(detail::curve_families.size());
+        std::vector<LineSums> sums(detail::curve_families.size());
         for (std::size_t k = 0; k < sums.size(); ++k)
             for (const CurvePoint& point : points)
                 sums[k].add(point.position / passed, detail::curve_families[k](point.position / passed),

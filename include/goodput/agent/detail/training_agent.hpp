@@ -3,6 +3,7 @@
 
 // What TrainingAgent does.
 
+#include "goodput/agent/detail/saved_text.hpp"
 #include "goodput/agent/training_agent.hpp"
 
 namespace goodput {
@@ -295,75 +296,106 @@ inline double TrainingAgent::goodput() const {
     return seconds > 0 ? total_batch() / seconds * efficiency() : 0;
 }
 
-inline std::optional<std::string> TrainingAgent::report() const {
+inline std::optional<TrainingReport> TrainingAgent::report() const {
     if (holding_.gpus == 0) return std::nullopt;
     const auto sample = times_.measured(type_, holding_.shape(), plan_);
     if (!sample) return std::nullopt;
-    return report_line(holding_.gpu_type, *sample, statistics());
+    return TrainingReport{holding_.gpu_type, *sample, statistics()};
 }
 
-inline std::string TrainingAgent::save() const {
-    AgentState state{.parameters = settings_.parameters,
-                     .group_sizes = settings_.group_sizes,
-                     .initial_batch = settings_.initial_batch,
-                     .holding = holding_,
-                     .plan = plan_,
-                     .steps = steps_,
-                     .measured_steps = measured_steps_,
-                     .measured_at = measured_at_,
-                     .warmup_left = warmup_left_,
-                     .progress = progress_.iterations,
-                     .metric_known = meter_.reported().has_value()};
-    if (const auto& metric = meter_.reported()) {
-        state.metric_preconditioned = metric->preconditioned;
-        state.metric_scale = metric->scale;
-    }
-    for (std::size_t g = 0; g < noise_.size(); ++g) state.noise.push_back(noise_.state(g));
-    state.before = before_;
-    state.gpu_types.assign(times_.gpu_types().begin(), times_.gpu_types().end());
-    state.timed.assign(times_.plans().begin(), times_.plans().end());
-    for (std::size_t t = 0; t < state.gpu_types.size(); ++t)
-        state.fitted.emplace_back(times_.fitted_samples(t).begin(), times_.fitted_samples(t).end());
-    return text_of_state(std::move(state));
-}
-
-inline void TrainingAgent::restore(std::string_view text) {
-    AgentState state = state_from_text(text);
+template <class Self, class Archive>
+void TrainingAgent::for_each_field(Self& self, Archive& archive) {
+    constexpr bool reads = !std::is_const_v<Self>;
     const auto require_same = [](std::string_view field, std::size_t saved, std::size_t own) {
         if (saved != own) bad_input("saved agent", field, saved, "that of the settings, " + text_of(own));
     };
-    require_same("parameters", state.parameters, settings_.parameters);
-    require_same("number of groups", state.noise.size(), settings_.groups());
-    if (state.group_sizes != settings_.group_sizes)
+    TrainingSettings own{.parameters = self.settings_.parameters,
+                         .group_sizes = self.settings_.group_sizes,
+                         .initial_batch = self.settings_.initial_batch};
+    archive("parameters", own.parameters);
+    require_same("parameters", own.parameters, self.settings_.parameters);
+    archive.list("group_sizes", own.group_sizes, own.parameters, [&](auto& size) { archive("size", size); });
+    if (own.group_sizes != self.settings_.group_sizes)
         bad_input("saved agent", "group_sizes", "different", "those of the settings");
-    require_same("initial_batch", static_cast<std::size_t>(state.initial_batch),
-                 static_cast<std::size_t>(settings_.initial_batch));
-    const auto type = std::find(state.gpu_types.begin(), state.gpu_types.end(), state.holding.gpu_type);
-    if (state.holding.gpus > 0 && type == state.gpu_types.end())
-        bad_input("saved agent", "gpu_type", state.holding.gpu_type, "among gpu_types");
-    if (state.holding.gpus > 0 && state.plan.total(state.holding.gpus) < state.initial_batch)
-        bad_input("saved agent", "total batch", state.plan.total(state.holding.gpus),
-                  "at least the initial one");
-    StepTimes times(settings_.least_steps);
-    times.restore(state.gpu_types, state.timed, state.fitted);
-    GroupedNoiseScale noise = noise_;
-    for (std::size_t g = 0; g < noise.size(); ++g) noise.restore(g, state.noise[g]);
+    archive("initial_batch", own.initial_batch);
+    if (own.initial_batch != self.settings_.initial_batch)
+        bad_input("saved agent", "initial_batch", own.initial_batch,
+                  "that of the settings, " + text_of(self.settings_.initial_batch));
+    archive("gpu_type", self.holding_.gpu_type);
+    archive("nodes", self.holding_.nodes);
+    archive("gpus", self.holding_.gpus);
+    archive("max_atomic_batch", self.holding_.max_atomic_batch);
+    archive("local_batch", self.plan_.atomic_batch);
+    archive("accumulation", self.plan_.accumulation_steps);
+    archive("steps", self.steps_);
+    archive("measured_steps", self.measured_steps_);
+    archive("warmup_left", self.warmup_left_);
+    archive("progress", self.progress_.iterations);
+    std::vector<NoiseScaleState> noise;
+    for (std::size_t g = 0; g < self.noise_.size(); ++g) noise.push_back(self.noise_.state(g));
+    archive.list("noise", noise, own.parameters, [&](auto& of_group) {
+        archive("squared_norm", of_group.squared_norm);
+        archive("variance", of_group.variance);
+        archive("weight", of_group.weight);
+        archive("differenced", of_group.differenced);
+    });
+    require_same("number of groups", noise.size(), self.settings_.groups());
+    if (archive.version() > 1) {
+        archive("measured_at", self.measured_at_);
+        archive.list("before", self.before_, noise.size(), [&](auto& of_group) {
+            archive("squared_norm", of_group.squared_norm);
+            archive("variance", of_group.variance);
+        });
+    }
+    bool metric_known = self.meter_.reported().has_value();
+    GradientMeter::Metric metric = self.meter_.reported().value_or(GradientMeter::Metric{});
+    archive("metric_known", metric_known);
+    archive("metric_preconditioned", metric.preconditioned);
+    archive("metric_scale", metric.scale);
+    StepTimes::for_each_field(self.times_, archive);
+    if constexpr (reads) {
+        require_at_least("saved agent", "metric_scale", metric.scale, 0);
+        for (std::size_t g = 0; g < noise.size(); ++g) self.noise_.restore(g, noise[g]);
+        if (metric_known) self.meter_.restore(metric);
+        self.take_up(archive.version());
+    }
+}
 
-    times_ = std::move(times);
-    noise_ = std::move(noise);
-    meter_.restore({});
-    if (state.metric_known)
-        meter_.restore(GradientMeter::Metric{state.metric_preconditioned, state.metric_scale});
-    holding_ = std::move(state.holding);
-    type_ = holding_.gpus > 0 ? static_cast<std::size_t>(type - state.gpu_types.begin()) : 0;
-    plan_ = state.plan;
-    steps_ = state.steps;
-    measured_steps_ = state.measured_steps;
-    measured_at_ = state.measured_at;
-    before_.assign(state.before.begin(), state.before.end());
-    warmup_left_ = state.warmup_left;
-    progress_.iterations = state.progress;
-    begun_ = false;
+/// Goes on from what was read.
+inline void TrainingAgent::take_up(int version) {
+    constexpr std::string_view subject = "saved agent";
+    if (version < 2) measured_at_ = steps_;
+    require_between(subject, "steps", steps_, 0, std::int64_t{1} << 60);
+    require_between(subject, "measured_steps", measured_steps_, 0, steps_);
+    require_between(subject, "measured_at", measured_at_, 0, steps_);
+    if (!before_.empty() && before_.size() != noise_.size())
+        bad_input(subject, "before", before_.size(), "none or one a group");
+    for (const GradientStatistics& of_group : before_) validate(of_group, subject);
+    require_between(subject, "warmup_left", warmup_left_, 0, 1 << 20);
+    require_at_least(subject, "progress", progress_.iterations, 0);
+    if (holding_.gpus == 0) return;
+    validate(holding_);
+    require_between(subject, "local_batch", plan_.atomic_batch, 1, 1 << 30);
+    require_between(subject, "accumulation", plan_.accumulation_steps, 0, 1 << 20);
+    detail::require_total(subject, plan_, holding_.shape(), settings_.initial_batch);
+    const auto names = times_.gpu_types();
+    type_ =
+        static_cast<std::size_t>(std::find(names.begin(), names.end(), holding_.gpu_type) - names.begin());
+    if (type_ == names.size()) bad_input(subject, "gpu_type", holding_.gpu_type, "among gpu_types");
+}
+
+inline std::string TrainingAgent::save() const {
+    detail::SavedTextWriter writer;
+    for_each_field(*this, writer);
+    return std::move(writer).text();
+}
+
+inline void TrainingAgent::restore(std::string_view text) {
+    TrainingAgent read(settings_);
+    detail::SavedTextReader reader(text);
+    for_each_field(read, reader);
+    reader.expect_end();
+    *this = std::move(read);
 }
 
 }  // namespace goodput

@@ -11,21 +11,15 @@
 #include <limits>
 #include <optional>
 
-#include "goodput/fit/detail/line.hpp"
 #include "goodput/fit/detail/refined_problem.hpp"
+#include "goodput/fit/line.hpp"
 
 namespace goodput::detail {
-
-/// Computing times on a straight line in the batch.
-struct ComputingLine {
-    double constant = 0, slope = 0;
-    [[nodiscard]] double at(double batch) const { return constant + slope * batch; }
-};
 
 /// Relative least squares over the computing times, neither part negative; twice again without what is far
 /// off. Where no computing time was measured, the steps of the fewest replicas stand for them. A single batch
 /// has no slope: then half of the time at the reference batch is constant, as is believed beforehand.
-inline ComputingLine line_of_computing(const RefinedProblem& samples, double reference_batch) {
+inline Line line_of_computing(const RefinedProblem& samples, double reference_batch) {
     int most_replicas = 0;
     if (std::ranges::none_of(samples.residuals.rows, &RefinedRow::split))
         most_replicas = samples.fewest_replicas();
@@ -45,7 +39,7 @@ inline ComputingLine line_of_computing(const RefinedProblem& samples, double ref
         const double constant = middle_seconds / (1 + smallest / reference_batch);
         return {constant, constant / reference_batch};
     }
-    ComputingLine line;
+    Line line;
     for (int round = 0; round < 3; ++round) {
         LineSums sums;
         for (const RefinedRow& row : samples.residuals.rows) {
@@ -59,11 +53,11 @@ inline ComputingLine line_of_computing(const RefinedProblem& samples, double ref
             const double seconds = std::exp(row.log_compute);
             sums.add(weight / (seconds * seconds), batch, seconds);
         }
-        const auto [constant, slope] = sums.line();
-        if (!(constant + slope > 0)) break;  // no sample is near enough to the line before
-        line = {constant, slope};
+        const Line next = sums.line();
+        if (!(next.at(1) > 0)) break;  // no sample is near enough to the line before
+        line = next;
     }
-    if (line.constant + line.slope > 0) return line;
+    if (line.at(1) > 0) return line;
     return {middle_seconds, 0};
 }
 
@@ -76,8 +70,7 @@ struct ScalingStart {
 
 /// How computing depends on the replicas, where that is far from what is believed beforehand; else nothing.
 /// By what was measured of computing, and by steps that are shorter than computing would be on the line.
-inline std::optional<ScalingStart> unexpected_scaling(const RefinedProblem& samples,
-                                                      const ComputingLine& line) {
+inline std::optional<ScalingStart> unexpected_scaling(const RefinedProblem& samples, const Line& line) {
     LineSums several;
     double single = 0, singles = 0;
     for (const RefinedRow& row : samples.residuals.rows) {
@@ -108,13 +101,13 @@ inline std::optional<ScalingStart> unexpected_scaling(const RefinedProblem& samp
 
 /// Computing from the line; synchronising at each of three overlaps from what the steps then say of it. Or
 /// what is believed beforehand, where that explains the samples better.
-inline SmallVector cold_start(const RefinedProblem& samples, const ComputingLine& line) {
+inline SmallVector cold_start(const RefinedProblem& samples, const Line& line) {
     SmallVector best = samples.residuals.mean;
     double least_squares = samples.residuals.squares(best);
     const double middle = samples.middle_batch(), least = 1e-3 * line.at(middle);
     const auto consider = [&](const ScalingStart& scaling) {
         SmallVector x = samples.residuals.mean;
-        x[computing_constant] = std::log(std::max(line.constant, least)) + scaling.level;
+        x[computing_constant] = std::log(std::max(line.intercept, least)) + scaling.level;
         x[computing_slope] = std::log(std::max(line.slope, least / middle)) + scaling.level;
         if (scaling.straggling != 0) x[straggling_exponent] = scaling.straggling;
         if (scaling.alone != 0) x[alone_factor] = scaling.alone;

@@ -7,8 +7,9 @@
 #include <ceres/jet.h>
 
 #include <array>
-#include <cassert>
 #include <cstddef>
+
+#include "goodput/core/error.hpp"
 
 namespace goodput::detail {
 
@@ -25,7 +26,8 @@ public:
         int slot = 0;
         while (slot < count_ && at_[static_cast<std::size_t>(slot)] != i) ++slot;
         if (slot == count_) {
-            assert(count_ < Most);
+            if (count_ == Most)
+                bad_input("throughput terms", "most_touched", Most, "all parameters that one term reads");
             at_[static_cast<std::size_t>(count_++)] = i;
         }
         return Scalar(values_[i], slot);

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_MODEL_DETAIL_BROKEN_LINE_HPP
 #define GOODPUT_MODEL_DETAIL_BROKEN_LINE_HPP
 
-// The computing time of RefinedThroughput over the atomic batches that a job may use, but for the factor of
-// a shape: straight pieces between integers, and straight lines below all of them.
+// The computing time of a model (BrokenLineModel) over the atomic batches that a job may use, but for the
+// factor of a shape: straight pieces between integers, and straight lines below all of them.
 
 #include <algorithm>
 #include <array>
@@ -13,44 +13,42 @@
 #include <vector>
 
 #include "goodput/core/batch.hpp"
-#include "goodput/model/refined.hpp"
 
 namespace goodput::detail {
 
-// Values one after the other, the first `Room` of them without the heap. As many as reserved, no more.
-template <class Value, std::size_t Room>
+// Values one after the other, the first fifty of them (pieces of two dozen measured batches, which may all
+// lie between integers) without the heap.
+template <class Value>
 class ShortList {
 public:
-    ShortList() = default;
-    ShortList(const ShortList&) = delete;
-    ShortList& operator=(const ShortList&) = delete;
-
-    // To be called once, before the first value.
-    void reserve(std::size_t count) {
-        if (count <= Room) return;
-        more_.resize(count);
-        values_ = more_.data();
+    void push_back(const Value& value) {
+        if (size_ == few_.size()) more_.assign(few_.begin(), few_.end());
+        if (size_ < few_.size())
+            few_[size_] = value;
+        else
+            more_.push_back(value);
+        ++size_;
     }
-    void push_back(const Value& value) { values_[size_++] = value; }
-    void pop_back() { --size_; }
-    [[nodiscard]] std::span<const Value> all() const { return {values_, size_}; }
+    void pop_back() {
+        if (--size_ >= few_.size()) more_.pop_back();
+    }
+    [[nodiscard]] std::span<const Value> all() const {
+        return {size_ > few_.size() ? more_.data() : few_.data(), size_};
+    }
 
 private:
-    std::array<Value, Room> few_;
-    std::vector<Value> more_;
-    Value* values_ = few_.data();
+    std::array<Value, 50> few_;
+    std::vector<Value> more_{};
     std::size_t size_ = 0;
 };
 
 class BrokenLine {
 public:
-    // From the integer `low` to the integer `high`, where the next piece starts: one cache line.
+    // From the integer `low` to the integer `high`, where the next piece starts.
     struct Piece {
         double low, high;
-        double seconds, per_example;     // at `low`, and for each further example
-        double constant;                 // seconds that the line starts with; may be negative
-        double inverse_low;              // 1 / low
-        double rising_low, rising_high;  // per_example low^2, per_example high^2
+        double seconds, per_example;  // at `low`, and for each further example
+        double constant;              // seconds that the line starts with; may be negative
 
         [[nodiscard]] double compute_seconds(double atomic) const {
             return seconds + per_example * (atomic - low);
@@ -69,16 +67,16 @@ public:
         const double least = std::max(limits.min_atomic_batch, 1);
         const double most = std::min(limits.max_atomic_batch, limits.max_batch);
         if (!(least <= most)) return;
-        pieces_.reserve(2 * model.batches.size() + 1);
         Point last{least, model.compute_seconds(least)};
         const auto go_to = [&](double batch) {
             const Point next{batch, model.compute_seconds(batch)};
             add_piece(last, next);
             last = next;
         };
-        for (const BatchFactor& broken : model.batches)
-            for (const double batch : {std::floor(broken.batch), std::ceil(broken.batch)})
-                if (batch > last.batch && batch < most) go_to(batch);
+        if constexpr (requires { model.batches; })
+            for (const auto& broken : model.batches)
+                for (const double batch : {std::floor(broken.batch), std::ceil(broken.batch)})
+                    if (batch > last.batch && batch < most) go_to(batch);
         if (most > last.batch || pieces().empty()) go_to(most);
         find_supports();
     }
@@ -117,15 +115,13 @@ private:
     void add_piece(const Point& from, const Point& to) {
         const double wide = to.batch - from.batch;
         const double slope = wide > 0 ? (to.seconds - from.seconds) / wide : 0;
-        pieces_.push_back({from.batch, to.batch, from.seconds, slope, from.seconds - slope * from.batch,
-                           1 / from.batch, slope * from.batch * from.batch, slope * to.batch * to.batch});
+        pieces_.push_back({from.batch, to.batch, from.seconds, slope, from.seconds - slope * from.batch});
     }
 
     // The sides of the convex hull from below, as far as they rise and start above zero; to the left of them
     // the level of the least time, to the right the ray from the origin.
     void find_supports() {
-        ShortList<Point, room + 1> corners;
-        corners.reserve(pieces().size() + 1);
+        ShortList<Point> corners;
         const auto add = [&](const Point& next) {
             for (std::span<const Point> now = corners.all();
                  now.size() > 1 && !below(now[now.size() - 2], now.back(), next); now = corners.all())
@@ -145,7 +141,6 @@ private:
                 seconds_there_ = point.seconds;
             }
         }
-        supports_.reserve(hull.size() + 1);
         supports_.push_back({0, ratio});
         if (hull.size() < 2 || hull[1].seconds < hull[0].seconds) supports_.push_back({least, 0});
         for (std::size_t i = 1; i < hull.size(); ++i) {
@@ -161,10 +156,8 @@ private:
         return (b.seconds - a.seconds) * (c.batch - b.batch) < (c.seconds - b.seconds) * (b.batch - a.batch);
     }
 
-    // Pieces of two dozen measured batches, which may all lie between integers.
-    static constexpr std::size_t room = 49;
-    ShortList<Piece, room> pieces_;
-    ShortList<Support, room + 2> supports_;
+    ShortList<Piece> pieces_{};
+    ShortList<Support> supports_{};
     double most_efficient_ = 0, seconds_there_ = 0;
 };
 

@@ -22,7 +22,6 @@ struct PlanRange {
     // {initial_batch, 0} is legal besides, and nothing else without accumulation.
     bool initial_without_accumulation;
 
-    PlanRange() = default;
     PlanRange(int replicas, const BatchLimits& limits)
         : least_load(0),
           most_load(0),

@@ -1,7 +1,8 @@
-#ifndef GOODPUT_FIT_DETAIL_FITTED_SLOPES_HPP
-#define GOODPUT_FIT_DETAIL_FITTED_SLOPES_HPP
+#ifndef GOODPUT_FIT_FITTED_SLOPES_HPP
+#define GOODPUT_FIT_FITTED_SLOPES_HPP
 
-// On which coordinates of a fit does a predicted computing time depend, and how much of it do they not cover?
+// On which coordinates of a fit do predicted times depend, and how much do they not cover? For forecasts and
+// for the choice of what to measure next.
 
 #include <algorithm>
 #include <cmath>
@@ -12,25 +13,33 @@
 #include "goodput/fit/detail/touched_parameters.hpp"
 #include "goodput/fit/refined_fit.hpp"
 
-namespace goodput::detail {
+namespace goodput {
 
 /// Calls visit(i, slope) for the coordinates i by which ln C changes, C the computing time of `batch`
 /// examples on a shape; the shape's own factor aside.
 template <class Visit>
-void for_each_compute_term(const RefinedFit& fit, const RefinedShape& shape, double batch, Visit&& visit) {
+void for_each_compute_slope(const RefinedFit& fit, Shape shape, double batch, Visit&& visit) {
     const auto& breaks = fit.model.batches;
-    const RefinedBatch located =
-        locate_batch(batch, breaks.size(), [&](std::size_t i) { return breaks[i].batch; });
-    TouchedParameters<RefinedTerms::most_touched> touched(fit.coordinates.data());
-    const auto log_compute = RefinedTerms().log_compute(touched, {shape, located});
+    const detail::RefinedBatch located =
+        detail::locate_batch(batch, breaks.size(), [&](std::size_t i) { return breaks[i].batch; });
+    detail::TouchedParameters<detail::RefinedTerms::most_touched> touched(fit.coordinates.data());
+    const auto log_compute =
+        detail::RefinedTerms().log_compute(touched, {detail::RefinedShape(shape), located});
     touched.for_each_derivative(log_compute, visit);
+}
+
+/// Calls visit(i, slope) for the coordinates i by which ln S changes, S the synchronising time on a shape of
+/// two replicas or more; the shape's own factor aside.
+template <class Visit>
+void for_each_sync_slope(Shape shape, Visit&& visit) {
+    detail::RefinedShape(shape).for_each_sync_term(visit);
 }
 
 /// Covariance of ln C at two batches, given by their logarithms, that comes from batches which were not
 /// measured: a random walk in ln b tied to the measured ones, with the prior's variance at twice the batch.
 /// Where none was measured a stationary one whose increments are the same.
-inline double walk_between(const RefinedFit& fit, double log_batch, double other) {
-    const double variance = square(fit.prior.break_deviation), per_log = variance / std::log(2.0);
+inline double unmeasured_covariance(const RefinedFit& fit, double log_batch, double other) {
+    const double variance = detail::square(fit.prior.break_deviation), per_log = variance / std::log(2.0);
     const auto& breaks = fit.model.batches;
     const double from = std::min(log_batch, other), to = std::max(log_batch, other);
     if (breaks.empty()) return variance * std::exp(-(to - from) / std::log(4.0));
@@ -45,6 +54,6 @@ inline double walk_between(const RefinedFit& fit, double log_batch, double other
     return 0;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput
 
 #endif

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_AGENT_REPORT_LINE_HPP
-#define GOODPUT_AGENT_REPORT_LINE_HPP
+#ifndef GOODPUT_COMPILED_C_AGENT_LINES_HPP
+#define GOODPUT_COMPILED_C_AGENT_LINES_HPP
 
 // The two texts by which a training and a scheduler talk, lines of JSON: what the training reports, and the
 // batch plan that it is told.
@@ -15,23 +15,11 @@
 #include <string>
 #include <string_view>
 
+#include "goodput/agent/training_agent.hpp"
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/sample.hpp"
 
-namespace goodput {
-
-/// The report of one measurement, without a line's end; sync_s only where it is known, the gradient only
-/// where there is one.
-[[nodiscard]] std::string report_line(std::string_view gpu_type, const ThroughputSample& sample,
-                                      const GradientStatistics& gradient);
-
-/// Reads a plan file; fields that it does not know are skipped. Nothing where the text is empty but for
-/// spaces: nobody has planned yet. Refuses what is not an object of JSON, one without local_batch, and
-/// numbers out of range (std::invalid_argument). Without "accumulation" there is none.
-[[nodiscard]] std::optional<BatchPlan> read_plan(std::string_view text);
-
-namespace detail {
+namespace goodput::c {
 
 inline std::string json_text(std::string_view text) {
     std::string json = "\"";
@@ -131,11 +119,11 @@ private:
     std::size_t at_ = 0;
 };
 
-}  // namespace detail
-
-inline std::string report_line(std::string_view gpu_type, const ThroughputSample& sample,
-                               const GradientStatistics& gradient) {
-    std::string line = "{\"gpu_type\": " + detail::json_text(gpu_type);
+/// A report, without a line's end; sync_s only where it is known, the gradient only where there is one.
+inline std::string line_of(const TrainingReport& report) {
+    const ThroughputSample& sample = report.sample;
+    const GradientStatistics& gradient = report.gradient;
+    std::string line = "{\"gpu_type\": " + json_text(report.gpu_type);
     const auto add = [&line](std::string_view field, const std::string& value) {
         line.append(", \"").append(field).append("\": ").append(value);
     };
@@ -151,8 +139,11 @@ inline std::string report_line(std::string_view gpu_type, const ThroughputSample
     return line + "}";
 }
 
+/// Reads a plan file; fields that it does not know are skipped. Nothing where the text is empty but for
+/// spaces: nobody has planned yet. Refuses what is not an object of JSON, one without local_batch, and
+/// numbers out of range (std::invalid_argument). Without "accumulation" there is none.
 inline std::optional<BatchPlan> read_plan(std::string_view text) {
-    detail::PlanReader reader(text);
+    PlanReader reader(text);
     if (reader.at_end()) return std::nullopt;
     BatchPlan plan;
     const auto integer = [&reader](std::string_view field, int least, int most) {
@@ -181,6 +172,6 @@ inline std::optional<BatchPlan> read_plan(std::string_view text) {
     return plan;
 }
 
-}  // namespace goodput
+}  // namespace goodput::c
 
 #endif

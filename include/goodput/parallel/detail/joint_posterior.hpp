@@ -1,5 +1,5 @@
-#ifndef GOODPUT_FIT_DETAIL_JOINT_POSTERIOR_HPP
-#define GOODPUT_FIT_DETAIL_JOINT_POSTERIOR_HPP
+#ifndef GOODPUT_PARALLEL_DETAIL_JOINT_POSTERIOR_HPP
+#define GOODPUT_PARALLEL_DETAIL_JOINT_POSTERIOR_HPP
 
 // How do the errors of a job's predictions hang together, over shapes, batches and GPU types?
 //
@@ -38,7 +38,7 @@
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/shape.hpp"
-#include "goodput/fit/detail/fitted_slopes.hpp"
+#include "goodput/fit/fitted_slopes.hpp"
 #include "goodput/fit/job_fit.hpp"
 
 namespace goodput::detail {
@@ -139,17 +139,17 @@ inline void JointPosterior::read(std::span<const TypeFit> types, const RefinedPo
 inline void JointPosterior::add(std::size_t type, Shape shape, BatchPlan plan, Time time) {
     const RefinedFit& fit = types_[type].fit;
     const RefinedThroughput& model = fit.model;
-    const RefinedShape features(shape);
     const double batch = plan.atomic_batch;
     by_compute_.setZero(parameters_.rows());
     by_sync_.setZero(parameters_.rows());
-    for_each_compute_term(fit, features, batch, [&](std::size_t parameter, double slope) {
+    for_each_compute_slope(fit, shape, batch, [&](std::size_t parameter, double slope) {
         by_compute_[at(type, parameter)] += slope;
     });
     Row row{type, shape, std::log(batch), 1, 0};
-    if (time != compute && !features.alone()) {
-        features.for_each_sync_term(
-            [&](RefinedParameter parameter, double feature) { by_sync_[at(type, parameter)] = feature; });
+    if (time != compute && shape.gpus > 1) {
+        for_each_sync_slope(shape, [&](RefinedParameter parameter, double feature) {
+            by_sync_[at(type, parameter)] = feature;
+        });
         const Row ratio{type, shape, row.log_batch, -1, 1};
         by_sync_ -= by_compute_;
         const double ratio_deviation =
@@ -198,7 +198,7 @@ inline void JointPosterior::covariance(Eigen::MatrixXd& result) const {
 inline double JointPosterior::own(const Row& a, const Row& b) const {
     if (a.type != b.type) return 0;
     const RefinedFit& fit = types_[a.type].fit;
-    double sum = a.by_compute * b.by_compute * walk_between(fit, a.log_batch, b.log_batch);
+    double sum = a.by_compute * b.by_compute * unmeasured_covariance(fit, a.log_batch, b.log_batch);
     if (a.shape != b.shape || a.shape.gpus < 2) return sum;
     const auto [compute, sync] = fit.factor_variances(a.shape);
     return sum + a.by_compute * b.by_compute * compute + a.by_sync * b.by_sync * sync;

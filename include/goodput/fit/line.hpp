@@ -1,23 +1,26 @@
-#ifndef GOODPUT_FIT_DETAIL_LINE_HPP
-#define GOODPUT_FIT_DETAIL_LINE_HPP
+#ifndef GOODPUT_FIT_LINE_HPP
+#define GOODPUT_FIT_LINE_HPP
 
 // Straight lines of least squares.
 
 #include <algorithm>
 
-namespace goodput::detail {
+namespace goodput {
 
 /// y = intercept + slope x.
 struct Line {
-    double intercept = 0, slope = 0;
+    double intercept = 0;  ///< y at 0
+    double slope = 0;      ///< of y by x
+    /// y at x.
     [[nodiscard]] double at(double x) const { return intercept + slope * x; }
 };
 
 /// What weighted points say of a line, taken in one by one: kept about their mean, where nothing cancels.
 struct LineSums {
-    double weight = 0, x = 0, y = 0;  ///< sum of the weights, means
-    double xx = 0, xy = 0, yy = 0;  ///< weighted sums of squares and products of the distances from the means
+    double weight = 0, x = 0 /**< sum of the weights, means */, y = 0;
+    double xx = 0, xy = 0 /**< weighted sums of products of the distances from the means */, yy = 0;
 
+    /// Takes in a point of weight w, at least 0.
     void add(double w, double at, double value) {
         weight += w;
         if (!(weight > 0)) return;
@@ -57,6 +60,6 @@ struct LineSums {
     }
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput
 
 #endif

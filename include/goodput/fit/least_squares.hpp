@@ -1,5 +1,5 @@
-#ifndef GOODPUT_FIT_DETAIL_LEAST_SQUARES_HPP
-#define GOODPUT_FIT_DETAIL_LEAST_SQUARES_HPP
+#ifndef GOODPUT_FIT_LEAST_SQUARES_HPP
+#define GOODPUT_FIT_LEAST_SQUARES_HPP
 
 // min sum_i r_i(y)^2 without bounds, for at most most_parameters parameters, each of which has a prior in
 // whose units it is counted: then the diagonal of J^T J is at least 1, and no unit is far from the others.
@@ -24,14 +24,10 @@
 
 #include "goodput/fit/fit_status.hpp"
 
-namespace goodput::detail {
+namespace goodput {
 
+/// More parameters than any model here has.
 inline constexpr int most_parameters = 36;
-
-/// A sum of squares in units of standard deviations that may fall by less than this is at its minimum: no
-/// parameter is further from there than a thirtieth of its deviation.
-inline constexpr double negligible = 1e-3;
-
 /// At most most_parameters numbers, without memory of its own.
 using SmallVector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, most_parameters, 1>;
 /// At most most_parameters rows and columns, likewise.
@@ -40,9 +36,9 @@ using SmallMatrix =
 
 /// When a minimisation ends.
 struct LeastSquaresOptions {
-    int max_iterations = 60;
-    /// Stop where a step changes the sum of squares by less than this part.
-    double relative_tolerance = 1e-8;
+    int max_iterations = 60;  ///< at least 0
+    double relative_tolerance =
+        1e-8;                       ///< stop where a step changes the sum of squares by less than this part
     double absolute_tolerance = 0;  ///< or by less than this
     bool rough = false;             ///< whether that is the end of it is of no interest
 };
@@ -56,24 +52,26 @@ concept Residuals = requires(const R& residuals, const double* y, double* out) {
     residuals(y, out, out);
 };
 
-struct LeastSquaresResult {
+/// How a minimisation ended.
+struct Minimisation {
     /// prior_kept: the start is left as it is, because its sum of squares is no number; iteration_limit also
     /// where no further point can be evaluated.
     FitStatus status = FitStatus::prior_kept;
-    int iterations = 0;
+    int iterations = 0;  ///< steps that were tried
 };
 
 /// The residuals at one point, and their derivatives there. Keeps its buffers.
-class Linearisation {
-public:
-    /// At y; on request without derivatives.
+struct Linearisation {
+    Eigen::VectorXd residuals{};  ///< at the point
+    Eigen::MatrixXd jacobian{};   ///< their derivatives, a column a parameter
+
+    /// At y.
     template <Residuals R>
-    void find(const R& of, const SmallVector& y, bool derivatives = true) {
+    void find(const R& of, const SmallVector& y) {
         residuals.resize(of.count());
-        if (derivatives) jacobian.resize(of.count(), of.parameters());
-        of(y.data(), residuals.data(), derivatives ? jacobian.data() : nullptr);
+        jacobian.resize(of.count(), of.parameters());
+        of(y.data(), residuals.data(), jacobian.data());
     }
-    [[nodiscard]] double squares() const { return residuals.squaredNorm(); }
     /// J^T J.
     [[nodiscard]] SmallMatrix hessian() const { return jacobian.transpose() * jacobian; }
     /// Whether a Gauss-Newton step would lower the sum by less if the residuals were linear.
@@ -81,65 +79,81 @@ public:
         const SmallVector gradient = jacobian.transpose() * residuals;
         return gradient.dot(hessian().llt().solve(gradient)) < tolerance;
     }
-
-    Eigen::VectorXd residuals{};
-    Eigen::MatrixXd jacobian{};
 };
 
 /// Ceres' TinySolver. Keeps its buffers.
 class TinyBackend {
 public:
-    TinyBackend() = default;
-    /// A copy has buffers of its own; there is nothing else in it.
-    TinyBackend(const TinyBackend&) {}
-    TinyBackend& operator=(const TinyBackend&) { return *this; }
+    /// A sum of squares in units of standard deviations that may fall by less than this is at its minimum: no
+    /// parameter is further from there than a thirtieth of its deviation.
+    static constexpr double negligible = 1e-3;
 
+    TinyBackend() = default;
+    /// There is nothing to copy but buffers.
+    TinyBackend(const TinyBackend& /*other*/) {}
+    TinyBackend& operator=(const TinyBackend& /*other*/) { return *this; }
     /// Moves `y` to a local minimum, if any point is better than the start.
     template <Residuals R>
-    LeastSquaresResult minimise(const R& residuals, SmallVector& y, const LeastSquaresOptions& options);
+    Minimisation minimise(const R& residuals, SmallVector& y, const LeastSquaresOptions& options);
 
 private:
-    /// Any residuals, so that the solver is compiled once.
+    /// Any residuals, so that the solver is compiled once. Nothing is linearised twice at one point.
     struct Any {
         using Scalar = double;
         enum { NUM_RESIDUALS = Eigen::Dynamic, NUM_PARAMETERS = Eigen::Dynamic };
 
-        const void* residuals = nullptr;
-        void (*evaluate)(const void*, const double*, double*, double*) = nullptr;
-        int count = 0, parameters = 0;
+        TinyBackend& backend;
+        const void* residuals;
+        void (*evaluate)(const void*, const double*, double* values, double* jacobian);
+        int count, parameters;
 
         [[nodiscard]] int NumResiduals() const { return count; }
         [[nodiscard]] int NumParameters() const { return parameters; }
         bool operator()(const double* y, double* values, double* jacobian) const {
-            evaluate(residuals, y, values, jacobian);
+            if (!jacobian) {
+                evaluate(residuals, y, values, nullptr);
+                return true;
+            }
+            go_to(Eigen::Map<const Eigen::VectorXd>(y, parameters));
+            Eigen::Map<Eigen::VectorXd>(values, count) = backend.there_.residuals;
+            Eigen::Map<Eigen::MatrixXd>(jacobian, count, parameters) = backend.there_.jacobian;
             return true;
+        }
+        /// Linearises at `y`, unless that was done last.
+        void go_to(const SmallVector& y) const {
+            if (backend.at_.size() == y.size() && backend.at_ == y) return;
+            backend.at_ = y;
+            backend.there_.residuals.resize(count);
+            backend.there_.jacobian.resize(count, parameters);
+            evaluate(residuals, y.data(), backend.there_.residuals.data(), backend.there_.jacobian.data());
         }
     };
 
     ceres::TinySolver<Any> solver_{};
     Eigen::VectorXd point_{};
-    Linearisation here_{};
+    Linearisation there_{};  ///< at at_
+    SmallVector at_{};
 };
 
 template <Residuals R>
-LeastSquaresResult TinyBackend::minimise(const R& residuals, SmallVector& y,
-                                         const LeastSquaresOptions& options) {
-    const Any any{&residuals,
+Minimisation TinyBackend::minimise(const R& residuals, SmallVector& y, const LeastSquaresOptions& options) {
+    const Any any{*this, &residuals,
                   [](const void* of, const double* at, double* values, double* jacobian) {
                       (*static_cast<const R*>(of))(at, values, jacobian);
                   },
                   residuals.count(), residuals.parameters()};
-    LeastSquaresResult result;
+    Minimisation result;
     solver_.options.gradient_tolerance = solver_.options.cost_threshold = 0;
     solver_.options.parameter_tolerance = 1e-14;
+    at_.resize(0);
     for (double radius = 1e4;; radius /= 100) {
-        here_.find(residuals, y, !options.rough);
-        const double squares = here_.squares(),
+        any.go_to(y);
+        const double squares = there_.residuals.squaredNorm(),
                      tolerance = std::max(options.relative_tolerance * squares, options.absolute_tolerance);
         if (!std::isfinite(squares)) return result;
         result.status = FitStatus::converged;
         if (options.rough ? result.iterations > 0
-                          : here_.promises_less_than(
+                          : there_.promises_less_than(
                                 result.iterations == 0 ? tolerance : std::max(tolerance, negligible)))
             return result;
         result.status = FitStatus::iteration_limit;
@@ -154,6 +168,6 @@ LeastSquaresResult TinyBackend::minimise(const R& residuals, SmallVector& y,
     }
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput
 
 #endif

@@ -26,7 +26,6 @@ set(sim_may_use ${toolkit} availability hosts share tasks parallel agent sim)
 set(still_used
   schedule/cluster_limits.hpp=goodput/hosts/detail/hosts_left.hpp
   schedule/detail/offers.hpp=goodput/availability/detail/lost_time.hpp
-  schedule/plan_placement.hpp=goodput/parallel/parallel_plan.hpp
   schedule/scheduler.hpp=goodput/hosts/detail/hosting.hpp
   availability/live_periods.hpp=goodput/core/detail/log_gamma.hpp
   availability/renting.hpp=goodput/schedule/detail/offers.hpp
@@ -39,9 +38,6 @@ set(still_used
   hosts/detail/hosting.hpp=goodput/schedule/detail/placing.hpp
   hosts/detail/hosting.hpp=goodput/schedule/detail/rows.hpp
   hosts/host_shares.hpp=goodput/schedule/detail/shared_offers.hpp
-  parallel/detail/large_job.hpp=goodput/schedule/detail/configuration_search.hpp
-  parallel/detail/plan_values.hpp=goodput/schedule/detail/configuration_search.hpp
-  parallel/parallel_plans.hpp=goodput/schedule/detail/part_options.hpp
   parallel/layer_profile_fit.hpp=goodput/fit/detail/log_step.hpp
   parallel/parallel_fit.hpp=goodput/fit/detail/least_squares.hpp
   parallel/profile_runs.hpp=goodput/fit/detail/joint_posterior.hpp

@@ -26,7 +26,6 @@ set(sim_may_use ${toolkit} availability hosts share tasks parallel agent sim)
 set(still_used
   schedule/cluster_limits.hpp=goodput/hosts/detail/hosts_left.hpp
   schedule/detail/offers.hpp=goodput/availability/detail/lost_time.hpp
-  schedule/plan_placement.hpp=goodput/parallel/parallel_plan.hpp
   schedule/scheduler.hpp=goodput/hosts/detail/hosting.hpp
   availability/renting.hpp=goodput/schedule/detail/offers.hpp
   availability/renting.hpp=goodput/schedule/detail/open_nodes.hpp
@@ -37,10 +36,7 @@ set(still_used
   hosts/detail/hosting.hpp=goodput/schedule/detail/open_nodes.hpp
   hosts/detail/hosting.hpp=goodput/schedule/detail/placing.hpp
   hosts/detail/hosting.hpp=goodput/schedule/detail/rows.hpp
-  hosts/host_shares.hpp=goodput/schedule/detail/shared_offers.hpp
-  parallel/detail/large_job.hpp=goodput/schedule/detail/configuration_search.hpp
-  parallel/detail/plan_values.hpp=goodput/schedule/detail/configuration_search.hpp
-  parallel/parallel_plans.hpp=goodput/schedule/detail/part_options.hpp)
+  hosts/host_shares.hpp=goodput/schedule/detail/shared_offers.hpp)
 set(still_used_and_not_met ${still_used})
 # Who may use which library. Small headers only: <Eigen/Dense> would bring in all of it, and <ceres/ceres.h> its macros.
 set(eigen "Eigen/(Core|Cholesky|Eigenvalues|LU|QR|SVD)")

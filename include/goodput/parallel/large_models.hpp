@@ -26,7 +26,7 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/parallel/parallel_planner.hpp"
-#include "goodput/schedule/plan_placement.hpp"
+#include "goodput/parallel/plan_placement.hpp"
 
 namespace goodput {
 

@@ -35,7 +35,6 @@
 #include "goodput/parallel/detail/plan_asking.hpp"
 #include "goodput/parallel/large_models.hpp"
 #include "goodput/parallel/planned_goodput.hpp"
-#include "goodput/schedule/detail/part_options.hpp"
 #include "goodput/schedule/makers.hpp"
 
 namespace goodput {

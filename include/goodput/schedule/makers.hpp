@@ -160,6 +160,12 @@ inline bool is_listed(const Job& job, const Configuration& held, std::span<const
     return listed;
 }
 
+/// Options in the order of their configurations, as the scheduler and predictors want them.
+inline void sort_options(std::vector<Option>& options, std::size_t first) {
+    std::sort(options.begin() + static_cast<std::ptrdiff_t>(first), options.end(),
+              [](const Option& a, const Option& b) { return a.configuration < b.configuration; });
+}
+
 }  // namespace detail
 
 template <class MostGpus>

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "goodput/core/configuration.hpp"
-#include "goodput/schedule/detail/configuration_search.hpp"
+#include "goodput/parallel/detail/configuration_search.hpp"
 #include "goodput/schedule/makers.hpp"
 
 namespace goodput::detail {

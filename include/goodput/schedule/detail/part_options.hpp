@@ -14,6 +14,7 @@
 #include "goodput/model/job_model.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/concepts.hpp"
+#include "goodput/schedule/makers.hpp"
 
 namespace goodput::detail {
 
@@ -40,12 +41,6 @@ void thin_out(std::vector<T>& list, std::size_t most) {
     for (std::size_t i = 0; i < most; ++i)
         left.push_back(std::move(list[most > 1 ? i * (list.size() - 1) / (most - 1) : 0]));
     list = std::move(left);
-}
-
-/// Options in the order of their configurations, as the scheduler and predictors want them.
-inline void sort_options(std::vector<Option>& options, std::size_t first) {
-    std::sort(options.begin() + static_cast<std::ptrdiff_t>(first), options.end(),
-              [](const Option& a, const Option& b) { return a.configuration < b.configuration; });
 }
 
 /// Asks an inner predictor about parts of configurations.

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SCHEDULE_DETAIL_CONFIGURATION_SEARCH_HPP
-#define GOODPUT_SCHEDULE_DETAIL_CONFIGURATION_SEARCH_HPP
+#ifndef GOODPUT_PARALLEL_DETAIL_CONFIGURATION_SEARCH_HPP
+#define GOODPUT_PARALLEL_DETAIL_CONFIGURATION_SEARCH_HPP
 
 // Configurations of one part a pool, those first that are worth most at prices as far as is known.
 //

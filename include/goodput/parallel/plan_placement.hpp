@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SCHEDULE_PLAN_PLACEMENT_HPP
-#define GOODPUT_SCHEDULE_PLAN_PLACEMENT_HPP
+#ifndef GOODPUT_PARALLEL_PLAN_PLACEMENT_HPP
+#define GOODPUT_PARALLEL_PLAN_PLACEMENT_HPP
 
 // Which replica of which stage runs on which of the nodes that a job was given. A tensor-parallel group lies
 // within a node. Replicas of a stage reduce their gradients together, so they lie on few nodes: the sum over

@@ -24,21 +24,8 @@ set(agent_may_use ${toolkit} agent tasks)
 set(sim_may_use ${toolkit} availability hosts share tasks parallel agent sim)
 # What still breaks these rules: taken off as the joints are made.
 set(still_used
-  schedule/cluster_limits.hpp=goodput/hosts/detail/hosts_left.hpp
-  schedule/detail/offers.hpp=goodput/availability/detail/lost_time.hpp
   schedule/plan_placement.hpp=goodput/parallel/parallel_plan.hpp
-  schedule/scheduler.hpp=goodput/hosts/detail/hosting.hpp
   availability/live_periods.hpp=goodput/core/detail/log_gamma.hpp
-  availability/renting.hpp=goodput/schedule/detail/offers.hpp
-  availability/renting.hpp=goodput/schedule/detail/open_nodes.hpp
-  availability/renting.hpp=goodput/schedule/detail/snapshot_check.hpp
-  hosts/detail/host_nodes.hpp=goodput/allot/detail/units.hpp
-  hosts/detail/hosting.hpp=goodput/allot/detail/units.hpp
-  hosts/detail/hosting.hpp=goodput/schedule/detail/offers.hpp
-  hosts/detail/hosting.hpp=goodput/schedule/detail/open_nodes.hpp
-  hosts/detail/hosting.hpp=goodput/schedule/detail/placing.hpp
-  hosts/detail/hosting.hpp=goodput/schedule/detail/rows.hpp
-  hosts/host_shares.hpp=goodput/schedule/detail/shared_offers.hpp
   parallel/detail/large_job.hpp=goodput/schedule/detail/configuration_search.hpp
   parallel/detail/plan_values.hpp=goodput/schedule/detail/configuration_search.hpp
   parallel/parallel_plans.hpp=goodput/schedule/detail/part_options.hpp

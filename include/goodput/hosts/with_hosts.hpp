@@ -3,8 +3,6 @@
 
 // The way into cores and memory: everything that a Scheduler needs to deal them out.
 
-#include <utility>
-
 #include "goodput/hosts/divided_hosts.hpp"
 #include "goodput/hosts/host_capacity.hpp"
 #include "goodput/hosts/host_factor.hpp"
@@ -15,11 +13,9 @@ namespace goodput {
 /// A scheduler that deals out CPU cores and host memory as well: it offers variants of what its maker offers,
 /// counts what goes with them, keeps to the sums of each pool and then to what each node has.
 template <class AnyScheduler>
-[[nodiscard]] auto with_hosts(AnyScheduler scheduler) {
-    auto variants = HostShares(std::move(scheduler.maker()));
-    return std::move(scheduler)
-        .limited_by(HostCapacity())
-        .offering(std::move(variants))
+[[nodiscard]] auto with_hosts(const AnyScheduler& scheduler) {
+    return scheduler.limited_by(HostCapacity())
+        .offering(HostShares(scheduler.maker()))
         .counting(HostFactor())
         .after_nodes(DividedHosts());
 }

@@ -39,9 +39,9 @@ public:
 
     /// These factors, and others behind them.
     template <GoodputFactor... More>
-    [[nodiscard]] Factors<Fs..., More...> with(More... more) && {
+    [[nodiscard]] Factors<Fs..., More...> with(More... more) const {
         return std::apply(
-            [&](auto&... mine) { return Factors<Fs..., More...>(std::move(mine)..., std::move(more)...); },
+            [&](const auto&... mine) { return Factors<Fs..., More...>(mine..., std::move(more)...); },
             factors_);
     }
 

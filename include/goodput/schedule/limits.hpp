@@ -107,9 +107,9 @@ public:
 
     /// These limits, and others behind them.
     template <Limit... More>
-    [[nodiscard]] Limits<Ls..., More...> with(More... more) && {
+    [[nodiscard]] Limits<Ls..., More...> with(More... more) const {
         return std::apply(
-            [&](auto&... mine) { return Limits<Ls..., More...>(std::move(mine)..., std::move(more)...); },
+            [&](const auto&... mine) { return Limits<Ls..., More...>(mine..., std::move(more)...); },
             limits_);
     }
 

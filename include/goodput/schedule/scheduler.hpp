@@ -98,49 +98,25 @@ public:
         : Scheduler(Parts{std::move(policy), options, std::move(placer), std::move(solver),
                           std::move(predictor), std::move(limits), std::move(maker), Factor(), Station()}) {}
 
-    /// This scheduler with further limits (limits.hpp).
+    /// A scheduler of the same parts with further limits (limits.hpp).
     template <Limit... Ls>
-    [[nodiscard]] auto limited_by(Ls... limits) && {
-        return with(std::move(parts_.limits).with(std::move(limits)...), std::move(parts_.maker),
-                    std::move(parts_.factor), std::move(parts_.station));
+    [[nodiscard]] auto limited_by(Ls... limits) const {
+        return with(parts_.limits.with(std::move(limits)...), parts_.maker, parts_.factor, parts_.station);
     }
-    /// This scheduler with another maker of options (makers.hpp).
+    /// A scheduler of the same parts with another maker of options (makers.hpp).
     template <OptionMaker M>
-    [[nodiscard]] auto offering(M maker) && {
-        return with(std::move(parts_.limits), std::move(maker), std::move(parts_.factor),
-                    std::move(parts_.station));
+    [[nodiscard]] auto offering(M maker) const {
+        return with(parts_.limits, std::move(maker), parts_.factor, parts_.station);
     }
-    /// This scheduler with further factors on the goodput of options (goodput_factor.hpp).
+    /// A scheduler of the same parts with further factors on the goodput of options (goodput_factor.hpp).
     template <GoodputFactor... Fs>
-    [[nodiscard]] auto counting(Fs... factors) && {
-        return with(std::move(parts_.limits), std::move(parts_.maker),
-                    std::move(parts_.factor).with(std::move(factors)...), std::move(parts_.station));
+    [[nodiscard]] auto counting(Fs... factors) const {
+        return with(parts_.limits, parts_.maker, parts_.factor.with(std::move(factors)...), parts_.station);
     }
-    /// This scheduler with another station after the nodes (node_station.hpp).
+    /// A scheduler of the same parts with another station after the nodes (node_station.hpp).
     template <NodeStation S>
-    [[nodiscard]] auto after_nodes(S station) && {
-        return with(std::move(parts_.limits), std::move(parts_.maker), std::move(parts_.factor),
-                    std::move(station));
-    }
-    /// The same of a scheduler that stays as it is.
-    template <Limit... Ls>
-    [[nodiscard]] auto limited_by(Ls... limits) const& {
-        return Scheduler(parts_).limited_by(std::move(limits)...);
-    }
-    /// See above.
-    template <OptionMaker M>
-    [[nodiscard]] auto offering(M maker) const& {
-        return Scheduler(parts_).offering(std::move(maker));
-    }
-    /// See above.
-    template <GoodputFactor... Fs>
-    [[nodiscard]] auto counting(Fs... factors) const& {
-        return Scheduler(parts_).counting(std::move(factors)...);
-    }
-    /// See above.
-    template <NodeStation S>
-    [[nodiscard]] auto after_nodes(S station) const& {
-        return Scheduler(parts_).after_nodes(std::move(station));
+    [[nodiscard]] auto after_nodes(S station) const {
+        return with(parts_.limits, parts_.maker, parts_.factor, std::move(station));
     }
 
     /// The plan for a snapshot; valid until the next call. A job or a node that makes no sense is set aside
@@ -173,7 +149,7 @@ public:
     /// The limits, to be replaced between two plans.
     [[nodiscard]] Pack& limits() { return parts_.limits; }
     /// The maker of options.
-    [[nodiscard]] Maker& maker() { return parts_.maker; }
+    [[nodiscard]] const Maker& maker() const { return parts_.maker; }
 
     /// The last plan, and what it was made from: the pools that prices and resources are of, without their
     /// drained nodes; the allotment problem, whose first rows are these pools, whose next are those of the
@@ -545,14 +521,12 @@ private:
         }
     }
 
-    /// These parts and those that change their type.
-    template <class Pack2, class M, class F, class S>
-    auto with(Pack2 limits, M maker, F factor, S station) {
-        using Other = Scheduler<P, NodePlacer, Solver, Predictor, Pack2, M, F, S>;
-        return Other(typename Other::Parts{std::move(parts_.policy), parts_.options, std::move(parts_.placer),
-                                           std::move(parts_.solver), std::move(parts_.predictor),
-                                           std::move(limits), std::move(maker), std::move(factor),
-                                           std::move(station)});
+    /// These parts, and others in place of those that change their type.
+    template <class OtherLimits, class M, class F, class S>
+    auto with(OtherLimits limits, M maker, F factor, S station) const {
+        using Other = Scheduler<P, NodePlacer, Solver, Predictor, OtherLimits, M, F, S>;
+        return Other({parts_.policy, parts_.options, parts_.placer, parts_.solver, parts_.predictor,
+                      std::move(limits), std::move(maker), std::move(factor), std::move(station)});
     }
 
     Parts parts_;

@@ -19,10 +19,9 @@
 #include <vector>
 
 #include "cpu_time.hpp"
-#include "goodput/hosts/host_shares.hpp"
+#include "goodput/hosts/with_hosts.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/queue.hpp"
-#include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/sim/metrics.hpp"
 
@@ -92,7 +91,7 @@ private:
 template <class P>
 void run(const char* name, P policy, int nodes, int jobs, int rounds, bool elastic) {
     Site site(nodes, jobs, elastic);
-    auto scheduler = Scheduler<P>(policy, {.gap = 1e-3}).limited_by(HostCapacity()).offering(HostShares<>());
+    auto scheduler = with_hosts(Scheduler<P>(policy, {.gap = 1e-3}));
     std::vector<double> later;
     double first = 0, gap = 0;
     for (int round = 0; round < rounds; ++round) {

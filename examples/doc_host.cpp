@@ -1,8 +1,7 @@
 // CPU cores and memory of every node, divided among the jobs that gain most by them.
 
-#include <goodput/hosts/host_shares.hpp>
+#include <goodput/hosts/with_hosts.hpp>
 #include <goodput/policy/queue.hpp>
-#include <goodput/schedule/cluster_limits.hpp>
 #include <goodput/schedule/explain_plan.hpp>
 #include <goodput/schedule/scheduler.hpp>
 #include <iostream>
@@ -27,9 +26,7 @@ int main() {
             job.host->speed = {{1, 32, 0.9}, {2, 32, 1}};
         now.jobs.push_back(job);
     }
-    auto scheduler = Scheduler<Fifo>({.backfill = true}, {.gap = 1e-6})
-                         .limited_by(HostCapacity())
-                         .offering(HostShares<>());
+    auto scheduler = with_hosts(Scheduler<Fifo>({.backfill = true}, {.gap = 1e-6}));
     const Plan& plan = scheduler.plan(now);
     for (std::size_t j = 0; j < now.jobs.size(); ++j) {
         const Decision& decision = plan.decisions[j];

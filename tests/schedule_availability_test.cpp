@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "goodput/availability/availability.hpp"
+#include "goodput/availability/lost_time.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/policy/goodput_policy.hpp"
@@ -54,6 +55,12 @@ Snapshot with_types_for_spot(const Snapshot& round) {
         other.models[j].types = models;
     }
     return other;
+}
+
+/// A plan that counts the time that interruptions cost.
+template <Policy P>
+Plan plan_counting(const Snapshot& snapshot, P policy) {
+    return Scheduler<P>(policy).counting(LostTime()).plan(snapshot);
 }
 
 /// Ways to save that suit no job better than another.
@@ -127,8 +134,8 @@ TEST_CASE("spot nodes are planned like nodes of a GPU type of their own of which
                 job.restarting = false;
             }
         if (!one_size) continue;
-        const Plan spot = plan(now, Sia{});
-        const Plan typed = plan(with_types_for_spot(now), Sia{});
+        const Plan spot = plan_counting(now, Sia());
+        const Plan typed = plan_counting(with_types_for_spot(now), Sia());
         REQUIRE(spot.objective == doctest::Approx(typed.objective));
         REQUIRE(spot.prices.size() == typed.prices.size());
         for (std::size_t p = 0; p < spot.prices.size(); ++p) {
@@ -158,7 +165,7 @@ TEST_CASE("where nodes are interrupted, goodput is that of the useful part of th
             job.checkpoints = random_mechanisms(random);
             if (random.chance(0.2)) job.checkpoint_seconds = random.between(60, 7200);
         }
-        Scheduler<Sia> without, with;
+        auto without = Scheduler<Sia>().counting(LostTime()), with = without;
         without.plan(now);
         for (Node& node : now.cluster.nodes) {
             node.spot = false;
@@ -243,7 +250,7 @@ TEST_CASE("a job's interval is its own, whatever others cost that seem alike") {
         now.jobs[j].name = "job " + std::to_string(j);
         now.jobs[j].checkpoints = {ways[j]};
     }
-    Scheduler<Sia> scheduler;
+    auto scheduler = Scheduler<Sia>().counting(LostTime());
     scheduler.plan(now);
     for (std::size_t j = 0; j < ways.size(); ++j)
         for (const Option& option : scheduler.options_of(j)) {
@@ -259,7 +266,7 @@ TEST_CASE("a way that saves nothing is no way to save every few minutes") {
     now.jobs[0].max_gpus = 4;
     const CheckpointMechanism none{.name = "none", .restore_seconds = 60, .saves = false};
     const CheckpointMechanism jit{.name = "just in time", .restore_seconds = 60, .caught = 1};
-    Scheduler<Sia> scheduler;
+    auto scheduler = Scheduler<Sia>().counting(LostTime());
     for (const bool fixed : {false, true}) {
         now.jobs[0].checkpoint_seconds = fixed ? std::optional(600.0) : std::nullopt;
         now.jobs[0].checkpoints = {jit, none};
@@ -279,8 +286,8 @@ TEST_CASE("a way that saves nothing is no way to save every few minutes") {
 
 TEST_CASE("where no node is ever interrupted, nobody's way to save its state changes anything") {
     support::Random random(13);
-    Scheduler<Sia> sia, sia_told;
-    Scheduler<GoodputPolicy> ours, ours_told;
+    auto sia = Scheduler<Sia>().counting(LostTime()), sia_told = sia;
+    auto ours = Scheduler<GoodputPolicy>().counting(LostTime()), ours_told = ours;
     for (int i = 0; i < 100; ++i) {
         support::RandomRound round(random);
         const Snapshot now = round.snapshot;
@@ -311,14 +318,14 @@ TEST_CASE("a policy that looks ahead still runs jobs with the useful part of wha
         support::RandomRound round(random);
         Snapshot now = round.snapshot;
         for (Node& node : now.cluster.nodes) node.interruptions_per_hour = 0.2;
-        const Plan planned = plan(now, GoodputPolicy{});
+        const Plan planned = plan_counting(now, GoodputPolicy());
         Snapshot calm = now;
         for (Node& node : calm.cluster.nodes) node.interruptions_per_hour = 0;
         for (std::size_t j = 0; j < now.jobs.size(); ++j) {
             const Option& got = planned.decisions[j].option;
             if (got.configuration.empty()) continue;
             Option alone = got;
-            detail::LostTime nothing;
+            Factors<> nothing;
             GoodputPredictor predict;
             REQUIRE(detail::predict_one(calm, j, predict, nothing, alone));
             REQUIRE(got.goodput == doctest::Approx(alone.goodput * got.checkpointing.availability));
@@ -332,7 +339,7 @@ TEST_CASE("spot nodes are worth their price while little is lost on them") {
     // For 24 dollars an hour: 8 GPUs on demand, or 16 spot GPUs and some dollars left.
     const auto got = [](double interruptions_per_hour) {
         Snapshot now = one_job_and_two_markets(interruptions_per_hour);
-        auto scheduler = Scheduler<Sia>().limited_by(Budget(24.0));
+        auto scheduler = Scheduler<Sia>().counting(LostTime()).limited_by(Budget(24.0));
         const Plan& plan = scheduler.plan(now);
         return plan.decisions[0].option.configuration.first();
     };
@@ -348,7 +355,7 @@ TEST_CASE("the more often nodes are lost, the fewer of them a job takes") {
     for (const double per_hour : {0.0, 0.5, 2.0, 8.0, 30.0, 100.0}) {
         Snapshot now = one_job_and_two_markets(per_hour);
         std::erase_if(now.cluster.nodes, [](const Node& node) { return !node.spot; });
-        const int gpus = plan(now, Sia{}).decisions[0].option.configuration.gpus();
+        const int gpus = plan_counting(now, Sia()).decisions[0].option.configuration.gpus();
         CHECK(gpus <= before);
         before = gpus;
     }
@@ -369,8 +376,9 @@ TEST_CASE("who may not have spot nodes gets none, and others no more than the ca
             if (random.chance(0.5)) job.team = "vision";
         }
         const double cap = random.integer(0, 8), quota = random.integer(0, 4);
-        auto scheduler =
-            Scheduler<Sia>().limited_by(SpotCap(cap), TeamQuotas({{.team = "vision", .spot_gpus = quota}}));
+        auto scheduler = Scheduler<Sia>()
+                             .counting(LostTime())
+                             .limited_by(SpotCap(cap), TeamQuotas({{.team = "vision", .spot_gpus = quota}}));
         const Plan& plan = scheduler.plan(now);
         int spot = 0, spot_of_team = 0;
         for (std::size_t j = 0; j < now.jobs.size(); ++j) {
@@ -402,7 +410,7 @@ TEST_CASE("an explanation says what is expected to be lost, and how best to save
                                 .write_seconds = 60,
                                 .write_slowdown = 0.05,
                                 .restore_seconds = 90}};
-    Scheduler<Sia> scheduler;
+    auto scheduler = Scheduler<Sia>().counting(LostTime());
     scheduler.plan(now);
     std::string text = explain_plan(scheduler, now).front().report(now.cluster);
     CHECK(text.starts_with("4 spot A100 on 1 node"));
@@ -434,7 +442,7 @@ TEST_CASE("impossible ways to save are refused by name") {
         now.jobs[0].checkpoints = {std::move(mechanism)};
         now.jobs[0].checkpoint_seconds = interval;
         try {
-            (void)plan(now, Sia{});
+            (void)plan_counting(now, Sia());
         } catch (const std::invalid_argument& error) {
             return error.what();
         }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/hosts/host_shares.hpp"
+#include "goodput/hosts/with_hosts.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "support/random.hpp"
@@ -91,8 +91,7 @@ TEST_CASE("who runs keeps running beside an equal job that waits, whatever varia
                 if (j == runs) job.placement = {{0, 3}};
                 snapshot.jobs.push_back(job);
             }
-            auto scheduler =
-                Scheduler<FailsFor>(FailsFor{"nobody"}).limited_by(HostCapacity()).offering(HostShares<>());
+            auto scheduler = with_hosts(Scheduler<FailsFor>(FailsFor{"nobody"}));
             const Plan& plan = scheduler.plan(snapshot);
             REQUIRE(scheduler.options_of(0).size() > 1);
             for (std::size_t j = 0; j < 3; ++j) CHECK(!plan.decisions[j].placement.empty() == (j == runs));

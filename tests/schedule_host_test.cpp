@@ -10,12 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "goodput/hosts/host_shares.hpp"
+#include "goodput/hosts/with_hosts.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/las.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
-#include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/scheduler.hpp"
@@ -103,7 +102,7 @@ struct Division {
 
 template <class P>
 void check_rounds(Random& random, P policy, int trials) {
-    auto scheduler = Scheduler<P>(policy).limited_by(HostCapacity()).offering(HostShares<>());
+    auto scheduler = with_hosts(Scheduler<P>(policy));
     int divided = 0;
     for (int trial = 0; trial < trials; ++trial) {
         CAPTURE(trial);
@@ -199,9 +198,7 @@ TEST_CASE("a queue serves the same jobs with and without cores and memory, and g
         const Snapshot snapshot = support::hosted_round(random, false);
         Snapshot plain = snapshot;
         for (Job& job : plain.jobs) job.host.reset();
-        auto hosted = Scheduler<Fifo>({.backfill = true}, {.gap = 1e-6})
-                          .limited_by(HostCapacity())
-                          .offering(HostShares<>());
+        auto hosted = with_hosts(Scheduler<Fifo>({.backfill = true}, {.gap = 1e-6}));
         Scheduler<Fifo> without({.backfill = true}, {.gap = 1e-6});
         const Plan& with = hosted.plan(snapshot);
         const Plan& same = without.plan(plain);
@@ -247,7 +244,7 @@ TEST_CASE("an explanation says how much faster a job would be with more cores, a
         job.host = HostNeeds{{6, 0}, {12, 0}, {{6, 0, 1}, {9, 0, (1 + gain) / 2}, {12, 0, gain}}};
         snapshot.jobs.push_back(job);
     }
-    auto scheduler = Scheduler<Fifo>({.backfill = true}).limited_by(HostCapacity()).offering(HostShares<>());
+    auto scheduler = with_hosts(Scheduler<Fifo>({.backfill = true}));
     scheduler.plan(snapshot);
     const auto why = explain_plan(scheduler, snapshot);
     REQUIRE(why[0].faster);
@@ -368,7 +365,7 @@ TEST_CASE("a queue serves its first job also where many could gain by its cores"
             hosted_job("job-" + std::to_string(j), 1, {{3, 1}, {6, 1}, {{3, 1, 0.1}, {6, 1, 1}}}));
         snapshot.jobs.back().submitted_seconds = j + 1;
     }
-    auto scheduler = Scheduler<Fifo>({}, {.gap = 1e-6}).limited_by(HostCapacity()).offering(HostShares<>());
+    auto scheduler = with_hosts(Scheduler<Fifo>({}, {.gap = 1e-6}));
     for (const Decision& decision : scheduler.plan(snapshot).decisions)
         CHECK_FALSE(decision.placement.empty());
 }
@@ -377,7 +374,7 @@ TEST_CASE("what a node does not count slows nobody down") {
     Snapshot snapshot;
     snapshot.cluster = {{"A100"}, {{"node", 0, 8, false, 0, 80}}};
     snapshot.jobs.push_back(hosted_job("job", 4, {{1, 5}, {6, 20}, {{1, 5, 0.5}, {6, 20, 1}}}));
-    auto scheduler = Scheduler<Sia>().limited_by(HostCapacity()).offering(HostShares<>());
+    auto scheduler = with_hosts(Scheduler<Sia>());
     const Plan& plan = scheduler.plan(snapshot);
     CHECK(plan.decisions[0].option.configuration.host() == HostShare{0, 20});
     CHECK(plan.decisions[0].option.goodput == 4);
@@ -388,7 +385,7 @@ TEST_CASE("what a node does not count slows nobody down") {
 TEST_CASE("where some nodes of a pool count and others do not, those that do give no more than they have") {
     Random random(5);
     int kept = 0;
-    auto scheduler = Scheduler<GoodputPolicy>().limited_by(HostCapacity()).offering(HostShares<>());
+    auto scheduler = with_hosts(Scheduler<GoodputPolicy>());
     for (int trial = 0; trial < 200; ++trial) {
         CAPTURE(trial);
         Snapshot snapshot = support::hosted_round(random, false);
@@ -422,7 +419,7 @@ TEST_CASE("where some nodes of a pool count and others do not, those that do giv
 
 TEST_CASE("nobody changes places between spot nodes and others for the sake of cores") {
     Random random(7);
-    auto scheduler = Scheduler<GoodputPolicy>().limited_by(HostCapacity()).offering(HostShares<>());
+    auto scheduler = with_hosts(Scheduler<GoodputPolicy>());
     int on_spot = 0;
     for (int trial = 0; trial < 200; ++trial) {
         CAPTURE(trial);
@@ -452,8 +449,7 @@ TEST_CASE("what nodes have left is not given beyond a limit of one's own") {
     snapshot.cluster = {{"A100"}, {{"node", 0, 8, false, 20, 0}}};
     for (const char* name : {"a", "b"})
         snapshot.jobs.push_back(hosted_job(name, 1, {{2, 0}, {8, 0}, {{2, 0, 1}, {5, 0, 1.3}, {8, 0, 1.5}}}));
-    auto scheduler =
-        Scheduler<GoodputPolicy>().limited_by(HostCapacity(), CoresOfTeam()).offering(HostShares<>());
+    auto scheduler = with_hosts(Scheduler<GoodputPolicy>()).limited_by(CoresOfTeam());
     const Plan& plan = scheduler.plan(snapshot);
     CHECK(plan.limits[1].used <= 10);
     CHECK(plan.objective <= plan.bound + 1e-9);
@@ -471,7 +467,7 @@ TEST_CASE("where nodes of a pool have different cores, the bound is one, and no 
     for (int j = 0; j < 8; ++j)
         snapshot.jobs.push_back(
             hosted_job("job-" + std::to_string(j), 1, {{2, 0}, {6, 0}, {{2, 0, 1}, {6, 0, 2}}}));
-    auto scheduler = Scheduler<GoodputPolicy>().limited_by(HostCapacity()).offering(HostShares<>());
+    auto scheduler = with_hosts(Scheduler<GoodputPolicy>());
     const Plan& plan = scheduler.plan(snapshot);
     CHECK(plan.objective <= plan.bound * (1 + 1e-9));
     CHECK(plan.limits[0].used <= 64 * (1 + 1e-9));
@@ -483,7 +479,7 @@ TEST_CASE("who may stay on a drained node is offered that with cores and memory,
     snapshot.cluster = {{"A100"}, {{"drained", 0, 8, true, 32, 0}, {"open", 0, 8, false, 32, 0}}};
     snapshot.jobs.push_back(hosted_job("job", 1, {{4, 0}, {8, 0}, {{4, 0, 0.45}, {8, 0, 0.9}}}));
     snapshot.jobs[0].placement = {{0, 1}};
-    auto scheduler = Scheduler<GoodputPolicy>().limited_by(HostCapacity()).offering(HostShares<>());
+    auto scheduler = with_hosts(Scheduler<GoodputPolicy>());
     const Plan& plan = scheduler.plan(snapshot);
     CHECK(plan.decisions[0].option.configuration.host().cores_per_gpu == 8);
     CHECK(plan.decisions[0].option.goodput == doctest::Approx(0.9));

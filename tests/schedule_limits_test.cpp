@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/hosts/host_shares.hpp"
+#include "goodput/hosts/with_hosts.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
@@ -58,11 +58,11 @@ struct LimitedRound {
     }
 
     [[nodiscard]] auto scheduler(AllotOptions options = {}) const {
-        return Scheduler<Sia>({}, options)
-            .limited_by(TeamQuotas(quotas), Budget(budget),
-                        PowerCap(watts, std::vector<double>(snapshot.cluster.gpu_types.size(), 300)),
-                        Licences("solver", licences, {"licensed"}), HostCapacity())
-            .offering(HostShares<>());
+        return with_hosts(
+            Scheduler<Sia>({}, options)
+                .limited_by(TeamQuotas(quotas), Budget(budget),
+                            PowerCap(watts, std::vector<double>(snapshot.cluster.gpu_types.size(), 300)),
+                            Licences("solver", licences, {"licensed"})));
     }
 
     Snapshot snapshot;

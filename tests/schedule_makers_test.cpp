@@ -12,9 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "goodput/hosts/host_shares.hpp"
+#include "goodput/hosts/with_hosts.hpp"
 #include "goodput/policy/goodput_policy.hpp"
-#include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
 #include "support/random_round.hpp"
@@ -329,7 +328,7 @@ TEST_CASE("more cores beside a GPU go to those who gain by them, and nobody rest
             job.host->speed.push_back({cores, 0, std::string(name) == "hungry" ? cores / 6 : 1});
         snapshot.jobs.push_back(job);
     }
-    auto scheduler = Scheduler<RootOfGoodput>().limited_by(HostCapacity()).offering(HostShares<>());
+    auto scheduler = with_hosts(Scheduler<RootOfGoodput>());
     const Plan plan = scheduler.plan(snapshot);
     CHECK(plan.decisions[0].option.configuration.host().cores_per_gpu == 6);
     CHECK(plan.decisions[1].option.configuration.host().cores_per_gpu == 2);

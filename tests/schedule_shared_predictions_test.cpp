@@ -9,10 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "goodput/hosts/host_shares.hpp"
+#include "goodput/hosts/with_hosts.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/sia.hpp"
-#include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
 
@@ -33,13 +32,13 @@ struct EachByItself {
         predict(job, model, options, gradient);
     }
 };
-static_assert(!detail::DeclaresInputs<EachByItself>);
-static_assert(detail::DeclaresInputs<GoodputPredictor>);
+static_assert(!DeclaresInputs<EachByItself>);
+static_assert(DeclaresInputs<GoodputPredictor>);
 
 /// The same options, by a maker that does not say what it reads.
 struct ListForEach : ListedShapes {};
-static_assert(detail::DeclaresJobInputs<ListedShapes> && detail::DeclaresJobInputs<HostShares<>>);
-static_assert(!detail::DeclaresJobInputs<ListForEach> && !detail::DeclaresJobInputs<HostShares<ListForEach>>);
+static_assert(DeclaresJobInputs<ListedShapes> && DeclaresJobInputs<HostShares<>>);
+static_assert(!DeclaresJobInputs<ListForEach> && !DeclaresJobInputs<HostShares<ListForEach>>);
 
 TypeModel random_model(support::Random& random) {
     TypeModel model;
@@ -118,10 +117,9 @@ TEST_CASE("predictions that are shared are to the bit those of every job by itse
     Scheduler<GoodputPolicy, LeastMovesPlacer, Allotter<>, EachByItself, Limits<>, ListForEach> each;
     Scheduler<Sia> shared_sia;
     Scheduler<Sia, LeastMovesPlacer, Allotter<>, EachByItself> each_sia;
-    auto shared_host = Scheduler<GoodputPolicy>().limited_by(HostCapacity()).offering(HostShares<>());
-    auto each_host = Scheduler<GoodputPolicy, LeastMovesPlacer, Allotter<>, EachByItself>()
-                         .limited_by(HostCapacity())
-                         .offering(HostShares<ListForEach>());
+    auto shared_host = with_hosts(Scheduler<GoodputPolicy>());
+    auto each_host = with_hosts(
+        Scheduler<GoodputPolicy, LeastMovesPlacer, Allotter<>, EachByItself, Limits<>, ListForEach>());
     Snapshot now;
     now.cluster.gpu_types = {"A", "B", "C"};
     for (int n = 0; n < 20; ++n) {

@@ -6,11 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "goodput/hosts/host_shares.hpp"
+#include "goodput/hosts/with_hosts.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
-#include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/host_use.hpp"
 #include "support/unlike_hosts.hpp"
@@ -37,7 +36,7 @@ Node node_of(const std::string& name, int gpus, double cores, double memory = 0)
 
 template <class P = GoodputPolicy>
 Plan plan_of(const Snapshot& snapshot, P policy = {}) {
-    auto scheduler = Scheduler<P>(policy).limited_by(HostCapacity()).offering(HostShares<>());
+    auto scheduler = with_hosts(Scheduler<P>(policy));
     return scheduler.plan(snapshot);
 }
 

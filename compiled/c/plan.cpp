@@ -6,7 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "goodput/hosts/host_shares.hpp"
+#include "goodput/availability/lost_time.hpp"
+#include "goodput/hosts/with_hosts.hpp"
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/sia.hpp"
@@ -33,7 +34,8 @@ struct NamedGradientSia : Sia {
 };
 
 template <Policy P>
-using SchedulerOf = Scheduler<P, TopologyPlacer, Allotter<>, GoodputPredictor, RoundLimits, HostShares<>>;
+using SchedulerOf = Scheduler<P, TopologyPlacer, Allotter<>, GoodputPredictor, RoundLimits, HostShares<>,
+                              Factors<HostFactor, LostTime>, DividedHosts>;
 using AnyScheduler = std::variant<SchedulerOf<NamedGradientSia>, SchedulerOf<GoodputPolicy>>;
 
 /// A number of a policy by its name.

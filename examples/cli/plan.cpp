@@ -11,8 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include "any_policy.hpp"
+#include "goodput/availability/lost_time.hpp"
 #include "goodput/availability/renting.hpp"
-#include "goodput/hosts/host_shares.hpp"
+#include "goodput/hosts/with_hosts.hpp"
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
@@ -202,10 +203,11 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
     using Advisor = goodput::RentAdvisor<goodput::GoodputPredictor, goodput::GoodputPolicy,
                                          goodput::Limits<goodput::TeamQuotas>>;
     auto scheduler =
-        goodput::Scheduler<P, goodput::TopologyPlacer, goodput::Allotter<>, PlanPredictor>(
-            std::move(policy), {}, goodput::TopologyPlacer(), goodput::Allotter<>(), PlanPredictor(models))
-            .limited_by(goodput::TeamQuotas(), goodput::Budget(), goodput::SpotCap(), goodput::HostCapacity())
-            .offering(goodput::HostShares<>());
+        with_hosts(goodput::Scheduler<P, goodput::TopologyPlacer, goodput::Allotter<>, PlanPredictor>(
+                       std::move(policy), {}, goodput::TopologyPlacer(), goodput::Allotter<>(),
+                       PlanPredictor(models))
+                       .limited_by(goodput::TeamQuotas(), goodput::Budget(), goodput::SpotCap()))
+            .counting(goodput::LostTime());
     goodput::BasicJobMemory memory{PlanHistories(models)};
     std::vector<std::string> gpu_types;  // in the order in which rounds have named them
     return serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "goodput/hosts/host_shares.hpp"
+#include "goodput/hosts/with_hosts.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/scheduler.hpp"
@@ -86,10 +86,9 @@ private:
 template <goodput::Policy P>
 auto synergy_scheduler(const goodput::SynergyWorld& world, P policy) {
     // The differences that count are small beside what it is worth to be served.
-    return goodput::Scheduler<P, goodput::LeastMovesPlacer, goodput::Allotter<>, decltype(world.predictor())>(
-               std::move(policy), {.gap = 1e-6}, {}, {}, world.predictor())
-        .limited_by(goodput::HostCapacity())
-        .offering(goodput::HostShares<>());
+    return with_hosts(
+        goodput::Scheduler<P, goodput::LeastMovesPlacer, goodput::Allotter<>, decltype(world.predictor())>(
+            std::move(policy), {.gap = 1e-6}, {}, {}, world.predictor()));
 }
 
 }  // namespace cli

@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-#include "goodput/hosts/host_shares.hpp"
+#include "goodput/hosts/with_hosts.hpp"
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/las.hpp"
@@ -261,7 +261,9 @@ void run(fuzz::Bytes bytes, World world, const P& policy, const AllotOptions& op
             [&](auto... limits) {
                 return Scheduler<P, NodePlacer>(policy, options)
                     .limited_by(limits...)
-                    .offering(HostShares<>());
+                    .offering(HostShares<>())
+                    .counting(HostFactor())
+                    .after_nodes(DividedHosts());
             },
             tight_limits());
     };

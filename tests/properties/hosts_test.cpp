@@ -5,8 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "goodput/hosts/host_shares.hpp"
-#include "goodput/schedule/cluster_limits.hpp"
+#include "goodput/hosts/with_hosts.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/hosted_round.hpp"
 #include "support/unlike_hosts.hpp"
@@ -21,9 +20,7 @@ using properties::for_all;
 namespace {
 
 auto hosted_scheduler(const properties::AnyPolicy& policy) {
-    return Scheduler<properties::AnyPolicy>(policy, {.most_states = 20'000})
-        .limited_by(HostCapacity())
-        .offering(HostShares<>());
+    return with_hosts(Scheduler<properties::AnyPolicy>(policy, {.most_states = 20'000}));
 }
 
 /// The same round with cores and memory in other units, which are powers of two and so exact.

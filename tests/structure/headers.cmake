@@ -22,22 +22,6 @@ set(tasks_may_use ${toolkit} tasks)
 set(parallel_may_use ${toolkit} parallel availability)
 set(agent_may_use ${toolkit} agent tasks)
 set(sim_may_use ${toolkit} availability hosts share tasks parallel agent sim)
-# What still breaks these rules: taken off as the joints are made.
-set(still_used
-  schedule/cluster_limits.hpp=goodput/hosts/detail/hosts_left.hpp
-  schedule/detail/offers.hpp=goodput/availability/detail/lost_time.hpp
-  schedule/scheduler.hpp=goodput/hosts/detail/hosting.hpp
-  availability/renting.hpp=goodput/schedule/detail/offers.hpp
-  availability/renting.hpp=goodput/schedule/detail/open_nodes.hpp
-  availability/renting.hpp=goodput/schedule/detail/snapshot_check.hpp
-  hosts/detail/host_nodes.hpp=goodput/allot/detail/units.hpp
-  hosts/detail/hosting.hpp=goodput/allot/detail/units.hpp
-  hosts/detail/hosting.hpp=goodput/schedule/detail/offers.hpp
-  hosts/detail/hosting.hpp=goodput/schedule/detail/open_nodes.hpp
-  hosts/detail/hosting.hpp=goodput/schedule/detail/placing.hpp
-  hosts/detail/hosting.hpp=goodput/schedule/detail/rows.hpp
-  hosts/host_shares.hpp=goodput/schedule/detail/shared_offers.hpp)
-set(still_used_and_not_met ${still_used})
 # Who may use which library. Small headers only: <Eigen/Dense> would bring in all of it, and <ceres/ceres.h> its macros.
 set(eigen "Eigen/(Core|Cholesky|Eigenvalues|LU|QR|SVD)")
 set(fit_third_party "^(${eigen}|ceres/(jet|tiny_solver|tiny_solver_autodiff_function)[.]h)$")
@@ -107,11 +91,7 @@ foreach(header IN LISTS headers)
       continue()
     elseif(included MATCHES "^goodput/([a-z_]+)/")
       set(used ${CMAKE_MATCH_1})
-      string(REGEX REPLACE "^goodput/" "" exception "${header}=${included}")
-      if(exception IN_LIST still_used)
-        list(REMOVE_ITEM still_used_and_not_met "${exception}")
-        continue()
-      elseif(NOT used IN_LIST ${folder}_may_use)
+      if(NOT used IN_LIST ${folder}_may_use)
         complain("${header}: ${folder}/ may not include ${included}")
       elseif(NOT folder IN_LIST toolkit AND NOT folder STREQUAL used AND included MATCHES "/detail/")
         complain("${header}: ${folder}/ may not look into ${included}")
@@ -120,13 +100,6 @@ foreach(header IN LISTS headers)
       complain("${header}: ${folder}/ may not include ${included}")
     endif()
   endforeach()
-endforeach()
-
-foreach(exception IN LISTS still_used_and_not_met)
-  string(REGEX REPLACE "=.*" "" header "${exception}")
-  if(EXISTS "${INCLUDE_DIR}/goodput/${header}")
-    complain("${exception}: nobody needs this exception any more")
-  endif()
 endforeach()
 
 if(DEFINED CORE)

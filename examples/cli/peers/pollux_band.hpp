@@ -116,7 +116,8 @@ private:
         return gpus > 0 ? speedups / gpus : 0;
     }
 
-    Scheduler<Pollux, LeastMovesPlacer, Allotter<>, Predictor> scheduler_;
+    Scheduler<Pollux, LeastMovesPlacer, Allotter<>, Predictor, Limits<>, ListedShapes, Factors<LostTime>>
+        scheduler_;
     Snapshot candidate_;
     std::vector<int> nodes_;
 };

@@ -32,19 +32,17 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
-#include "goodput/availability/detail/lost_time.hpp"
+#include "goodput/availability/lost_time.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/schedule/concepts.hpp"
-#include "goodput/schedule/detail/offers.hpp"
-#include "goodput/schedule/detail/open_nodes.hpp"
-#include "goodput/schedule/detail/snapshot_check.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/snapshot.hpp"
+#include "goodput/schedule/snapshot_check.hpp"
 
 namespace goodput {
 
@@ -196,7 +194,7 @@ private:
             if (pool < pools_.size())
                 terms_[pool] = {offer.dollars_per_hour / offer.gpus, offer.start_seconds / 3600, o, 0, 0, 0};
         }
-        lost_.find(all_, pools_, pools_);
+        lost_.begin_round(round_of(snapshot));
         limits_.rows(round_of(snapshot), pools_.size(), rows_);
     }
     /// What could be there, as limits see it.
@@ -227,19 +225,15 @@ private:
     void offer(const Snapshot& snapshot, std::size_t j) {
         const Job& job = snapshot.jobs[j];
         options_.clear();
-        detail::find_most_gpus(policy_, snapshot, j, most_gpus_);
+        find_most_gpus(policy_, snapshot, j, most_gpus_);
         if (job.keeps_what_it_holds())
             options_.push_back({configuration_of(job.placement, snapshot.cluster), {}, 0, {}});
         else
             append_options(
                 job, std::span<const Pool>(job.spot_allowed ? pools_ : on_demand_),
                 [&](std::size_t type) { return most_gpus_[type]; }, options_);
-        detail::predict_as_valued(policy_, job, detail::model_of(snapshot, j), predict_,
-                                  std::span<Option>(options_));
-        for (Option& option : options_) {
-            detail::count_host(job, option);
-            lost_.count(job, option);
-        }
+        predict_as_valued(policy_, job, model_of(snapshot, j), predict_, std::span<Option>(options_));
+        for (Option& option : options_) lost_(job, option);
         std::erase_if(options_, [&](const Option& option) {
             return find_pool(pools_, option.configuration.first()) == pools_.size();
         });
@@ -468,9 +462,9 @@ private:
     Pack limits_;
     LimitRows rows_;
     std::vector<std::size_t> choice_;  // by job
-    detail::SnapshotCheck check_;
+    SnapshotCheck check_;
     std::vector<std::string> warnings_;  // of a plan of the same snapshot, which says them
-    detail::LostTime lost_;
+    LostTime lost_;
     Cluster all_;
     std::vector<Pool> pools_, on_demand_;
     std::vector<PoolTerms> terms_;           // by pool

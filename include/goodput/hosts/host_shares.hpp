@@ -14,7 +14,7 @@
 
 #include "goodput/core/host.hpp"
 #include "goodput/hosts/detail/hosts_left.hpp"
-#include "goodput/schedule/detail/shared_offers.hpp"
+#include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/makers.hpp"
 
 namespace goodput {
@@ -35,11 +35,13 @@ public:
     explicit HostShares(Inner inner = {}) : inner_(std::move(inner)) {}
 
     /// A Scheduler asks once for all jobs that are alike, where it does so with the inner maker.
-    using DeclaresInputsOf = std::conditional_t<detail::DeclaresJobInputs<Inner>, HostShares, void>;
-    /// What the inner maker reads.
+    using DeclaresInputsOf = std::conditional_t<DeclaresJobInputs<Inner>, HostShares, void>;
+    /// What the inner maker reads, and Job::host.
     template <class Input>
     static void for_each_input(const Job& job, Input& input) {
         Inner::for_each_input(job, input);
+        input(job.host.has_value());
+        if (job.host) job.host->for_each_input(input);
     }
 
     /// Learns what the nodes of this round have beside the jobs that keep what they hold. Without it, list()

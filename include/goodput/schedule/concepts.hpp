@@ -6,8 +6,11 @@
 // concept.
 
 #include <concepts>
+#include <cstddef>
+#include <limits>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
@@ -15,6 +18,8 @@
 #include "goodput/core/option.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/model/job_model.hpp"
+#include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/snapshot.hpp"
 
 namespace goodput {
 
@@ -41,6 +46,53 @@ template <class Solver>
 concept AllotmentSolver = requires(Solver& solver, const AllotmentProblem& problem,
                                    const AllotOptions& options) {
     { solver(problem, options) } -> std::convertible_to<AllotResult>;
+};
+
+/// Fills in options with the gradient statistics that the policy expects.
+template <Policy P, OptionPredictor Predictor>
+void predict_as_valued(const P& policy, const Job& job, const JobModel& model, Predictor& predict,
+                       std::span<Option> options) {
+    if constexpr (GradientForecast<P>)
+        predict(job, model, options, std::optional<GradientStatistics>(policy.expected_gradient(job)));
+    else
+        predict(job, model, options);
+}
+
+/// Most GPUs of each type that the policy offers a job this round.
+template <Policy P>
+void find_most_gpus(const P& policy, const Snapshot& snapshot, std::size_t job, std::vector<int>& most) {
+    most.assign(snapshot.cluster.gpu_types.size(), std::numeric_limits<int>::max());
+    if constexpr (GrowthLimit<P>)
+        for (std::size_t type = 0; type < most.size(); ++type)
+            most[type] =
+                static_cast<int>(policy.most_gpus(snapshot.jobs[job], model_of(snapshot, job), type));
+}
+
+namespace detail {
+
+/// Takes whatever is named of an input, and does nothing with it.
+struct AnyInput {
+    template <class Named>
+    void operator()(const Named&) {}
+};
+
+}  // namespace detail
+
+/// A predictor whose answers depend on nothing but configurations, gradient statistics, and the numbers and
+/// lists that Predictor::for_each_input(job, model, input) names. It has to say so itself: who derives from
+/// one that does may read more.
+template <class Predictor>
+concept DeclaresInputs = std::same_as<typename Predictor::DeclaresInputsOf, Predictor> &&
+    requires(const Job& job, const JobModel& model, detail::AnyInput& input) {
+    Predictor::for_each_input(job, model, input);
+};
+
+/// A maker whose lists depend on nothing but the cluster, the pools, the most GPUs of each type, and what
+/// Maker::for_each_input(job, input) names.
+template <class Maker>
+concept DeclaresJobInputs = std::same_as<typename Maker::DeclaresInputsOf, Maker> &&
+    requires(const Job& job, detail::AnyInput& input) {
+    Maker::for_each_input(job, input);
 };
 
 }  // namespace goodput

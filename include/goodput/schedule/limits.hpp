@@ -105,6 +105,14 @@ public:
     /// These limits.
     explicit Limits(Ls... limits) requires(sizeof...(Ls) > 0) : limits_(std::move(limits)...) {}
 
+    /// These limits, and others behind them.
+    template <Limit... More>
+    [[nodiscard]] Limits<Ls..., More...> with(More... more) const {
+        return std::apply(
+            [&](const auto&... mine) { return Limits<Ls..., More...>(mine..., std::move(more)...); },
+            limits_);
+    }
+
     /// Whether any of them limits dollars.
     [[nodiscard]] bool counts_dollars() const {
         const auto ask = []([[maybe_unused]] const auto& limit) {

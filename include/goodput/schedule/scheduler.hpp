@@ -5,12 +5,13 @@
 // it have found:
 //
 //     what is open -> what is offered -> the rows -> what it is worth -> the allotment -> the nodes ->
-//     their cores and memory -> reasons
+//     a station of one's own, if there is one -> reasons
 //
 // What the rows cannot say of the nodes (racks, sizes that do not divide one another) may leave a job without
 // nodes: then that option is withdrawn, and allotment and nodes are found again (detail/leftovers.hpp).
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -22,7 +23,6 @@
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/units.hpp"
-#include "goodput/hosts/detail/hosting.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/place/concepts.hpp"
@@ -38,21 +38,41 @@
 #include "goodput/schedule/detail/price_groups.hpp"
 #include "goodput/schedule/detail/reasons.hpp"
 #include "goodput/schedule/detail/rows.hpp"
-#include "goodput/schedule/detail/snapshot_check.hpp"
 #include "goodput/schedule/detail/steady_choice.hpp"
 #include "goodput/schedule/detail/worth.hpp"
+#include "goodput/schedule/goodput_factor.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/makers.hpp"
+#include "goodput/schedule/node_station.hpp"
 #include "goodput/schedule/plan.hpp"
 #include "goodput/schedule/snapshot.hpp"
+#include "goodput/schedule/snapshot_check.hpp"
 
 namespace goodput {
+
+/// What a Scheduler is put together of.
+template <Policy P = Sia, Placer NodePlacer = LeastMovesPlacer, AllotmentSolver Solver = Allotter<>,
+          OptionPredictor Predictor = GoodputPredictor, class Pack = Limits<>,
+          OptionMaker Maker = ListedShapes, GoodputFactor Factor = Factors<>,
+          NodeStation Station = NoNodeStation>
+struct SchedulerParts {
+    P policy{};              ///< what options are worth
+    AllotOptions options{};  ///< gap and deadline of the allotment
+    NodePlacer placer{};     ///< which nodes
+    Solver solver{};         ///< which option for each job
+    Predictor predictor{};   ///< how good options are
+    Pack limits{};           ///< what is limited besides GPUs (limits.hpp)
+    Maker maker{};           ///< what jobs are offered (makers.hpp)
+    Factor factor{};         ///< what else changes the goodput (goodput_factor.hpp)
+    Station station{};       ///< what happens once the nodes are known (node_station.hpp)
+};
 
 /// Makes plans round after round. Keeps buffers; nothing carries over from one snapshot to the next, but for
 /// the last prices where AllotOptions::warm_start asks for them.
 template <Policy P = Sia, Placer NodePlacer = LeastMovesPlacer, AllotmentSolver Solver = Allotter<>,
           OptionPredictor Predictor = GoodputPredictor, class Pack = Limits<>,
-          OptionMaker Maker = ListedShapes>
+          OptionMaker Maker = ListedShapes, GoodputFactor Factor = Factors<>,
+          NodeStation Station = NoNodeStation>
 class Scheduler {
     static_assert(optional_functions_fit<P>());
     static_assert(ForecastPredictor<Predictor> || !GradientForecast<P>,
@@ -64,33 +84,39 @@ class Scheduler {
         "double value_beside(round, row, option) const");
 
 public:
+    /// The parts, each by its name.
+    using Parts = SchedulerParts<P, NodePlacer, Solver, Predictor, Pack, Maker, Factor, Station>;
+
+    /// A scheduler of these parts.
+    explicit Scheduler(Parts parts) : parts_(std::move(parts)) {
+        if constexpr (requires { parts_.policy.validate(); }) parts_.policy.validate();
+    }
     /// A scheduler with a policy, a gap and deadline for the allotment, and parts of one's own.
     explicit Scheduler(P policy = P(), AllotOptions options = {}, NodePlacer placer = NodePlacer(),
                        Solver solver = Solver(), Predictor predictor = Predictor(), Pack limits = Pack(),
                        Maker maker = Maker())
-        : policy_(std::move(policy)),
-          options_(options),
-          placer_(std::move(placer)),
-          solver_(std::move(solver)),
-          predict_(std::move(predictor)),
-          limits_(std::move(limits)),
-          maker_(std::move(maker)) {
-        if constexpr (requires { policy_.validate(); }) policy_.validate();
-    }
+        : Scheduler(Parts{std::move(policy), options, std::move(placer), std::move(solver),
+                          std::move(predictor), std::move(limits), std::move(maker), Factor(), Station()}) {}
 
-    /// This scheduler with limits (limits.hpp) instead of those that it had.
+    /// A scheduler of the same parts with further limits (limits.hpp).
     template <Limit... Ls>
-    [[nodiscard]] auto limited_by(Ls... limits) && {
-        return Scheduler<P, NodePlacer, Solver, Predictor, Limits<Ls...>, Maker>(
-            std::move(policy_), options_, std::move(placer_), std::move(solver_), std::move(predict_),
-            Limits<Ls...>(std::move(limits)...), std::move(maker_));
+    [[nodiscard]] auto limited_by(Ls... limits) const {
+        return with(parts_.limits.with(std::move(limits)...), parts_.maker, parts_.factor, parts_.station);
     }
-    /// This scheduler with another maker of options (makers.hpp).
+    /// A scheduler of the same parts with another maker of options (makers.hpp).
     template <OptionMaker M>
-    [[nodiscard]] auto offering(M maker) && {
-        return Scheduler<P, NodePlacer, Solver, Predictor, Pack, M>(
-            std::move(policy_), options_, std::move(placer_), std::move(solver_), std::move(predict_),
-            std::move(limits_), std::move(maker));
+    [[nodiscard]] auto offering(M maker) const {
+        return with(parts_.limits, std::move(maker), parts_.factor, parts_.station);
+    }
+    /// A scheduler of the same parts with further factors on the goodput of options (goodput_factor.hpp).
+    template <GoodputFactor... Fs>
+    [[nodiscard]] auto counting(Fs... factors) const {
+        return with(parts_.limits, parts_.maker, parts_.factor.with(std::move(factors)...), parts_.station);
+    }
+    /// A scheduler of the same parts with another station after the nodes (node_station.hpp).
+    template <NodeStation S>
+    [[nodiscard]] auto after_nodes(S station) const {
+        return with(parts_.limits, parts_.maker, parts_.factor, std::move(station));
     }
 
     /// The plan for a snapshot; valid until the next call. A job or a node that makes no sense is set aside
@@ -103,7 +129,7 @@ public:
     template <class AfterStep>
     const Plan& plan(const Snapshot& given, AfterStep step) {
         const Snapshot& snapshot = check_(given, KnowsTopology<NodePlacer>, plan_.warnings);
-        by_price_ = limits_.counts_dollars() && price_groups_.find(snapshot);
+        by_price_ = parts_.limits.counts_dollars() && price_groups_.find(snapshot);
         plan_round(by_price_ ? price_groups_.snapshot() : snapshot, step);
         for (std::size_t j = 0; by_price_ && j < plan_.decisions.size(); ++j)
             price_groups_.forget(snapshot.cluster, plan_.decisions[j].placement,
@@ -117,11 +143,13 @@ public:
     }
 
     /// The placer, for what it may be told between two plans (TopologyPlacer::set_topology).
-    [[nodiscard]] NodePlacer& placer() { return placer_; }
+    [[nodiscard]] NodePlacer& placer() { return parts_.placer; }
     /// Gap and deadline of the next plans' allotments.
-    [[nodiscard]] AllotOptions& options() { return options_; }
+    [[nodiscard]] AllotOptions& options() { return parts_.options; }
     /// The limits, to be replaced between two plans.
-    [[nodiscard]] Pack& limits() { return limits_; }
+    [[nodiscard]] Pack& limits() { return parts_.limits; }
+    /// The maker of options.
+    [[nodiscard]] const Maker& maker() const { return parts_.maker; }
 
     /// The last plan, and what it was made from: the pools that prices and resources are of, without their
     /// drained nodes; the allotment problem, whose first rows are these pools, whose next are those of the
@@ -135,7 +163,7 @@ public:
     /// See last_plan(). Where options found no nodes: of the last allotment, with the bound of the first.
     [[nodiscard]] const AllotResult& allotted() const { return allotted_; }
     /// The policy, with its settings.
-    [[nodiscard]] const P& policy() const { return policy_; }
+    [[nodiscard]] const P& policy() const { return parts_.policy; }
 
     /// The last plan's snapshot as the policy saw it.
     [[nodiscard]] Round round_of(const Snapshot& snapshot) const {
@@ -149,7 +177,7 @@ public:
     /// As many as options_of(job); finite.
     [[nodiscard]] std::span<const double> values_of(std::size_t job) const { return problem().values(job); }
     /// By job: the option that the last plan gives it, or gave before it found no nodes. Other than in
-    /// allotted() where nodes could not give the cores and memory.
+    /// allotted() where a station after the nodes has changed it.
     [[nodiscard]] std::span<const std::size_t> chosen() const { return chosen_; }
     /// In the last plan the job of that index was left alone, because everything that was asked about it
     /// failed.
@@ -172,13 +200,14 @@ private:
     void plan_round(const Snapshot& snapshot, AfterStep step) {
         plan_.faults.clear();
         open_.find(snapshot.cluster, snapshot.jobs);
-        rows_.find_capacity(round_of(snapshot), open_, limits_);
-        offers_.make(snapshot, round_of(snapshot), open_, policy_, predict_, maker_, plan_.faults);
-        rows_.pose(snapshot, round_of(snapshot), open_, offers_, limits_, plan_.faults);
-        worth_.find(snapshot, round_of(snapshot), policy_, offers_, rows_, plan_.faults);
+        rows_.find_capacity(round_of(snapshot), open_, parts_.limits);
+        offers_.make(snapshot, round_of(snapshot), open_, parts_.policy, parts_.predictor, parts_.factor,
+                     parts_.maker, plan_.faults);
+        rows_.pose(snapshot, round_of(snapshot), open_, offers_, parts_.limits, plan_.faults);
+        worth_.find(snapshot, round_of(snapshot), parts_.policy, offers_, rows_, plan_.faults);
         let_failed_jobs_keep(snapshot);
         step(PlanStep::value);
-        const detail::Clock clock(options_.deadline);
+        const detail::Clock clock(parts_.options.deadline);
         allot(snapshot);
         step(PlanStep::allot);
         place(snapshot, clock);
@@ -194,25 +223,25 @@ private:
             if (left_alone(j) && !open_.keeps(j) && !snapshot.jobs[j].placement.empty()) keeping.push_back(j);
         if (keeping.empty()) return;
         open_.keep(keeping, snapshot.cluster, snapshot.jobs);
-        offers_.offer_what_is_kept(snapshot, round, open_, predict_);
+        offers_.offer_what_is_kept(snapshot, round, open_, parts_.predictor, parts_.factor);
         const AllotmentProblem valued = rows_.problem;
         std::vector<PlanFault> known;  // limits are asked again, and say the same
-        rows_.pose(snapshot, round, open_, offers_, limits_, known);
+        rows_.pose(snapshot, round, open_, offers_, parts_.limits, known);
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
             if (!left_alone(j)) std::ranges::copy(valued.values(j), rows_.problem.values(j).begin());
     }
 
     void allot(const Snapshot& snapshot) {
-        solve(snapshot, options_, false);
+        solve(snapshot, parts_.options, false);
         plan_.bound = allotted_.bound;
         plan_.status = allotted_.status;
     }
     void allot_again(const Snapshot& snapshot, const detail::Clock& clock) {
-        AllotOptions options = options_;
+        AllotOptions options = parts_.options;
         options.deadline = clock.left();
         if constexpr (chooses) {
             std::vector<PlanFault> known;  // the policy is asked again, and says the same
-            worth_.find(snapshot, round_of(snapshot), policy_, offers_, rows_, known,
+            worth_.find(snapshot, round_of(snapshot), parts_.policy, offers_, rows_, known,
                         [&](std::size_t j) { return withdrawn_.options_of(j, offers_); });
             solve(snapshot, options, true);
             plan_.bound = allotted_.bound;
@@ -223,25 +252,29 @@ private:
         }
     }
     void solve(const Snapshot& snapshot, const AllotOptions& options, [[maybe_unused]] bool again) {
-        if constexpr (PricedOptionMaker<Maker>)
-            allotted_ = asked_.allot(snapshot, round_of(snapshot), open_, policy_, predict_, maker_, limits_,
-                                     offers_, rows_, solver_, options, plan_.faults, again);
-        else
-            allotted_ = solver_(problem(), options);
+        if constexpr (PricedOptionMaker<Maker>) {
+            const Round round = round_of(snapshot);
+            allotted_ = asked_.allot(
+                detail::RoundParts<P, Predictor, Factor, Maker, Pack>{
+                    snapshot, round, open_, parts_.policy, parts_.predictor, parts_.factor, parts_.maker,
+                    parts_.limits, offers_, rows_, plan_.faults},
+                parts_.solver, options, again);
+        } else {
+            allotted_ = parts_.solver(problem(), options);
+        }
         steady();
     }
     void steady() {
         fills_up_ = false;
         check_allotted();
-        // With other cores and memory beside the same GPUs a job runs on: it is kept on the variant that it
-        // was given, or else on the one that is worth most, or where there is no room for that, worth most at
-        // the prices.
+        // With another option of the same GPUs a job runs on: it is kept on the one that it was given, or
+        // else on the one that is worth most, or where there is no room for that, worth most at the prices.
         hold_variants([&](std::size_t j, std::size_t k) { return problem().value(j, k); });
-        steady_.keep(problem(), rows_.held, options_.gap, allotted_);
+        steady_.keep(problem(), rows_.held, parts_.options.gap, allotted_);
         if (hold_variants([&](std::size_t j, std::size_t k) {
                 return detail::reduced_value(problem(), j, k, allotted_.prices);
             }))
-            steady_.keep(problem(), rows_.held, options_.gap, allotted_);
+            steady_.keep(problem(), rows_.held, parts_.options.gap, allotted_);
     }
 
     /// Takes for what a job holds the variant of it that it was given, or else that of largest worth(job,
@@ -267,7 +300,7 @@ private:
         return any;
     }
 
-    /// Nodes, cores and memory for what is allotted, and for what is allotted instead where there are none.
+    /// Nodes for what is allotted, and for what is allotted instead where there are none.
     void place(const Snapshot& snapshot, const detail::Clock& clock) {
         double allotted = allotted_.objective;
         withdrawn_.clear();
@@ -280,8 +313,10 @@ private:
             if (chooses) allotted = allotted_.objective;
         }
         withdrawn_.give_back(rows_);
-        give_leftovers(snapshot);
-        divide_hosts(snapshot);
+        std::array<std::size_t, 0> nobody;
+        NoNodeStation all_room;
+        give_leftovers(snapshot, nobody, all_room);
+        if constexpr (!std::same_as<Station, NoNodeStation>) run_station(snapshot);
         for (const detail::Unplaced& of : withdrawn_.first())
             if (plan_.decisions[of.job].placement.empty()) {
                 plan_.decisions[of.job].verdict = of.why;
@@ -292,10 +327,10 @@ private:
         plan_.bound = std::max(plan_.bound, plan_.objective);
         // What is proven of the allotment is proven of the plan as far as the plan is worth as much.
         if (plan_.objective < allotted - 1e-9 * std::abs(allotted))
-            plan_.status =
-                plan_.bound - plan_.objective <= RelativeGap{}(plan_.objective, plan_.bound, options_.gap)
-                    ? AllotStatus::optimal
-                    : AllotStatus::feasible;
+            plan_.status = plan_.bound - plan_.objective <=
+                                   RelativeGap{}(plan_.objective, plan_.bound, parts_.options.gap)
+                               ? AllotStatus::optimal
+                               : AllotStatus::feasible;
     }
     [[nodiscard]] bool has_other_option(const detail::Unplaced& of) const {
         const std::span<const Option> options = options_of(of.job);
@@ -308,7 +343,7 @@ private:
     void find_nodes(const Snapshot& snapshot) {
         chosen_ = allotted_.choice;
         unplaced_.clear();
-        placing_.find(snapshot, open_, placer_, plan_, [&](std::size_t j, const Verdict& why) {
+        placing_.find(snapshot, open_, parts_.placer, plan_, [&](std::size_t j, const Verdict& why) {
             unplaced_.push_back({j, chosen_[j], why});
             lose_nodes(j, why);
         });
@@ -318,22 +353,61 @@ private:
         give_nothing(plan_.decisions[j]);
         plan_.decisions[j].verdict = std::move(why);
     }
-    void give_leftovers(const Snapshot& snapshot) {
+    /// What is free, as far as a station has room there.
+    template <class Room>
+    void give_leftovers(const Snapshot& snapshot, std::span<const std::size_t> taken_back, Room& room) {
         if (!fills_up_) return;
         if constexpr (requires {
-                          { solver_.keeps_idle() } -> std::convertible_to<bool>;
+                          { parts_.solver.keeps_idle() } -> std::convertible_to<bool>;
                       })
-            if (solver_.keeps_idle()) return;
-        leftovers_.offer(snapshot, open_, offers_, rows_, chosen_, placer_, plan_,
+            if (parts_.solver.keeps_idle()) return;
+        leftovers_.offer(snapshot, open_, offers_, rows_, chosen_, parts_.placer, plan_, taken_back, room,
                          [&](std::size_t j, std::size_t option, const Placement& placement) {
-                             Decision& decision = plan_.decisions[j];
-                             give_nothing(decision);
-                             choose(snapshot, j, option);
-                             decision.placement = placement;
-                             decision.starts = placement != snapshot.jobs[j].placement;
-                             chosen_[j] = option;
-                             plan_.objective += decision.value;
+                             give(snapshot, j, option, placement);
                          });
+    }
+    /// In place of what the job has.
+    void give(const Snapshot& snapshot, std::size_t j, std::size_t option, const Placement& placement) {
+        Decision& decision = plan_.decisions[j];
+        const bool had_nodes = !decision.placement.empty();
+        if (had_nodes && option == chosen_[j] && placement == decision.placement) return;
+        const double value = decision.value, paid = detail::move_cost_of(snapshot, j, decision.placement);
+        if (!had_nodes || option != chosen_[j]) {
+            give_nothing(decision);
+            choose(snapshot, j, option);
+        }
+        chosen_[j] = option;
+        decision.placement = placement;
+        decision.starts = placement != snapshot.jobs[j].placement;
+        plan_.objective += decision.value - value;
+        plan_.move_cost_seconds += detail::move_cost_of(snapshot, j, placement) - paid;
+    }
+
+    /// The station after the nodes changes what jobs get there, and what that leaves is offered to others.
+    void run_station(const Snapshot& snapshot) {
+        placed_.clear();
+        for (std::size_t j = 0; j < plan_.decisions.size(); ++j)
+            if (!plan_.decisions[j].placement.empty())
+                placed_.push_back(
+                    {j, options_of(j), open_.keeps(j), chosen_[j], plan_.decisions[j].placement, {}});
+        parts_.station(round_of(snapshot), problem(), std::span<PlacedJob>(placed_));
+        bool any_other = false;
+        taken_back_.clear();
+        for (PlacedJob& placed : placed_) {
+            const std::size_t j = placed.job;
+            any_other |= placed.option != chosen_[j];
+            if (placed.option != no_option) {
+                if (placed.option >= options_of(j).size())
+                    bad_input("station", "option of job " + text_of(j), placed.option, "one of its options");
+                give(snapshot, j, placed.option, placed.placement);
+                continue;
+            }
+            plan_.move_cost_seconds -= detail::move_cost_of(snapshot, j, plan_.decisions[j].placement);
+            lose_nodes(j, {Outcome::waits, std::move(placed.why)});
+            taken_back_.push_back(j);
+        }
+        if constexpr (KnowsRoom<Station>)
+            if (any_other) give_leftovers(snapshot, taken_back_, parts_.station);
     }
 
     /// Refuses what no solver may answer (std::invalid_argument). One that found no allotment in time,
@@ -390,27 +464,11 @@ private:
                 decision.verdict.outcome = detail::say_why_not(snapshot, j, open_, offers_, rows_,
                                                                allotted_.prices, decision.verdict.reason);
                 if constexpr (ReasonMaker<Maker>)
-                    if (std::string why = maker_.why_none(snapshot.jobs[j]);
+                    if (std::string why = parts_.maker.why_none(snapshot.jobs[j]);
                         options_of(j).empty() && !left_alone(j) && !why.empty())
                         decision.verdict.reason = std::move(why);
             }
         }
-    }
-
-    /// What is given becomes what the nodes can give of the allotment.
-    void divide_hosts(const Snapshot& snapshot) {
-        hosting_.find(
-            snapshot, open_, offers_, rows_, chosen_, plan_,
-            [&](std::size_t j, std::size_t option) {
-                plan_.objective += values_of(j)[option] - plan_.decisions[j].value;
-                chosen_[j] = option;
-                choose(snapshot, j, option);
-            },
-            [&](std::size_t j) {
-                lose_nodes(j, {Outcome::waits,
-                               "its nodes cannot give the cores and the memory that it needs beside those of "
-                               "others"});
-            });
     }
 
     void choose(const Snapshot& snapshot, std::size_t j, std::size_t option) {
@@ -419,12 +477,12 @@ private:
         decision.value = values_of(j)[option];
         // Valued by what is to come, run by what is.
         if constexpr (GradientForecast<P>)
-            detail::predict_one(snapshot, j, predict_, offers_.lost_time(), decision.option);
+            detail::predict_one(snapshot, j, parts_.predictor, parts_.factor, decision.option);
         const Job& job = snapshot.jobs[j];
-        if constexpr (requires { predict_.keep_running_plan(job, JobModel{}, decision.option); })
+        if constexpr (requires { parts_.predictor.keep_running_plan(job, JobModel{}, decision.option); })
             if (job.running_plan.atomic_batch > 0 &&
                 decision.option.configuration.same_gpus(configuration_of(job.placement, snapshot.cluster)))
-                predict_.keep_running_plan(job, detail::model_of(snapshot, j), decision.option);
+                parts_.predictor.keep_running_plan(job, model_of(snapshot, j), decision.option);
     }
 
     /// Keeps the memory of what it had.
@@ -463,14 +521,16 @@ private:
         }
     }
 
-    P policy_;
-    AllotOptions options_;
-    NodePlacer placer_;
-    Solver solver_;
-    Predictor predict_;
-    Pack limits_;
-    Maker maker_;
-    detail::SnapshotCheck check_;
+    /// These parts, and others in place of those that change their type.
+    template <class OtherLimits, class M, class F, class S>
+    auto with(OtherLimits limits, M maker, F factor, S station) const {
+        using Other = Scheduler<P, NodePlacer, Solver, Predictor, OtherLimits, M, F, S>;
+        return Other({parts_.policy, parts_.options, parts_.placer, parts_.solver, parts_.predictor,
+                      std::move(limits), std::move(maker), std::move(factor), std::move(station)});
+    }
+
+    Parts parts_;
+    SnapshotCheck check_;
     detail::PriceGroups price_groups_;
     bool by_price_ = false;  // in the last plan, nodes of unlike prices were pools of their own
     detail::OpenNodes open_;
@@ -486,7 +546,8 @@ private:
     std::vector<detail::Unplaced> unplaced_;  // of this pass
     detail::Withdrawn withdrawn_;
     detail::Leftovers leftovers_;
-    detail::Hosting hosting_;
+    std::vector<PlacedJob> placed_;        // as the station sees them
+    std::vector<std::size_t> taken_back_;  // ascending
     Plan plan_;
 };
 

@@ -30,6 +30,12 @@ struct Snapshot {
     bool strict = false;
 };
 
+/// What has been measured of the job of that index; an empty model where nothing has.
+[[nodiscard]] inline const JobModel& model_of(const Snapshot& snapshot, std::size_t job) {
+    static const JobModel nothing_known;
+    return snapshot.models.empty() ? nothing_known : snapshot.models[job];
+}
+
 /// What one job gets, and why.
 struct Decision {
     Option option{};        ///< empty allotment: nothing this round

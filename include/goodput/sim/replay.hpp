@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/availability/lost_time.hpp"
 #include "goodput/availability/renting.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/job_sizes.hpp"
@@ -81,14 +82,16 @@ template <World W, Planner S, class Observe = decltype(unobserved), Renter R = R
 ReplayResult replay(const Cluster& cluster, W& world, S scheduler, const ReplayOptions& options = {},
                     Observe observe = unobserved, R renter = {});
 
-/// Replays the jobs of a world under a policy, with the world's predictor.
+/// Replays the jobs of a world under a policy, with the world's predictor and the time that interruptions
+/// cost.
 template <World W, Policy P, class Observe = decltype(unobserved), Renter R = RentEverything>
 ReplayResult replay(const Cluster& cluster, W& world, P policy, const ReplayOptions& options = {},
                     Observe observe = unobserved, R renter = {}) {
     using Predictor = decltype(predictor_of(world));
     return replay(cluster, world,
                   Scheduler<P, LeastMovesPlacer, Allotter<>, Predictor>(std::move(policy), options.allot, {},
-                                                                        {}, predictor_of(world)),
+                                                                        {}, predictor_of(world))
+                      .counting(LostTime()),
                   options, std::move(observe), std::move(renter));
 }
 

@@ -23,7 +23,6 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
-#include "goodput/allot/detail/units.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/placement.hpp"
@@ -212,7 +211,7 @@ private:
                 double left = capacity(n, r);
                 for (const std::size_t c : nodes_[n].claims)
                     left -= units(claims_[c].variants[claims_[c].chosen], n, gpus_on(c, n), r);
-                if (left < -capacity_tolerance(capacity(n, r))) return false;
+                if (left < -1e-12 * capacity(n, r)) return false;
             }
         double worth = 0;
         for (const std::size_t n : groups_[g].members)

@@ -46,39 +46,49 @@
 
 namespace goodput::detail {
 
+/// The parts and the stations of a round that are asked about its options.
+template <class P, class Predictor, class Factor, class Maker, class Pack>
+struct RoundParts {
+    const Snapshot& snapshot;
+    const Round& round;
+    const OpenNodes& open;
+    const P& policy;
+    Predictor& predict;
+    Factor& factor;
+    Maker& maker;
+    Pack& limits;
+    Offers& offers;
+    Rows& rows;
+    std::vector<PlanFault>& faults;
+};
+
 /// Asks a maker for more options and allots. Keeps its buffers.
 class AskedOptions {
 public:
-    /// Adds options to `offers` and `rows`; returns the solver's answer, with a bound on all options. An
-    /// option for which the predictor, the policy or a limit fails is not added. `again`: once more in the
-    /// same round, after options have lost their value.
-    template <Policy P, OptionPredictor Predictor, PricedOptionMaker Maker, class Pack, class Solver>
-    AllotResult allot(const Snapshot& snapshot, const Round& round, const OpenNodes& open, const P& policy,
-                      Predictor& predict, Maker& maker, Pack& limits, Offers& offers, Rows& rows,
-                      Solver& solver, const AllotOptions& options, std::vector<PlanFault>& faults,
-                      bool again) {
+    /// Adds options to `parts.offers` and `parts.rows`; returns the solver's answer, with a bound on all
+    /// options. An option for which the predictor, the policy or a limit fails is not added. `again`: once
+    /// more in the same round, after options have lost their value.
+    template <class Parts, class Solver>
+    AllotResult allot(const Parts& parts, Solver& solver, const AllotOptions& options, bool again) {
+        const std::size_t jobs = parts.snapshot.jobs.size();
+        AllotmentProblem& problem = parts.rows.problem;
         Clock clock(options.deadline), first_half(half_of(options.deadline));
         const auto until = [&](const Clock& end) {
             AllotOptions within = options;
             within.deadline = end.left();
             return within;
         };
-        added_.assign(snapshot.jobs.size(), {});
+        added_.assign(jobs, {});
         if (!again) {
-            told_.assign(snapshot.jobs.size(), {});
+            told_.assign(jobs, {});
             listed_.clear();
-            for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
-                listed_.push_back(offers.options_of(j).size());
+            for (std::size_t j = 0; j < jobs; ++j) listed_.push_back(parts.offers.options_of(j).size());
         }
-        const auto ask = [&](std::span<const double> prices, double above_best) {
-            return ask_all(snapshot, round, open, policy, predict, maker, limits, offers, rows, prices,
-                           above_best, faults);
-        };
         // The best prices so far, and the bound there.
         double bound = std::numeric_limits<double>::infinity();
         for (int pass = 0; pass < most_passes; ++pass) {
-            const RelaxedAllotment relaxed = relax_.relax(rows.problem, until(first_half));
-            const Answer answer = ask(relaxed.prices, 0);
+            const RelaxedAllotment relaxed = relax_.relax(problem, until(first_half));
+            const Answer answer = ask_all(parts, relaxed.prices, 0);
             if (answer.bound < bound) {
                 bound = answer.bound;
                 prices_ = relaxed.prices;
@@ -87,7 +97,7 @@ public:
             if (first_half.late()) break;
         }
         // A window that grows finds better allotments, and those need a smaller one.
-        AllotResult result = solver(rows.problem, until(clock));
+        AllotResult result = solver(problem, until(clock));
         double window = 4 * allowed(options, bound);
         Answer last{bound, bound, 0};
         for (int pass = 0; pass < most_passes; ++pass) {
@@ -98,9 +108,9 @@ public:
                 break;
             }
             window = std::min(window, needed);
-            last = ask(prices_, window);
+            last = ask_all(parts, prices_, window);
             if (last.added > 0 && clock.late()) last.unlisted = bound;  // nobody has looked at what was added
-            if (last.added > 0 && !clock.late()) result = solver(rows.problem, until(clock));
+            if (last.added > 0 && !clock.late()) result = solver(problem, until(clock));
             if (window >= bound - result.objective) break;
             window *= 4;
         }
@@ -114,7 +124,7 @@ public:
             result.stopped = StopReason::proven;
         }
         if (std::any_of(added_.begin(), added_.end(), [](const auto& of_job) { return !of_job.empty(); }))
-            offers.append(added_);
+            parts.offers.append(added_);
         return result;
     }
 
@@ -139,10 +149,13 @@ private:
 
     /// Asks about all jobs for options that are at most `window` worse than the best of their job, or for any
     /// that are better than it, where the window is 0.
-    template <Policy P, OptionPredictor Predictor, PricedOptionMaker Maker, class Pack>
-    Answer ask_all(const Snapshot& snapshot, const Round& round, const OpenNodes& open, const P& policy,
-                   Predictor& predict, Maker& maker, Pack& limits, Offers& offers, Rows& rows,
-                   std::span<const double> prices, double window, std::vector<PlanFault>& faults) {
+    template <class Parts>
+    Answer ask_all(const Parts& parts, std::span<const double> prices, double window) {
+        const Snapshot& snapshot = parts.snapshot;
+        const Round& round = parts.round;
+        const OpenNodes& open = parts.open;
+        Offers& offers = parts.offers;
+        Rows& rows = parts.rows;
         AllotmentProblem& problem = rows.problem;
         Answer answer;
         double least_distance = std::numeric_limits<double>::infinity();
@@ -154,8 +167,8 @@ private:
                 continue;
             }
             const Job& job = snapshot.jobs[j];
-            find_most_gpus(policy, snapshot, j, most_gpus_);
-            limits.start_job(round, job);
+            find_most_gpus(parts.policy, snapshot, j, most_gpus_);
+            parts.limits.start_job(round, job);
             // Values are those beside what was listed first, in the first pass and in the last.
             OptionRow row = Worth::row_of(snapshot, offers, problem, j);
             row.options = row.options.first(listed_[j]);
@@ -163,13 +176,13 @@ private:
             const auto failed = [&](const Option& option, std::string what) {
                 std::vector<std::string>& told = told_[j];
                 if (std::find(told.begin(), told.end(), what) == told.end())
-                    faults.push_back({j, option.configuration, told.emplace_back(std::move(what))});
+                    parts.faults.push_back({j, option.configuration, told.emplace_back(std::move(what))});
                 return -std::numeric_limits<double>::infinity();
             };
             const auto value_of = [&](const Option& option) {
                 double value = 0;
                 std::string why;
-                contained([&] { value = value_beside(policy, round, row, option); },
+                contained([&] { value = value_beside(parts.policy, round, row, option); },
                           [&](std::string what) { why = std::move(what); });
                 if (why.empty() && !std::isfinite(value)) why = "the value is " + text_of(value);
                 return why.empty() ? value : failed(option, std::move(why));
@@ -177,7 +190,7 @@ private:
             const auto less_price = [&](const Option& option, double value) {
                 bool is_limited = true;
                 const std::span<const ResourceUse> uses =
-                    rows.find_uses(round, open, limits, job, j, option, false, [&](std::string what) {
+                    rows.find_uses(round, open, parts.limits, job, j, option, false, [&](std::string what) {
                         is_limited = false;
                         failed(option, "a limit " + std::move(what));
                     });
@@ -190,13 +203,12 @@ private:
                 std::string why;
                 contained(
                     [&] {
-                        predict_as_valued(policy, job, model_of(snapshot, j), predict,
+                        predict_as_valued(parts.policy, job, model_of(snapshot, j), parts.predict,
                                           std::span<Option>(&option, 1));
                     },
                     [&](std::string what) { why = std::move(what); });
                 if (!why.empty()) return failed(option, std::move(why));
-                count_host(job, option);
-                offers.lost_time().count(job, option);
+                parts.factor(job, option);
                 return suppose(option);
             };
             const double least = best - window - 1e-12 * std::abs(best);
@@ -204,15 +216,15 @@ private:
             double rest = std::numeric_limits<double>::infinity();
             contained(
                 [&] {
-                    rest = maker.ask(round_for(job, round, open), job, std::span<const int>(most_gpus_),
-                                     AtPrices{evaluate, suppose},
-                                     window > 0 ? least : best + 1e-9 * (1 + std::abs(best)), offered_);
+                    rest = parts.maker.ask(round_for(job, round, open), job, std::span<const int>(most_gpus_),
+                                           AtPrices{evaluate, suppose},
+                                           window > 0 ? least : best + 1e-9 * (1 + std::abs(best)), offered_);
                     if (!(rest < std::numeric_limits<double>::infinity()))
                         throw std::runtime_error("its bound is " + text_of(rest));
                 },
                 [&](std::string what) {
                     offered_.clear();
-                    faults.push_back({j, {}, "the maker " + std::move(what)});
+                    parts.faults.push_back({j, {}, "the maker " + std::move(what)});
                     rest = -std::numeric_limits<double>::infinity();  // who fails offers nothing more
                 });
             find_new(offers, j);
@@ -227,7 +239,7 @@ private:
                 const Option& option = new_[candidate.option];
                 best = std::max(best, candidate.reduced);
                 problem.add_option(j, candidate.value,
-                                   rows.find_uses(round, open, limits, job, j, option, false, ignore));
+                                   rows.find_uses(round, open, parts.limits, job, j, option, false, ignore));
                 added_[j].push_back(option);
                 ++answer.added;
             }

@@ -11,7 +11,8 @@
 //    that chooses for each job what it gets (a queue) chooses again among what is left.
 // 2. What is free in the end is offered to those who have nothing: what they held first, then what is worth
 //    most to them. So it is where everything found nodes, too: an allotment within the gap may leave somebody
-//    out who is worth little.
+//    out who is worth little. And so it is after a station that has taken something back (node_station.hpp),
+//    where those come first whom it has taken it from.
 
 #include <algorithm>
 #include <cstddef>
@@ -30,6 +31,7 @@
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/detail/rows.hpp"
+#include "goodput/schedule/node_station.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::detail {
@@ -107,29 +109,42 @@ private:
 class Leftovers {
 public:
     /// `give(job, option, placement)` is told of jobs without nodes that get some after all; `chosen` by job,
-    /// for those that have nodes.
-    template <Placer NodePlacer, class Give>
+    /// for those that have nodes. `taken_back`: whose option the station has taken back; they are better off
+    /// with whatever the policy does not forbid. Its room counts where it knows that.
+    template <Placer NodePlacer, class Station, class Give>
     void offer(const Snapshot& snapshot, const OpenNodes& open, const Offers& offers, const Rows& rows,
-               std::span<const std::size_t> chosen, const NodePlacer& placer, const Plan& plan, Give give) {
+               std::span<const std::size_t> chosen, const NodePlacer& placer, const Plan& plan,
+               std::span<const std::size_t> taken_back, Station& station, Give give) {
         const AllotmentProblem& problem = rows.problem;
-        order_waiting(snapshot, problem, plan);
+        order_waiting(snapshot, problem, plan, taken_back);
         if (waiting_.empty()) return;
         find_free(snapshot.cluster, plan);
         if (std::none_of(free_.begin(), free_.end(), [](int gpus) { return gpus > 0; })) return;
         find_left(problem, chosen, plan);
-        for (const auto& [held, value, j] : waiting_) {
-            order_options(problem, j, rows.held[j]);
+        for (const auto& [was_given, held, value, j] : waiting_) {
+            order_options(problem, offers.options_of(j), j, rows.held[j], was_given);
             for (const std::size_t k : options_) {
                 const std::span<const ResourceUse> uses = problem.uses(j, k);
                 if (!std::all_of(uses.begin(), uses.end(),
                                  [&](const ResourceUse& use) { return use.units <= left_[use.resource]; }))
                     continue;
-                const bool keeps = k == rows.held[j] && is_free(snapshot.jobs[j].placement, snapshot.cluster);
+                const Configuration& configuration = offers.options_of(j)[k].configuration;
+                const auto has_room = [&]([[maybe_unused]] const NodeShare& share) {
+                    if constexpr (KnowsRoom<Station>)
+                        return static_cast<bool>(station.has_room(configuration, share));
+                    else
+                        return true;
+                };
+                const bool keeps = k == rows.held[j] &&
+                                   is_free(snapshot.jobs[j].placement, snapshot.cluster) &&
+                                   std::all_of(snapshot.jobs[j].placement.begin(),
+                                               snapshot.jobs[j].placement.end(), has_room);
                 if (keeps)
                     placement_ = snapshot.jobs[j].placement;
-                else if (!lay_out(snapshot, open, offers.options_of(j)[k].configuration, j, placer))
+                else if (!lay_out(snapshot, open, configuration, j, placer, has_room))
                     continue;
                 take(placement_, snapshot.cluster);
+                if constexpr (KnowsRoom<Station>) station.take(configuration, placement_);
                 for (const ResourceUse& use : uses) left_[use.resource] -= use.units;
                 give(j, k, placement_);
                 break;
@@ -139,6 +154,7 @@ public:
 
 private:
     struct Waiting {
+        bool was_given = false;  ///< something that was taken back
         bool held = false;
         double value = 0;
         std::size_t job = 0;
@@ -157,28 +173,36 @@ private:
             if (!plan.decisions[j].placement.empty())
                 for (const ResourceUse& use : problem.uses(j, chosen[j])) left_[use.resource] -= use.units;
     }
-    /// Who runs comes first, then whose options are worth most.
-    void order_waiting(const Snapshot& snapshot, const AllotmentProblem& problem, const Plan& plan) {
+    /// Who was given something comes first, then who runs, then whose options are worth most.
+    void order_waiting(const Snapshot& snapshot, const AllotmentProblem& problem, const Plan& plan,
+                       std::span<const std::size_t> taken_back) {
         waiting_.clear();
         for (std::size_t j = 0; j < plan.decisions.size(); ++j) {
             if (!plan.decisions[j].placement.empty()) continue;
             double most = 0;
             for (const double value : problem.values(j)) most = std::max(most, value);
-            if (most > 0) waiting_.push_back({!snapshot.jobs[j].placement.empty(), most, j});
+            const bool was_given = std::binary_search(taken_back.begin(), taken_back.end(), j);
+            if (most > 0 || was_given)
+                waiting_.push_back({was_given, !snapshot.jobs[j].placement.empty(), most, j});
         }
-        std::sort(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) {
-            return std::tuple(!a.held, -a.value, a.job) < std::tuple(!b.held, -b.value, b.job);
-        });
+        const auto order = [](const Waiting& of) {
+            return std::tuple(!of.was_given, !of.held, -of.value, of.job);
+        };
+        std::sort(waiting_.begin(), waiting_.end(),
+                  [&](const Waiting& a, const Waiting& b) { return order(a) < order(b); });
     }
-    /// What it holds comes first, then what is worth most.
-    void order_options(const AllotmentProblem& problem, std::size_t j, std::size_t held) {
+    /// What it holds comes first, then what is worth most, then what is fastest.
+    void order_options(const AllotmentProblem& problem, std::span<const Option> options, std::size_t j,
+                       std::size_t held, bool was_given) {
         options_.clear();
-        for (std::size_t k = 0; k < problem.options_of(j); ++k)
-            if (problem.value(j, k) > 0) options_.push_back(k);
-        std::sort(options_.begin(), options_.end(), [&](std::size_t a, std::size_t b) {
-            return std::tuple(a != held, -problem.value(j, a), a) <
-                   std::tuple(b != held, -problem.value(j, b), b);
-        });
+        for (std::size_t k = 0; k < options.size(); ++k)
+            if (problem.value(j, k) > 0 || (was_given && problem.value(j, k) == 0 && options[k].goodput > 0))
+                options_.push_back(k);
+        const auto order = [&](std::size_t k) {
+            return std::tuple(k != held, -problem.value(j, k), -options[k].goodput, k);
+        };
+        std::sort(options_.begin(), options_.end(),
+                  [&](std::size_t a, std::size_t b) { return order(a) < order(b); });
     }
 
     static int taken_on(const Placement& placement, const NodeShare& share, const Cluster& cluster) {
@@ -197,9 +221,9 @@ private:
     }
 
     /// Finds nodes in placement_.
-    template <Placer NodePlacer>
+    template <Placer NodePlacer, class HasRoom>
     bool lay_out(const Snapshot& snapshot, const OpenNodes& open, const Configuration& configuration,
-                 std::size_t j, const NodePlacer& placer) {
+                 std::size_t j, const NodePlacer& placer, HasRoom has_room) {
         const std::string& within = snapshot.jobs[j].within;
         const auto lies_within = [&]([[maybe_unused]] const Placement& placement) {
             if constexpr (KnowsTopology<NodePlacer>)
@@ -213,14 +237,16 @@ private:
         placement_.clear();
         for (const PoolShare& part : configuration.parts()) {
             const std::size_t pool = find_pool(open.pools_for(snapshot.jobs[j]), part);
-            if (pool == open.pools().size() || !lay_out(open.pools()[pool].nodes, part, side_by_side))
+            if (pool == open.pools().size() ||
+                !lay_out(open.pools()[pool].nodes, part, side_by_side, has_room))
                 return false;
         }
         std::sort(placement_.begin(), placement_.end());
         return lies_within(placement_);
     }
-    template <class SideBySide>
-    bool lay_out(std::span<const std::size_t> nodes, const PoolShare& part, SideBySide side_by_side) {
+    template <class SideBySide, class HasRoom>
+    bool lay_out(std::span<const std::size_t> nodes, const PoolShare& part, SideBySide side_by_side,
+                 HasRoom has_room) {
         const auto is_taken = [&](std::size_t node) {
             return std::any_of(placement_.begin(), placement_.end(),
                                [&](const NodeShare& share) { return share.node == node; });
@@ -230,7 +256,8 @@ private:
             std::size_t best = std::numeric_limits<std::size_t>::max();
             int least = std::numeric_limits<int>::max();
             for (const std::size_t node : nodes)
-                if (free_[node] >= part.shape.gpus && free_[node] < least && !is_taken(node)) {
+                if (free_[node] >= part.shape.gpus && free_[node] < least && !is_taken(node) &&
+                    has_room(NodeShare{node, part.shape.gpus})) {
                     least = free_[node];
                     best = node;
                 }
@@ -239,12 +266,14 @@ private:
             return true;
         }
         const std::size_t before = placement_.size();
+        // Of the nodes of a part none has more.
+        const int most = std::min(part.gpus_per_node, part.shape.gpus - part.shape.nodes + 1);
         for (std::size_t first = 0; first < nodes.size(); ++first) {
             placement_.resize(before);
             int left = part.shape.nodes;
             for (std::size_t n = first; n < nodes.size() && left > 0; ++n) {
                 if (free_[nodes[n]] < part.gpus_per_node || is_taken(nodes[n]) ||
-                    !side_by_side(nodes[first], nodes[n]))
+                    !side_by_side(nodes[first], nodes[n]) || !has_room(NodeShare{nodes[n], most}))
                     continue;
                 placement_.push_back({nodes[n], 0});
                 --left;

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_OFFERS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_OFFERS_HPP
 
-// Second station of a round: what every job is offered, and how good the predictor takes it to be, with the
-// time that interruptions cost (lost_time.hpp).
+// Second station of a round: what every job is offered, and how good the predictor takes it to be, times the
+// factors of the round (goodput_factor.hpp).
 //
 // A maker, predictor or policy that throws, or answers with NaN or infinity, is a fault: it is named in the
 // plan and costs the job the option that it is about. A job for which everything failed is left alone: it
@@ -19,12 +19,12 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/availability/detail/lost_time.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/detail/shared_offers.hpp"
+#include "goodput/schedule/goodput_factor.hpp"
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
@@ -50,50 +50,18 @@ bool contained(Call call) {
     return contained(call, [](const std::string&) {});
 }
 
-inline const JobModel& model_of(const Snapshot& snapshot, std::size_t job) {
-    static const JobModel nothing_known;
-    return snapshot.models.empty() ? nothing_known : snapshot.models[job];
-}
-
-/// Cores and memory beside the GPUs change the throughput, and the goodput with it.
-inline void count_host(const Job& job, Option& option) {
-    if (job.host && !option.configuration.host().empty())
-        option.goodput *= job.host->factor(option.configuration.host());
-}
-
 /// Lets the predictor say what one option is worth with the job's present gradient statistics. Where it
 /// fails the option stays as it is, and the answer is false.
-template <OptionPredictor Predictor>
-bool predict_one(const Snapshot& snapshot, std::size_t job, Predictor& predict, LostTime& lost,
+template <OptionPredictor Predictor, GoodputFactor Factor>
+bool predict_one(const Snapshot& snapshot, std::size_t job, Predictor& predict, Factor& factor,
                  Option& option) {
     Option predicted = option;
     const auto one = std::span<Option>(&predicted, 1);
     if (!contained([&] { predict(snapshot.jobs[job], model_of(snapshot, job), one); })) return false;
-    count_host(snapshot.jobs[job], predicted);
-    lost.count(snapshot.jobs[job], predicted);
+    factor(snapshot.jobs[job], predicted);
     if (!std::isfinite(predicted.goodput)) return false;
     option = predicted;
     return true;
-}
-
-/// Fills in options with the gradient statistics that the policy expects.
-template <Policy P, OptionPredictor Predictor>
-void predict_as_valued(const P& policy, const Job& job, const JobModel& model, Predictor& predict,
-                       std::span<Option> options) {
-    if constexpr (GradientForecast<P>)
-        predict(job, model, options, std::optional<GradientStatistics>(policy.expected_gradient(job)));
-    else
-        predict(job, model, options);
-}
-
-/// Most GPUs of each type that the policy offers a job this round.
-template <Policy P>
-void find_most_gpus(const P& policy, const Snapshot& snapshot, std::size_t job, std::vector<int>& most) {
-    most.assign(snapshot.cluster.gpu_types.size(), std::numeric_limits<int>::max());
-    if constexpr (GrowthLimit<P>)
-        for (std::size_t type = 0; type < most.size(); ++type)
-            most[type] =
-                static_cast<int>(policy.most_gpus(snapshot.jobs[job], model_of(snapshot, job), type));
 }
 
 /// The round as a job may look at it: without the spot nodes that it may not have.
@@ -104,10 +72,10 @@ inline Round round_for(const Job& job, const Round& round, const OpenNodes& open
 /// The options of all jobs. Keeps its buffers from round to round.
 class Offers {
 public:
-    /// Asks maker and predictor about all jobs.
-    template <Policy P, OptionPredictor Predictor, OptionMaker Maker>
+    /// Asks maker, predictor and factors about all jobs.
+    template <Policy P, OptionPredictor Predictor, GoodputFactor Factor, OptionMaker Maker>
     void make(const Snapshot& snapshot, const Round& round, const OpenNodes& open, const P& policy,
-              Predictor& predict, Maker& maker, std::vector<PlanFault>& faults) {
+              Predictor& predict, Factor& factor, Maker& maker, std::vector<PlanFault>& faults) {
         const std::size_t jobs = snapshot.jobs.size();
         shared_.begin_round(jobs);
         range_.assign(jobs, {});
@@ -123,32 +91,32 @@ public:
             };
             contained([&] { offer(snapshot, round, j, open, policy, predict, maker, faults); }, failed);
         }
-        count_lost_time(snapshot, open);
-        offer_what_is_kept(snapshot, round, open, predict);
+        multiply(snapshot, round, factor);
+        offer_what_is_kept(snapshot, round, open, predict, factor);
     }
 
     [[nodiscard]] std::span<const Option> options_of(std::size_t job) const {
         return all().subspan(range_[job].first, range_[job].size);
     }
     /// The options of all jobs, in no order.
-    [[nodiscard]] std::span<const Option> all() const { return lost_.any() ? counted_ : shared_.options; }
+    [[nodiscard]] std::span<const Option> all() const {
+        return multiplied_ ? times_factors_ : shared_.options;
+    }
     /// Where its options lie, below end(): at the same place for jobs that share them.
     [[nodiscard]] std::size_t place_of(std::size_t job) const { return range_[job].first; }
     /// Above all places.
-    [[nodiscard]] std::size_t end() const { return options().size(); }
+    [[nodiscard]] std::size_t end() const { return all().size(); }
     /// Everything that was asked about it failed.
     [[nodiscard]] bool left_alone(std::size_t job) const { return silent_[job] != 0; }
-    /// What interruptions cost in this round.
-    [[nodiscard]] LostTime& lost_time() { return lost_; }
     /// From now on that is so.
     void leave_alone(std::size_t job) { silent_[job] = 1; }
 
     /// The jobs that are left alone and keep what they hold are offered that and nothing else.
-    template <OptionPredictor Predictor>
+    template <OptionPredictor Predictor, GoodputFactor Factor>
     void offer_what_is_kept(const Snapshot& snapshot, const Round& round, const OpenNodes& open,
-                            Predictor& predict) {
+                            Predictor& predict, Factor& factor) {
         for (std::size_t j = 0; j < range_.size(); ++j)
-            if (silent_[j] && open.keeps(j)) offer_what_it_holds(snapshot, round, j, predict);
+            if (silent_[j] && open.keeps(j)) offer_what_it_holds(snapshot, round, j, predict, factor);
     }
 
     /// Appends to the options of some jobs: `added[job]`, empty for most.
@@ -165,20 +133,18 @@ public:
     }
 
 private:
-    [[nodiscard]] std::vector<Option>& options() { return lost_.any() ? counted_ : shared_.options; }
-    [[nodiscard]] const std::vector<Option>& options() const {
-        return lost_.any() ? counted_ : shared_.options;
-    }
+    [[nodiscard]] std::vector<Option>& options() { return multiplied_ ? times_factors_ : shared_.options; }
 
-    /// Every job gets a copy of the options that it shares with others: what it loses is its own.
-    void count_lost_time(const Snapshot& snapshot, const OpenNodes& open) {
-        lost_.find(snapshot.cluster, open.pools(), open.used_pools());
-        counted_.clear();
-        for (std::size_t j = 0; lost_.any() && j < range_.size(); ++j) {
-            const OptionRange shared = std::exchange(range_[j], {counted_.size(), range_[j].size});
+    /// Every job gets a copy of the options that it shares with others: the factors are its own.
+    template <GoodputFactor Factor>
+    void multiply(const Snapshot& snapshot, const Round& round, Factor& factor) {
+        multiplied_ = factor.begin_round(round);
+        times_factors_.clear();
+        for (std::size_t j = 0; multiplied_ && j < range_.size(); ++j) {
+            const OptionRange shared = std::exchange(range_[j], {times_factors_.size(), range_[j].size});
             for (std::size_t k = 0; k < shared.size; ++k) {
-                counted_.push_back(shared_.options[shared.first + k]);
-                lost_.count(snapshot.jobs[j], counted_.back());
+                times_factors_.push_back(shared_.options[shared.first + k]);
+                factor(snapshot.jobs[j], times_factors_.back());
             }
         }
     }
@@ -205,20 +171,17 @@ private:
             }
             const std::size_t first = options.size();
             maker.list(round_for(job, round, open), job, std::span<const int>(most_gpus_), options);
-            // A maker may have left out a shape that it knows, for want of cores beside it; not one that only
-            // a drained node has.
+            // A maker may have left out a shape that it knows, for its own reasons; not one that only a
+            // drained node has.
             if (is_usual && !stays_on_drained) return;
             insert_held(job, held, open.used_pools(), first, options);
             if constexpr (requires { maker.list_kept(round, job, options); })
-                if (stays_on_drained && job.host) list_held_as_kept(round, job, maker, first, options);
+                if (stays_on_drained) list_held_as_kept(round, job, maker, first, options);
         };
         const auto ask = [&](std::span<Option> options) {
             predict_as_valued(policy, job, model, predict, options);
             const std::size_t before = faults.size();
-            factors_.clear();
             for (Option& option : options) {
-                if (job.host && !option.configuration.host().empty())
-                    option.goodput *= factor_of(*job.host, option.configuration.host());
                 if (std::isfinite(option.goodput)) continue;
                 faults.push_back(
                     {j, option.configuration, "the predicted goodput is " + text_of(option.goodput)});
@@ -236,8 +199,6 @@ private:
                 question(gradient ? gradient->squared_norm : 0);
                 question(gradient ? gradient->variance : 0);
                 Predictor::for_each_input(job, model, question);
-                question(job.host.has_value());
-                if (job.host) job.host->for_each_input(question);
                 if constexpr (DeclaresJobInputs<Maker>)
                     if (complete) {
                         Maker::for_each_input(job, question);
@@ -254,8 +215,7 @@ private:
         }
     }
 
-    /// What is in the list as if it said nothing of cores and memory, because only its own nodes offer it,
-    /// comes in the variants that these can give.
+    /// What is in the list although only its own nodes offer it comes in the variants that these can give.
     template <class Maker>
     static void list_held_as_kept(const Round& round, const Job& job, Maker& maker, std::size_t first,
                                   std::vector<Option>& options) {
@@ -278,22 +238,14 @@ private:
                             [&](const NodeShare& share) { return round.cluster.nodes[share.node].spot; });
     }
 
-    /// Few shares go with many GPUs: each is looked up once a job.
-    double factor_of(const HostNeeds& needs, const HostShare& share) {
-        const auto known =
-            std::find_if(factors_.begin(), factors_.end(), [&](const auto& of) { return of.first == share; });
-        if (known != factors_.end()) return known->second;
-        return factors_.emplace_back(share, needs.factor(share)).second;
-    }
-
     /// Offers a job what it holds, as far as the predictor has anything to say of it.
-    template <OptionPredictor Predictor>
-    void offer_what_it_holds(const Snapshot& snapshot, const Round& round, std::size_t j,
-                             Predictor& predict) {
+    template <OptionPredictor Predictor, GoodputFactor Factor>
+    void offer_what_it_holds(const Snapshot& snapshot, const Round& round, std::size_t j, Predictor& predict,
+                             Factor& factor) {
         const JobModel& model = model_of(snapshot, j);
         Option option{round.held_by(snapshot.jobs[j]), {}, 0, Knowledge::unknown};
         const std::size_t type = option.configuration.first().gpu_type;
-        if (!predict_one(snapshot, j, predict, lost_, option) && type < model.types.size())
+        if (!predict_one(snapshot, j, predict, factor, option) && type < model.types.size())
             option.plan = model.types[type].last_plan;
         range_[j] = {options().size(), 1};
         options().push_back(std::move(option));
@@ -302,10 +254,9 @@ private:
     std::vector<OptionRange> range_;  // by job
     std::vector<char> silent_;        // by job
     std::vector<int> most_gpus_;      // by GPU type, of the job that is being offered something
-    std::vector<std::pair<HostShare, double>> factors_;  // of that job
     SharedOffers shared_;
-    LostTime lost_;
-    std::vector<Option> counted_;  // with that, where anything is interrupted
+    bool multiplied_ = false;            // by any factor
+    std::vector<Option> times_factors_;  // the options of all jobs, where it is so
 };
 
 }  // namespace goodput::detail

@@ -22,6 +22,15 @@ namespace goodput::detail {
 /// Seconds that a move of a job costs, as far as placers take them.
 inline double move_cost(const Job& job) { return std::min(job.restart_cost_seconds, 1e9); }
 
+/// Who holds the same GPUs, but on other nodes, pays for the move.
+inline double move_cost_of(const Snapshot& snapshot, std::size_t j, const Placement& placement) {
+    const Job& job = snapshot.jobs[j];
+    const bool moves = !job.placement.empty() && placement != job.placement &&
+                       configuration_of(placement, snapshot.cluster)
+                           .same_gpus(configuration_of(job.placement, snapshot.cluster));
+    return moves ? move_cost(job) : 0;
+}
+
 /// Lays out the configurations of a plan. Keeps its buffers.
 class Placing {
 public:

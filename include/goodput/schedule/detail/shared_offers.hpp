@@ -78,23 +78,6 @@ private:
     std::vector<std::uint64_t> numbers_;
 };
 
-/// A predictor whose answers depend on nothing but configurations, gradient statistics, and the numbers and
-/// lists that Predictor::for_each_input(job, model, input) names. It has to say so itself: who derives from
-/// one that does may read more.
-template <class Predictor>
-concept DeclaresInputs = std::same_as<typename Predictor::DeclaresInputsOf, Predictor> &&
-    requires(const Job& job, const JobModel& model, Question& question) {
-    Predictor::for_each_input(job, model, question);
-};
-
-/// A maker whose lists depend on nothing but the cluster, the pools, the most GPUs of each type, Job::host,
-/// and what Maker::for_each_input(job, input) names.
-template <class Maker>
-concept DeclaresJobInputs = std::same_as<typename Maker::DeclaresInputsOf, Maker> &&
-    requires(const Job& job, Question& question) {
-    Maker::for_each_input(job, question);
-};
-
 /// Some of a round's options, one after the other.
 struct OptionRange {
     std::size_t first = 0;

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SCHEDULE_DETAIL_SNAPSHOT_CHECK_HPP
-#define GOODPUT_SCHEDULE_DETAIL_SNAPSHOT_CHECK_HPP
+#ifndef GOODPUT_SCHEDULE_SNAPSHOT_CHECK_HPP
+#define GOODPUT_SCHEDULE_SNAPSHOT_CHECK_HPP
 
 // The border of a plan: what is wrong with a snapshot is named here, before anything is decided.
 //
@@ -23,7 +23,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput::detail {
+namespace goodput {
 
 /// Finds what is wrong with snapshots. Keeps its buffers.
 class SnapshotCheck {
@@ -99,7 +99,7 @@ private:
             names_.push_back(&job.name);
             if (is_planned(job)) check_job(job, snapshot.cluster, topology);
         }
-        require_own_names("job", names_);
+        detail::require_own_names("job", names_);
     }
 
     /// Counts what it holds, unless it is refused.
@@ -219,6 +219,6 @@ private:
     std::vector<SetAside> set_aside_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput
 
 #endif

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_AVAILABILITY_DETAIL_LOST_TIME_HPP
-#define GOODPUT_AVAILABILITY_DETAIL_LOST_TIME_HPP
+#ifndef GOODPUT_AVAILABILITY_LOST_TIME_HPP
+#define GOODPUT_AVAILABILITY_LOST_TIME_HPP
 
 // What interruptions leave of an option's goodput: the useful part of the time there, with the checkpoints
 // that lose least. Nothing is computed where no node is ever interrupted.
@@ -21,29 +21,33 @@
 #include "goodput/core/interruptions.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
+#include "goodput/schedule/goodput_factor.hpp"
 
-namespace goodput::detail {
+namespace goodput {
 
-/// Interruptions of the options of a round. Keeps its buffers; answers hang on the round alone.
+/// What interruptions cost each option of a round. Keeps its buffers.
 class LostTime {
 public:
-    /// Finds how often nodes of each pool are lost: the mean of its open nodes, or of all that jobs hold
-    /// where none is open. `pools` have to outlive the answers.
-    void find(const Cluster& cluster, std::span<const Pool> open, std::span<const Pool> used) {
+    /// Finds how often nodes of each pool are lost: the mean of its open nodes, or of those that jobs hold
+    /// where none is open. Whether any node is ever interrupted. The round's pools have to outlive the
+    /// answers.
+    bool begin_round(const Round& round) {
         best_.clear();
-        pools_ = open;
-        any_ = std::any_of(cluster.nodes.begin(), cluster.nodes.end(),
+        pools_ = round.pools;
+        const std::vector<Node>& nodes = round.cluster.nodes;
+        any_ = std::any_of(nodes.begin(), nodes.end(),
                            [](const Node& node) { return node.interruptions_per_hour > 0; });
         of_pool_.clear();
-        for (std::size_t pool = 0; any_ && pool < open.size(); ++pool)
-            of_pool_.push_back(mean_of(cluster, open[pool].nodes.empty() ? used[pool] : open[pool]));
+        for (std::size_t pool = 0; any_ && pool < pools_.size(); ++pool)
+            of_pool_.push_back(mean_of(round.cluster, pools_[pool].nodes.empty()
+                                                          ? held_nodes(round, pools_[pool])
+                                                          : pools_[pool].nodes));
+        return any_;
     }
-    /// Whether any node of the round is ever interrupted.
-    [[nodiscard]] bool any() const { return any_; }
 
     /// Says how the job would best save its state with that option, whose goodput is that without
     /// interruptions, and leaves the useful part of it.
-    void count(const Job& job, Option& option) {
+    void operator()(const Job& job, Option& option) {
         option.checkpointing = {};
         if (!any_ || option.configuration.empty()) return;
         Interruptions all;
@@ -71,13 +75,23 @@ private:
     static constexpr double longest_interval = 30 * 86400.0;
     static constexpr double least_availability = 1e-9;  // who would never get anywhere still has options
 
-    static OfPool mean_of(const Cluster& cluster, const Pool& pool) {
+    /// Nodes of a pool that jobs hold, ascending.
+    static std::vector<std::size_t> held_nodes(const Round& round, const Pool& pool) {
+        std::vector<std::size_t> held;
+        for (const Job& job : round.jobs)
+            for (const NodeShare& share : job.placement)
+                if (is_node_of(round.cluster.nodes[share.node], pool)) held.push_back(share.node);
+        std::sort(held.begin(), held.end());
+        held.erase(std::unique(held.begin(), held.end()), held.end());
+        return held;
+    }
+    static OfPool mean_of(const Cluster& cluster, std::span<const std::size_t> nodes) {
         OfPool of;
-        if (pool.nodes.empty()) return of;
+        if (nodes.empty()) return of;
         of.memory_gib_per_gpu = std::numeric_limits<double>::infinity();
-        for (const std::size_t index : pool.nodes) {
+        for (const std::size_t index : nodes) {
             const Node& node = cluster.nodes[index];
-            of.per_hour += node.interruptions_per_hour / static_cast<double>(pool.nodes.size());
+            of.per_hour += node.interruptions_per_hour / static_cast<double>(nodes.size());
             of.memory_gib_per_gpu = std::min(of.memory_gib_per_gpu, node.memory_gib / node.gpus);
         }
         return of;
@@ -142,6 +156,8 @@ private:
     std::map<Key, double> best_;  // intervals of this round: many jobs are alike
 };
 
-}  // namespace goodput::detail
+static_assert(GoodputFactor<LostTime>);
+
+}  // namespace goodput
 
 #endif

@@ -1,0 +1,176 @@
+#ifndef GOODPUT_HOSTS_DIVIDED_HOSTS_HPP
+#define GOODPUT_HOSTS_DIVIDED_HOSTS_HPP
+
+// A station after the nodes: the cores and the memory of every node, divided among the jobs that lie there.
+// Only where configurations say what goes with their GPUs: with everybody at its share of a node, what a pool
+// has in sum each node has as well.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "goodput/hosts/detail/host_division.hpp"
+#include "goodput/hosts/detail/hosts_left.hpp"
+#include "goodput/schedule/node_station.hpp"
+
+namespace goodput {
+
+/// Gives jobs variants of what they were allotted that their nodes can give: other cores or memory beside the
+/// same GPUs. Jobs change places for that: those that start in any case, or at no cost, and others where a
+/// job would get nothing otherwise. Who finds no cores and no memory is taken back. Keeps its buffers.
+class DividedHosts {
+public:
+    /// See NodeStation.
+    void operator()(const Round& round, const AllotmentProblem& problem, std::span<PlacedJob> placed) {
+        if (std::none_of(placed.begin(), placed.end(), [](const PlacedJob& job) {
+                return !job.options[job.option].configuration.host().empty();
+            }))
+            return;
+        claims_.clear();
+        of_.clear();
+        for (const PlacedJob& job : placed) claim(round, problem, job);
+        do division_.divide(round.cluster, claims_);
+        while (give_way(problem, round.pools.size()));
+        left_.clear();
+        for (const Node& node : round.cluster.nodes) left_.push_back({node.cores, node.memory_gib});
+        cluster_ = &round.cluster;
+        for (std::size_t c = 0; c < claims_.size(); ++c) {
+            const std::size_t chosen = claims_[c].chosen;
+            placed[c].option = chosen == no_option ? no_option : of_[c].options[chosen];
+            if (chosen == no_option) {
+                placed[c].why =
+                    "its nodes cannot give the cores and the memory that it needs beside those of others";
+                continue;
+            }
+            placed[c].placement = claims_[c].placement;
+            take(placed[c].options[placed[c].option].configuration, placed[c].placement);
+        }
+    }
+
+    /// Whether a node has left what goes with so many GPUs.
+    [[nodiscard]] bool has_room(const Configuration& configuration, const NodeShare& share) const {
+        const Node& node = cluster_->nodes[share.node];
+        for (std::size_t r = 0; r < detail::host_resources; ++r) {
+            const double all = detail::host_capacity(node, r);
+            if (all > 0 && units(configuration, share, r) > left_[share.node][r] + 1e-9 * all) return false;
+        }
+        return true;
+    }
+    /// Takes it.
+    void take(const Configuration& configuration, const Placement& placement) {
+        for (const NodeShare& share : placement)
+            for (std::size_t r = 0; r < detail::host_resources; ++r)
+                left_[share.node][r] -= units(configuration, share, r);
+    }
+
+private:
+    struct OfClaim {
+        std::size_t job = 0;
+        std::size_t allotted = 0;            ///< of its variants
+        std::vector<std::size_t> options{};  ///< by variant
+    };
+
+    [[nodiscard]] double units(const Configuration& configuration, const NodeShare& held,
+                               std::size_t r) const {
+        const Node& node = cluster_->nodes[held.node];
+        const HostShare share = configuration.host();
+        return held.gpus *
+               (share.empty() ? detail::host_capacity(node, r) / node.gpus : detail::a_gpu_of(share, r));
+    }
+
+    /// Its variants are the options with the same GPUs that are worth something.
+    void claim(const Round& round, const AllotmentProblem& problem, const PlacedJob& placed) {
+        const Job& job = round.jobs[placed.job];
+        detail::HostClaim& claim = claims_.emplace_back();
+        claim.placement = placed.placement;
+        claim.must = placed.keeps;
+        // Several nodes in one domain stay there.
+        claim.may_pay = !placed.keeps && (job.within.empty() || claim.placement.size() == 1);
+        claim.movable = claim.may_pay && (placed.placement != job.placement || job.restart_cost_seconds == 0);
+        OfClaim& of = of_.emplace_back(OfClaim{placed.job, 0, {}});
+        for (std::size_t k = 0; k < placed.options.size(); ++k) {
+            const Option& option = placed.options[k];
+            const double value = problem.value(placed.job, k);
+            const bool chosen = k == placed.option;
+            if (!chosen && (!option.configuration.same_gpus(placed.options[placed.option].configuration) ||
+                            (value <= 0 && !placed.keeps)))
+                continue;
+            if (chosen) claim.chosen = of.allotted = claim.variants.size();
+            claim.variants.push_back({option.configuration.host(), value, option.goodput});
+            of.options.push_back(k);
+        }
+        prefer_faster(claim);
+    }
+    /// To a policy that does not look at speeds all variants are worth the same. What would be idle otherwise
+    /// goes to who is faster with it.
+    static void prefer_faster(detail::HostClaim& claim) {
+        double fastest = 0;
+        const double worth = claim.variants.front().value;
+        for (const detail::HostVariant& variant : claim.variants) {
+            if (variant.value != worth) return;
+            fastest = std::max(fastest, variant.speed);
+        }
+        if (!(fastest > 0)) return;
+        for (detail::HostVariant& variant : claim.variants)
+            variant.value += 1e-6 * (worth != 0 ? std::abs(worth) : 1) * variant.speed / fastest;
+    }
+
+    /// Nodes know nothing of other limits. Where these variants take more of one than there is, nobody gets
+    /// one that takes more of it than what was allotted, which respects it, and the answer is true.
+    bool give_way(const AllotmentProblem& problem, std::size_t pools) {
+        taken_.assign(problem.capacity.size(), 0);
+        for (std::size_t c = 0; c < claims_.size(); ++c)
+            if (claims_[c].chosen != no_option)
+                for (const ResourceUse& use : uses_of(problem, c, claims_[c].chosen))
+                    taken_[use.resource] += use.units;
+        for (std::size_t row = pools; row < taken_.size(); ++row)
+            if (taken_[row] > problem.capacity[row] * (1 + 1e-9) && leave_out(problem, row)) return true;
+        return false;
+    }
+    /// Whether anything was left out.
+    bool leave_out(const AllotmentProblem& problem, std::size_t row) {
+        const auto units_in_row = [&](std::size_t c, std::size_t variant) {
+            double sum = 0;
+            for (const ResourceUse& use : uses_of(problem, c, variant))
+                sum += use.resource == row ? use.units : 0;
+            return sum;
+        };
+        bool any = false;
+        for (std::size_t c = 0; c < claims_.size(); ++c) {
+            detail::HostClaim& claim = claims_[c];
+            OfClaim& of = of_[c];
+            const double most = units_in_row(c, of.allotted) * (1 + 1e-12);
+            std::size_t kept = 0, allotted = 0;
+            for (std::size_t v = 0; v < claim.variants.size(); ++v) {
+                if (units_in_row(c, v) > most) continue;
+                if (v == of.allotted) allotted = kept;
+                claim.variants[kept] = claim.variants[v];
+                of.options[kept++] = of.options[v];
+            }
+            any |= kept < claim.variants.size();
+            claim.variants.resize(kept);
+            of.options.resize(kept);
+            claim.chosen = of.allotted = allotted;
+        }
+        return any;
+    }
+    [[nodiscard]] std::span<const ResourceUse> uses_of(const AllotmentProblem& problem, std::size_t claim,
+                                                       std::size_t variant) const {
+        return problem.uses(of_[claim].job, of_[claim].options[variant]);
+    }
+
+    const Cluster* cluster_ = nullptr;
+    std::vector<double> taken_;              // by row
+    std::vector<detail::HostAmounts> left_;  // by node
+    std::vector<detail::HostClaim> claims_;  // by placed job
+    std::vector<OfClaim> of_;                // by claim
+    detail::HostDivision division_;
+};
+
+static_assert(KnowsRoom<DividedHosts>);
+
+}  // namespace goodput
+
+#endif

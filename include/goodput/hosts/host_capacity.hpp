@@ -1,0 +1,175 @@
+#ifndef GOODPUT_HOSTS_HOST_CAPACITY_HPP
+#define GOODPUT_HOSTS_HOST_CAPACITY_HPP
+
+// A limit: the CPU cores and the host memory that all jobs together take.
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/core/configuration.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/core/option.hpp"
+#include "goodput/hosts/detail/hosts_left.hpp"
+#include "goodput/schedule/limits.hpp"
+
+namespace goodput {
+
+/// CPU cores and host memory of every pool whose nodes all count them, as sums over its nodes. A
+/// configuration that does not say what goes with its GPUs takes their share of the node that it keeps, or of
+/// the node of the pool with the smallest share. Sums do not say that each node has enough; with everybody at
+/// that share they do.
+///
+/// Where the nodes of a pool do not all have as much for jobs that come, what needs more on a node than some
+/// of them have takes GPUs, cores and memory of the others only: further rows, at most 7 for the cores and 7
+/// for the memory of a pool, of the nodes that have more than so much beside what others keep.
+class HostCapacity {
+public:
+    /// One row for the cores and one for the memory of each pool whose nodes all have them, then those of the
+    /// nodes that have more.
+    void rows(const Round& round, LimitRows& rows) {
+        count_ = 0;
+        left_.find(round.cluster, round.jobs);
+        of_pool_.assign(round.pools.size(), {});
+        for (std::size_t pool = 0; pool < round.pools.size(); ++pool)
+            for (std::size_t r = 0; r < detail::host_resources; ++r)
+                add_rows(round, round.pools[pool], r, of_pool_[pool], rows);
+    }
+    /// Cores and memory that go with the option's GPUs; of what the job holds, those of open nodes.
+    void uses(const Round& round, const Job& job, const Option& option, LimitUses& uses) const {
+        const HostShare said = option.configuration.host();
+        const auto pool_of = [&](const auto& of) -> const OfPool& {
+            return of_pool_[find_pool(round.pools, of)];
+        };
+        const auto take = [&](const OfPool& of, int gpus, auto usual) {
+            for (std::size_t r = 0; r < detail::host_resources; ++r)
+                if (of.row[r])
+                    uses.add(*of.row[r], gpus * (said.empty() ? usual(r) : detail::a_gpu_of(said, r)));
+        };
+        const bool holds = !job.placement.empty() && option.configuration.same_gpus(round.held_by(job));
+        const bool stays = holds && may_stay(round, job);
+        if (holds)
+            for (const NodeShare& held : job.placement)
+                if (const Node& node = round.cluster.nodes[held.node]; !node.drained) {
+                    const OfPool& of = pool_of(node);
+                    take(of, held.gpus, [&](std::size_t r) {
+                        return stays ? detail::host_capacity(node, r) / node.gpus : of.usual[r];
+                    });
+                }
+        if (stays) return;
+        for (const PoolShare& part : option.configuration.parts()) {
+            const OfPool& of = pool_of(part);
+            if (!holds) take(of, part.shape.gpus, [&](std::size_t r) { return of.usual[r]; });
+            for (std::size_t r = 0; r < detail::host_resources; ++r)
+                take_of_nodes_with_more(of.more[r], part, detail::a_gpu_of(said, r), uses);
+        }
+    }
+
+private:
+    static constexpr std::size_t most_rows = 7;
+
+    /// The nodes with more than so much left.
+    struct WithMore {
+        double than = 0;
+        std::size_t gpus_row = 0;
+        std::optional<std::size_t> row{};  ///< of what they have left, where all count it
+    };
+    struct OfPool {
+        std::optional<std::size_t> row[detail::host_resources]{};
+        double usual[detail::host_resources] = {0, 0};  ///< of a GPU that says nothing
+        std::vector<WithMore> more[detail::host_resources]{};
+    };
+
+    /// Its nodes have what it takes: it keeps them, or may keep a drained one.
+    static bool may_stay(const Round& round, const Job& job) {
+        return job.keeps_what_it_holds() ||
+               std::any_of(job.placement.begin(), job.placement.end(),
+                           [&](const NodeShare& held) { return round.cluster.nodes[held.node].drained; });
+    }
+
+    void add_rows(const Round& round, const Pool& pool, std::size_t r, OfPool& mine, LimitRows& rows) {
+        if (pool.nodes.empty()) return;
+        const char *what = r == 0 ? "the CPU cores of " : "the memory of ", *unit = r == 0 ? "cores" : "GiB";
+        const std::string where = describe(pool, round.cluster);
+        double sum = 0, least = std::numeric_limits<double>::infinity(), most_of_one = 0;
+        nodes_.clear();
+        for (const std::size_t index : pool.nodes) {
+            const Node& node = round.cluster.nodes[index];
+            sum += detail::host_capacity(node, r);
+            least = std::min(least, detail::host_capacity(node, r));
+            most_of_one = std::max(most_of_one, detail::host_capacity(node, r));
+            if (left_.gpus(index) > 0) nodes_.emplace_back(left_.left(index)[r], left_.gpus(index));
+        }
+        if (least > 0) {
+            mine.row[r] = count_++;
+            mine.usual[r] = least / pool.gpus_per_node;
+            rows.add(what + where, sum, unit);
+        }
+        const double needed = most_needed(round, pool, r);
+        if (nodes_.empty() || needed <= 0) return;
+        std::sort(nodes_.begin(), nodes_.end());
+        steps_.clear();  // of what is left: the first node that has more than all before it
+        for (std::size_t n = 1; n < nodes_.size(); ++n)
+            if (nodes_[n].first > nodes_[n - 1].first * (1 + 1e-9)) steps_.push_back(n);
+        // More than any of them has left, although one has it in all.
+        if (nodes_.back().first < most_of_one * (1 - 1e-9)) steps_.push_back(nodes_.size());
+        std::erase_if(steps_,
+                      [&](std::size_t first) { return needed <= nodes_[first - 1].first * (1 + 1e-9); });
+        const std::size_t size = steps_.size(), most = std::min(size, most_rows);
+        for (std::size_t i = 0; i < most; ++i) {
+            const std::size_t first = steps_[size - 1 - i * size / most];
+            WithMore more{nodes_[first - 1].first, count_++, {}};
+            double gpus = 0, amount = 0;
+            for (std::size_t n = first; n < nodes_.size(); ++n) {
+                gpus += nodes_[n].second;
+                amount += nodes_[n].first;
+            }
+            const bool counted = gpus > 0 && amount < std::numeric_limits<double>::infinity();
+            const std::string those =
+                where + " that have more than " + rounded_text_of(more.than) + " " + unit + " left";
+            rows.add("the GPUs of " + those, gpus, "GPUs");
+            if (counted) {
+                more.row = count_++;
+                rows.add(what + those, amount, unit);
+            }
+            mine.more[r].push_back(more);
+        }
+    }
+    /// The most of a resource that a job which may choose how much it gets could take of one node of a pool.
+    static double most_needed(const Round& round, const Pool& pool, std::size_t r) {
+        if (round.jobs.empty()) return std::numeric_limits<double>::infinity();  // who asks is not known
+        double most = 0;
+        for (const Job& job : round.jobs)
+            if (job.host && !job.keeps_what_it_holds() && detail::counts(job.host->most, r))
+                most = std::max(
+                    most, std::min(job.max_gpus, pool.gpus_per_node) * detail::a_gpu_of(job.host->most, r));
+        return most;
+    }
+    static void take_of_nodes_with_more(const std::vector<WithMore>& classes, const PoolShare& part,
+                                        double a_gpu, LimitUses& uses) {
+        for (const WithMore& more : classes)
+            detail::NodeLoads(part).for_each([&](int nodes, int gpus) {
+                if (gpus * a_gpu <= more.than * (1 + 1e-9)) return;
+                uses.add(more.gpus_row, 1.0 * nodes * (part.shape.nodes > 1 ? part.gpus_per_node : gpus));
+                if (more.row) uses.add(*more.row, nodes * gpus * a_gpu);
+            });
+    }
+
+    detail::HostsLeft left_;
+    std::vector<OfPool> of_pool_;
+    std::size_t count_ = 0;                      // of rows
+    std::vector<std::pair<double, int>> nodes_;  // of a pool: what is left of one resource, GPUs left
+    std::vector<std::size_t> steps_;
+};
+
+static_assert(Limit<HostCapacity>);
+
+}  // namespace goodput
+
+#endif

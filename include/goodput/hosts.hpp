@@ -1,0 +1,11 @@
+#ifndef GOODPUT_HOSTS_HPP
+#define GOODPUT_HOSTS_HPP
+
+// CPU cores and memory beside GPUs: who gets how much of each node, and what is gained by it.
+
+#include "goodput/hosts/host_fit.hpp"
+#include "goodput/hosts/host_profile.hpp"
+#include "goodput/hosts/host_shares.hpp"
+#include "goodput/hosts/host_speed.hpp"
+
+#endif

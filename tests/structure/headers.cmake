@@ -1,8 +1,8 @@
 # cmake -DINCLUDE_DIR=<folder that holds goodput/> [-DCORE=<header,header ...>] -P headers.cmake
 #
 # Fails with a line for each header that includes what its folder may not use, that has another include guard than
-# its path says, or that goodput.hpp does not reach. fit/ceres_backend.hpp is the one that it leaves out, for the macros
-# that come with it. CORE are the headers of goodput::core, which include neither a library nor a header outside of it.
+# its path says, or that the door of its room does not reach. fit/ceres_backend.hpp is the one that is left out, for the
+# macros that come with it. CORE are the headers of goodput::core, which include neither a library nor a header outside of it.
 cmake_minimum_required(VERSION 3.23)
 
 # The toolkit: no room of it includes a system's.
@@ -113,10 +113,10 @@ if(DEFINED CORE)
   endforeach()
 endif()
 
-# goodput.hpp is everything that is defined: follow its includes. The two headers that only declare stand beside it.
-if("goodput/goodput.hpp" IN_LIST headers)
+# Who includes what, followed to its end.
+function(reach first)
   set(reached "")
-  set(next goodput/goodput.hpp)
+  set(next ${first})
   while(next)
     list(POP_FRONT next header)
     if(header IN_LIST headers AND NOT header IN_LIST reached)
@@ -124,12 +124,29 @@ if("goodput/goodput.hpp" IN_LIST headers)
       list(APPEND next ${${header}_includes})
     endif()
   endwhile()
+  set(reached "${reached}" PARENT_SCOPE)
+endfunction()
+
+# Each room has one door: goodput.hpp is that of the toolkit, and goodput/SYSTEM.hpp that of a system.
+foreach(door IN ITEMS goodput availability hosts share tasks parallel agent sim)
+  if(NOT "goodput/${door}.hpp" IN_LIST headers)
+    continue()
+  endif()
+  set(behind "${door}")
+  if(door STREQUAL "goodput")
+    list(JOIN toolkit "|" behind)
+  endif()
+  reach(goodput/${door}.hpp)
   foreach(header IN LISTS headers)
-    if(NOT header IN_LIST reached AND NOT header STREQUAL with_ceres AND NOT header MATCHES "^goodput/compiled[a-z_]*\\.hpp$")
-      complain("${header}: goodput/goodput.hpp does not reach it")
+    if(header MATCHES "^goodput/(${behind})/")
+      if(NOT header IN_LIST reached AND NOT header STREQUAL with_ceres)
+        complain("${header}: goodput/${door}.hpp does not reach it")
+      endif()
+    elseif(door STREQUAL "goodput" AND header IN_LIST reached AND header MATCHES "^goodput/[a-z_]+/")
+      complain("${header}: goodput/goodput.hpp reaches it, which is no part of the toolkit")
     endif()
   endforeach()
-endif()
+endforeach()
 
 if(complaints)
   message(FATAL_ERROR "headers out of order:\n${complaints}")

@@ -28,7 +28,8 @@ function(write_clean_tree)
     "#include \"goodput/place/place.hpp\"" "#include \"goodput/policy/sia.hpp\"")
   write_header(goodput/hosts/hosts.hpp "#include \"goodput/schedule/schedule.hpp\"")
   write_header(goodput/sim/replay.hpp "#include \"goodput/hosts/hosts.hpp\"" "#include \"goodput/share/share.hpp\"")
-  write_header(goodput/goodput.hpp "#include \"goodput/sim/replay.hpp\"")
+  write_header(goodput/goodput.hpp "#include \"goodput/schedule/schedule.hpp\"")
+  write_header(goodput/hosts.hpp "#include \"goodput/hosts/hosts.hpp\"")
 endfunction()
 
 set(core goodput/core/shape.hpp,goodput/model/pollux.hpp,goodput/allot/allot.hpp,goodput/allot/detail/bound.hpp)
@@ -65,7 +66,7 @@ foreach(fault IN ITEMS
     "allot/allot.hpp|<Eigen/Core>"
     "allot/detail/bound.hpp|<boost/config.hpp>"
     "allot/detail/bound.hpp|\"goodput/place/place.hpp\""
-    "place/place.hpp|\"goodput/allot/allot.hpp\""
+    "place/place.hpp|\"goodput/model/pollux.hpp\""
     "place/place.hpp|<Eigen/Core>"
     "place/place.hpp|<ceres/jet.h>"
     "policy/sia.hpp|\"goodput/share/share.hpp\""
@@ -111,6 +112,12 @@ expect(refused "goodput/hosts/hosts.hpp: hosts/ may not look into goodput/allot/
 write_clean_tree()
 write_header(goodput/fit/forgotten.hpp)
 expect(refused "goodput/fit/forgotten.hpp: goodput/goodput.hpp does not reach it")
+write_clean_tree()
+write_header(goodput/hosts/forgotten.hpp)
+expect(refused "goodput/hosts/forgotten.hpp: goodput/hosts.hpp does not reach it")
+write_clean_tree()
+file(APPEND "${SCRATCH}/goodput/goodput.hpp" "#include \"goodput/sim/replay.hpp\"\n")
+expect(refused "goodput/sim/replay.hpp: goodput/goodput.hpp reaches it")
 
 write_clean_tree()
 file(WRITE "${SCRATCH}/goodput/core/shape.hpp" "#ifndef SHAPE_HPP\n#define SHAPE_HPP\n#endif\n")

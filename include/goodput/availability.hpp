@@ -1,0 +1,15 @@
+#ifndef GOODPUT_AVAILABILITY_HPP
+#define GOODPUT_AVAILABILITY_HPP
+
+// What interruptions cost, checkpoints against them, how often nodes are lost, and which nodes to rent.
+
+#include "goodput/availability/availability.hpp"
+#include "goodput/availability/interruption_change.hpp"
+#include "goodput/availability/interruption_fit.hpp"
+#include "goodput/availability/live_periods.hpp"
+#include "goodput/availability/lost_time.hpp"
+#include "goodput/availability/node_renter.hpp"
+#include "goodput/availability/renting.hpp"
+#include "goodput/availability/usual_mechanisms.hpp"
+
+#endif

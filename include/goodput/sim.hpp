@@ -1,0 +1,23 @@
+#ifndef GOODPUT_SIM_HPP
+#define GOODPUT_SIM_HPP
+
+// Replays: what would have happened to a recorded workload under a policy.
+
+#include "goodput/sim/application.hpp"
+#include "goodput/sim/events.hpp"
+#include "goodput/sim/fair_share.hpp"
+#include "goodput/sim/gavel_world.hpp"
+#include "goodput/sim/interruptions.hpp"
+#include "goodput/sim/job_names.hpp"
+#include "goodput/sim/metrics.hpp"
+#include "goodput/sim/modelling.hpp"
+#include "goodput/sim/renter.hpp"
+#include "goodput/sim/replay.hpp"
+#include "goodput/sim/replay_result.hpp"
+#include "goodput/sim/sia_world.hpp"
+#include "goodput/sim/step_round.hpp"
+#include "goodput/sim/synergy_world.hpp"
+#include "goodput/sim/task_world.hpp"
+#include "goodput/sim/world.hpp"
+
+#endif

@@ -47,8 +47,9 @@ public:
 
     /// Whether any of them changes anything in this round. All are told of it.
     bool begin_round(const Round& round) {
-        return std::apply([&](auto&... factor) { return (false | ... | bool(factor.begin_round(round))); },
-                          factors_);
+        bool any = false;
+        std::apply([&](auto&... factor) { ((any = factor.begin_round(round) || any), ...); }, factors_);
+        return any;
     }
     /// Applies all of them.
     void operator()(const Job& job, Option& option) {

@@ -28,7 +28,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -138,21 +137,14 @@ struct GoodputPolicy {
             if (!row.values.empty()) row.values.front() = left;
         }
         outlasting.finish(sharpness);
-        std::array<Waiting, 64> waiting{};  // one for every few of the kinds that wait
         for (const OptionRow& row : rows) {
             if (row.values.empty()) continue;
             const double left = row.values.front();
-            // Under load thousands wait that have the same before them, and so the same values.
-            Waiting* alike = nullptr;
-            if (row.job.placement.empty()) {
-                alike = &waiting[std::hash<double>{}(left) % waiting.size()];
-                if (alike->stands_for(row, left)) {
-                    std::copy(alike->row->values.begin(), alike->row->values.end(), row.values.begin());
-                    continue;
-                }
-            }
-            value_row(round, row, left, std::pow(1 + 2 * outlasting(counted(row.job, left)), order_power));
-            if (alike) *alike = {&row, left};
+            const double weight = std::pow(1 + 2 * outlasting(counted(row.job, left)), order_power);
+            const Speeds speeds(*this, round, row, left);
+            const double factor = weight * speeds.start_saved(row.options);
+            for (std::size_t k = 0; k < row.options.size(); ++k)
+                row.values[k] = factor * std::pow(speeds(row.options[k]), fairness_power);
         }
         detail::serve_overdue(round, rows, longest_wait_seconds, [](const Job& job) { return job.weight; });
     }
@@ -195,22 +187,6 @@ struct GoodputPolicy {
 
 private:
     static constexpr double longest_seconds = 1e12;  // nobody waits for more
-
-    /// A job that waits, with its values.
-    struct Waiting {
-        const OptionRow* row = nullptr;
-        double left = 0;
-
-        /// Whether another one that waits has the same values.
-        [[nodiscard]] bool stands_for(const OptionRow& other, double other_left) const {
-            return row && left == other_left &&
-                   row->job.restart_cost_seconds == other.job.restart_cost_seconds &&
-                   (row->options.data() == other.options.data() ||
-                    std::equal(row->options.begin(), row->options.end(), other.options.begin(),
-                               other.options.end(),
-                               [](const Option& a, const Option& b) { return a.goodput == b.goodput; }));
-        }
-    };
 
     /// Of the seconds that a job is expected to need, those by which it is compared with others.
     [[nodiscard]] double counted(const Job& job, double left) const {
@@ -264,13 +240,6 @@ private:
         double horizon_;
         double life_ = 1;
     };
-
-    void value_row(const Round& round, const OptionRow& row, double left, double weight) const {
-        const Speeds speeds(*this, round, row, left);
-        const double factor = weight * speeds.start_saved(row.options);
-        for (std::size_t k = 0; k < row.options.size(); ++k)
-            row.values[k] = factor * std::pow(speeds(row.options[k]), fairness_power);
-    }
 };
 
 /// Uses the jobs' declared remaining work where there is one.

@@ -66,7 +66,7 @@ foreach(fault IN ITEMS
     "allot/allot.hpp|<Eigen/Core>"
     "allot/detail/bound.hpp|<boost/config.hpp>"
     "allot/detail/bound.hpp|\"goodput/place/place.hpp\""
-    "place/place.hpp|\"goodput/model/pollux.hpp\""
+    "place/place.hpp|\"goodput/model/goodput.hpp\""
     "place/place.hpp|<Eigen/Core>"
     "place/place.hpp|<ceres/jet.h>"
     "policy/sia.hpp|\"goodput/share/share.hpp\""

@@ -11,18 +11,8 @@
 // restart each. Of all that are overdue the one that was due first (who runs: W earlier) is worth more than
 // all others together, and gets something in any case; what it gets, and everything else, is for the policy.
 // Where jobs that keep what they hold leave it no room, those of their kind that wait start on nothing that
-// it could have, until there is.
-//
-// The bound. A job starts no later than
-//
-//     W + P + round + sum over i of ((W + max(0, s - s_i)) / 24 + P + round)          after its submission
-//
-// with i over the jobs that were submitted less than W after it and become overdue as well, and P the longest
-// time for which a job keeps what it holds that has to (0 where none has); if it fits the cluster (alone,
-// within all limits), the allotment is solved to its gap, nodes are found for what is allotted, and
-// Job::attained_gpu_seconds is kept up to date. Short jobs that end before they are W old are no part of the
-// sum, however many they are. Why: i stands before the job until it has had (W + s - s_i) / 24 seconds on g_i
-// GPUs, and while it does and is first, it has them.
+// it could have, until there is. docs/policy.md has the bound on how late a job starts: whoever stands before
+// it does so until it has had (W + s - s_i) / 24 seconds on its GPUs, and while it is first it has them.
 //
 // Before a job is W old nothing is changed.
 

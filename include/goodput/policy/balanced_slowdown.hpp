@@ -6,19 +6,16 @@
 //
 // A job of s GPUs that needs R seconds more (a start included, if it waits) and I in all, of age A:
 //
-//   Critical jobs come first. The cluster ends no earlier than T = max(sum s R / GPUs, max R). A job with
-//   R = T that waits moves the end by as long as it waits; if all such jobs run, nothing else does
-//   (McNaughton 1959; nearly so with jobs of several GPUs). As times are not known that well, a waiting job
-//   is critical from R >= (1 - margin) T on, and a running one remains so down to (1 - 2 margin) T: jobs that
-//   are nearly critical must not take turns at a restart each.
+//   Critical jobs come first: the cluster ends no earlier than T = max(sum s R / GPUs, max R), and a job with
+//   R = T that waits moves the end (McNaughton 1959). A waiting job is critical from R >= (1 - margin) T on,
+//   and a running one remains so down to (1 - 2 margin) T: jobs must not take turns at a restart each.
 //
 //   All others are worth what a GPU gains: weight / (s R) (Smith 1956). The weight is what a second of delay
 //   costs if the sum of all slowdowns to the power of p is to be small:
 //
 //       slowdown = (A + R) / I        weight = slowdown^(p-1) / I
 //
-//   p = 1 is the mean slowdown, and short jobs first; the larger p, the more the worst counts. It is this
-//   power, not a deadline, that is fair: it needs no guess at how many jobs will share the cluster.
+//   p = 1 is the mean slowdown, and short jobs first; the larger p, the more the worst counts.
 //
 // An option is worth as much of that as it is fast: R over the seconds that the job would need with it, a
 // restart included where it would have to move. So the GPUs of each type go where they help most, and not all

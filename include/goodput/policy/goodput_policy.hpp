@@ -6,54 +6,28 @@
 //
 //     value = w * (speed * kept)^p * (1 + lost if the job runs)      speed = goodput / best goodput
 //
-// Speed. A job that gets nothing loses what it could have had, no more; 0 < p < 1 lies between equal relative
-// speeds for all (0) and all to who makes most of it (1).
-//
-// Who comes first: w. The sum of the completion times falls fastest where a job's speed counts by the number
-// of jobs that outlast it: in the best schedule of all for jobs of speed k^q on k GPUs and known sizes, the
-// i-th job from the one with most left weighs (i^(1/(1-q)) - (i-1)^(1/(1-q)))^(1-q), which grows as i^q
-// (heSRPT; Berg, Vesilo and Harchol-Balter, SIGMETRICS 2020). With few jobs all weigh nearly alike, with many
-// the short ones come first: the load decides, no constant does. Here
-//
 //     w_j = (1 + 2 L_j)^q        L_j = sum over the others of 1 / (1 + (R_j / R_i)^sharpness)
-//
-// with R the seconds that a job is expected to need on its best option, and L_j the number of jobs expected
-// to outlast it. What is expected is a guess, so that a difference counts in full only if it is large, and
-// half of R (1 / patience) for a job that runs: guesses that waver must not make equal jobs take turns. R
-// comes from what jobs of the same kind have shown (Job::expected_examples). Where nobody has come so far, a
-// job is expected to go on for about as long as it has (`usual_seconds`, doubled as often as it takes): the
-// longer jobs run, the longer they go on, as in all traces that we know of.
-//
-// Who runs keeps running. A change costs its seconds and, others waiting for the GPUs, more than these:
-// cost = restart_weight * restart cost. What is held is held until the job ends, or until the cluster has
-// changed, after `horizon_seconds`:
 //
 //     lost = cost / (cost + held seconds)      1 / held seconds = speed / R + 1 / horizon
 //     kept = 1 - lost                                          of the speed, for a start or a change
-//          * max(age - restarts * cost, 0) / (age + cost)      for a change: what was left of the job's life
-//                                                              if it had always been moved so often (this
-//                                                              factor is 1 while age < the cost of a restart)
+//          * max(age - restarts * cost, 0) / (age + cost)      for a change (1 while age < cost)
 //
-// So a job that is nearly done does not move for the sake of its last seconds. One that waits and is nearly
-// done must not be worth nothing either: R counts as no less than a restart. A job that runs and is set aside
-// loses another start: hence the last factor of the value. So a job that waits has to be worth more than one
-// that runs by what both starts cost, and equal jobs do not take turns.
+// with R the seconds that a job is expected to need on its best option (half of it, 1 / patience, for a job
+// that runs, and no less than a restart), L_j the number of jobs expected to outlast it, and cost =
+// restart_weight * restart cost. docs/policy.md says why each of these is so.
 //
-// No doubling rule: models know from the first round what every size is likely to give (refined models of the
-// job's kind), so a job starts with the size it is worth. A job of which nothing at all is known starts on
-// one replica and learns. The gradient noise of a job that has not measured any is expected to be that with
-// which jobs of its kind begin, or else `initial_noise` (in initial batches); its batch plan waits for what
-// it measures.
+// R comes from what jobs of the same kind have shown (Job::expected_examples), or with declared work
+// (DeclaredGoodputPolicy) is what is really left. Where nobody has come so far, a job is expected to go on
+// for about as long as it has (`usual_seconds`, doubled as often as it takes).
 //
-// Nobody waits for ever: a job that is older than `longest_wait_seconds` gets its turn (ageing.hpp).
-//
-// With the jobs' declared work (DeclaredGoodputPolicy) R is what is really left.
+// A job of which nothing at all is known starts on one replica and learns. The gradient noise of a job that
+// has not measured any is expected to be that with which jobs of its kind begin, or else `initial_noise` (in
+// initial batches). Nobody waits for ever: ageing.hpp.
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -163,21 +137,14 @@ struct GoodputPolicy {
             if (!row.values.empty()) row.values.front() = left;
         }
         outlasting.finish(sharpness);
-        std::array<Waiting, 64> waiting{};  // one for every few of the kinds that wait
         for (const OptionRow& row : rows) {
             if (row.values.empty()) continue;
             const double left = row.values.front();
-            // Under load thousands wait that have the same before them, and so the same values.
-            Waiting* alike = nullptr;
-            if (row.job.placement.empty()) {
-                alike = &waiting[std::hash<double>{}(left) % waiting.size()];
-                if (alike->stands_for(row, left)) {
-                    std::copy(alike->row->values.begin(), alike->row->values.end(), row.values.begin());
-                    continue;
-                }
-            }
-            value_row(round, row, left, std::pow(1 + 2 * outlasting(counted(row.job, left)), order_power));
-            if (alike) *alike = {&row, left};
+            const double weight = std::pow(1 + 2 * outlasting(counted(row.job, left)), order_power);
+            const Speeds speeds(*this, round, row, left);
+            const double factor = weight * speeds.start_saved(row.options);
+            for (std::size_t k = 0; k < row.options.size(); ++k)
+                row.values[k] = factor * std::pow(speeds(row.options[k]), fairness_power);
         }
         detail::serve_overdue(round, rows, longest_wait_seconds, [](const Job& job) { return job.weight; });
     }
@@ -221,22 +188,6 @@ struct GoodputPolicy {
 private:
     static constexpr double longest_seconds = 1e12;  // nobody waits for more
 
-    /// A job that waits, with its values.
-    struct Waiting {
-        const OptionRow* row = nullptr;
-        double left = 0;
-
-        /// Whether another one that waits has the same values.
-        [[nodiscard]] bool stands_for(const OptionRow& other, double other_left) const {
-            return row && left == other_left &&
-                   row->job.restart_cost_seconds == other.job.restart_cost_seconds &&
-                   (row->options.data() == other.options.data() ||
-                    std::equal(row->options.begin(), row->options.end(), other.options.begin(),
-                               other.options.end(),
-                               [](const Option& a, const Option& b) { return a.goodput == b.goodput; }));
-        }
-    };
-
     /// Of the seconds that a job is expected to need, those by which it is compared with others.
     [[nodiscard]] double counted(const Job& job, double left) const {
         return job.placement.empty() ? left : left / patience;
@@ -254,8 +205,7 @@ private:
             const double age = round.age_of(row.job);
             // Before its first start could be over, a job has no life that a restart could shorten.
             if (!held_.empty() && age >= row.job.restart_cost_seconds)
-                life_ = std::max(age - row.job.restarts * cost_, 0.0) /
-                        std::max(age + cost_, std::numeric_limits<double>::min());
+                life_ = detail::kept_of_life(age, row.job.restarts, cost_);
         }
         /// speed * kept.
         [[nodiscard]] double operator()(const Option& option) const {
@@ -290,13 +240,6 @@ private:
         double horizon_;
         double life_ = 1;
     };
-
-    void value_row(const Round& round, const OptionRow& row, double left, double weight) const {
-        const Speeds speeds(*this, round, row, left);
-        const double factor = weight * speeds.start_saved(row.options);
-        for (std::size_t k = 0; k < row.options.size(); ++k)
-            row.values[k] = factor * std::pow(speeds(row.options[k]), fairness_power);
-    }
 };
 
 /// Uses the jobs' declared remaining work where there is one.

@@ -37,6 +37,7 @@
 
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/sia.hpp"
+#include "goodput/policy/work_left.hpp"
 
 namespace goodput {
 
@@ -55,13 +56,6 @@ struct Pollux {
     /// Twice the GPUs measured on any type, at least one replica.
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
         return Sia{}.most_gpus(job, model, gpu_type);
-    }
-
-    /// Share of its past progress that a job keeps if it restarts now, in [0, 1].
-    [[nodiscard]] static double restart_factor(const Round& round, const Job& job) {
-        const double age = round.age_of(job), cost = job.restart_cost_seconds;
-        return std::max(age - job.restarts * cost, 0.0) /
-               std::max(age + cost, std::numeric_limits<double>::min());
     }
 
     /// Values of all jobs' options.
@@ -99,7 +93,8 @@ private:
 
     void value_row(const Round& round, const OptionRow& row, int fair_share) const {
         const Configuration held = round.held_by(row.job);
-        const double factor = restart_factor(round, row.job);
+        const double factor =
+            detail::kept_of_life(round.age_of(row.job), row.job.restarts, row.job.restart_cost_seconds);
         double fair = 0;
         for (std::size_t k = 0; k < row.options.size(); ++k) {
             const PoolShare& part = row.options[k].configuration.first();

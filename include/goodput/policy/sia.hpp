@@ -22,6 +22,7 @@
 #include <span>
 
 #include "goodput/policy/concepts.hpp"
+#include "goodput/policy/work_left.hpp"
 
 namespace goodput {
 
@@ -54,14 +55,6 @@ struct Sia {
         return static_cast<int>(std::min<long long>(most, std::numeric_limits<int>::max()));
     }
 
-    /// Share of its past progress that a job keeps if it restarts now, in [0, 1] (Pollux, section 4.1.1).
-    [[nodiscard]] static double restart_factor(const Round& round, const Job& job) {
-        const double age = round.age_of(job), cost = job.restart_cost_seconds;
-        return age < cost ? 1
-                          : std::max(age - job.restarts * cost, 0.0) /
-                                std::max(age + cost, std::numeric_limits<double>::min());
-    }
-
     /// Values of a job's options, lambda - W or W - lambda; 0 without goodput.
     void value_row(const Round& round, const Job& job, std::span<const Option> options,
                    std::span<double> values) const {
@@ -73,7 +66,8 @@ struct Sia {
                 least = option.goodput;
             }
         const Configuration held = round.held_by(job);
-        const double factor = restart_factor(round, job);
+        const double age = round.age_of(job), cost = job.restart_cost_seconds;
+        const double factor = age < cost ? 1 : detail::kept_of_life(age, job.restarts, cost);
         for (std::size_t k = 0; k < options.size(); ++k) {
             const bool stays = held.empty() || options[k].configuration.same_gpus(held);
             const double speedup = options[k].goodput / least * unit * (stays ? 1 : factor);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -36,6 +37,12 @@ inline double examples_left(const OptionRow& row, double assumed_seconds) {
     if (row.job.remaining_examples) return *row.job.remaining_examples;
     if (row.job.expected_examples) return *row.job.expected_examples;
     return assumed_seconds * best_goodput(row);
+}
+
+/// Share of its past progress that a job of that age keeps if it restarts now, in [0, 1] (Pollux, section
+/// 4.1.1).
+inline double kept_of_life(double age, int restarts, double cost) {
+    return std::max(age - restarts * cost, 0.0) / std::max(age + cost, std::numeric_limits<double>::min());
 }
 
 /// Examples/s of a job that has 1 / jobs of the GPUs of every pool for itself, for a part of the time where

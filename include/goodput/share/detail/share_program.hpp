@@ -5,11 +5,10 @@
 // the program knows of them are one group of it.
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
+#include <map>
 #include <vector>
 
 #include "goodput/share/detail/interior_point.hpp"
@@ -61,41 +60,34 @@ public:
         p.reward = 0;
         group_of_.assign(jobs, no_group);
         job_of_.clear();
-        slots_.assign(std::bit_ceil(2 * jobs + 1), no_group);
+        std::map<std::vector<double>, std::size_t> group_like;
+        std::vector<double> its;
         for (std::size_t j = 0; j < jobs; ++j) {
             if (top_[j] <= 0) continue;
-            const ProgramRow its = row(j);
-            const std::size_t g = p.groups();
-            std::uint64_t hash = mixed(std::bit_cast<std::uint64_t>(its.slope), 1);
-            hash = mixed(std::bit_cast<std::uint64_t>(its.floor), hash);
+            const ProgramRow asked = row(j);
+            its = {asked.slope, asked.floor};
             for (std::size_t t = 0; t < n; ++t) {
                 const bool can = usable(j, t);
-                p.use.push_back(can ? problem_.jobs[j].workers / problem_.gpus[t] : 0);
-                p.rate.push_back(can ? problem_.jobs[j].rates[t] / top_[j] : 0);
-                hash = mixed(std::bit_cast<std::uint64_t>(p.rate.back()), hash);
-                hash = mixed(std::bit_cast<std::uint64_t>(p.use.back()), hash);
-                if (!has_values) continue;
-                p.value.push_back(can ? value(j, t) : 0);
-                hash = mixed(std::bit_cast<std::uint64_t>(p.value.back()), hash);
+                its.push_back(can ? problem_.jobs[j].workers / problem_.gpus[t] : 0);
+                its.push_back(can ? problem_.jobs[j].rates[t] / top_[j] : 0);
+                its.push_back(can && has_values ? value(j, t) : 0);
             }
-            p.copies.push_back(1);
-            p.slope.push_back(its.slope);
-            p.floor.push_back(its.floor);
-            job_of_.push_back(j);
-            group_of_[j] = g;
-            if (utility) continue;
-            std::size_t slot = hash & (slots_.size() - 1);
-            while (slots_[slot] != no_group && !alike(slots_[slot], g))
-                slot = (slot + 1) & (slots_.size() - 1);
-            if (slots_[slot] == no_group) {
-                slots_[slot] = g;
+            if (utility) its.push_back(static_cast<double>(j));
+            const auto [known, is_new] = group_like.try_emplace(its, p.groups());
+            group_of_[j] = known->second;
+            if (!is_new) {
+                p.copies[known->second] += 1;
                 continue;
             }
-            group_of_[j] = slots_[slot];
-            p.copies[slots_[slot]] += 1;
-            for (auto* list : {&p.copies, &p.slope, &p.floor}) list->pop_back();
-            for (auto* list : {&p.use, &p.rate, &p.value}) list->resize(list->empty() ? 0 : list->size() - n);
-            job_of_.pop_back();
+            p.copies.push_back(1);
+            p.slope.push_back(asked.slope);
+            p.floor.push_back(asked.floor);
+            for (std::size_t t = 0; t < n; ++t) {
+                p.use.push_back(its[2 + 3 * t]);
+                p.rate.push_back(its[3 + 3 * t]);
+                if (has_values) p.value.push_back(its[4 + 3 * t]);
+            }
+            job_of_.push_back(j);
         }
         return p;
     }
@@ -187,24 +179,11 @@ public:
     }
 
 private:
-    static std::uint64_t mixed(std::uint64_t value, std::uint64_t hash) {
-        hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL;
-        return hash ^ (hash >> 29);
-    }
-    [[nodiscard]] bool alike(std::size_t a, std::size_t b) const {
-        const BlockProgram& p = program_;
-        if (p.slope[a] != p.slope[b] || p.floor[a] != p.floor[b]) return false;
-        for (const auto* list : {&p.rate, &p.use, &p.value})
-            for (std::size_t t = 0; t < p.types && !list->empty(); ++t)
-                if ((*list)[a * p.types + t] != (*list)[b * p.types + t]) return false;
-        return true;
-    }
-
     const ShareProblem& problem_;
     BlockProgram program_;
     std::vector<double> top_;
     std::vector<char> barred_;  // by job and type; empty: nobody is
-    std::vector<std::size_t> group_of_, job_of_, slots_;
+    std::vector<std::size_t> group_of_, job_of_;
 };
 
 /// Proven to the gap, or not.

@@ -8,10 +8,10 @@
 #include <stdexcept>
 #include <vector>
 
+#include "goodput/agent/gradient_groups.hpp"
+#include "goodput/agent/gradient_meter.hpp"
+#include "goodput/agent/gradient_preconditioner.hpp"
 #include "goodput/fit/gradient_by_batch.hpp"
-#include "goodput/fit/gradient_groups.hpp"
-#include "goodput/fit/gradient_meter.hpp"
-#include "goodput/fit/gradient_preconditioner.hpp"
 #include "goodput/model/concepts.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "support/noisy_quadratic.hpp"

@@ -1,4 +1,4 @@
-#include "goodput/model/learning_rate.hpp"
+#include "goodput/agent/learning_rate.hpp"
 
 #include <cmath>
 #include <limits>

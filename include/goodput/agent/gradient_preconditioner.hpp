@@ -1,5 +1,5 @@
-#ifndef GOODPUT_FIT_GRADIENT_PRECONDITIONER_HPP
-#define GOODPUT_FIT_GRADIENT_PRECONDITIONER_HPP
+#ifndef GOODPUT_AGENT_GRADIENT_PRECONDITIONER_HPP
+#define GOODPUT_AGENT_GRADIENT_PRECONDITIONER_HPP
 
 // In which metric is a gradient's norm taken? An optimiser that divides gradients by a diagonal P sees the
 // noise of P^-1 g, so that is what the noise scale of its training is computed from (Pollux's released code,

@@ -384,20 +384,6 @@ TEST_CASE("Norms in another metric start the averages afresh") {
     CHECK(estimator.statistics().variance == fresh.statistics().variance);
 }
 
-TEST_CASE("Rescaled moments of Adam keep their corrected value") {
-    for (const double beta : {0.9, 0.999}) {
-        const double moment = 0.37, corrected = moment / (1 - std::pow(beta, 50));
-        for (const int updates : {1, 7, 50, 1000}) {
-            const double rescaled = moment * adam_moment_rescaling(beta, 50, updates);
-            CHECK(rescaled / (1 - std::pow(beta, updates)) == doctest::Approx(corrected));
-        }
-        CHECK(adam_moment_rescaling(beta, 50) == 0);
-    }
-    CHECK_THROWS_AS((void)adam_moment_rescaling(1, 5), std::invalid_argument);
-    CHECK_THROWS_AS((void)adam_moment_rescaling(0.9, 0), std::invalid_argument);
-    CHECK_THROWS_AS((void)adam_moment_rescaling(0.9, 3, -1), std::invalid_argument);
-}
-
 TEST_CASE("The statistics of parameter groups add up to those of the whole") {
     const NoisyQuadratic problem(90, 2, 3, 81);
     Noise noise(82);

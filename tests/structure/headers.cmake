@@ -20,7 +20,7 @@ set(hosts_may_use ${toolkit} hosts)
 set(share_may_use ${toolkit} share)
 set(tasks_may_use ${toolkit} tasks)
 set(parallel_may_use ${toolkit} parallel availability)
-set(agent_may_use ${toolkit} agent tasks)
+set(agent_may_use ${toolkit} agent)
 set(sim_may_use ${toolkit} availability hosts share tasks parallel agent sim)
 # What still breaks these rules: taken off as the joints are made.
 set(still_used

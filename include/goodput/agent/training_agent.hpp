@@ -44,12 +44,12 @@
 #include "goodput/agent/gradient_meter.hpp"
 #include "goodput/agent/gradient_preconditioner.hpp"
 #include "goodput/agent/learning_rate.hpp"
+#include "goodput/agent/progress.hpp"
 #include "goodput/agent/step_times.hpp"
 #include "goodput/agent/training_settings.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
-#include "goodput/tasks/progress.hpp"
 
 namespace goodput {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "goodput/model/batch_plan.hpp"
-#include "goodput/model/tabulated.hpp"
+#include "goodput/sim/tabulated.hpp"
 
 #include <benchmark/benchmark.h>
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "goodput/agent/gradient_groups.hpp"
+#include "goodput/agent/gradient_meter.hpp"
 #include "goodput/fit/gradient_by_batch.hpp"
-#include "goodput/fit/gradient_groups.hpp"
-#include "goodput/fit/gradient_meter.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/memory_fit.hpp"
 #include "goodput/fit/noise_scale.hpp"

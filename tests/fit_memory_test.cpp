@@ -87,24 +87,6 @@ TEST_CASE("A plan that does not fit is refused with what it takes, what there is
     CHECK_THROWS_AS((void)largest_atomic_batch({1, 1, 0}, gpu), std::invalid_argument);
 }
 
-TEST_CASE("Memory caps a job's limits, and where nothing is left the job cannot run on the GPU type") {
-    const MemoryModel model{4 * giga, giga};
-    const GpuMemory gpu{16 * giga, 0};
-    CHECK(limited_by_memory(TypeLimits{1, 64}, model, gpu).max_atomic_batch == 12);
-    CHECK(limited_by_memory(TypeLimits{1, 8}, model, gpu).max_atomic_batch == 8);
-    CHECK(limited_by_memory(TypeLimits{12, 64}, model, gpu).max_atomic_batch == 12);
-    CHECK(limited_by_memory(TypeLimits{13, 64}, model, gpu).max_atomic_batch == 0);
-    CHECK(limited_by_memory(TypeLimits{1, 0}, model, gpu).max_atomic_batch == 0);
-    const TypeLimits kept = limited_by_memory(TypeLimits{2, 64, 4, 3, 1.5}, model, gpu);
-    CHECK(kept.min_atomic_batch == 2);
-    CHECK(kept.gpus_per_replica == 4);
-    CHECK(kept.max_nodes == 3);
-    CHECK(kept.reference_rate == 1.5);
-    CHECK(limited_by_memory(BatchLimits{8, 512, 1, 64}, model, gpu).max_atomic_batch == 12);
-    CHECK(limited_by_memory(BatchLimits{8, 512, 1, 64}, model, gpu).max_batch == 512);
-    CHECK(limited_by_memory(BatchLimits{8, 512, 13, 64}, model, gpu).max_atomic_batch == 0);
-}
-
 TEST_CASE("Two measurements or more of a line give back the line") {
     support::Random random(2);
     for (int round = 0; round < 500; ++round) {

@@ -8,10 +8,10 @@
 #include <stdexcept>
 #include <vector>
 
+#include "goodput/agent/gradient_groups.hpp"
+#include "goodput/agent/gradient_meter.hpp"
+#include "goodput/agent/gradient_preconditioner.hpp"
 #include "goodput/fit/gradient_by_batch.hpp"
-#include "goodput/fit/gradient_groups.hpp"
-#include "goodput/fit/gradient_meter.hpp"
-#include "goodput/fit/gradient_preconditioner.hpp"
 #include "goodput/model/concepts.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "support/noisy_quadratic.hpp"
@@ -382,20 +382,6 @@ TEST_CASE("Norms in another metric start the averages afresh") {
     CHECK(fresh.observe(other));
     CHECK(estimator.statistics().squared_norm == fresh.statistics().squared_norm);
     CHECK(estimator.statistics().variance == fresh.statistics().variance);
-}
-
-TEST_CASE("Rescaled moments of Adam keep their corrected value") {
-    for (const double beta : {0.9, 0.999}) {
-        const double moment = 0.37, corrected = moment / (1 - std::pow(beta, 50));
-        for (const int updates : {1, 7, 50, 1000}) {
-            const double rescaled = moment * adam_moment_rescaling(beta, 50, updates);
-            CHECK(rescaled / (1 - std::pow(beta, updates)) == doctest::Approx(corrected));
-        }
-        CHECK(adam_moment_rescaling(beta, 50) == 0);
-    }
-    CHECK_THROWS_AS((void)adam_moment_rescaling(1, 5), std::invalid_argument);
-    CHECK_THROWS_AS((void)adam_moment_rescaling(0.9, 0), std::invalid_argument);
-    CHECK_THROWS_AS((void)adam_moment_rescaling(0.9, 3, -1), std::invalid_argument);
 }
 
 TEST_CASE("The statistics of parameter groups add up to those of the whole") {

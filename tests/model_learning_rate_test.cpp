@@ -1,13 +1,13 @@
-#include "goodput/model/learning_rate.hpp"
+#include "goodput/agent/learning_rate.hpp"
 
 #include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <vector>
 
+#include "goodput/agent/progress.hpp"
 #include "goodput/model/concepts.hpp"
 #include "goodput/model/efficiency.hpp"
-#include "goodput/tasks/progress.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
@@ -152,7 +152,6 @@ TEST_CASE("Progress is the number of steps at the initial batch size that would 
     for (int i = 0; i < 100; ++i) CHECK(plain.advance({1, 7}, 1) == doctest::Approx(1));
     CHECK(plain.iterations == doctest::Approx(100));
     CHECK(plain.examples() == doctest::Approx(3200));
-    CHECK(plain.epochs(1600) == doctest::Approx(2));
 
     // Useful examples are examples times efficiency, whatever the sequence of batch sizes.
     support::Random random(5);
@@ -168,12 +167,6 @@ TEST_CASE("Progress is the number of steps at the initial batch size that would 
                 steps * scale * initial * NoiseScaleEfficiency{initial, gradient}.efficiency(scale * initial);
         }
         CHECK(progress.examples() == doctest::Approx(useful));
-        CHECK(iterations_of(progress.examples(), initial) == doctest::Approx(progress.iterations));
-        CHECK(progress.remaining_examples(2 * useful) == doctest::Approx(useful));
-        CHECK(progress.remaining_seconds(2 * useful, 50) == doctest::Approx(useful / 50));
-        CHECK(progress.remaining_examples(useful / 2) == 0);
-        CHECK(progress.remaining_seconds(useful / 2, 0) == 0);
-        CHECK(progress.remaining_seconds(2 * useful, 0) == std::numeric_limits<double>::infinity());
     }
 }
 
@@ -185,9 +178,5 @@ TEST_CASE("Without statistics a larger step counts as one") {
     CHECK_THROWS_AS(progress.advance({}, 0), std::invalid_argument);
     CHECK_THROWS_AS(progress.advance({}, 1, -1), std::invalid_argument);
     CHECK_THROWS_AS(progress.advance({-1, 1}, 1), std::invalid_argument);
-    CHECK_THROWS_AS((void)progress.epochs(0), std::invalid_argument);
-    CHECK_THROWS_AS((void)progress.remaining_examples(-1), std::invalid_argument);
-    CHECK_THROWS_AS((void)progress.remaining_seconds(1, -1), std::invalid_argument);
-    CHECK_THROWS_AS((void)iterations_of(5, 0), std::invalid_argument);
     CHECK(progress.iterations == 9.5);
 }

@@ -10,7 +10,7 @@
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/pipeline.hpp"
 #include "goodput/model/pollux.hpp"
-#include "goodput/model/tabulated.hpp"
+#include "goodput/sim/tabulated.hpp"
 #include "support/profiles.hpp"
 #include "support/random.hpp"
 

@@ -17,6 +17,7 @@
 #include "goodput/sim/sia_world.hpp"
 #include "goodput/sim/step_round.hpp"
 #include "goodput/sim/synergy_world.hpp"
+#include "goodput/sim/tabulated.hpp"
 #include "goodput/sim/task_world.hpp"
 #include "goodput/sim/world.hpp"
 

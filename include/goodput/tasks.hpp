@@ -6,7 +6,6 @@
 #include "goodput/tasks/forecast.hpp"
 #include "goodput/tasks/learning_curve.hpp"
 #include "goodput/tasks/pilots.hpp"
-#include "goodput/tasks/progress.hpp"
 #include "goodput/tasks/task_durations.hpp"
 #include "goodput/tasks/task_history.hpp"
 

@@ -85,12 +85,10 @@ void check_estimate(const DurationEstimate& estimate) {
     check(estimate.remaining_error >= 0, "its error", estimate.remaining_error);
     check(estimate.freedom > 0, "degrees of freedom", estimate.freedom);
     for (const double coverage : {1e-3, 0.5, 0.9, 0.999}) {
-        for (const Interval& interval :
-             {remaining_interval(estimate, coverage), mean_interval(estimate, coverage)}) {
-            check(interval.low >= 0, "an interval begins at 0 or later", interval.low);
-            check(interval.low <= interval.high, "an interval has its ends in order", interval.low,
-                  interval.high);
-        }
+        const Interval interval = remaining_interval(estimate, coverage);
+        check(interval.low >= 0, "an interval begins at 0 or later", interval.low);
+        check(interval.low <= interval.high, "an interval has its ends in order", interval.low,
+              interval.high);
     }
 }
 

@@ -20,7 +20,7 @@ set(hosts_may_use ${toolkit} hosts)
 set(share_may_use ${toolkit} share)
 set(tasks_may_use ${toolkit} tasks)
 set(parallel_may_use ${toolkit} parallel availability)
-set(agent_may_use ${toolkit} agent tasks)
+set(agent_may_use ${toolkit} agent)
 set(sim_may_use ${toolkit} availability hosts share tasks parallel agent sim)
 # Who may use which library. Small headers only: <Eigen/Dense> would bring in all of it, and <ceres/ceres.h> its macros.
 set(eigen "Eigen/(Core|Cholesky|Eigenvalues|LU|QR|SVD)")

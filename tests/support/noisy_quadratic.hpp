@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "goodput/fit/gradient_meter.hpp"
+#include "goodput/agent/gradient_meter.hpp"
 #include "goodput/fit/noise_scale.hpp"
 #include "support/random.hpp"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "goodput/core/sample.hpp"
-#include "goodput/model/tabulated.hpp"
+#include "goodput/sim/tabulated.hpp"
 
 namespace support {
 

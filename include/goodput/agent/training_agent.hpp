@@ -12,7 +12,7 @@
 // and from time to time retune(). What the agent knows by then: the gradient noise scale
 // (fit/noise_scale.hpp) and how long steps take by GPU type, shape and batch plan (agent/step_times.hpp).
 // From these it has the batch plan of the largest goodput (model/batch_plan.hpp), the learning rate's factor
-// (model/learning_rate.hpp), and a report for the scheduler.
+// (agent/learning_rate.hpp), and a report for the scheduler.
 //
 // No thread, and no clock but the caller's. Memory is allocated in the first steps and at fits, not after.
 //
@@ -40,16 +40,16 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/agent/gradient_groups.hpp"
+#include "goodput/agent/gradient_meter.hpp"
+#include "goodput/agent/gradient_preconditioner.hpp"
+#include "goodput/agent/learning_rate.hpp"
+#include "goodput/agent/progress.hpp"
 #include "goodput/agent/step_times.hpp"
 #include "goodput/agent/training_settings.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/fit/gradient_groups.hpp"
-#include "goodput/fit/gradient_meter.hpp"
-#include "goodput/fit/gradient_preconditioner.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
-#include "goodput/model/learning_rate.hpp"
-#include "goodput/tasks/progress.hpp"
 
 namespace goodput {
 

@@ -23,7 +23,7 @@ enum class Optimizer {
     adam       ///< Adam and AdamW: gradients divided by the root of their second moments
 };
 
-/// How the learning rate follows the batch size (model/learning_rate.hpp).
+/// How the learning rate follows the batch size (agent/learning_rate.hpp).
 enum class LearningRateScaling {
     by_optimizer,  ///< AdaScale; for Adam its square root (AdamScale)
     ada_scale,     ///< from the gradient's noise, whatever the optimiser

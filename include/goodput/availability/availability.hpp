@@ -129,16 +129,7 @@ namespace goodput {
         // long; but where most work is caught at interruptions, a short rest may be better.
         const auto longer = [&](double part) { return at(equal + part * (longest - equal)); };
         if (!(longer(0.01).availability > found.availability)) return found;
-        double low = 0, high = 1;
-        for (int third = 0; third < 40; ++third) {
-            const double left = low + (high - low) / 3, right = high - (high - low) / 3;
-            const Checkpointing at_left = longer(left), at_right = longer(right);
-            const bool shorter = at_left.availability >= at_right.availability;
-            (shorter ? high : low) = shorter ? right : left;
-            for (const Checkpointing& tried : {at_left, at_right})
-                if (tried.availability > found.availability) found = tried;
-        }
-        return found;
+        return detail::best_between(0, 1, found, longer);
     };
     double of_start = -1;
     const auto consider = [&](double parts) {

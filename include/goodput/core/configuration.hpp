@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <compare>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "goodput/core/detail/shared_constant.hpp"
 #include "goodput/core/shape.hpp"
 
 namespace goodput {
@@ -54,7 +54,7 @@ public:
     Configuration() = default;
     /// GPUs of one pool.
     Configuration(const PoolShare& part, HostShare host = {}) : first_(part) {
-        if (!host.empty()) rest_ = detail::SharedConstant(Rest{{}, host});
+        if (!host.empty()) rest_ = std::make_shared<const Rest>(Rest{{}, host});
     }
     /// GPUs of the pool of that GPU type and node size.
     Configuration(std::size_t gpu_type, int gpus_per_node, Shape shape)
@@ -66,7 +66,8 @@ public:
         std::sort(parts.begin(), parts.end());
         if (!parts.empty()) first_ = parts.front();
         if (parts.size() < 2) parts.clear();
-        if (!parts.empty() || !host.empty()) rest_ = detail::SharedConstant(Rest{std::move(parts), host});
+        if (!parts.empty() || !host.empty())
+            rest_ = std::make_shared<const Rest>(Rest{std::move(parts), host});
     }
 
     /// Its parts, by GPU type, node size and shape; none where it gives nothing.
@@ -97,7 +98,7 @@ public:
     }
     /// Whether both hold the same GPUs. What goes with a GPU may differ: that changes without a restart.
     [[nodiscard]] bool same_gpus(const Configuration& other) const {
-        return first_ == other.first_ && (rest_.same_as(other.rest_) || same_parts(other));
+        return first_ == other.first_ && (rest_ == other.rest_ || same_parts(other));
     }
     /// Whether both hold GPUs of the same types in the same shapes, on nodes of whatever size, spot or not:
     /// from one to the other a job moves, but runs as before.
@@ -111,8 +112,7 @@ public:
 
     /// Same GPUs, and the same that goes with them.
     friend bool operator==(const Configuration& a, const Configuration& b) {
-        return a.first_ == b.first_ &&
-               (a.rest_.same_as(b.rest_) || (a.same_parts(b) && a.host() == b.host()));
+        return a.first_ == b.first_ && (a.rest_ == b.rest_ || (a.same_parts(b) && a.host() == b.host()));
     }
     /// By parts, then by what goes with a GPU.
     friend std::partial_ordering operator<=>(const Configuration& a, const Configuration& b) {
@@ -141,7 +141,7 @@ private:
     };
 
     PoolShare first_{};
-    detail::SharedConstant<Rest> rest_{};  // none for most: first_ is all
+    std::shared_ptr<const Rest> rest_{};  // none for most: first_ is all
 };
 
 }  // namespace goodput

@@ -73,7 +73,11 @@ struct Linearisation {
         of(y.data(), residuals.data(), jacobian.data());
     }
     /// J^T J.
-    [[nodiscard]] SmallMatrix hessian() const { return jacobian.transpose() * jacobian; }
+    [[nodiscard]] SmallMatrix hessian() const {
+        SmallMatrix half = SmallMatrix::Zero(jacobian.cols(), jacobian.cols());
+        half.selfadjointView<Eigen::Lower>().rankUpdate(jacobian.transpose());
+        return half.selfadjointView<Eigen::Lower>();
+    }
     /// Whether a Gauss-Newton step would lower the sum by less if the residuals were linear.
     [[nodiscard]] bool promises_less_than(double tolerance) const {
         const SmallVector gradient = jacobian.transpose() * residuals;

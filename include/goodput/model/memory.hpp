@@ -15,14 +15,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <concepts>
 #include <limits>
 #include <string>
 #include <utility>
 
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/job.hpp"
 #include "goodput/core/verdict.hpp"
 
 namespace goodput {
@@ -107,18 +105,6 @@ inline void validate(const GpuMemory& gpu) {
     }
     reason += largest > 0 ? "; the largest that fits is " + text_of(largest) : "; not even one example fits";
     return {Outcome::impossible, std::move(reason)};
-}
-
-/// `limits` (TypeLimits of a job, or BatchLimits of a plan) with no larger atomic batch than fits. Where that
-/// leaves none (the least is larger, or none fits) max_atomic_batch is 0: the job cannot run on this GPU
-/// type, and no plan is legal. A max_atomic_batch of 0 stays 0. Refuses what validate() refuses
-/// (std::invalid_argument).
-template <class Limits>
-requires std::same_as<Limits, TypeLimits> || std::same_as<Limits, BatchLimits>
-[[nodiscard]] Limits limited_by_memory(Limits limits, const MemoryModel& model, const GpuMemory& gpu) {
-    limits.max_atomic_batch = std::min(limits.max_atomic_batch, largest_atomic_batch(model, gpu));
-    if (limits.max_atomic_batch < limits.min_atomic_batch) limits.max_atomic_batch = 0;
-    return limits;
 }
 
 }  // namespace goodput

@@ -17,7 +17,7 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/core/shape.hpp"
 #include "goodput/model/pollux.hpp"
-#include "goodput/model/tabulated.hpp"
+#include "goodput/sim/tabulated.hpp"
 #include "goodput/tasks/learning_curve.hpp"
 
 namespace goodput {

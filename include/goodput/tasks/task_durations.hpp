@@ -47,16 +47,12 @@ struct DurationEstimate {
 
     /// Mean seconds of all the job's tasks.
     [[nodiscard]] double mean_seconds() const { return (spent_seconds + remaining_seconds) / tasks; }
-    /// The standard error of that mean.
-    [[nodiscard]] double mean_error() const { return remaining_error / tasks; }
 };
 
 /// An interval that holds the seconds that really remain with probability `coverage`, in (0, 1): Student's t,
 /// or log-normal with the same mean and error where the estimate is skewed. From 0 to infinity where nothing
 /// is known of the error. Refuses another coverage (std::invalid_argument).
 [[nodiscard]] Interval remaining_interval(const DurationEstimate& estimate, double coverage);
-/// The same for the mean seconds of all the job's tasks.
-[[nodiscard]] Interval mean_interval(const DurationEstimate& estimate, double coverage);
 
 /// From the job's ended tasks alone: the sample mean, stratum by stratum, with the finite-population
 /// correction. A stratum with one ended task has the variance of the others, in proportion to its mean, or
@@ -232,12 +228,6 @@ inline Interval remaining_interval(const DurationEstimate& estimate, double cove
     const double middle = remaining * std::exp(-variance / 2),
                  spread = std::exp(quantile * std::sqrt(variance));
     return {middle / spread, middle * spread};
-}
-
-inline Interval mean_interval(const DurationEstimate& estimate, double coverage) {
-    const Interval remaining = remaining_interval(estimate, coverage);
-    return {(estimate.spent_seconds + remaining.low) / estimate.tasks,
-            (estimate.spent_seconds + remaining.high) / estimate.tasks};
 }
 
 inline std::optional<DurationEstimate> estimate_own(const JobTasks& tasks) {

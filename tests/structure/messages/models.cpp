@@ -1,5 +1,5 @@
+#include <goodput/agent/learning_rate.hpp>
 #include <goodput/model/batch_plan.hpp>
-#include <goodput/model/learning_rate.hpp>
 #include <goodput/model/pipeline.hpp>
 
 using namespace goodput;

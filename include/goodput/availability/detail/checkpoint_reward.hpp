@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "goodput/availability/live_periods.hpp"
@@ -53,6 +54,29 @@ inline double best_interval_part(double cost) {
         if (std::abs(step) <= 1e-14 * u) break;
     }
     return u;
+}
+
+/// The best of `best` and of what at(x), a Checkpointing, is on the way to its peak between two x, by golden
+/// sections to the hundred-thousandth part of the way.
+template <class At>
+Checkpointing best_between(double from, double to, Checkpointing best, const At& at) {
+    const double shrink = (std::sqrt(5.0) - 1) / 2;
+    double a = to - shrink * (to - from), b = from + shrink * (to - from);
+    Checkpointing at_a = at(a), at_b = at(b);
+    for (int pass = 0; pass < 24; ++pass) {
+        for (const Checkpointing& tried : {at_a, at_b})
+            if (tried.availability > best.availability) best = tried;
+        if (at_a.availability >= at_b.availability) {
+            to = std::exchange(b, a);
+            at_b = at_a;
+            at_a = at(a = to - shrink * (to - from));
+        } else {
+            from = std::exchange(a, b);
+            at_a = at_b;
+            at_b = at(b = from + shrink * (to - from));
+        }
+    }
+    return best;
 }
 
 /// What a live period of a job leaves behind, for one mechanism and all intervals.
@@ -241,27 +265,7 @@ private:
                 best = here;
                 centre = low + i * step;
             }
-        const double shrink = (std::sqrt(5.0) - 1) / 2;
-        double from = std::max(centre - step, low), to = std::min(centre + step, high);
-        double a = to - shrink * (to - from), b = from + shrink * (to - from);
-        Checkpointing at_a = at(a), at_b = at(b);
-        for (int pass = 0; pass < 24; ++pass) {
-            if (at_a.availability > best.availability) best = at_a;
-            if (at_b.availability > best.availability) best = at_b;
-            if (at_a.availability >= at_b.availability) {
-                to = b;
-                b = a;
-                at_b = at_a;
-                a = to - shrink * (to - from);
-                at_a = at(a);
-            } else {
-                from = a;
-                a = b;
-                at_a = at_b;
-                b = from + shrink * (to - from);
-                at_b = at(b);
-            }
-        }
+        best = best_between(std::max(centre - step, low), std::min(centre + step, high), best, at);
         // Where saving costs nothing, the shortest interval is best, below all of the grid.
         const Checkpointing shortest = at(std::log(least / longest));
         if (shortest.availability > best.availability) best = shortest;

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_MODEL_TABULATED_HPP
-#define GOODPUT_MODEL_TABULATED_HPP
+#ifndef GOODPUT_SIM_TABULATED_HPP
+#define GOODPUT_SIM_TABULATED_HPP
 
 // Iteration time read off measurements, without a formula. A column is everything measured on one shape (n
 // nodes, K GPUs in all): batch sizes in ascending order with the seconds of a step and of the synchronisation
@@ -36,7 +36,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/core/shape.hpp"
-#include "goodput/model/detail/measured_columns.hpp"
+#include "goodput/sim/detail/measured_columns.hpp"
 
 namespace goodput {
 

@@ -1,10 +1,10 @@
-#ifndef GOODPUT_FIT_GRADIENT_GROUPS_HPP
-#define GOODPUT_FIT_GRADIENT_GROUPS_HPP
+#ifndef GOODPUT_AGENT_GRADIENT_GROUPS_HPP
+#define GOODPUT_AGENT_GRADIENT_GROUPS_HPP
 
 // The noise scale of a model whose parameters form groups with learning rates of their own: an estimator for
 // each (noise_scale.hpp). Squared norms and traces of covariances add up over groups, so the statistics of
 // the job are the sums of those of its groups; learning-rate rules look at each group alone
-// (model/learning_rate.hpp).
+// (agent/learning_rate.hpp).
 
 #include <cstddef>
 #include <span>

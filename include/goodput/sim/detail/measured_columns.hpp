@@ -1,5 +1,5 @@
-#ifndef GOODPUT_MODEL_DETAIL_MEASURED_COLUMNS_HPP
-#define GOODPUT_MODEL_DETAIL_MEASURED_COLUMNS_HPP
+#ifndef GOODPUT_SIM_DETAIL_MEASURED_COLUMNS_HPP
+#define GOODPUT_SIM_DETAIL_MEASURED_COLUMNS_HPP
 
 // The columns of TabulatedThroughput: what was measured at one place, by batch size, and how it is read.
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_FIT_GRADIENT_PRECONDITIONER_HPP
-#define GOODPUT_FIT_GRADIENT_PRECONDITIONER_HPP
+#ifndef GOODPUT_AGENT_GRADIENT_PRECONDITIONER_HPP
+#define GOODPUT_AGENT_GRADIENT_PRECONDITIONER_HPP
 
 // In which metric is a gradient's norm taken? An optimiser that divides gradients by a diagonal P sees the
 // noise of P^-1 g, so that is what the noise scale of its training is computed from (Pollux's released code,
@@ -74,20 +74,6 @@ struct AdamPreconditioner {
             bad_input("Adam", "number of second moments", second_moments.size(), text_of(parameters));
     }
 };
-
-/// By what to multiply a moment of Adam with decay `beta` that has seen `updates` updates so that it counts
-/// as one of `new_updates`: the corrected moment m / (1 - beta^updates) stays. A change of the batch size
-/// sets new_updates = 0, the factor 0: the moments start anew. Refuses beta outside (0, 1), updates below 1
-/// and negative new_updates (std::invalid_argument).
-[[nodiscard]] inline double adam_moment_rescaling(double beta, std::int64_t updates,
-                                                  std::int64_t new_updates = 0) {
-    if (!(beta > 0 && beta < 1)) bad_input("Adam", "beta", beta, "between 0 and 1");
-    require_at_least("Adam", "updates", static_cast<double>(updates), 1);
-    require_at_least("Adam", "new updates", static_cast<double>(new_updates), 0);
-    const double decay = std::log(beta);
-    return std::expm1(static_cast<double>(new_updates) * decay) /
-           std::expm1(static_cast<double>(updates) * decay);
-}
 
 }  // namespace goodput
 

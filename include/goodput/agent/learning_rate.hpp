@@ -1,5 +1,5 @@
-#ifndef GOODPUT_MODEL_LEARNING_RATE_HPP
-#define GOODPUT_MODEL_LEARNING_RATE_HPP
+#ifndef GOODPUT_AGENT_LEARNING_RATE_HPP
+#define GOODPUT_AGENT_LEARNING_RATE_HPP
 
 // By what to multiply the base learning rate, which was chosen for the initial batch size, when a step uses S
 // times as many examples:

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_FIT_GRADIENT_METER_HPP
-#define GOODPUT_FIT_GRADIENT_METER_HPP
+#ifndef GOODPUT_AGENT_GRADIENT_METER_HPP
+#define GOODPUT_AGENT_GRADIENT_METER_HPP
 
 // From gradients to the norms that the noise scale is estimated from (noise_scale.hpp), of all parameter
 // groups in one pass over memory for each gradient, without keeping the gradients:
@@ -33,8 +33,8 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/agent/gradient_preconditioner.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/fit/gradient_preconditioner.hpp"
 #include "goodput/fit/noise_scale.hpp"
 
 namespace goodput {
@@ -171,6 +171,6 @@ private:
 
 }  // namespace goodput
 
-#include "goodput/fit/detail/gradient_meter.hpp"
+#include "goodput/agent/detail/gradient_meter.hpp"
 
 #endif

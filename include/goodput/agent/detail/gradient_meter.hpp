@@ -1,9 +1,9 @@
-#ifndef GOODPUT_FIT_DETAIL_GRADIENT_METER_HPP
-#define GOODPUT_FIT_DETAIL_GRADIENT_METER_HPP
+#ifndef GOODPUT_AGENT_DETAIL_GRADIENT_METER_HPP
+#define GOODPUT_AGENT_DETAIL_GRADIENT_METER_HPP
 
 // The passes over gradients that GradientMeter makes, a block at a time.
 
-#include "goodput/fit/gradient_meter.hpp"
+#include "goodput/agent/gradient_meter.hpp"
 
 namespace goodput {
 

@@ -98,7 +98,7 @@ public:
                     mine = std::min(mine, std::max(least[begin * (layers + 1) + end],
                                                    division.least_reduce[(left - 1) * (layers + 1) + end]));
             }
-        division.spending.charge(tables, division.replicas, [&](const StageClass& its) {
+        division.spending = stage_charges(tables, division.replicas, [&](const StageClass& its) {
             return its.tensor_parallel * goal_.weights()[its.gpu_type];
         });
     }
@@ -223,8 +223,7 @@ private:
             common.cut = std::make_unique<CutMessages>(model_, *common.region, tables, constants_);
             common.message_usd = least_message_usd(model_, *common.region, tables);
         }
-        StageCharges nothing;
-        nothing.charge(tables, 1, [](const StageClass&) { return 0.0; });
+        const std::vector<double> nothing(tables.size(), 0);
         common.relaxation.solve(nothing, never, nullptr, never, tables.layers(), nullptr,
                                 most_in_flight(tables.layers(), fewest, constants_));
         common.least_sum.assign(1, never);

@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "goodput/parallel/detail/reduce_tables.hpp"
-#include "goodput/parallel/detail/stage_charges.hpp"
 #include "goodput/parallel/detail/stage_tables.hpp"
 #include "goodput/parallel/detail/zone_regions.hpp"
 
@@ -50,7 +49,7 @@ public:
     /// Fills the tables up to `stages` stages for prices of stages and a cap on computing + sending of a
     /// stage. `cut`: messages one of which has to be in the chain, or nullptr. `most_in_flight`: no stage
     /// keeps more micro-batches.
-    void solve(const StageCharges& price, double cap, const ReduceTables* reduce, double reduce_cap,
+    void solve(const std::vector<double>& price, double cap, const ReduceTables* reduce, double reduce_cap,
                std::size_t stages, const CutMessages* cut, std::size_t most_in_flight) {
         most_in_flight_ = most_in_flight;
         price_ = &price;
@@ -214,7 +213,7 @@ private:
         const std::size_t limit = std::min(room, limits[k * layers + layer]);
         if (left == 1) {
             if (limit < layers) return {};
-            return {tables_->compute(k, layer, layers) + price_->least[price_->at(k, layer, layers)], layers};
+            return {tables_->compute(k, layer, layers) + (*price_)[k], layers};
         }
         const std::size_t most = std::min(limit, layers - (left - 1));
         const std::vector<double>& sums = behind_it == Part::any      ? behind_any_
@@ -222,11 +221,9 @@ private:
                                                                       : behind_cut_;
         const double* const behind = &sums[before(left - 1, 0) + k];
         const double* const compute = tables_->classes()[k].compute.data();
-        const double* const price = &price_->least[price_->at(k, layer, 0)];
-        const std::size_t step = price_->step();
         BestStage best{never, layer, behind_it};
         for (std::size_t end = layer + 1; end <= most; ++end) {
-            double whole = compute[end] + behind[end * tables_->size()] + price[end * step];
+            double whole = compute[end] + behind[end * tables_->size()];
             if (first)  // it counts twice
                 whole +=
                     behind_it == Part::after ? cut_->least_forward(end, k) : tables_->least_forward(end, k);
@@ -235,7 +232,7 @@ private:
                 best.end = end;
             }
         }
-        best.sum += tables_->overhead() - compute[layer];
+        best.sum += (*price_)[k] + tables_->overhead() - compute[layer];
         return best;
     }
 
@@ -254,18 +251,10 @@ private:
                 keep(layer, best_end(left, layer, k, false, Part::any, limits).sum);
             return;
         }
-        if (price_->step() != 0) {
-            const Part part = &all_behind == &behind_any_      ? Part::any
-                              : &all_behind == &behind_across_ ? Part::across
-                                                               : Part::after;
-            for (std::size_t layer = 0; layer + left <= layers; ++layer)
-                keep(layer, best_end(left, layer, k, false, part, limits).sum);
-            return;
-        }
         // The price is the same wherever the stage ends: the least of a window of ends, which only moves on.
         // Ends that may still be the least of a later window are kept, the least of this one in front.
         const double* const behind = &all_behind[before(left - 1, 0) + k];
-        const double charge = price_->least[price_->at(k, 0, 1)] + tables_->overhead();
+        const double charge = (*price_)[k] + tables_->overhead();
         std::size_t front = 0, back = 0, next = 1;
         for (std::size_t layer = 0; layer + left <= layers; ++layer) {
             const std::size_t most = std::min(
@@ -300,7 +289,7 @@ private:
 
     const StageTables* tables_;
     std::size_t stages_, most_in_flight_ = 0;
-    const StageCharges* price_ = nullptr;
+    const std::vector<double>* price_ = nullptr;  // by class
     double cap_ = never;
     const CutMessages* cut_ = nullptr;
     std::vector<double> any_{}, across_{}, after_{};  // by part of a chain, then stages left, class, layer

@@ -43,7 +43,7 @@ struct SearchBox {
 /// Weights of GPU types with which GPUs are counted while chains grow.
 struct GpuTest {
     std::vector<double> weight{};  // by type
-    StageCharges need{};           // of a replica, in the mean
+    std::vector<double> need{};    // of a replica, in the mean, by class
     double least = 0;              // of any stage
 };
 
@@ -85,7 +85,7 @@ struct BatchDivision {
     double low = 0;                       // seconds of the largest stage at least
     std::vector<double> price{};          // the last good one
     std::vector<GpuTest> tests{};
-    StageCharges spending{};  // of a replica
+    std::vector<double> spending{};  // of a replica, by class
 
     [[nodiscard]] const ZoneRegion& region() const { return *common->region; }
     /// Micro-batches whose activations a stage keeps that has so many from itself to the last.

@@ -7,10 +7,8 @@
 // where one class computes the whole stage, in one zone, it is just that.
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -37,7 +35,6 @@ public:
         }
         add_boundaries(model, cluster, constants);
         add_room(model, cluster, constants);
-        add_joining();
         add_bytes(model);
         work_.assign(layers_ + 1, 0);
         for (const StageClass& its : classes_)
@@ -57,25 +54,6 @@ public:
     /// some layer at least as fast.
     [[nodiscard]] const std::vector<std::size_t>& as_fast(std::size_t k) const { return as_fast_[k]; }
 
-    /// Calls visit(class) for class k and all others that compute layers [begin, end) at least as fast.
-    template <class Visit>
-    void for_each_joining(std::size_t k, std::size_t begin, std::size_t end, Visit visit) const {
-        if (!mixed_) return visit(k);
-        const std::uint64_t* const words = &joining_[span(k, begin, end) * words_];
-        for (std::size_t w = 0; w < words_; ++w)
-            for (std::uint64_t set = words[w]; set != 0; set &= set - 1)
-                visit(64 * w + static_cast<std::size_t>(std::countr_zero(set)));
-    }
-    /// A number for which of them have the memory with `in_flight` micro-batches under way: others as a rule
-    /// have another number.
-    [[nodiscard]] std::uint64_t able(std::size_t k, std::size_t begin, std::size_t end,
-                                     std::size_t in_flight) const {
-        std::uint64_t number = 0;
-        for_each_joining(k, begin, end, [&](std::size_t joining) {
-            if (room(joining, in_flight, begin) >= end) number += mixed_bits(joining + 1);
-        });
-        return number;
-    }
     /// Where numbers about class k and layers [begin, end) are kept, of spans() in all.
     [[nodiscard]] std::size_t span(std::size_t k, std::size_t begin, std::size_t end) const {
         return (k * layers_ + begin) * (layers_ + 1) + end;
@@ -99,13 +77,6 @@ public:
     /// Layers [begin, room) fit with `in_flight` micro-batches under way; `begin` if none does.
     [[nodiscard]] std::size_t room(std::size_t k, std::size_t in_flight, std::size_t begin) const {
         return room_[(k * layers_ + in_flight - 1) * layers_ + begin];
-    }
-    /// The same between replicas of just these classes.
-    [[nodiscard]] double own_forward(std::size_t layer, std::size_t k, std::size_t next) const {
-        return own_boundaries_[(layer * size() + k) * size() + next].forward;
-    }
-    [[nodiscard]] double own_backward(std::size_t layer, std::size_t k, std::size_t next) const {
-        return own_boundaries_[(layer * size() + k) * size() + next].backward;
     }
     /// Seconds in which a stage of class k hands on activations to one of class `next`, which begins with
     /// `layer`.
@@ -195,7 +166,6 @@ private:
                     boundaries_[(l * count + k) * count + next] = {seconds, seconds_back};
                 }
             }
-        own_boundaries_ = boundaries_;
         for (std::size_t l = 1; l < layers_; ++l) relax_boundaries(l);
         for (std::size_t l = 0; l < layers_; ++l)
             for (std::size_t next = 0; next < count; ++next)
@@ -286,37 +256,41 @@ private:
                                              distinct_bytes_.begin());
     }
 
-    void add_joining() {
-        if (!mixed_) return;
-        words_ = (size() + 63) / 64;
-        joining_.assign(spans() * words_, 0);
-        for (std::size_t k = 0; k < size(); ++k)
-            for (std::size_t begin = 0; begin < layers_; ++begin)
-                for (std::size_t end = begin + 1; end <= layers_; ++end)
-                    for (const std::size_t other : as_fast_[k])
-                        // Sums are rounded: equal ones may differ in the last digits.
-                        if (other == k || (room(other, 1, begin) >= end &&
-                                           compute(other, begin, end) <= compute(k, begin, end) * (1 + 1e-9)))
-                            joining_[span(k, begin, end) * words_ + other / 64] |= std::uint64_t{1}
-                                                                                   << other % 64;
-    }
-
     int microbatch_;
     bool mixed_;
     std::size_t layers_;
     std::vector<double> distinct_bytes_{};
     std::vector<std::size_t> bytes_number_{};
-    std::size_t words_ = 0;
-    std::vector<std::uint64_t> joining_{};  // where it is mixed, so many by span: a bit for each class
     std::vector<StageClass> classes_{};
     std::vector<std::vector<std::size_t>> as_fast_{};
-    std::vector<Boundary> own_boundaries_{}, boundaries_{};  // by layer, class, next class
-    std::vector<double> crossing_{}, last_crossing_{};       // by layer, next class, class
+    std::vector<Boundary> boundaries_{};                // by layer, class, next class
+    std::vector<double> crossing_{}, last_crossing_{};  // by layer, next class, class
     std::vector<double> least_forward_{}, least_forward_from_{}, least_backward_{}, work_{};
     std::vector<std::size_t> room_{};
     double overhead_ = 0;
     double least_update_ = never;
 };
+
+/// What a replica of a stage is charged at least, in the mean, by the class of its slowest replicas: one is
+/// of that class, and the others of the cheapest that may compute beside it.
+template <class Charge>
+std::vector<double> stage_charges(const StageTables& tables, int replicas, Charge charge_of) {
+    std::vector<double> charges;
+    for (std::size_t k = 0; k < tables.size(); ++k) {
+        double cheapest = never;
+        for (const std::size_t joining : tables.as_fast(k))
+            cheapest = std::min(cheapest, charge_of(tables.classes()[joining]));
+        charges.push_back(cheapest + (charge_of(tables.classes()[k]) - cheapest) / replicas);
+    }
+    return charges;
+}
+
+/// What the prices of all GPUs that there are take off a sum; both by type.
+[[nodiscard]] inline double refund(const std::vector<double>& gpus, const std::vector<double>& price) {
+    double sum = 0;
+    for (std::size_t t = 0; t < gpus.size(); ++t) sum += price[t] * gpus[t];
+    return sum;
+}
 
 }  // namespace goodput::detail
 

@@ -90,11 +90,9 @@ private:
         next.crossed = so_far.crossed || crossing;
         double received = 0;
         if (stage > 0) {
-            const CutMessages* const cut = division.cut();
-            const double forward = crossing ? cut->forward(so_far.layer, so_far.k, k)
-                                            : tables.forward(so_far.layer, so_far.k, k);
-            const double backward = crossing ? cut->backward(so_far.layer, so_far.k, k)
-                                             : tables.backward(so_far.layer, so_far.k, k);
+            const ClassMessages& messages = crossing ? *division.cut() : tables.messages();
+            const double forward = messages.forward(so_far.layer, so_far.k, k);
+            const double backward = messages.backward(so_far.layer, so_far.k, k);
             const double sent = forward * forward_weight(stage - 1, stages_);
             received = backward * backward_weight(stage, stages_);
             next.sum += sent + received;

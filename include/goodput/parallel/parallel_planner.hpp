@@ -82,9 +82,18 @@ template <std::predicate Stop>
     model.validate();
     cluster.validate();
     question.validate(cluster);
-    PlanAnswer answer;
-    detail::PlanSearch<Stop> search(model, cluster, question, constants, stop);
-    search.run(answer);
+    const auto search = [&](const PlanQuestion& asked) {
+        PlanAnswer answer;
+        detail::PlanSearch<Stop>(model, cluster, asked, constants, stop).run(answer);
+        return answer;
+    };
+    PlanQuestion first = question;
+    if (question.mixed_stages) {  // far fewer plans without, and as a rule the best one is among them
+        first.mixed_stages = false;
+        first.known.push_back(search(first).plan);
+        first.mixed_stages = true;
+    }
+    PlanAnswer answer = search(first);
     if (answer.status == PlanStatus::none)
         answer.why = detail::why_none(model, cluster, question, stop, constants);
     return answer;

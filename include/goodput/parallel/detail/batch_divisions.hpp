@@ -98,7 +98,7 @@ public:
                     mine = std::min(mine, std::max(least[begin * (layers + 1) + end],
                                                    division.least_reduce[(left - 1) * (layers + 1) + end]));
             }
-        division.spending.charge(tables, division.replicas, [&](const StageClass& its) {
+        division.spending = stage_charges(tables, division.replicas, [&](const StageClass& its) {
             return its.tensor_parallel * goal_.weights()[its.gpu_type];
         });
     }
@@ -220,26 +220,17 @@ private:
         const auto fewest =
             static_cast<double>(microbatches_of(tables.microbatch(), std::max(common.most_replicas, 1LL)));
         if (common.region->has_cut()) {
-            common.cut = std::make_unique<CutMessages>(model_, *common.region, tables, constants_);
+            common.cut.emplace(model_, common.region->cluster, tables.classes(), tables.microbatch(),
+                               constants_,
+                               [&](std::size_t a, std::size_t b) { return common.region->crosses(a, b); });
             common.message_usd = least_message_usd(model_, *common.region, tables);
         }
-        StageCharges nothing;
-        nothing.charge(tables, 1, [](const StageClass&) { return 0.0; });
+        const std::vector<double> nothing(tables.size(), 0);
         common.relaxation.solve(nothing, never, nullptr, never, tables.layers(), nullptr,
                                 most_in_flight(tables.layers(), fewest, constants_));
         common.least_sum.assign(1, never);
         for (std::size_t p = 1; p <= tables.layers(); ++p)
             common.least_sum.push_back(common.relaxation.total(p));
-        common.least_forward.assign(tables.size(), never);
-        common.least_backward.assign(tables.size(), never);
-        for (std::size_t l = 1; l < tables.layers(); ++l)
-            for (std::size_t k = 0; k < tables.size(); ++k) {
-                common.least_forward[k] = std::min(common.least_forward[k], tables.least_forward(l, k));
-                common.least_backward[k] = std::min(common.least_backward[k], tables.least_backward(l, k));
-                for (std::size_t next = 0; next < tables.size(); ++next)
-                    for (const double seconds : {tables.forward(l, k, next), tables.backward(l, k, next)})
-                        if (seconds < never) common.most_send = std::max(common.most_send, 4 * seconds);
-            }
     }
 
     static constexpr std::size_t work_between_questions = 100000;

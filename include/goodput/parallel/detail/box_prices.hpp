@@ -22,14 +22,14 @@ public:
     BoxPrices(const PlanGoal& goal, PlanIncumbent& incumbent) : goal_(goal), incumbent_(incumbent) {}
 
     /// What each class costs at the prices last solved for.
-    [[nodiscard]] const StageCharges& charges() const { return stage_price_; }
+    [[nodiscard]] const std::vector<double>& charges() const { return stage_price_; }
 
     /// Solves the relaxation of a division at prices by GPU type, the slope behind them, with caps on the
     /// largest stage's seconds and the reduction's.
     void solve(BatchDivision& division, const std::vector<double>& price, double cap, double reduce_cap,
                std::size_t stages) {
         const double slope = price.back() * division.replicas;
-        stage_price_.charge(division.common->tables, division.replicas, [&](const StageClass& its) {
+        stage_price_ = stage_charges(division.common->tables, division.replicas, [&](const StageClass& its) {
             return its.tensor_parallel * (price[its.gpu_type] + slope * goal_.weights()[its.gpu_type]);
         });
         division.common->relaxation.solve(stage_price_, cap, division.reduce.get(), reduce_cap, stages,
@@ -197,7 +197,7 @@ private:
 
     const PlanGoal& goal_;
     PlanIncumbent& incumbent_;
-    StageCharges stage_price_{};
+    std::vector<double> stage_price_{};
 };
 
 }  // namespace goodput::detail

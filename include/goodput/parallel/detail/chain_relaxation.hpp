@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "goodput/parallel/detail/reduce_tables.hpp"
-#include "goodput/parallel/detail/stage_charges.hpp"
 #include "goodput/parallel/detail/stage_tables.hpp"
 #include "goodput/parallel/detail/zone_regions.hpp"
 
@@ -50,8 +49,8 @@ public:
     /// Fills the tables up to `stages` stages for prices of stages and a cap on computing + sending of a
     /// stage. `cut`: messages one of which has to be in the chain, or nullptr. `most_in_flight`: no stage
     /// keeps more micro-batches.
-    void solve(const StageCharges& price, double cap, const ReduceTables* reduce, double reduce_cap,
-               std::size_t stages, const CutMessages* cut, std::size_t most_in_flight) {
+    void solve(const std::vector<double>& price, double cap, const ReduceTables* reduce, double reduce_cap,
+               std::size_t stages, const ClassMessages* cut, std::size_t most_in_flight) {
         most_in_flight_ = most_in_flight;
         price_ = &price;
         cap_ = cap;
@@ -97,10 +96,10 @@ public:
     [[nodiscard]] double behind(std::size_t left, std::size_t layer, std::size_t k, bool first,
                                 bool crossed) const {
         const std::size_t here = before(left, layer) + k;
-        const double again = first ? tables_->least_forward(layer, k) : 0;
+        const double again = first ? messages(false).least_forward(layer, k) : 0;
         if (crossed) return behind_any_[here] + again;
         return std::min(behind_across_[here] + again,
-                        behind_cut_[here] + (first ? cut_->least_forward(layer, k) : 0));
+                        behind_cut_[here] + (first ? messages(true).least_forward(layer, k) : 0));
     }
 
     /// Least sum of any chain with that many stages.
@@ -135,9 +134,8 @@ public:
             std::size_t best_class = 0;
             double sum = never;
             for (std::size_t next = 0; next < tables_->size(); ++next) {
-                const double* const cross = part == Part::after
-                                                ? cut_->crossing_into(stage.end, next, left == 2)
-                                                : tables_->crossing_into(stage.end, next, left == 2);
+                const double* const cross =
+                    messages(part == Part::after).crossing_into(stage.end, next, left == 2);
                 if (const double its = sums[at(left - 1, stage.end, next)] + cross[k]; its < sum) {
                     sum = its;
                     best_class = next;
@@ -159,6 +157,10 @@ private:
     };
     [[nodiscard]] Part whole_part() const { return cut_ == nullptr ? Part::any : Part::across; }
 
+    /// Those that cross the cut, or any.
+    [[nodiscard]] const ClassMessages& messages(bool across) const {
+        return across ? *cut_ : tables_->messages();
+    }
     /// Micro-batches under way in a stage.
     [[nodiscard]] std::size_t in_flight(std::size_t left) const { return std::min(left, most_in_flight_); }
 
@@ -182,17 +184,14 @@ private:
         const std::size_t layers = tables_->layers();
         std::size_t end = 0;
         for (std::size_t layer = 0; layer < layers; ++layer) {
-            const double received = layer == 0  ? 0
-                                    : after_cut ? cut_->least_backward(layer, k)
-                                                : tables_->least_backward(layer, k);
+            const double received = layer == 0 ? 0 : messages(after_cut).least_backward(layer, k);
             const auto within = [&](std::size_t last, double sent) {
                 return tables_->compute(k, layer, last) + received + sent <= cap_ &&
                        (reduce == nullptr || reduce->at_least[tables_->span(k, layer, last)] <= reduce_cap);
             };
             end = std::max(end, layer);
             if (!before_cut && end < layers && within(layers, received)) end = layers;
-            while (end + 1 < layers && within(end + 1, before_cut ? cut_->least_forward_from(end + 1, k)
-                                                                  : tables_->least_forward_from(end + 1, k)))
+            while (end + 1 < layers && within(end + 1, messages(before_cut).least_forward_from(end + 1, k)))
                 ++end;
             limit[k * layers + layer] = end;
         }
@@ -214,7 +213,7 @@ private:
         const std::size_t limit = std::min(room, limits[k * layers + layer]);
         if (left == 1) {
             if (limit < layers) return {};
-            return {tables_->compute(k, layer, layers) + price_->least[price_->at(k, layer, layers)], layers};
+            return {tables_->compute(k, layer, layers) + (*price_)[k], layers};
         }
         const std::size_t most = std::min(limit, layers - (left - 1));
         const std::vector<double>& sums = behind_it == Part::any      ? behind_any_
@@ -222,20 +221,17 @@ private:
                                                                       : behind_cut_;
         const double* const behind = &sums[before(left - 1, 0) + k];
         const double* const compute = tables_->classes()[k].compute.data();
-        const double* const price = &price_->least[price_->at(k, layer, 0)];
-        const std::size_t step = price_->step();
         BestStage best{never, layer, behind_it};
         for (std::size_t end = layer + 1; end <= most; ++end) {
-            double whole = compute[end] + behind[end * tables_->size()] + price[end * step];
+            double whole = compute[end] + behind[end * tables_->size()];
             if (first)  // it counts twice
-                whole +=
-                    behind_it == Part::after ? cut_->least_forward(end, k) : tables_->least_forward(end, k);
+                whole += messages(behind_it == Part::after).least_forward(end, k);
             if (whole < best.sum) {
                 best.sum = whole;
                 best.end = end;
             }
         }
-        best.sum += tables_->overhead() - compute[layer];
+        best.sum += (*price_)[k] + tables_->overhead() - compute[layer];
         return best;
     }
 
@@ -254,18 +250,10 @@ private:
                 keep(layer, best_end(left, layer, k, false, Part::any, limits).sum);
             return;
         }
-        if (price_->step() != 0) {
-            const Part part = &all_behind == &behind_any_      ? Part::any
-                              : &all_behind == &behind_across_ ? Part::across
-                                                               : Part::after;
-            for (std::size_t layer = 0; layer + left <= layers; ++layer)
-                keep(layer, best_end(left, layer, k, false, part, limits).sum);
-            return;
-        }
         // The price is the same wherever the stage ends: the least of a window of ends, which only moves on.
         // Ends that may still be the least of a later window are kept, the least of this one in front.
         const double* const behind = &all_behind[before(left - 1, 0) + k];
-        const double charge = price_->least[price_->at(k, 0, 1)] + tables_->overhead();
+        const double charge = (*price_)[k] + tables_->overhead();
         std::size_t front = 0, back = 0, next = 1;
         for (std::size_t layer = 0; layer + left <= layers; ++layer) {
             const std::size_t most = std::min(
@@ -289,8 +277,7 @@ private:
         for (std::size_t next = 0; next < classes; ++next) {
             const double sum = sums[at(left, layer, next)];
             if (sum == never) continue;
-            const double* const cross = across_cut ? cut_->crossing_into(layer, next, left == 1)
-                                                   : tables_->crossing_into(layer, next, left == 1);
+            const double* const cross = messages(across_cut).crossing_into(layer, next, left == 1);
             for (std::size_t k = 0; k < classes; ++k) {
                 const double whole = sum + cross[k];
                 behind[k] = whole < behind[k] ? whole : behind[k];
@@ -300,9 +287,9 @@ private:
 
     const StageTables* tables_;
     std::size_t stages_, most_in_flight_ = 0;
-    const StageCharges* price_ = nullptr;
+    const std::vector<double>* price_ = nullptr;  // by class
     double cap_ = never;
-    const CutMessages* cut_ = nullptr;
+    const ClassMessages* cut_ = nullptr;
     std::vector<double> any_{}, across_{}, after_{};  // by part of a chain, then stages left, class, layer
     std::vector<double> behind_any_{}, behind_across_{};  // by stages left, layer, class before
     std::vector<double> behind_cut_{};                    // the same, where the boundary crosses the cut

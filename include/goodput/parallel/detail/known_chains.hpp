@@ -20,10 +20,9 @@ struct ChainSignature {
     std::uint64_t first = 0, second = 0;
     friend auto operator<=>(const ChainSignature&, const ChainSignature&) = default;
 
-    void add(std::size_t k, bool shared, std::uint64_t able) {
-        const std::uint64_t what = able * 0x9e3779b97f4a7c15u + 2 * k + (shared ? 1 : 0) + 1;
-        first += mixed_bits(what);
-        second += mixed_bits(what ^ 0x5851f42d4c957f2du);
+    void add(std::size_t k) {
+        first += mixed_bits(k + 1);
+        second += mixed_bits((k + 1) ^ 0x5851f42d4c957f2du);
     }
 };
 /// What a chain's first stages come to.
@@ -36,14 +35,13 @@ struct PartialChain {
     double reduce, update;
     double spending;
     std::size_t k;  // class of the last stage
-    bool shared;    // half of it or more are of others
     bool crossed;   // no message behind it has to cross the cut between zones
     ChainSignature stages;
 };
 
 /// Where partial chains can only be followed by the same.
 struct ChainPlace {
-    std::size_t at = 0;  // stage, layer, class, shared
+    std::size_t at = 0;  // stage, layer, class
     ChainSignature stages{};
     friend bool operator==(const ChainPlace&, const ChainPlace&) = default;
 };
@@ -54,14 +52,12 @@ struct ChainPlaceHash {
     }
 };
 
-/// Where a partial chain stands after one more stage, with so many micro-batches under way there; sets the
-/// stages of `now`.
+/// Where a partial chain stands after one more stage; sets the stages of `now`.
 inline ChainPlace place_of(const StageTables& tables, const PartialChain& before, PartialChain& now,
-                           std::size_t stage, std::size_t in_flight) {
+                           std::size_t stage) {
     now.stages = before.stages;
-    now.stages.add(now.k, now.shared, tables.able(now.k, before.layer, now.layer, in_flight));
-    const std::size_t at = (stage * (tables.layers() + 1) + now.layer) * tables.size() + now.k;
-    return {2 * at + (now.shared ? 1 : 0), now.stages};
+    now.stages.add(now.k);
+    return {(stage * (tables.layers() + 1) + now.layer) * tables.size() + now.k, now.stages};
 }
 
 /// PartialChain chains that were looked at, by place.
@@ -72,7 +68,7 @@ public:
         std::vector<PartialChain>& known = known_[place];
         for (const PartialChain& before : known)
             if (before.sum <= now.sum && before.largest <= now.largest && before.open <= now.open &&
-                before.reduce <= now.reduce && before.update <= now.update && before.crossed >= now.crossed)
+                before.reduce <= now.reduce && before.update <= now.update)
                 return true;
         known.push_back(now);
         return false;

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/parallel/detail/configuration_search.hpp"
 #include "goodput/parallel/detail/plan_values.hpp"
 #include "goodput/parallel/large_models.hpp"
 #include "goodput/policy/concepts.hpp"
-#include "goodput/parallel/detail/configuration_search.hpp"
 #include "goodput/schedule/makers.hpp"
 
 namespace goodput::detail {

@@ -55,16 +55,8 @@ public:
             divisions_.prepare(division);
             prices_.dive(division);
         }
-        const bool finished = search(never_ending);
+        search();
         double bound = bound_so_far();
-        if (finished && !incumbent_.good_enough(chains_.open_few()) &&
-            incumbent_.good_enough(chains_.open())) {
-            // What stays open is all of chains with few plans: once more, with all their plans.
-            chains_.try_all_of_few();
-            for (SearchBox& box : divisions_.make(stop_)) queue_.push(std::move(box));
-            search(chains_.searched() + closing_limit);
-            bound = std::max(bound, bound_so_far());
-        }
         answer.searched = chains_.searched();
         if (incumbent_.value() == never && bound == never) {
             answer.status = PlanStatus::none;
@@ -83,21 +75,18 @@ public:
     }
 
 private:
-    /// Refines boxes until none can hold a better plan; false where it was told to stop, or looked at more
-    /// than `most` partial chains.
-    bool search(std::size_t most) {
+    /// Refines boxes until none can hold a better plan, or it is told to stop.
+    void search() {
         while (!queue_.empty() && !incumbent_.good_enough(queue_.top().bound)) {
-            if (chains_.stopped() || chains_.searched() > most || stop_()) return false;
+            if (chains_.stopped() || stop_()) return;
             SearchBox box = queue_.top();
             queue_.pop();
             refine(std::move(box));
         }
-        return !chains_.stopped();
     }
     [[nodiscard]] double bound_so_far() const {
         if (!divisions_.all_made()) return goal_.least_of_any();
-        const double bound =
-            std::min({incumbent_.value(), chains_.open(), chains_.open_few(), incumbent_.left_out()});
+        const double bound = std::min({incumbent_.value(), chains_.open(), incumbent_.left_out()});
         return queue_.empty() ? bound : std::min(bound, queue_.top().bound);
     }
 
@@ -221,8 +210,8 @@ private:
         double most = 0;
         for (std::size_t k = 0; k < division.common->tables.size(); ++k)
             most = std::max(most, division.common->tables.compute(k, 0, division.common->tables.layers()));
-        box.high = most + division.common->most_send;
-        if (const CutMessages* const cut = division.cut()) box.high += cut->most();
+        box.high = most + division.common->tables.messages().most();
+        if (const ClassMessages* const cut = division.cut()) box.high += cut->most();
         box.reduce_high = division.reduce->most;
         for (const bool single : {true, false}) {
             if (single && division.cut() != nullptr) continue;  // one stage sends nothing
@@ -236,8 +225,8 @@ private:
     }
 
     static constexpr std::size_t never_ending = std::numeric_limits<std::size_t>::max();
-    static constexpr std::size_t closing_limit = 200000, chain_limit = 4000;  // partial chains
-    static constexpr double narrow = 0.05;  // boxes whose chains are looked at before they are cut
+    static constexpr std::size_t chain_limit = 4000;  // partial chains
+    static constexpr double narrow = 0.05;            // boxes whose chains are looked at before they are cut
 
     const LayeredModel& model_;
     const ParallelCluster& cluster_;

@@ -16,59 +16,49 @@
 
 namespace goodput::detail {
 
-/// How long gradients of stages are reduced among `replicas` at least, by span. Neighbours in a ring of which
-/// fewer than half are of other classes are of the span's class somewhere.
+/// How long gradients of stages are reduced among `replicas` at least, by span.
 class ReduceTables {
 public:
     /// `across`: the gradients of every stage cross the cut of the region.
     ReduceTables(const ZoneRegion& region, bool across, const StageTables& tables, int replicas,
                  const ParallelConstants& constants)
-        : own(tables.spans(), 0), at_least(own), shared_(tables.is_mixed() ? tables.spans() : 0, 0) {
+        : of_stage(tables.spans(), 0), at_least(of_stage) {
         if (replicas <= 1) return;
         const ParallelCluster& cluster = region.cluster;
-        std::vector<std::pair<double, double>> known;
+        std::vector<double> known;
         for (std::size_t k = 0; k < tables.size(); ++k) {
-            Neighbours alone, mixed, apart;
+            Neighbours beside, crossing, apart;
             const StageClass& mine = tables.classes()[k];
             const std::vector<int> shards = shards_of(tables, k, constants);
-            add(cluster, shards, mine, mine, alone);
-            Neighbours crossing;
-            for (const Neighbour& pair : alone)
-                if (region.crosses(pair.from, pair.to)) crossing.push_back(pair);
             const std::vector<long long> room = room_by_zone(cluster, tables, k);
             const bool in_one_zone = *std::max_element(room.begin(), room.end()) >= replicas;
             for (const std::size_t o : tables.as_fast(k)) {
-                add(cluster, shards, mine, tables.classes()[o], mixed);
+                add(cluster, shards, mine, tables.classes()[o], beside);
                 if (in_one_zone) continue;
                 for (const std::size_t p : tables.as_fast(k))
                     add(cluster, shards, tables.classes()[o], tables.classes()[p], apart);
             }
-            for (Neighbours* some : {&alone, &crossing, &mixed, &apart}) keep_unlike(*some);
-            known.assign(tables.distinct_bytes().size(), {-1, -1});
+            for (const Neighbour& pair : beside)
+                if (region.crosses(pair.from, pair.to)) crossing.push_back(pair);
+            for (Neighbours* some : {&beside, &crossing, &apart}) keep_unlike(*some);
+            known.assign(tables.distinct_bytes().size(), -1);
             for (std::size_t begin = 0; begin < tables.layers(); ++begin)
                 for (std::size_t end = begin + 1; end <= tables.layers(); ++end) {
                     const std::size_t number = tables.bytes_number(begin, end);
-                    auto& [pure, other] = known[number];
-                    if (pure < 0) {
+                    double& least = known[number];
+                    if (least < 0) {
                         const double bytes = tables.distinct_bytes()[number];
-                        const double between =
-                            in_one_zone ? 0 : between_zones(apart, room, bytes, replicas, constants);
-                        pure = std::max(between, least_of(alone, bytes, replicas, constants));
-                        if (across) pure = std::max(pure, least_of(crossing, bytes, replicas, constants));
-                        if (tables.is_mixed())
-                            other = std::max(between, least_of(mixed, bytes, replicas, constants));
+                        least = least_of(beside, bytes, replicas, constants);
+                        if (!in_one_zone)
+                            least = std::max(least, between_zones(apart, room, bytes, replicas, constants));
+                        if (across) least = std::max(least, least_of(crossing, bytes, replicas, constants));
                     }
                     const std::size_t at = tables.span(k, begin, end);
-                    own[at] = at_least[at] = pure;
-                    if (tables.is_mixed()) {
-                        shared_[at] = other;
-                        at_least[at] = std::min(own[at], shared_[at]);
-                    }
+                    of_stage[at] = at_least[at] = least;
                 }
         }
-        for (const std::vector<double>* list : {&own, &shared_})
-            for (const double seconds : *list)
-                if (seconds < never) most = std::max(most, seconds);
+        for (const double seconds : of_stage)
+            if (seconds < never) most = std::max(most, seconds);
         for (std::size_t k = 0; k < tables.size(); ++k)
             for (std::size_t begin = 0; begin < tables.layers(); ++begin)
                 for (std::size_t end = tables.layers() - 1; end > begin; --end) {
@@ -77,9 +67,8 @@ public:
                 }
     }
 
-    /// By span, as in StageCharges; `at_least`: whoever they are, of that many layers or more from there on.
-    std::vector<double> own{}, at_least{};
-    [[nodiscard]] const std::vector<double>& shared() const { return shared_; }
+    /// By span; `at_least`: of that many layers or more from there on.
+    std::vector<double> of_stage{}, at_least{};
     double most = 0;  ///< of any stage
 
 private:
@@ -179,8 +168,6 @@ private:
         }
         return room;
     }
-
-    std::vector<double> shared_{};
 };
 
 }  // namespace goodput::detail

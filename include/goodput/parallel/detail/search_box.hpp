@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -43,7 +44,7 @@ struct SearchBox {
 /// Weights of GPU types with which GPUs are counted while chains grow.
 struct GpuTest {
     std::vector<double> weight{};  // by type
-    StageCharges need{};           // of a replica, in the mean
+    std::vector<double> need{};    // of a replica, in the mean, by class
     double least = 0;              // of any stage
 };
 
@@ -56,13 +57,11 @@ struct MicrobatchTables {
 
     const ZoneRegion* region;
     StageTables tables;
-    std::unique_ptr<CutMessages> cut{};  // where the region has one
+    std::optional<ClassMessages> cut{};  // those that cross the cut, where the region has one
     ChainRelaxation relaxation;
-    std::vector<double> least_sum{};                        // by stages: computing and sending
-    double most_send = 0;                                   // seconds, of a stage
-    std::vector<double> least_forward{}, least_backward{};  // by class
-    long long most_replicas = 0;                            // that there are GPUs for
-    std::vector<int> least_gpus{};                          // of a replica, by type; 0: none is of that type
+    std::vector<double> least_sum{};  // by stages: computing and sending
+    long long most_replicas = 0;      // that there are GPUs for
+    std::vector<int> least_gpus{};    // of a replica, by type; 0: none is of that type
     double message_usd = 0;  // of a micro-batch's messages between two zones, there and back, at least
 };
 
@@ -85,7 +84,7 @@ struct BatchDivision {
     double low = 0;                       // seconds of the largest stage at least
     std::vector<double> price{};          // the last good one
     std::vector<GpuTest> tests{};
-    StageCharges spending{};  // of a replica
+    std::vector<double> spending{};  // of a replica, by class
 
     [[nodiscard]] const ZoneRegion& region() const { return *common->region; }
     /// Micro-batches whose activations a stage keeps that has so many from itself to the last.
@@ -93,8 +92,8 @@ struct BatchDivision {
         return std::min(stages_left, most_in_flight);
     }
     /// Messages one of which has to be in every plan, or nullptr.
-    [[nodiscard]] const CutMessages* cut() const {
-        return crossing == ZoneCrossing::messages ? common->cut.get() : nullptr;
+    [[nodiscard]] const ClassMessages* cut() const {
+        return crossing == ZoneCrossing::messages ? &*common->cut : nullptr;
     }
     /// Dollars of traffic of a plan at least, if it spends at least so much on GPUs. Pipelines that send
     /// nothing between zones lie in one each, and as many as these have GPUs for. Where they lie in several

@@ -90,8 +90,8 @@ public:
         const auto enough = [&](double seconds) {
             for (std::size_t e = 1; e <= stages; ++e)
                 for (std::size_t k = 0; k < classes; ++k) {
-                    const double sending = e == 1 ? last_weight * division.common->least_backward[k]
-                                                  : division.common->least_forward[k];
+                    const double sending = e == 1 ? last_weight * tables.messages().least_backward(k)
+                                                  : tables.messages().least_forward_from(0, k);
                     most[(e - 1) * classes + k] =
                         most_work(tables, k, division.in_flight(e), seconds - sending, division.reduce.get(),
                                   box.reduce_high);
@@ -168,8 +168,8 @@ private:
             work[t].assign(static_cast<std::size_t>(box.gpus[t]) + 1, 0);
         for (std::size_t k = 0; k < tables.size(); ++k) {
             const StageClass& its = tables.classes()[k];
-            const double sending =
-                std::min(last_weight * division.common->least_backward[k], division.common->least_forward[k]);
+            const double sending = std::min(last_weight * tables.messages().least_backward(k),
+                                            tables.messages().least_forward_from(0, k));
             const double most =
                 most_work(tables, k, 1, seconds - sending, division.reduce.get(), box.reduce_high);
             std::vector<double>& with = work[its.gpu_type];

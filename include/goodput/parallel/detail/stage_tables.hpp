@@ -7,10 +7,9 @@
 // where one class computes the whole stage, in one zone, it is just that.
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -35,9 +34,10 @@ public:
             for (std::size_t other = 0; other < size(); ++other)
                 if (may_join(k, other)) as_fast_[k].push_back(other);
         }
-        add_boundaries(model, cluster, constants);
+        messages_.emplace(model, cluster, classes_, microbatch, constants,
+                          [](std::size_t, std::size_t) { return true; });
+        if (mixed) messages_->relax(as_fast_);
         add_room(model, cluster, constants);
-        add_joining();
         add_bytes(model);
         work_.assign(layers_ + 1, 0);
         for (const StageClass& its : classes_)
@@ -57,25 +57,6 @@ public:
     /// some layer at least as fast.
     [[nodiscard]] const std::vector<std::size_t>& as_fast(std::size_t k) const { return as_fast_[k]; }
 
-    /// Calls visit(class) for class k and all others that compute layers [begin, end) at least as fast.
-    template <class Visit>
-    void for_each_joining(std::size_t k, std::size_t begin, std::size_t end, Visit visit) const {
-        if (!mixed_) return visit(k);
-        const std::uint64_t* const words = &joining_[span(k, begin, end) * words_];
-        for (std::size_t w = 0; w < words_; ++w)
-            for (std::uint64_t set = words[w]; set != 0; set &= set - 1)
-                visit(64 * w + static_cast<std::size_t>(std::countr_zero(set)));
-    }
-    /// A number for which of them have the memory with `in_flight` micro-batches under way: others as a rule
-    /// have another number.
-    [[nodiscard]] std::uint64_t able(std::size_t k, std::size_t begin, std::size_t end,
-                                     std::size_t in_flight) const {
-        std::uint64_t number = 0;
-        for_each_joining(k, begin, end, [&](std::size_t joining) {
-            if (room(joining, in_flight, begin) >= end) number += mixed_bits(joining + 1);
-        });
-        return number;
-    }
     /// Where numbers about class k and layers [begin, end) are kept, of spans() in all.
     [[nodiscard]] std::size_t span(std::size_t k, std::size_t begin, std::size_t end) const {
         return (k * layers_ + begin) * (layers_ + 1) + end;
@@ -100,48 +81,12 @@ public:
     [[nodiscard]] std::size_t room(std::size_t k, std::size_t in_flight, std::size_t begin) const {
         return room_[(k * layers_ + in_flight - 1) * layers_ + begin];
     }
-    /// The same between replicas of just these classes.
-    [[nodiscard]] double own_forward(std::size_t layer, std::size_t k, std::size_t next) const {
-        return own_boundaries_[(layer * size() + k) * size() + next].forward;
-    }
-    [[nodiscard]] double own_backward(std::size_t layer, std::size_t k, std::size_t next) const {
-        return own_boundaries_[(layer * size() + k) * size() + next].backward;
-    }
-    /// Seconds in which a stage of class k hands on activations to one of class `next`, which begins with
-    /// `layer`.
-    [[nodiscard]] double forward(std::size_t layer, std::size_t k, std::size_t next) const {
-        return boundaries_[(layer * size() + k) * size() + next].forward;
-    }
-    /// Seconds in which the latter hands back gradients.
-    [[nodiscard]] double backward(std::size_t layer, std::size_t k, std::size_t next) const {
-        return boundaries_[(layer * size() + k) * size() + next].backward;
-    }
-    /// Both together, by the class before; twice the gradients where `last` says that `next` is the last
-    /// stage.
-    [[nodiscard]] const double* crossing_into(std::size_t layer, std::size_t next, bool last) const {
-        return &(last ? last_crossing_ : crossing_)[(layer * size() + next) * size()];
-    }
-    /// The least of forward() over the next class, where a stage of class k ends before `layer`.
-    [[nodiscard]] double least_forward(std::size_t layer, std::size_t k) const {
-        return least_forward_[layer * size() + k];
-    }
-    /// The least of it at that layer and all behind it.
-    [[nodiscard]] double least_forward_from(std::size_t layer, std::size_t k) const {
-        return least_forward_from_[layer * size() + k];
-    }
-    /// The least of backward() over the class before, where a stage of class k begins with `layer`.
-    [[nodiscard]] double least_backward(std::size_t layer, std::size_t k) const {
-        return least_backward_[layer * size() + k];
-    }
+    /// Over any links.
+    [[nodiscard]] const ClassMessages& messages() const { return *messages_; }
     /// The least update of any class.
     [[nodiscard]] double least_update() const { return least_update_; }
 
 private:
-    struct Boundary {
-        double forward = never;
-        double backward = never;
-    };
-
     [[nodiscard]] bool may_join(std::size_t k, std::size_t other) const {
         if (!mixed_) return other == k;
         const std::vector<double>&slow = classes_[k].compute, &fast = classes_[other].compute;
@@ -169,81 +114,6 @@ private:
         }
         overhead_ = constants.stage_seconds;
         classes_.push_back(std::move(added));
-    }
-
-    void add_boundaries(const LayeredModel& model, const ParallelCluster& cluster,
-                        const ParallelConstants& constants) {
-        const std::size_t count = size();
-        boundaries_.resize(layers_ * count * count);
-        least_forward_.assign(layers_ * count, never);
-        least_backward_.assign(layers_ * count, never);
-        for (std::size_t k = 0; k < count; ++k)
-            for (std::size_t next = 0; next < count; ++next) {
-                const auto there = links_between(cluster, classes_[k], classes_[next]);
-                const auto back = links_between(cluster, classes_[next], classes_[k]);
-                double known = -1, seconds = never, known_back = -1, seconds_back = never;
-                for (std::size_t l = 1; l < layers_; ++l) {
-                    // Layers of one kind hand on the same.
-                    if (const double now = message_bytes(model, l - 1, microbatch_); now != known) {
-                        known = now;
-                        seconds = fastest(there, now, constants);
-                    }
-                    if (const double now = message_bytes(model, l, microbatch_); now != known_back) {
-                        known_back = now;
-                        seconds_back = fastest(back, now, constants);
-                    }
-                    boundaries_[(l * count + k) * count + next] = {seconds, seconds_back};
-                }
-            }
-        own_boundaries_ = boundaries_;
-        for (std::size_t l = 1; l < layers_; ++l) relax_boundaries(l);
-        for (std::size_t l = 0; l < layers_; ++l)
-            for (std::size_t next = 0; next < count; ++next)
-                for (std::size_t k = 0; k < count; ++k) {
-                    const Boundary& here = boundaries_[(l * count + k) * count + next];
-                    crossing_.push_back(here.forward + here.backward);
-                    last_crossing_.push_back(here.forward + last_weight * here.backward);
-                }
-        least_forward_from_ = least_forward_;
-        for (std::size_t i = least_forward_from_.size() - count; i-- > 0;)
-            least_forward_from_[i] = std::min(least_forward_from_[i], least_forward_from_[i + count]);
-    }
-    /// The slowest replica of either side has somebody on the other side, perhaps of another class.
-    void relax_boundaries(std::size_t layer) {
-        const std::size_t count = size();
-        Boundary* const here = boundaries_.data() + layer * count * count;
-        std::vector<Boundary> forth(count * count), back(count * count);
-        for (std::size_t k = 0; k < count; ++k)
-            for (std::size_t next = 0; next < count; ++next)
-                for (const std::size_t other : as_fast_[next]) {
-                    Boundary& least = forth[k * count + next];
-                    least.forward = std::min(least.forward, here[k * count + other].forward);
-                    least.backward = std::min(least.backward, here[k * count + other].backward);
-                }
-        for (std::size_t k = 0; k < count; ++k)
-            for (std::size_t next = 0; next < count; ++next)
-                for (const std::size_t other : as_fast_[k]) {
-                    Boundary& least = back[k * count + next];
-                    least.forward = std::min(least.forward, here[other * count + next].forward);
-                    least.backward = std::min(least.backward, here[other * count + next].backward);
-                }
-        for (std::size_t k = 0; k < count; ++k)
-            for (std::size_t next = 0; next < count; ++next) {
-                const std::size_t at = k * count + next;
-                here[at] = {std::max(forth[at].forward, back[at].forward),
-                            std::max(forth[at].backward, back[at].backward)};
-                double& least = least_forward_[layer * count + k];
-                double& least_back = least_backward_[layer * count + next];
-                least = std::min(least, here[at].forward);
-                least_back = std::min(least_back, here[at].backward);
-            }
-    }
-    static double fastest(const std::vector<BandwidthCurve>& links, double bytes,
-                          const ParallelConstants& constants) {
-        double least = never;
-        for (const BandwidthCurve& link : links)
-            least = std::min(least, message_seconds(bytes, &link, constants));
-        return least;
     }
 
     void add_room(const LayeredModel& model, const ParallelCluster& cluster,
@@ -286,37 +156,40 @@ private:
                                              distinct_bytes_.begin());
     }
 
-    void add_joining() {
-        if (!mixed_) return;
-        words_ = (size() + 63) / 64;
-        joining_.assign(spans() * words_, 0);
-        for (std::size_t k = 0; k < size(); ++k)
-            for (std::size_t begin = 0; begin < layers_; ++begin)
-                for (std::size_t end = begin + 1; end <= layers_; ++end)
-                    for (const std::size_t other : as_fast_[k])
-                        // Sums are rounded: equal ones may differ in the last digits.
-                        if (other == k || (room(other, 1, begin) >= end &&
-                                           compute(other, begin, end) <= compute(k, begin, end) * (1 + 1e-9)))
-                            joining_[span(k, begin, end) * words_ + other / 64] |= std::uint64_t{1}
-                                                                                   << other % 64;
-    }
-
     int microbatch_;
     bool mixed_;
     std::size_t layers_;
     std::vector<double> distinct_bytes_{};
     std::vector<std::size_t> bytes_number_{};
-    std::size_t words_ = 0;
-    std::vector<std::uint64_t> joining_{};  // where it is mixed, so many by span: a bit for each class
     std::vector<StageClass> classes_{};
     std::vector<std::vector<std::size_t>> as_fast_{};
-    std::vector<Boundary> own_boundaries_{}, boundaries_{};  // by layer, class, next class
-    std::vector<double> crossing_{}, last_crossing_{};       // by layer, next class, class
-    std::vector<double> least_forward_{}, least_forward_from_{}, least_backward_{}, work_{};
+    std::optional<ClassMessages> messages_{};
+    std::vector<double> work_{};
     std::vector<std::size_t> room_{};
     double overhead_ = 0;
     double least_update_ = never;
 };
+
+/// What a replica of a stage is charged at least, in the mean, by the class of its slowest replicas: one is
+/// of that class, and the others of the cheapest that may compute beside it.
+template <class Charge>
+std::vector<double> stage_charges(const StageTables& tables, int replicas, Charge charge_of) {
+    std::vector<double> charges;
+    for (std::size_t k = 0; k < tables.size(); ++k) {
+        double cheapest = never;
+        for (const std::size_t joining : tables.as_fast(k))
+            cheapest = std::min(cheapest, charge_of(tables.classes()[joining]));
+        charges.push_back(cheapest + (charge_of(tables.classes()[k]) - cheapest) / replicas);
+    }
+    return charges;
+}
+
+/// What the prices of all GPUs that there are take off a sum; both by type.
+[[nodiscard]] inline double refund(const std::vector<double>& gpus, const std::vector<double>& price) {
+    double sum = 0;
+    for (std::size_t t = 0; t < gpus.size(); ++t) sum += price[t] * gpus[t];
+    return sum;
+}
 
 }  // namespace goodput::detail
 

@@ -35,7 +35,6 @@
 // What it cannot do: atomic batches that differ between replicas, or other limits than those of BatchLimits.
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <concepts>
 #include <cstddef>

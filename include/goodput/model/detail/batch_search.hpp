@@ -10,8 +10,7 @@
 //    both factors of the cost fall, and the right end is best.
 // 2. Let alpha + beta b <= c(b), neither negative, be a support of c. Plans of k or more microbatches with a
 //    load of L examples a replica take at least (k - 1 + p) f (alpha + beta L / k) + q w, which does not fall
-//    with k. So whatever costs less than the best has a load between the roots of a quadratic. In the same
-//    way it needs few enough seconds per example, c(b) / b, which leaves an interval of batches. Both say
+//    with k. So whatever costs less than the best has a load between the roots of a quadratic, which says
 //    which numbers of microbatches to skip, and when nothing is left.
 // 3. At the batch with the fewest seconds per example, the cost is convex in k, and its least integer is a
 //    square root: where more microbatches pay at all, this plan makes the intervals small.
@@ -176,15 +175,6 @@ private:
         return left;
     }
 
-    // The atomic batches that may cost less than the best with such loads in k or more microbatches: those
-    // with few enough seconds per example.
-    [[nodiscard]] BrokenLine::Batches batches_left(int k, const Loads& loads, const Progress& at) const {
-        const double share = (k - 1 + at.tangent.per_compute) / k * at.factor;
-        const double computing =
-            clearly_below(at.best.cost) - (at.noise / loads.most + signal_) * waiting(at);
-        return line_.batches_within(computing / (share * (at.noise + signal_ * loads.least)));
-    }
-
     // All levels above the one of the fewest microbatches.
     void search_further(Progress& at) const {
         const int k = at.range.fewest_microbatches + 1;
@@ -205,17 +195,11 @@ private:
         while (at.range.allows(k)) {
             const Loads loads = loads_left(k, at);
             if (!(loads.least <= loads.most)) return;
-            const BrokenLine::Batches batches = batches_left(k, loads, at);
-            const double fewest = std::ceil(loads.least / batches.most);
-            if (!(batches.least <= batches.most && std::max<double>(k, fewest) * batches.least <= loads.most))
-                return;
-            if (fewest > k) {
-                k = static_cast<int>(fewest);
-                continue;
-            }
+            // Fewer microbatches hold no such load.
+            k = std::max(k, static_cast<int>(std::ceil(loads.least / line_.pieces().back().high)));
             Level level = level_of(k, at);
-            level.low = std::max({level.low, std::ceil(loads.least / k), batches.least});
-            level.high = std::min({level.high, std::floor(loads.most / k), batches.most});
+            level.low = std::max(level.low, std::ceil(loads.least / k));
+            level.high = std::min(level.high, std::floor(loads.most / k));
             search_level(level, at);
             if (level.low <= level.high && !(at.best.cost < std::numeric_limits<double>::infinity())) return;
             ++k;

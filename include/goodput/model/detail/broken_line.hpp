@@ -54,9 +54,6 @@ public:
             return seconds + per_example * (atomic - low);
         }
     };
-    struct Batches {
-        double least, most;
-    };
     // At most the computing time at every batch that may be used; neither number is negative.
     struct Support {
         double constant, per_example;
@@ -87,25 +84,6 @@ public:
     // The batch with the fewest seconds per example, the largest of equals.
     [[nodiscard]] double most_efficient() const { return most_efficient_; }
     [[nodiscard]] double seconds_there() const { return seconds_there_; }
-
-    // The least and the largest batch that take at most so many seconds per example; none: {1, 0}.
-    [[nodiscard]] Batches batches_within(double per_example) const {
-        // Within a piece the ratio rises or falls, so an end tells whether a batch is there.
-        const auto at_low = [&](const Piece& piece) { return piece.seconds <= per_example * piece.low; };
-        const auto at_high = [&](const Piece& piece) {
-            return piece.compute_seconds(piece.high) <= per_example * piece.high;
-        };
-        const auto some = [&](const Piece& piece) { return at_low(piece) || at_high(piece); };
-        const auto crossing = [&](const Piece& piece) {
-            return piece.constant / (per_example - piece.per_example);
-        };
-        const std::span<const Piece> all = pieces();
-        const auto first = std::find_if(all.begin(), all.end(), some);
-        if (first == all.end()) return {1, 0};
-        const auto last = std::find_if(all.rbegin(), all.rend(), some);
-        return {at_low(*first) ? first->low : std::min(std::ceil(crossing(*first)), first->high),
-                at_high(*last) ? last->high : std::max(std::floor(crossing(*last)), last->low)};
-    }
 
 private:
     struct Point {

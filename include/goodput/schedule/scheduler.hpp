@@ -292,10 +292,9 @@ private:
         plan_.bound = std::max(plan_.bound, plan_.objective);
         // What is proven of the allotment is proven of the plan as far as the plan is worth as much.
         if (plan_.objective < allotted - 1e-9 * std::abs(allotted))
-            plan_.status =
-                plan_.bound - plan_.objective <= RelativeGap{}(plan_.objective, plan_.bound, options_.gap)
-                    ? AllotStatus::optimal
-                    : AllotStatus::feasible;
+            plan_.status = plan_.bound - plan_.objective <= options_.enough(plan_.bound)
+                               ? AllotStatus::optimal
+                               : AllotStatus::feasible;
     }
     [[nodiscard]] bool has_other_option(const detail::Unplaced& of) const {
         const std::span<const Option> options = options_of(of.job);

@@ -171,7 +171,7 @@ Program program_of(const Application& application, std::span<const Pool> pools) 
         const PoolShare& held = option.configuration.first();
         std::vector<double> seconds = training_seconds(application, held.gpu_type, held.shape);
         if (!seconds.empty())
-            program.choices.push_back({find_pool(pools, held.gpu_type, held.gpus_per_node),
+            program.choices.push_back({find_pool(pools, {held.gpu_type, held.gpus_per_node}),
                                        held.occupied_gpus(), std::move(seconds)});
     }
     if (program.choices.empty())

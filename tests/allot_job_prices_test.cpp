@@ -79,28 +79,28 @@ AllotmentProblem whole_problem(Random& random) {
     return problem;
 }
 
-/// The search by job prices alone, from nothing; the bound it proves is in `bound`.
-struct ByJobPrices {
-    detail::JobPriceSearch<RelativeGap> search;
+const FineGrainedFirst rule;
+const detail::AnyBranching any_rule(rule);
 
-    /// Whether the relaxation applies and an allotment was found to begin with.
+/// The search by job prices alone, from the first allotment; the bound it proves is in `bound`.
+struct ByJobPrices {
+    detail::JobPriceSearch search;
+
+    /// Whether the relaxation applies and there was an allotment to begin with.
     bool operator()(Prepared& prepared, detail::Incumbent& incumbent, double& bound,
                     AllotOptions options = {.gap = 0}) {
-        incumbent.clear(prepared.problem);
-        incumbent.value = -without_limit;
-        if (!search.find(prepared.problem, prepared.relaxation, incumbent, options, prepared.clock))
-            return false;
-        improve(prepared, incumbent, bound, options);
-        return true;
+        detail::FirstAllotment first;
+        search.reset();
+        return first(prepared.problem, prepared.relaxation, incumbent, prepared.clock) &&
+               improve(prepared, incumbent, bound, options);
     }
     /// Goes on from an incumbent. False: the relaxation does not apply.
     bool improve(Prepared& prepared, detail::Incumbent& incumbent, double& bound,
                  const AllotOptions& options) {
         const double known = prepared.relaxation.bound();
-        if (!search.prepare(prepared.problem, prepared.relaxation, known, incumbent, options, prepared.clock,
-                            RelativeGap{}))
+        if (!search.prepare(prepared.problem, prepared.relaxation, known, incumbent, options, prepared.clock))
             return false;
-        bound = search.run(prepared.relaxation, known, options, RelativeGap{}).bound;
+        bound = search.run(prepared.relaxation, known, options).bound;
         return true;
     }
 };
@@ -241,7 +241,7 @@ TEST_CASE("searched by job prices and by the core, assignments end at the same o
             random, random.integer(2, 5), random.integer(10, 22), random.between(0.75, 0.95));
         Prepared prepared(problem);
         REQUIRE(prepared.possible);
-        detail::CoreSearch<detail::dynamic_width, FineGrainedFirst, RelativeGap> core;
+        detail::CoreSearch core;
         detail::Incumbent incumbent, other;
         double bound = 0;
         if (!by_job_prices(prepared, incumbent, bound)) continue;
@@ -251,9 +251,9 @@ TEST_CASE("searched by job prices and by the core, assignments end at the same o
         for (std::size_t copy = 0; copy < other.choice.size(); ++copy)
             CHECK(other.choice[copy] != detail::none);
         other.value = 0;
-        const detail::SearchOutcome outcome = core.run(prepared.problem, prepared.relaxation, {}, other,
-                                                       {.gap = 0, .most_states = std::size_t{1} << 24},
-                                                       prepared.clock, FineGrainedFirst{}, RelativeGap{});
+        const detail::SearchOutcome outcome =
+            core.run(prepared.problem, prepared.relaxation, {}, other,
+                     {.gap = 0, .most_states = std::size_t{1} << 24}, prepared.clock, any_rule);
         REQUIRE(outcome.stopped == StopReason::proven);
         CHECK(incumbent.value == doctest::Approx(other.value).epsilon(1e-12));
     }
@@ -278,22 +278,20 @@ TEST_CASE("the core finds whatever is worth more than the target that prices on 
         detail::FirstAllotment first;
         detail::Incumbent weak;
         if (!first(prepared.problem, prepared.relaxation, weak, prepared.clock)) continue;
-        detail::JobPriceSearch<RelativeGap> search;
+        detail::JobPriceSearch search;
         if (!search.prepare(prepared.problem, prepared.relaxation, prepared.relaxation.bound(), weak, options,
-                            prepared.clock, RelativeGap{}))
+                            prepared.clock))
             continue;
         const double target =
             std::max(weak.value, best + random.between(-1, 1) * random.between(0, 0.2 * best));
-        const auto start = search.narrow(prepared.relaxation, target, options);
-        detail::Incumbent pretended;
-        pretended.clear(prepared.problem);
-        pretended.value = target;
+        auto start = search.narrow(prepared.relaxation, target, options);
+        detail::Incumbent found;
         double proven = target;
         if (start) {
-            detail::CoreSearch<detail::dynamic_width, FineGrainedFirst, RelativeGap> core;
-            const detail::SearchOutcome outcome =
-                core.run(prepared.problem, prepared.relaxation, *start, pretended, options, prepared.clock,
-                         FineGrainedFirst{}, RelativeGap{});
+            start->above = target;
+            detail::CoreSearch core;
+            const detail::SearchOutcome outcome = core.run(prepared.problem, prepared.relaxation, *start,
+                                                           found, options, prepared.clock, any_rule);
             REQUIRE(outcome.stopped == StopReason::proven);
             proven = std::max(outcome.bound, target);
         }
@@ -301,11 +299,11 @@ TEST_CASE("the core finds whatever is worth more than the target that prices on 
         REQUIRE(proven >= best - 1e-9);
         if (best > target + 1e-6) {
             ++above;
-            REQUIRE(pretended.value == doctest::Approx(best).epsilon(1e-9));
-            REQUIRE(pretended.feasible(prepared.problem));
+            REQUIRE(found.value == doctest::Approx(best).epsilon(1e-9));
+            REQUIRE(found.feasible(prepared.problem));
         } else if (best < target - 1e-6) {
             ++below;
-            REQUIRE(pretended.value == target);
+            REQUIRE(found.choice.empty());
         }
     }
     CHECK(above > 0);
@@ -345,10 +343,9 @@ TEST_CASE("both searches get their turns: what one of them cannot prove alone is
         detail::FirstAllotment first;
         detail::Incumbent incumbent;
         REQUIRE(first(prepared.problem, prepared.relaxation, incumbent, prepared.clock));
-        detail::CoreSearch<detail::dynamic_width, FineGrainedFirst, RelativeGap> core;
+        detail::CoreSearch core;
         const detail::SearchOutcome alone =
-            core.run(prepared.problem, prepared.relaxation, {}, incumbent, options, prepared.clock,
-                     FineGrainedFirst{}, RelativeGap{});
+            core.run(prepared.problem, prepared.relaxation, {}, incumbent, options, prepared.clock, any_rule);
         not_by_core += alone.stopped == StopReason::states ? 1 : 0;
         CHECK(allot(odd, options).status == AllotStatus::optimal);
     }

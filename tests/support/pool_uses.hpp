@@ -27,7 +27,7 @@ public:
     PoolUses(std::span<const goodput::Pool> pools, std::span<const goodput::Option> options) {
         for (const goodput::Option& option : options) {
             const goodput::PoolShare& part = option.configuration.first();
-            const std::size_t pool = goodput::find_pool(pools, part.gpu_type, part.gpus_per_node);
+            const std::size_t pool = goodput::find_pool(pools, {part.gpu_type, part.gpus_per_node});
             uses_.push_back({static_cast<std::uint32_t>(pool), static_cast<double>(part.occupied_gpus())});
             offsets_.push_back(uses_.size());
         }

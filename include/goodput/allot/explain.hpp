@@ -30,15 +30,14 @@ struct Explanation {
 [[nodiscard]] inline Explanation explain(const AllotmentProblem& problem, const AllotResult& result,
                                          std::optional<Duration> deadline = {}) {
     detail::require_result_of(problem, result);
-    detail::CapacityRange range(problem, deadline);
+    Allotter<> solver;
+    detail::CapacityRange range(problem, solver, deadline);
     const std::vector<double> taken = detail::units_taken(problem, result.choice);
     Explanation answer;
     for (std::size_t job = 0; job < problem.jobs(); ++job)
         answer.jobs.push_back(detail::explain_job(problem, result, job, taken));
-    Allotter<> solver;
     for (std::size_t r = 0; r < taken.size(); ++r)
-        answer.resources.push_back(detail::explain_resource(std::span<const double>(result.prices), r,
-                                                            taken[r], problem.capacity[r], range, solver));
+        answer.resources.push_back(range.explain(result.prices, r, taken[r]));
     return answer;
 }
 

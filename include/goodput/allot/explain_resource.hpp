@@ -71,14 +71,6 @@ struct ResourceExplanation {
     [[nodiscard]] std::string report() const;
 };
 
-/// What can solve the linear relaxation, and stops at a deadline: Allotter.
-template <class S>
-concept RelaxationSolver = requires(S& solver, const AllotmentProblem& problem, const AllotOptions& options) {
-    solver.relax(problem, options).objective;
-    solver.relax(problem, options).prices;
-    solver.relax(problem, options).status;
-};
-
 /// What `resource` is worth, and over which capacities. Solves the relaxation some ten times, as long as the
 /// deadline allows (none if left out). std::invalid_argument as with explain_job.
 [[nodiscard]] inline ResourceExplanation explain_resource(const AllotmentProblem& problem,
@@ -87,10 +79,10 @@ concept RelaxationSolver = requires(S& solver, const AllotmentProblem& problem, 
 
 /// The same with a solver that is kept. If `result` is a reference into that solver, the answer is the same,
 /// but the result is overwritten.
-template <RelaxationSolver Solver>
-[[nodiscard]] ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
-                                                   std::size_t resource, Solver& solver,
-                                                   std::optional<Duration> deadline = {});
+[[nodiscard]] inline ResourceExplanation explain_resource(const AllotmentProblem& problem,
+                                                          const AllotResult& result, std::size_t resource,
+                                                          Allotter<>& solver,
+                                                          std::optional<Duration> deadline = {});
 
 namespace detail {
 
@@ -98,8 +90,8 @@ namespace detail {
 class CapacityRange {
 public:
     /// Its memory may serve several resources of one problem; its time is that of all of them.
-    CapacityRange(const AllotmentProblem& problem, std::optional<Duration> deadline)
-        : problem_(problem), clock_(deadline) {
+    CapacityRange(const AllotmentProblem& problem, Allotter<>& solver, std::optional<Duration> deadline)
+        : problem_(problem), solver_(solver), clock_(deadline) {
         fitting_.capacity = problem.capacity;
         for (std::size_t job = 0; job < problem.jobs(); ++job) {
             fitting_.add_job(problem.must(job));
@@ -113,15 +105,20 @@ public:
         }
     }
 
-    /// Fills in the range at these prices, as far as there is the time.
-    template <class Solver>
-    void find(std::span<const double> prices, ResourceExplanation& answer, Solver& solver) {
-        if (!clock_.late()) look(prices, answer, solver);
-        if (!clock_.late()) return;
+    /// What a resource is worth at these prices, as far as there is the time; `taken`: units that jobs have.
+    ResourceExplanation explain(std::span<const double> prices, std::size_t resource, double taken) {
+        ResourceExplanation answer;
+        answer.resource = resource;
+        answer.price = prices[resource];
+        answer.capacity = problem_.capacity[resource];
+        answer.idle = std::max(0.0, answer.capacity - taken);
+        if (!clock_.late()) look(prices, answer);
+        if (!clock_.late()) return answer;
         answer.worth_of_more = 0;
         answer.loss_of_fewer = std::numeric_limits<double>::infinity();
         answer.least = answer.most = answer.capacity;
         answer.least_end = answer.most_end = RangeEnd::deadline;
+        return answer;
     }
 
 private:
@@ -131,48 +128,34 @@ private:
         [[nodiscard]] double line(double at) const { return value + slope * (at - capacity); }
     };
 
-    template <class Solver>
-    void look(std::span<const double> prices, ResourceExplanation& answer, Solver& solver) {
+    void look(std::span<const double> prices, ResourceExplanation& answer) {
         warm_ = false;
         resource_ = answer.resource;
         present_ = answer.capacity;
-        const Point reported{present_, dual_at(prices), answer.price};
-        grow(reported, answer, solver);
-        shrink(reported, answer, solver);
+        const Point reported{present_, bound_at(fitting_, prices), answer.price};
+        grow(reported, answer);
+        shrink(reported, answer);
         limit_by_options(prices, answer);
-        const std::optional<Point> now = solve(present_, solver);
+        const std::optional<Point> now = solve(present_);
         if (!now || reported.value - now->value <= 1e-9 * magnitude_) return;
         // Prices that a deadline cut off: the slopes are those at the prices of the relaxation.
         ResourceExplanation uncut = answer;
-        grow(*now, uncut, solver);
-        shrink(*now, uncut, solver);
+        grow(*now, uncut);
+        shrink(*now, uncut);
         answer.worth_of_more = uncut.worth_of_more;
         answer.loss_of_fewer = uncut.loss_of_fewer;
     }
 
     /// Each search after the first starts from the prices of the one before: what the solver did before is of
     /// no account.
-    template <class Solver>
-    auto relax_trial(Solver& solver) {
-        return solver.relax(trial_, {.deadline = clock_.left(), .warm_start = std::exchange(warm_, true)});
+    RelaxedAllotment relax_trial() {
+        return solver_.relax(trial_, {.deadline = clock_.left(), .warm_start = std::exchange(warm_, true)});
     }
 
     [[nodiscard]] double tolerance() const { return 1e-11 * magnitude_; }
 
-    /// What the job's best option, or nothing, is worth after its price.
-    [[nodiscard]] double best_reduced(std::size_t job, std::span<const double> prices) const {
-        return best_reduced_value(fitting_, job, prices, [](std::size_t) { return true; });
-    }
-    [[nodiscard]] double dual_at(std::span<const double> prices) const {
-        double sum = 0;
-        for (std::size_t job = 0; job < fitting_.jobs(); ++job) sum += best_reduced(job, prices);
-        for (std::size_t r = 0; r < prices.size(); ++r) sum += prices[r] * fitting_.capacity[r];
-        return sum;
-    }
-
     /// The relaxation at another capacity; nothing where the jobs that must run do not fit, or it is late.
-    template <class Solver>
-    std::optional<Point> solve(double capacity, Solver& solver) {
+    std::optional<Point> solve(double capacity) {
         trial_ = fitting_;
         if (capacity >= present_) {
             trial_.capacity[resource_] = capacity;
@@ -181,7 +164,7 @@ private:
             trial_.add_job(true);
             trial_.add_option(0, {{static_cast<std::uint32_t>(resource_), present_ - capacity}});
         }
-        const auto relaxed = relax_trial(solver);
+        const RelaxedAllotment relaxed = relax_trial();
         if (clock_.late() || !found_allotment(relaxed.status)) return std::nullopt;
         return Point{capacity, relaxed.objective, relaxed.prices[resource_]};
     }
@@ -189,8 +172,7 @@ private:
     /// Newton's method from a point beyond the end towards the present capacity. Returns the end, which is
     /// `from` itself if the line touches there. `slope`: of the relaxation at the present capacity, on the
     /// side of the point.
-    template <class Solver>
-    double end_of_line(const Point& present, Point point, Solver& solver, double& slope) {
+    double end_of_line(const Point& present, Point point, double& slope) {
         slope = present.slope;
         for (int step = 0; step < most_steps; ++step) {
             const double above = present.line(point.capacity) - point.value;
@@ -205,15 +187,14 @@ private:
             const bool between = point.capacity > present_ ? next < point.capacity && next > present_
                                                            : next > point.capacity && next < present_;
             if (!between) break;
-            const std::optional<Point> found = solve(next, solver);
+            const std::optional<Point> found = solve(next);
             if (!found) break;
             point = *found;
         }
         return present_;
     }
 
-    template <class Solver>
-    void grow(const Point& present, ResourceExplanation& answer, Solver& solver) {
+    void grow(const Point& present, ResourceExplanation& answer) {
         // Beyond what all jobs together could ever use nothing is worth more.
         double all = 0;
         for (std::size_t job = 0; job < fitting_.jobs(); ++job) {
@@ -229,21 +210,20 @@ private:
         answer.most_end = RangeEnd::price;
         answer.most = present_;
         if (all <= present_) return;
-        if (std::optional<Point> last = solve(all, solver)) {
+        if (std::optional<Point> last = solve(all)) {
             last->slope = 0;
-            answer.most = end_of_line(present, *last, solver, answer.worth_of_more);
+            answer.most = end_of_line(present, *last, answer.worth_of_more);
             answer.worth_of_more = std::clamp(answer.worth_of_more, 0.0, present.slope);
         }
     }
 
-    template <class Solver>
-    void shrink(const Point& present, ResourceExplanation& answer, Solver& solver) {
-        const double least = least_capacity(solver);
-        std::optional<Point> first = solve(least, solver);
+    void shrink(const Point& present, ResourceExplanation& answer) {
+        const double least = least_capacity();
+        std::optional<Point> first = solve(least);
         // Rounding may put the very least capacity on the wrong side.
-        if (!first) first = solve(std::min(present_, least + 1e-9 * present_), solver);
+        if (!first) first = solve(std::min(present_, least + 1e-9 * present_));
         answer.loss_of_fewer = std::numeric_limits<double>::infinity();
-        answer.least = first ? end_of_line(present, *first, solver, answer.loss_of_fewer) : present_;
+        answer.least = first ? end_of_line(present, *first, answer.loss_of_fewer) : present_;
         answer.loss_of_fewer = std::max(answer.loss_of_fewer, present.slope);
         answer.least_end = RangeEnd::price;
         if (answer.least <= least + 2e-9 * present_) {
@@ -255,8 +235,7 @@ private:
     }
 
     /// With how little of the resource the relaxation still has a solution.
-    template <class Solver>
-    double least_capacity(Solver& solver) {
+    double least_capacity() {
         trial_.clear();
         trial_.capacity = fitting_.capacity;
         for (std::size_t job = 0; job < fitting_.jobs(); ++job) {
@@ -266,13 +245,13 @@ private:
                 trial_.add_option(-units_of(fitting_.uses(job, k), resource_), fitting_.uses(job, k));
         }
         if (trial_.jobs() == 0) return 0;
-        const auto relaxed = relax_trial(solver);
+        const RelaxedAllotment relaxed = relax_trial();
         return std::clamp(0 - relaxed.objective, 0.0, present_);  // 0 - 0 is 0, where -0 would be "-0"
     }
 
     void limit_by_options(std::span<const double> prices, ResourceExplanation& answer) const {
         for (std::size_t job = 0; job < problem_.jobs(); ++job) {
-            const double best = best_reduced(job, prices);
+            const double best = best_reduced_value(fitting_, job, prices);
             for (std::size_t k = 0; k < problem_.options_of(job); ++k) {
                 const std::span<const ResourceUse> uses = problem_.uses(job, k);
                 const double units = units_of(uses, resource_);
@@ -295,6 +274,7 @@ private:
     static constexpr int most_steps = 100;
 
     const AllotmentProblem& problem_;
+    Allotter<>& solver_;
     Clock clock_;
     AllotmentProblem fitting_, trial_;
     std::size_t resource_ = 0;
@@ -302,32 +282,18 @@ private:
     double magnitude_ = 0, present_ = 0;
 };
 
-template <class Solver>
-ResourceExplanation explain_resource(std::span<const double> prices, std::size_t resource, double taken,
-                                     double capacity, CapacityRange& range, Solver& solver) {
-    ResourceExplanation answer;
-    answer.resource = resource;
-    answer.price = prices[resource];
-    answer.capacity = capacity;
-    answer.idle = std::max(0.0, capacity - taken);
-    range.find(prices, answer, solver);
-    return answer;
-}
-
 }  // namespace detail
 
-template <RelaxationSolver Solver>
-ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
-                                     std::size_t resource, Solver& solver, std::optional<Duration> deadline) {
+inline ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
+                                            std::size_t resource, Allotter<>& solver,
+                                            std::optional<Duration> deadline) {
     detail::require_result_of(problem, result);
     if (resource >= problem.capacity.size())
         bad_input("explanation", "resource", resource,
                   "below the number of capacities, " + text_of(problem.capacity.size()));
-    detail::CapacityRange range(problem, deadline);
-    const std::vector<double> taken = detail::units_taken(problem, result.choice);
     const std::vector<double> prices = result.prices;  // may be the solver's own
-    return detail::explain_resource(std::span<const double>(prices), resource, taken[resource],
-                                    problem.capacity[resource], range, solver);
+    const double taken = detail::units_taken(problem, result.choice)[resource];
+    return detail::CapacityRange(problem, solver, deadline).explain(prices, resource, taken);
 }
 
 inline ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,

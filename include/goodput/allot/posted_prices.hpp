@@ -39,7 +39,6 @@
 #include "goodput/allot/detail/units.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/allot/rules.hpp"
 
 namespace goodput {
 
@@ -71,10 +70,8 @@ public:
     /// AllotResult::prices. Jobs that must run come first. Status optimal where the bound proves `gap`, else
     /// feasible; unknown where jobs that must run find no room in this order. One look at all options, one
     /// for the bound: linear in the problem, so there is no deadline. Bad numbers: std::invalid_argument.
-    template <AllotmentValue Value>
-    const AllotResult& operator()(const BasicAllotmentProblem<Value>& problem,
-                                  const AllotOptions& options = {}) {
-        require_at_least("allot", "gap", options.gap, 0);
+    const AllotResult& operator()(const AllotmentProblem& problem, const AllotOptions& options = {}) {
+        options.validate();
         problem.validate();
         result_.choice.assign(problem.jobs(), no_option);
         result_.objective = 0;
@@ -90,7 +87,7 @@ public:
         if (settings_.fills_idle)
             for (const std::size_t job : order_)
                 if (result_.choice[job] == no_option) admit(problem, job, 0);
-        prove(problem, options.gap);
+        prove(problem, options);
         if (!all_must_run) {
             result_.choice.assign(problem.jobs(), no_option);
             result_.objective = 0;
@@ -116,21 +113,19 @@ private:
     /// Prices of a resource from its emptiness to its fullness; least 0: nobody wants any.
     struct Range {
         double least = 0, most = 0;
-        double largest_units = 0;  // of an option
-        double step = 0;           // greatest common divisor of units, 0 if there is none
-        double full = 0;           // use at which the price is `most`
+        double largest_units = 0;                               // of an option
+        double step = std::numeric_limits<double>::infinity();  // granule of units, 0 if there is none
+        double full = 0;                                        // use at which the price is `most`
     };
 
-    template <AllotmentValue Value>
-    void order_jobs(const BasicAllotmentProblem<Value>& problem) {
+    void order_jobs(const AllotmentProblem& problem) {
         density_.assign(problem.jobs(), 0);
         for (std::size_t job = 0; job < problem.jobs(); ++job)
             for (std::size_t k = 0; k < problem.options_of(job); ++k) {
                 double part = 0;
                 for (const ResourceUse& use : problem.uses(job, k))
                     if (use.units > 0) part += use.units / problem.capacity[use.resource];
-                density_[job] = std::max(density_[job],
-                                         static_cast<double>(problem.value(job, k)) / std::max(part, 1e-9));
+                density_[job] = std::max(density_[job], problem.value(job, k) / std::max(part, 1e-9));
             }
         by_density_.resize(problem.jobs());
         std::iota(by_density_.begin(), by_density_.end(), std::size_t{0});
@@ -141,8 +136,7 @@ private:
             std::iota(order_.begin(), order_.end(), std::size_t{0});
     }
 
-    template <AllotmentValue Value>
-    void find_price_range(const BasicAllotmentProblem<Value>& problem) {
+    void find_price_range(const AllotmentProblem& problem) {
         constexpr double infinity = std::numeric_limits<double>::infinity();
         range_.assign(problem.capacity.size(), {infinity});
         // What jobs get without prices, densest first: no more than the best allotment.
@@ -156,7 +150,7 @@ private:
         for (std::size_t job = 0; job < problem.jobs(); ++job) {
             promised &= !problem.must(job);
             for (std::size_t k = 0; k < problem.options_of(job); ++k) {
-                const auto value = static_cast<double>(problem.value(job, k));
+                const double value = problem.value(job, k);
                 if (value <= 0 || !detail::fits_alone(problem.uses(job, k), problem.capacity)) continue;
                 for (const ResourceUse& use : problem.uses(job, k)) {
                     if (use.units <= 0) continue;
@@ -164,8 +158,7 @@ private:
                     const double density = std::clamp(value / use.units, 1e-200, 1e200);
                     range.least = std::min(range.least, density);
                     range.most = std::max(range.most, density);
-                    range.step =
-                        range.largest_units == 0 ? whole(use.units) : common_step(range.step, use.units);
+                    range.step = detail::common_granule(range.step, use.units);
                     range.largest_units = std::max(range.largest_units, use.units);
                 }
             }
@@ -194,12 +187,6 @@ private:
         }
         if (!promised) factor_ = infinity;
     }
-    static double whole(double units) { return units == std::floor(units) && units < 1e15 ? units : 0; }
-    static double common_step(double step, double units) {
-        if (step == 0 || whole(units) == 0) return 0;
-        return static_cast<double>(std::gcd(static_cast<long long>(step), static_cast<long long>(units)));
-    }
-
     [[nodiscard]] double price(std::size_t resource) const {
         const Range& range = range_[resource];
         if (range.most == 0) return 0;
@@ -209,13 +196,12 @@ private:
 
     /// Gives a job what is worth most to it above `part` of the prices, if that is anything; whatever is
     /// worth most if it must run. Whether it got something.
-    template <AllotmentValue Value>
-    bool admit(const BasicAllotmentProblem<Value>& problem, std::size_t job, double part) {
+    bool admit(const AllotmentProblem& problem, std::size_t job, double part) {
         std::size_t best = no_option;
         double most = problem.must(job) ? -std::numeric_limits<double>::infinity() : 0;
         for (std::size_t k = 0; k < problem.options_of(job); ++k) {
             if (!detail::fits_beside(problem.uses(job, k), used_, problem.capacity)) continue;
-            auto payoff = static_cast<double>(problem.value(job, k));
+            double payoff = problem.value(job, k);
             if (part > 0)
                 for (const ResourceUse& use : problem.uses(job, k))
                     payoff -= part * price(use.resource) * use.units;
@@ -225,20 +211,18 @@ private:
         }
         if (best == no_option) return false;
         result_.choice[job] = best;
-        result_.objective += static_cast<double>(problem.value(job, best));
+        result_.objective += problem.value(job, best);
         for (const ResourceUse& use : problem.uses(job, best)) used_[use.resource] += use.units;
         return true;
     }
 
-    template <AllotmentValue Value>
-    void find_prices(const BasicAllotmentProblem<Value>& problem) {
+    void find_prices(const AllotmentProblem& problem) {
         result_.prices.assign(problem.capacity.size(), 0);
         for (std::size_t r = 0; r < problem.capacity.size(); ++r) result_.prices[r] = price(r);
     }
 
     /// The bound of these prices or of none, whichever is less.
-    template <AllotmentValue Value>
-    void prove(const BasicAllotmentProblem<Value>& problem, double gap) {
+    void prove(const AllotmentProblem& problem, const AllotOptions& options) {
         double bound = 0, free = 0;
         for (std::size_t r = 0; r < problem.capacity.size(); ++r)
             bound += problem.capacity[r] * result_.prices[r];
@@ -246,7 +230,7 @@ private:
             double gain = problem.must(job) ? -largest_number : 0, most = gain;
             for (std::size_t k = 0; k < problem.options_of(job); ++k) {
                 if (!detail::fits_alone(problem.uses(job, k), problem.capacity)) continue;
-                const auto value = static_cast<double>(problem.value(job, k));
+                const double value = problem.value(job, k);
                 double payoff = value;
                 for (const ResourceUse& use : problem.uses(job, k))
                     payoff -= result_.prices[use.resource] * use.units;
@@ -257,7 +241,7 @@ private:
             free += most;
         }
         result_.bound = std::max(result_.objective, std::min(bound, free));
-        const bool proven = result_.gap() <= RelativeGap{}(result_.objective, result_.bound, gap);
+        const bool proven = result_.gap() <= options.enough(result_.bound);
         result_.status = proven ? AllotStatus::optimal : AllotStatus::feasible;
         result_.stopped = proven ? StopReason::proven : StopReason::states;
     }

@@ -3,6 +3,8 @@
 
 // What the allotment solver is asked for, and its answer with the certificate.
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -17,6 +19,8 @@ namespace goodput {
 struct AllotOptions {
     /// Proven when bound - objective <= gap * |bound|, whatever the unit of the values.
     double gap = 1e-4;
+    /// Proven, too, when bound - objective <= this, in the unit of the values.
+    double absolute_gap = 0;
     /// Time after which the best allotment so far is returned; none: search until proven or one of the limits
     /// below is reached. What is done in any case is linear in the problem: reading it, one look at all
     /// options at some prices, and a first allotment, in all 30 to 70 ns an option. What else is under way is
@@ -40,6 +44,14 @@ struct AllotOptions {
     /// 16 a use of the problem; 4 bytes a job and price pass, at most 256 MB; 8 R bytes for every option of
     /// every job that is left in the core.
     std::size_t memory_states = std::size_t{1} << 22;
+
+    /// By how much an objective may lie below this bound and be good enough.
+    [[nodiscard]] double enough(double bound) const { return std::max(gap * std::abs(bound), absolute_gap); }
+    /// Refuses gaps below 0 and such as are no numbers (std::invalid_argument).
+    void validate() const {
+        require_at_least("allot", "gap", gap, 0);
+        require_at_least("allot", "absolute_gap", absolute_gap, 0);
+    }
 };
 
 /// What is proven of an allotment.
@@ -93,6 +105,28 @@ struct AllotResult {
                "): objective " + rounded_text_of(objective) + ", bound " + rounded_text_of(bound) + ", " +
                text_of(passes) + " price passes, " + text_of(nodes) + " search states";
     }
+};
+
+/// One option's part of a job in the linear relaxation.
+struct OptionFraction {
+    std::size_t option = 0;  ///< index into the job's options
+    double fraction = 0;     ///< share of the job that takes it, above 0 and at most 1
+};
+
+/// The exact optimum of the linear relaxation: jobs may be split.
+struct RelaxedAllotment {
+    std::vector<std::vector<OptionFraction>> choice{};  ///< by job; fractions of a job sum to at most 1
+    double objective = 0;                               ///< value of the mixture
+    double bound = 0;                                   ///< no mixture is worth more
+    /// optimal: the bound is the objective but for rounding; feasible: cut off, see stopped; infeasible: jobs
+    /// that must run do not fit even in parts; unknown: no mixture in which they do was found before it was
+    /// cut off.
+    AllotStatus status = AllotStatus::optimal;
+    /// deadline; or states: as much work on the prices as is ever done (it takes some hundred resources), or
+    /// as exact as numbers so far apart can be counted.
+    StopReason stopped = StopReason::proven;
+    std::vector<double> prices{};  ///< by resource, see AllotResult::prices
+    std::size_t passes = 0;        ///< evaluations of all options that the prices took
 };
 
 }  // namespace goodput

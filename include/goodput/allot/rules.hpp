@@ -1,10 +1,8 @@
 #ifndef GOODPUT_ALLOT_RULES_HPP
 #define GOODPUT_ALLOT_RULES_HPP
 
-// The rules of the search that a caller may replace: in which order the jobs are decided (branching), and how
-// near to the bound is near enough (stopping).
+// The rule of the search that a caller may replace: in which order the jobs are decided.
 
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <span>
@@ -30,24 +28,27 @@ struct FineGrainedFirst {
     }
 };
 
-/// A stopping rule says by how much an objective may lie below the bound for the search to end. Asked only
-/// about pairs objective <= bound; it must be monotone in the bound.
-template <class S>
-concept StoppingRule = requires(const S& stopping, double objective, double bound, double gap) {
-    { stopping(objective, bound, gap) } -> std::convertible_to<double>;
+namespace detail {
+
+/// A branching rule of any type, which has to live as long as this does: the search is compiled once for all.
+class AnyBranching {
+public:
+    template <BranchingRule Branching>
+    explicit AnyBranching(const Branching& rule)
+        : rule_(&rule), key_([](const void* any, std::span<const double> regrets, double granule) {
+              return std::pair<double, double>((*static_cast<const Branching*>(any))(regrets, granule));
+          }) {}
+
+    std::pair<double, double> operator()(std::span<const double> regrets, double granule) const {
+        return key_(rule_, regrets, granule);
+    }
+
+private:
+    const void* rule_;
+    std::pair<double, double> (*key_)(const void*, std::span<const double>, double);
 };
 
-/// The default: AllotOptions::gap relative to the bound, so that the unit of the values does not matter.
-struct RelativeGap {
-    /// Distance between bound and objective at which the search ends.
-    double operator()(double, double bound, double gap) const { return gap * std::abs(bound); }
-};
-
-/// AllotOptions::gap in the unit of the values.
-struct AbsoluteGap {
-    /// Distance between bound and objective at which the search ends.
-    double operator()(double, double, double gap) const { return gap; }
-};
+}  // namespace detail
 
 }  // namespace goodput
 

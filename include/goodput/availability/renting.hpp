@@ -190,7 +190,7 @@ private:
         terms_.assign(pools_.size(), {});
         for (std::size_t o = 0; o < offers.size(); ++o) {
             const RentOffer& offer = offers[o];
-            const std::size_t pool = find_pool(pools_, PoolShare{offer.gpu_type, offer.gpus, {}, offer.spot});
+            const std::size_t pool = find_pool(pools_, {offer.gpu_type, offer.gpus, offer.spot});
             if (pool < pools_.size())
                 terms_[pool] = {offer.dollars_per_hour / offer.gpus, offer.start_seconds / 3600, o, 0, 0, 0};
         }

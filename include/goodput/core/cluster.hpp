@@ -29,6 +29,9 @@ struct Node {
     double interruptions_per_hour = 0;  ///< how often it is expected to be lost
     bool spot = false;                  ///< the provider may take it back: a pool apart from others like it
     int group = 0;  ///< at least 0; nodes of another number here are a pool apart, though alike in all else
+
+    /// The pool that it is in.
+    [[nodiscard]] constexpr operator PoolId() const { return {gpu_type, gpus, spot, group}; }
 };
 
 /// The healthy nodes now. A node that is lost, or drained at once, is simply left out; one that is drained
@@ -47,6 +50,8 @@ struct Pool {
     bool spot = false;                 ///< Node::spot of each of them
     int group = 0;                     ///< Node::group of each of them
 
+    /// What names it.
+    [[nodiscard]] constexpr operator PoolId() const { return {gpu_type, gpus_per_node, spot, group}; }
     /// GPUs of all its nodes.
     [[nodiscard]] int gpus() const { return gpus_per_node * static_cast<int>(nodes.size()); }
     /// GPUs of it in that shape.
@@ -63,11 +68,7 @@ struct Pool {
 }
 
 /// Whether a node is one of a pool's, or one of the pool that a share is of.
-template <class PoolOrShare>
-[[nodiscard]] constexpr bool is_node_of(const Node& node, const PoolOrShare& pool) {
-    return node.gpu_type == pool.gpu_type && node.gpus == pool.gpus_per_node && node.spot == pool.spot &&
-           node.group == pool.group;
-}
+[[nodiscard]] constexpr bool is_node_of(const Node& node, const PoolId& pool) { return PoolId(node) == pool; }
 
 /// Most GPUs that a cluster may have in all: sums of GPUs are ints everywhere.
 inline constexpr int most_gpus_of_cluster = 1 << 30;
@@ -127,36 +128,12 @@ inline void validate(const Cluster& cluster) {
     validate(cluster, names);
 }
 
-namespace detail {
-
-/// Where among sorted pools that of a share is, or would be.
-template <class Pools>
-auto pool_position(Pools& pools, const PoolShare& of) {
-    return std::partition_point(pools.begin(), pools.end(), [&](const Pool& pool) {
-        return pool.share({}) < PoolShare{of.gpu_type, of.gpus_per_node, {}, of.spot, of.group};
-    });
-}
-
-/// A node's pool, without a shape.
-inline PoolShare pool_of(const Node& node) { return {node.gpu_type, node.gpus, {}, node.spot, node.group}; }
-
-}  // namespace detail
-
-/// Index of the pool that a share is of, or pools.size() if there is none. The pools are in the order of
-/// pools_of().
-[[nodiscard]] inline std::size_t find_pool(std::span<const Pool> pools, const PoolShare& of) {
-    const auto at = detail::pool_position(pools, of);
-    if (at == pools.end() || !at->share({}).same_pool(of)) return pools.size();
-    return static_cast<std::size_t>(at - pools.begin());
-}
-/// Index of a node's pool.
-[[nodiscard]] inline std::size_t find_pool(std::span<const Pool> pools, const Node& node) {
-    return find_pool(pools, detail::pool_of(node));
-}
-/// Index of the pool of that GPU type and node size that is not spot and of group 0.
-[[nodiscard]] inline std::size_t find_pool(std::span<const Pool> pools, std::size_t gpu_type,
-                                           int gpus_per_node) {
-    return find_pool(pools, PoolShare{gpu_type, gpus_per_node, {}});
+/// Index of a pool, of that of a share or of a node, or pools.size() if there is none. The pools are in the
+/// order of pools_of().
+[[nodiscard]] inline std::size_t find_pool(std::span<const Pool> pools, const PoolId& id) {
+    const auto at = std::ranges::lower_bound(pools, id, {}, [](const Pool& pool) { return PoolId(pool); });
+    return at == pools.end() || PoolId(*at) != id ? pools.size()
+                                                  : static_cast<std::size_t>(at - pools.begin());
 }
 
 /// Makes `pools` those of a cluster, ordered by GPU type, then node size, spot last, then group. Pools that
@@ -165,7 +142,8 @@ inline void find_pools(const Cluster& cluster, std::vector<Pool>& pools) {
     for (Pool& pool : pools) pool.nodes.clear();
     for (std::size_t index = 0; index < cluster.nodes.size(); ++index) {
         const Node& node = cluster.nodes[index];
-        auto at = detail::pool_position(pools, detail::pool_of(node));
+        auto at =
+            std::ranges::lower_bound(pools, PoolId(node), {}, [](const Pool& pool) { return PoolId(pool); });
         if (at == pools.end() || !is_node_of(node, *at))
             at = pools.insert(at, {node.gpu_type, node.gpus, {}, node.spot, node.group});
         at->nodes.push_back(index);

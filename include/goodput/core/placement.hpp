@@ -37,10 +37,8 @@ using Placement = std::vector<NodeShare>;
 [[nodiscard]] inline PoolShare pool_share_of(const Placement& placement, const Cluster& cluster) {
     if (placement.empty()) return {};
     const Node& first = cluster.nodes[placement.front().node];
-    for (const NodeShare& share : placement) {
-        const Node& node = cluster.nodes[share.node];
-        if (!detail::pool_of(node).same_pool(detail::pool_of(first))) return {};
-    }
+    for (const NodeShare& share : placement)
+        if (!is_node_of(cluster.nodes[share.node], first)) return {};
     return {first.gpu_type, first.gpus, shape_of(placement), first.spot, first.group};
 }
 

@@ -18,8 +18,18 @@ struct Shape {
     friend constexpr auto operator<=>(const Shape&, const Shape&) = default;
 };
 
-/// GPUs of a pool (see Cluster) in a shape: what a placement lays out on nodes. The pool is named by what its
-/// nodes have in common, so that it means the same in every round.
+/// What the nodes of a pool (see Cluster) have in common, which names it in every round.
+struct PoolId {
+    std::size_t gpu_type = 0;  ///< index into Cluster::gpu_types
+    int gpus_per_node = 0;     ///< size of its nodes
+    bool spot = false;         ///< nodes that the provider may take back (Node::spot)
+    int group = 0;             ///< Node::group
+
+    /// In the order of pools_of().
+    friend constexpr auto operator<=>(const PoolId&, const PoolId&) = default;
+};
+
+/// GPUs of a pool in a shape: what a placement lays out on nodes.
 struct PoolShare {
     std::size_t gpu_type = 0;  ///< index into Cluster::gpu_types
     int gpus_per_node = 0;     ///< size of the pool's nodes
@@ -34,21 +44,17 @@ struct PoolShare {
     [[nodiscard]] constexpr int occupied_gpus() const {
         return shape.nodes > 1 ? shape.nodes * gpus_per_node : shape.gpus;
     }
+    /// The pool.
+    [[nodiscard]] constexpr operator PoolId() const { return {gpu_type, gpus_per_node, spot, group}; }
     /// Whether both are of one pool.
-    [[nodiscard]] constexpr bool same_pool(const PoolShare& other) const {
-        return gpu_type == other.gpu_type && gpus_per_node == other.gpus_per_node && spot == other.spot &&
-               group == other.group;
-    }
+    [[nodiscard]] constexpr bool same_pool(const PoolId& other) const { return PoolId(*this) == other; }
 
     /// Same pool, same shape.
     friend constexpr bool operator==(const PoolShare&, const PoolShare&) = default;
-    /// By pool, in the order of pools_of(), then shape.
+    /// By pool, then shape.
     friend constexpr auto operator<=>(const PoolShare& a, const PoolShare& b) {
-        if (const auto order = a.gpu_type <=> b.gpu_type; order != 0) return order;
-        if (const auto order = a.gpus_per_node <=> b.gpus_per_node; order != 0) return order;
-        if (const auto order = a.spot <=> b.spot; order != 0) return order;
-        if (const auto order = a.group <=> b.group; order != 0) return order;
-        return a.shape <=> b.shape;
+        const auto order = PoolId(a) <=> PoolId(b);
+        return order != 0 ? order : a.shape <=> b.shape;
     }
 };
 

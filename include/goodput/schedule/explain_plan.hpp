@@ -170,7 +170,7 @@ private:
     }
     /// Over all options, and over going without.
     [[nodiscard]] double best_reduced(std::size_t j) const {
-        return std::max(0.0, best_reduced_value(problem_, j, prices_, [](std::size_t) { return true; }));
+        return std::max(0.0, best_reduced_value(problem_, j, prices_));
     }
 
     [[nodiscard]] Alternative alternative(std::size_t j, std::size_t k, std::size_t got, bool of_all,

@@ -327,8 +327,7 @@ private:
         plan_.bound = std::max(plan_.bound, plan_.objective);
         // What is proven of the allotment is proven of the plan as far as the plan is worth as much.
         if (plan_.objective < allotted - 1e-9 * std::abs(allotted))
-            plan_.status = plan_.bound - plan_.objective <=
-                                   RelativeGap{}(plan_.objective, plan_.bound, parts_.options.gap)
+            plan_.status = plan_.bound - plan_.objective <= parts_.options.enough(plan_.bound)
                                ? AllotStatus::optimal
                                : AllotStatus::feasible;
     }

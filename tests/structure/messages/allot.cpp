@@ -7,7 +7,7 @@ struct Right {
 };
 static_assert(BranchingRule<Right>);
 Allotter<Right> allotter;
-BasicAllotmentProblem<int> problem;
+AllotmentProblem problem;
 
 struct Missing {};
 // says: BranchingRule
@@ -32,22 +32,3 @@ struct NotConst {
 // says: const
 // says: branching(regrets, granule)
 static_assert(BranchingRule<NotConst>);
-
-struct WithoutGap {
-    double operator()(double, double) const { return 1; }
-};
-// says: StoppingRule
-// says: stopping(objective, bound, gap)
-static_assert(StoppingRule<WithoutGap>);
-
-// says: AllotmentValue
-// says: same_as<V, bool>
-BasicAllotmentProblem<bool> flags;
-
-struct Cents {
-    long long number = 0;
-};
-// says: AllotmentValue
-// says: floating_point<V>
-// says: integral<V>
-BasicAllotmentProblem<Cents> cents;

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,17 @@ inline constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
 /// Slack that a sum of units may exceed a capacity by, for capacities that are no whole numbers.
 inline double capacity_tolerance(double capacity) { return 1e-12 * capacity; }
+
+/// Greatest common divisor of a granule (infinite: none yet) and a number of units; 0 if that is not whole.
+inline double common_granule(double granule, double units) {
+    units = std::abs(units);
+    if (units == 0 || granule == 0) return granule;
+    if (!(units < 1e15 && units == std::floor(units))) return 0;
+    if (std::isinf(granule)) return units;
+    if (granule == 1) return 1;
+    return static_cast<double>(
+        std::gcd(static_cast<std::int64_t>(granule), static_cast<std::int64_t>(units)));
+}
 
 struct CompactProblem {
     std::vector<double> capacity;

@@ -3,8 +3,7 @@
 
 // Makes the compact problem from the one given.
 //
-//  - Equal jobs become one group: a hash of a few of their numbers finds candidates, a comparison decides.
-//    Where that mistakes too many jobs for each other, the hash is of all their numbers.
+//  - Equal jobs become one group: a hash of their numbers finds candidates, a comparison decides.
 //  - Options are left out that exceed a capacity alone, and those dominated by another option of the same job
 //    that is worth as much and uses no more of anything.
 //  - Of a group's options those on its upper concave hull (where its options use one resource each) come
@@ -21,7 +20,6 @@
 #include <limits>
 #include <numeric>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 #include "goodput/allot/detail/clock.hpp"
@@ -36,8 +34,7 @@ public:
     /// Validates `problem` and takes it over into `compact`. Returns false if a job that must run has no
     /// option left. `keep_too_large`: options that exceed a capacity alone stay up to most_exceeding() (a
     /// linear relaxation may take a part of them).
-    template <class Problem>
-    bool assign(const Problem& problem, CompactProblem& compact, bool keep_too_large, Clock& clock) {
+    bool assign(const AllotmentProblem& problem, CompactProblem& compact, bool keep_too_large, Clock& clock) {
         problem.validate_capacities();
         compact.capacity.assign(problem.capacity.begin(), problem.capacity.end());
         compact.tolerance.clear();
@@ -50,7 +47,7 @@ public:
         compact.must.clear();
         compact.single.clear();
         compact.magnitude = 0;
-        if (!group_jobs(problem, false)) group_jobs(problem, true);
+        group_jobs(problem);
         compact.reserve(problem.options() + representative_.size(), problem.use_count());
         bool possible = true;
         for (std::size_t group = 0; group < representative_.size(); ++group) {
@@ -75,7 +72,7 @@ public:
             for (std::size_t r = 0; r < compact.resources(); ++r)
                 compact.tolerance[r] = capacity_tolerance(compact.capacity[r]);
         lay_out_copies(compact);
-        compact.granularity = common_granularity<typename Problem::value_type>(compact, clock);
+        compact.granularity = common_granularity(compact, clock);
         return possible;
     }
 
@@ -94,21 +91,16 @@ private:
     };
 
     /// Finds the groups of equal jobs: representative_ (its first job), counts_, and group_of_ by job.
-    /// `thorough`: by a hash of all numbers, else by one of a few, so that most jobs are read once, by
-    /// equal(); false if that finds unequal jobs too often.
-    template <class Problem>
-    bool group_jobs(const Problem& problem, bool thorough) {
+    void group_jobs(const AllotmentProblem& problem) {
         representative_.clear();
         counts_.clear();
         group_of_.resize(problem.jobs());
         const std::size_t size = std::bit_ceil(2 * problem.jobs() + 16);
         slots_.assign(size, none);
-        std::size_t mistakes = 0;
         for (std::size_t job = 0; job < problem.jobs(); ++job) {
-            std::size_t at = hash(problem, job, thorough) & (size - 1);
+            std::size_t at = hash(problem, job) & (size - 1);
             for (int look = 0; slots_[at] != none; ++look, at = (at + 1) & (size - 1)) {
                 if (equal(problem, job, representative_[slots_[at]])) break;
-                if (!thorough && ++mistakes > 2 * problem.jobs() + 64) return false;
                 if (look < most_looks) continue;
                 slots_[at] = none;  // equal jobs need not be found; the one that stood here is a group
                 break;
@@ -121,35 +113,22 @@ private:
             group_of_[job] = slots_[at];
             ++counts_[slots_[at]];
         }
-        return true;
     }
 
-    template <class Problem>
-    static std::size_t hash(const Problem& problem, std::size_t job, bool thorough) {
+    static std::size_t hash(const AllotmentProblem& problem, std::size_t job) {
         std::uint64_t hash = problem.options_of(job) * 2 + (problem.must(job) ? 1 : 0);
         const auto mix = [&](double number) {
             hash = (hash ^ std::bit_cast<std::uint64_t>(number + 0.0)) * 0x9E3779B97F4A7C15u;
             hash ^= hash >> 29;
         };
-        const auto values = problem.values(job);
-        const auto uses = problem.uses(job);
-        if (thorough) {
-            for (const auto value : values) mix(static_cast<double>(value));
-            for (const ResourceUse& use : uses) {
-                mix(use.units);
-                hash += use.resource;
-            }
-            return static_cast<std::size_t>(hash);
-        }
-        if (!values.empty())
-            for (const auto value : {values.front(), values[values.size() / 2], values.back()})
-                mix(static_cast<double>(value));
-        if (!uses.empty()) mix(uses.back().units);
+        double units = 0;
+        for (const ResourceUse& use : problem.uses(job)) units += use.units * (use.resource + 1.25);
+        mix(units);
+        for (const double value : problem.values(job)) mix(value);
         return static_cast<std::size_t>(hash);
     }
 
-    template <class Problem>
-    static bool equal(const Problem& problem, std::size_t a, std::size_t b) {
+    static bool equal(const AllotmentProblem& problem, std::size_t a, std::size_t b) {
         const auto same_use = [](const ResourceUse& x, const ResourceUse& y) {
             return x.resource == y.resource && x.units == y.units;
         };
@@ -169,8 +148,7 @@ private:
             compact.job[counts_[group_of_[job]]++] = static_cast<std::uint32_t>(job);
     }
 
-    template <class Problem>
-    static bool single_uses(const Problem& problem, std::size_t job) {
+    static bool single_uses(const AllotmentProblem& problem, std::size_t job) {
         const auto offsets = problem.use_offsets(job);
         for (std::size_t k = 0; k + 1 < offsets.size(); ++k)
             if (offsets[k + 1] > offsets[k] + 1) return false;
@@ -178,8 +156,7 @@ private:
     }
 
     /// A job whose options use one resource each: along each resource only rising values count.
-    template <class Problem>
-    void add_single(const Problem& problem, std::size_t job, CompactProblem& compact) {
+    void add_single(const AllotmentProblem& problem, std::size_t job, CompactProblem& compact) {
         const bool required = problem.must(job);
         // The best option without any use, the one of value 0 included where nothing is allowed.
         double floor = required ? -std::numeric_limits<double>::infinity() : 0;
@@ -190,7 +167,7 @@ private:
         candidates_.resize(values.size());
         std::size_t count = 0;
         for (std::size_t k = 0; k < values.size(); ++k) {
-            const auto value = static_cast<double>(values[k]);
+            const auto value = values[k];
             const auto index = static_cast<std::uint32_t>(k);
             if (offsets[k] == offsets[k + 1] || uses[offsets[k]].units == 0) {
                 if (value > floor) {
@@ -260,8 +237,8 @@ private:
 
     /// A job with options that use several resources: pairs of options are compared, up to a length where
     /// pairs would cost more than they save.
-    template <class Problem>
-    void add_general(const Problem& problem, std::size_t job, CompactProblem& compact, Clock& clock) {
+    void add_general(const AllotmentProblem& problem, std::size_t job, CompactProblem& compact,
+                     Clock& clock) {
         const bool required = problem.must(job);
         candidates_.clear();
         candidate_uses_.clear();
@@ -291,8 +268,7 @@ private:
         compact.end_hull.push_back(compact.count);
     }
 
-    template <class Problem>
-    void add_candidate(const Problem& problem, std::size_t job, std::size_t k,
+    void add_candidate(const AllotmentProblem& problem, std::size_t job, std::size_t k,
                        const CompactProblem& compact) {
         const std::size_t first_new = candidate_uses_.size();
         for (const ResourceUse& use : problem.uses(job, k)) {
@@ -313,8 +289,8 @@ private:
         }
         std::sort(candidate_uses_.begin() + static_cast<std::ptrdiff_t>(first_new), candidate_uses_.end(),
                   [](const ResourceUse& a, const ResourceUse& b) { return a.resource < b.resource; });
-        candidates_.push_back({static_cast<double>(problem.value(job, k)), static_cast<std::uint32_t>(k), 0,
-                               0, static_cast<std::uint32_t>(first_new),
+        candidates_.push_back({problem.value(job, k), static_cast<std::uint32_t>(k), 0, 0,
+                               static_cast<std::uint32_t>(first_new),
                                static_cast<std::uint32_t>(candidate_uses_.size() - first_new), false});
     }
 
@@ -334,25 +310,24 @@ private:
 
     /// A number that every value is a multiple of: for whole numbers their greatest common divisor, else that
     /// of the values as decimal fractions of up to four digits (published policies round to two); 0: unknown.
-    template <class Value>
     static double common_granularity(const CompactProblem& compact, Clock& clock) {
-        constexpr double most_steps = std::is_integral_v<Value> ? 1 : 1e4;
+        constexpr double most_steps = 1e4;
         constexpr double to_integer = 0x1.8p52;  // added and taken away: rounds to the nearest integer
         // All jobs together may be off by half of what round_down() forgives, and by what bounds may.
         const double share = 1 / (static_cast<double>(compact.jobs) + 1);
         for (double steps = 1; steps <= most_steps; steps *= 10) {
             if (clock.late(4 * compact.value.size())) return 0;
             const double most_off = share * std::min(5e-7, 1e-12 * compact.magnitude * steps);
-            std::int64_t divisor = 0;
+            double divisor = std::numeric_limits<double>::infinity();
             const auto is_multiple = [&](double v) {
                 const double scaled = v * steps;
                 const double whole = (scaled + to_integer) - to_integer;
                 if (!(std::abs(scaled) < 0x1p50 && std::abs(scaled - whole) <= most_off)) return false;
-                if (divisor != 1) divisor = std::gcd(divisor, static_cast<std::int64_t>(whole));
+                divisor = common_granule(divisor, whole);
                 return true;
             };
             if (std::all_of(compact.value.begin(), compact.value.end(), is_multiple))
-                return static_cast<double>(divisor) / steps;
+                return std::isinf(divisor) ? 0 : divisor / steps;
         }
         return 0;
     }

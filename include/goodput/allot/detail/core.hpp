@@ -28,10 +28,6 @@
 
 namespace goodput::detail {
 
-/// Units of each resource side by side; the number of resources is known to the compiler (padded with
-/// zeros), or is `dynamic_width`.
-inline constexpr std::size_t dynamic_width = 0;
-
 /// So many copies of a bunch take another option.
 struct Move {
     double value;   ///< change of the allotment's value
@@ -59,17 +55,15 @@ struct Bunch {
     std::pair<double, double> key;
 };
 
-template <std::size_t Width>
 class Core {
 public:
     /// Collects what may be part of an allotment whose bound is above `threshold`; `set_aside_bound` is
     /// raised to the largest bound of what may not. `left_out`: by option, whether it is known from elsewhere
     /// to be of no interest; empty if nothing is known. `backwards`: the levels come in the opposite order of
     /// the branching rule's. False: out of time.
-    template <BranchingRule Branching>
     bool build(const CompactProblem& problem, const Relaxation& relaxation, double threshold,
                std::span<const std::uint8_t> left_out, bool backwards, double& set_aside_bound,
-               const Branching& branching, Clock& clock) {
+               const AnyBranching& branching, Clock& clock) {
         left_out_ = left_out;
         const Incumbent& base = relaxation.rounded();
         resources_ = problem.resources();
@@ -101,12 +95,11 @@ public:
         lay_out_vectors(problem, prices);
         if (!lay_out_what_remains(problem, clock) || !lay_out_granules(clock)) return false;
         usable_.resize(width());
-        tolerance_.assign(width(), 0);
-        std::copy(problem.tolerance.begin(), problem.tolerance.end(), tolerance_.begin());
+        tolerance_.assign(problem.tolerance.begin(), problem.tolerance.end());
         return true;
     }
 
-    [[nodiscard]] std::size_t width() const { return Width == dynamic_width ? resources_ : Width; }
+    [[nodiscard]] std::size_t width() const { return resources_; }
     [[nodiscard]] std::size_t levels() const { return levels_.size(); }
     [[nodiscard]] const Level& level(std::size_t level) const { return levels_[level]; }
     [[nodiscard]] const std::vector<Bunch>& bunches() const { return bunches_; }
@@ -153,10 +146,9 @@ public:
 private:
     static constexpr std::size_t lanes = 4;
 
-    template <BranchingRule Branching>
     void add_bunch(const CompactProblem& problem, std::span<const double> prices, std::uint32_t group,
                    std::uint32_t copy, std::uint32_t copies, std::uint32_t option, double bound,
-                   double& set_aside_bound, const Branching& branching) {
+                   double& set_aside_bound, const AnyBranching& branching) {
         const auto first = static_cast<std::uint32_t>(candidates_.size());
         const double here = problem.reduced_value(option, prices);
         double least = 0;
@@ -186,18 +178,6 @@ private:
         }
         bunches_.push_back(
             {group, copy, copies, option, first, end, branching(std::span<const double>(regrets_), granule)});
-    }
-
-    /// Greatest common divisor of a granule (infinite: none yet) and a number of units; 0 if that is not
-    /// whole.
-    static double common_granule(double granule, double units) {
-        units = std::abs(units);
-        if (units == 0 || granule == 0) return granule;
-        if (!(units < 1e15 && units == std::floor(units))) return 0;
-        if (std::isinf(granule)) return units;
-        if (granule == 1) return 1;
-        return static_cast<double>(
-            std::gcd(static_cast<std::int64_t>(granule), static_cast<std::int64_t>(units)));
     }
 
     bool lay_out_levels(const CompactProblem& problem, double bound, double& set_aside_bound, Clock& clock) {

@@ -21,46 +21,44 @@ namespace goodput::detail {
 
 class Exchange {
 public:
-    /// Improves an allotment until no exchange does, `most_work` options have been looked at, or it is late.
-    /// Copies without an option (none) get one first; false if that fails for one. Begins with the copy at
-    /// which the last call ended.
-    bool operator()(const CompactProblem& problem, Incumbent& incumbent, std::size_t most_work,
-                    Clock& clock) {
+    /// Makes an allotment of choices that exceed capacities: those that lose least at these prices by taking
+    /// something else are left without an option until all fits. Copies without an option (none) then get
+    /// the one for which the allotment is worth most; false if there is none for one of them. Once
+    /// `most_work` options have been looked at, or it is late, nobody makes room for another any more.
+    bool repair(const CompactProblem& problem, std::span<const double> prices, Incumbent& incumbent,
+                std::size_t most_work, Clock& clock) {
         work_ = 0;
         most_work_ = most_work;
         index(problem, incumbent);
-        for (std::uint32_t copy = 0; copy < incumbent.choice.size(); ++copy)
-            if (incumbent.choice[copy] == none && !serve(problem, incumbent, copy, clock)) return false;
-        for (std::size_t in_vain = 0; in_vain < incumbent.choice.size() && !over(clock); ++in_vain, ++next_) {
-            if (next_ >= incumbent.choice.size()) next_ = 0;
-            while (step(problem, incumbent, next_, clock)) in_vain = 0;
-        }
-        incumbent.recount(problem);
-        return true;
-    }
-    /// Begins with the first copy next time, whatever came before.
-    void reset() { next_ = 0; }
-    /// Options that the last call looked at.
-    [[nodiscard]] std::size_t work() const { return work_; }
-
-    /// Makes an allotment of choices that exceed capacities: those that lose least at these prices by taking
-    /// something else are left without an option until all fits, and are then served like copies without one.
-    bool repair(const CompactProblem& problem, std::span<const double> prices, Incumbent& incumbent,
-                std::size_t most_work, Clock& clock) {
-        index(problem, incumbent);
         for (std::size_t r = 0; r < problem.resources(); ++r) {
-            if (incumbent.left[r] >= -problem.tolerance[r]) continue;
+            const auto holds = [&] { return incumbent.left[r] >= -problem.tolerance[r]; };
+            if (holds()) continue;
             cheapest_.clear();
             for (const std::uint32_t copy : users_[r])
                 cheapest_.push_back({loss_of(problem, prices, incumbent, copy, r), copy});
             std::sort(cheapest_.begin(), cheapest_.end());
-            for (const auto& [loss, copy] : cheapest_) {
-                if (incumbent.left[r] >= -problem.tolerance[r]) break;
-                set(problem, incumbent, copy, none);
-            }
+            for (auto it = cheapest_.begin(); it != cheapest_.end() && !holds(); ++it)
+                set(problem, incumbent, it->second, none);
         }
-        return (*this)(problem, incumbent, most_work, clock);
+        for (std::uint32_t copy = 0; copy < incumbent.choice.size(); ++copy)
+            if (incumbent.choice[copy] == none &&
+                !step(problem, incumbent, copy, -std::numeric_limits<double>::infinity(), clock))
+                return false;
+        return true;
     }
+    /// Improves what the last repair() made until no exchange does, or its work or the time is used up.
+    /// Begins with the copy at which the last call ended.
+    void improve(const CompactProblem& problem, Incumbent& incumbent, Clock& clock) {
+        for (std::size_t in_vain = 0; in_vain < incumbent.choice.size() && !over(clock); ++in_vain, ++next_) {
+            if (next_ >= incumbent.choice.size()) next_ = 0;
+            while (step(problem, incumbent, next_, least_gain * problem.magnitude, clock)) in_vain = 0;
+        }
+        incumbent.recount(problem);
+    }
+    /// Begins with the first copy next time, whatever came before.
+    void reset() { next_ = 0; }
+    /// Options that were looked at since repair() began.
+    [[nodiscard]] std::size_t work() const { return work_; }
 
 private:
     static constexpr double least_gain = 1e-12;
@@ -82,20 +80,25 @@ private:
             }
         }
     }
+    struct Change {
+        double gain;
+        std::uint32_t option, other, others_option;
+    };
+
     /// What a copy loses, at these prices, for each unit of a resource that it gives back by taking an option
     /// without it.
     double loss_of(const CompactProblem& problem, std::span<const double> prices, const Incumbent& incumbent,
                    std::uint32_t copy, std::size_t resource) const {
         const std::uint32_t now = incumbent.choice[copy];
-        double given_back = 0, best = -std::numeric_limits<double>::infinity();
-        for (const ResourceUse& use : problem.uses_of(now))
-            if (use.resource == resource) given_back = use.units;
-        for (std::uint32_t k = problem.first[group_[copy]]; k < problem.first[group_[copy] + 1]; ++k) {
-            bool without = true;
-            for (const ResourceUse& use : problem.uses_of(k)) without = without && use.resource != resource;
-            if (without) best = std::max(best, problem.reduced_value(k, prices));
-        }
-        return (problem.reduced_value(now, prices) - best) / given_back;
+        const auto units_of = [&](std::uint32_t option) {
+            for (const ResourceUse& use : problem.uses_of(option))
+                if (use.resource == resource) return use.units;
+            return 0.0;
+        };
+        double best = -std::numeric_limits<double>::infinity();
+        for (std::uint32_t k = problem.first[group_[copy]]; k < problem.first[group_[copy] + 1]; ++k)
+            if (units_of(k) == 0) best = std::max(best, problem.reduced_value(k, prices));
+        return (problem.reduced_value(now, prices) - best) / units_of(now);
     }
 
     void enlist(const CompactProblem& problem, std::uint32_t copy, std::uint32_t option) {
@@ -108,37 +111,20 @@ private:
         if (option != none) enlist(problem, copy, option);
     }
 
-    /// Gives a copy without an option the one for which the allotment is worth most.
-    bool serve(const CompactProblem& problem, Incumbent& incumbent, std::uint32_t copy, Clock& clock) {
-        const std::uint32_t group = group_[copy];
-        Change best{-std::numeric_limits<double>::infinity(), none, none, none};
-        for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
-            look(problem, incumbent, copy, k, problem.value[k], best, clock);
-        if (best.option == none) return false;
-        carry_out(problem, incumbent, copy, best);
-        return true;
-    }
-    bool step(const CompactProblem& problem, Incumbent& incumbent, std::uint32_t copy, Clock& clock) {
+    /// Lets a copy, which may have no option yet, make the change for which the allotment is worth most.
+    /// False if none is worth more than `least`.
+    bool step(const CompactProblem& problem, Incumbent& incumbent, std::uint32_t copy, double least,
+              Clock& clock) {
         const std::uint32_t group = group_[copy], now = incumbent.choice[copy];
-        Change best{least_gain * problem.magnitude, none, none, none};
+        const double value = now == none ? 0 : problem.value[now];
+        Change best{least, none, none, none};
         for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
-            if (k != now)
-                look(problem, incumbent, copy, k, problem.value[k] - problem.value[now], best, clock);
+            if (k != now) look(problem, incumbent, copy, k, problem.value[k] - value, best, clock);
         if (best.option == none) return false;
-        carry_out(problem, incumbent, copy, best);
+        if (best.other != none) set(problem, incumbent, best.other, none);
+        set(problem, incumbent, copy, best.option);
+        if (best.other != none) set(problem, incumbent, best.other, best.others_option);
         return true;
-    }
-
-    struct Change {
-        double gain;
-        std::uint32_t option, other, others_option;
-    };
-
-    void carry_out(const CompactProblem& problem, Incumbent& incumbent, std::uint32_t copy,
-                   const Change& change) {
-        if (change.other != none) set(problem, incumbent, change.other, none);
-        set(problem, incumbent, copy, change.option);
-        if (change.other != none) set(problem, incumbent, change.other, change.others_option);
     }
 
     /// The best change in which the copy takes `option`, which is worth `gain` more than what it has.

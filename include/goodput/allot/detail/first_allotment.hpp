@@ -3,11 +3,10 @@
 
 // A first allotment from the prices and the linear relaxation: the rounded relaxation, repaired. While a
 // capacity is exceeded, the step that loses least for what it gives back of the overload, at the prices, is
-// taken; then jobs rise where room is left. Where repair fails, the jobs that are surest of their best option
-// (largest distance to the second best) get theirs first, and the others the best that still fits.
-//
-// Of options that a job regrets much, hardly any is ever a step of a repair. It therefore looks at those of
-// small regret, some for each job on average, and only if they do not do at all of them.
+// taken: of the options of small regret, some for each job on average, because hardly any other is ever one.
+// Where that fails, exchanges repair it (exchange.hpp), and where they fail or it is late, the jobs that are
+// surest of their best option (largest distance to the second best) get theirs first, and the others the best
+// that still fits. Then jobs rise where room is left.
 
 #include <algorithm>
 #include <cmath>
@@ -20,6 +19,7 @@
 
 #include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/detail/exchange.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 
@@ -32,27 +32,27 @@ public:
     bool operator()(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
                     Clock& clock) {
         incumbent = relaxation.rounded();
-        // So that a later problem of this size needs no more.
-        regret_.reserve(problem.count);
-        sorted_.reserve(problem.count);
-        candidates_.reserve(problem.count);
-        first_candidate_.reserve(problem.groups() + 1);
-        if (!incumbent.feasible(problem)) {
-            weigh(problem, relaxation.prices());
-            const std::size_t few = 4 * problem.groups() + 2048;
-            bool done = rate(problem, relaxation.prices(), few, clock) && repair(problem, incumbent, clock);
-            if (!done && few < problem.count) {
-                incumbent = relaxation.rounded();
-                done = rate(problem, relaxation.prices(), problem.count, clock) &&
-                       repair(problem, incumbent, clock);
-            }
-            if (!done && !surest_first(problem, relaxation.prices(), incumbent, clock)) return false;
+        reserve(problem);
+        if (!incumbent.feasible(problem) && !repair(problem, relaxation.prices(), incumbent, clock)) {
+            incumbent = relaxation.rounded();
+            if ((clock.late() ||
+                 !exchange_.repair(problem, relaxation.prices(), incumbent, most_exchange_work, clock)) &&
+                !surest_first(problem, relaxation.prices(), incumbent, clock))
+                return false;
         }
         improve(problem, incumbent, clock);
         return true;
     }
 
 private:
+    /// So that a later problem of this size needs no more.
+    void reserve(const CompactProblem& problem) {
+        regret_.reserve(problem.count);
+        sorted_.reserve(problem.count);
+        candidates_.reserve(problem.count);
+        first_candidate_.reserve(problem.groups() + 1);
+    }
+
     /// Numbers to be read in a look at all options of a group.
     static std::size_t work_of_group(const CompactProblem& problem, std::size_t group) {
         const std::uint32_t first = problem.first[group], end = problem.first[group + 1];
@@ -70,10 +70,9 @@ private:
         return left < -problem.tolerance[r] ? -left * weight_[r] : 0;
     }
 
-    /// Fills regret_, and candidates_ with about as many options as asked for, those of least regret. False:
-    /// out of time.
-    bool rate(const CompactProblem& problem, std::span<const double> prices, std::size_t wanted,
-              Clock& clock) {
+    /// Fills regret_, and candidates_ with the options of least regret. False: out of time.
+    bool rate(const CompactProblem& problem, std::span<const double> prices, Clock& clock) {
+        const std::size_t wanted = 4 * problem.groups() + 2048;
         regret_.resize(problem.count);
         for (std::size_t group = 0; group < problem.groups(); ++group) {
             if (clock.late(work_of_group(problem, group))) return false;
@@ -101,7 +100,10 @@ private:
     }
 
     /// Lets copies step down until every capacity holds; false if none can, or it takes too long.
-    bool repair(const CompactProblem& problem, Incumbent& incumbent, Clock& clock) {
+    bool repair(const CompactProblem& problem, std::span<const double> prices, Incumbent& incumbent,
+                Clock& clock) {
+        weigh(problem, prices);
+        if (!rate(problem, prices, clock)) return false;
         // Every step looks at all candidates.
         const std::size_t most_steps =
             std::min(64 + problem.jobs / 16, most_repair_work / (1 + 4 * candidates_.size()));
@@ -234,6 +236,8 @@ private:
     }
 
     static constexpr std::size_t most_repair_work = std::size_t{1} << 28;
+    static constexpr std::size_t most_exchange_work = std::size_t{1} << 22;
+    Exchange exchange_;
     std::vector<double> weight_, regret_, sorted_, sureness_;  // by resource; by option, twice; by group
     std::vector<std::uint32_t> candidates_, first_candidate_, order_;
 };

@@ -4,7 +4,9 @@
 // The exact search by prices on jobs (job_prices.hpp): searches depth first (job_price_tree.hpp) towards a
 // threshold, which begins just below the bound and falls. Near the bound little is left of the problem, and
 // the bound is near the optimum. Every search that ends without a find lowers the bound to its threshold; one
-// that finds an allotment has proven it. Dives (job_price_dives.hpp) look for a strong allotment before that.
+// that finds an allotment has proven it. After the first search in vain, of large problems before it, a dive
+// looks for a strong allotment: it decides, of the jobs that are served once, those of which anything else
+// costs most, until few are left, which are searched.
 
 #include <algorithm>
 #include <cmath>
@@ -18,29 +20,16 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/job_price_descent.hpp"
-#include "goodput/allot/detail/job_price_dives.hpp"
 #include "goodput/allot/detail/job_price_tree.hpp"
 #include "goodput/allot/detail/later_knapsacks.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/allot/rules.hpp"
 
 namespace goodput::detail {
 
-template <StoppingRule Stopping>
 class JobPriceSearch {
 public:
-    /// Looks for a strong allotment, better than `incumbent`, which may be none (value -infinity). Whether
-    /// there is one now. False also where the relaxation does not apply.
-    bool find(const CompactProblem& problem, const Relaxation& linear, Incumbent& incumbent,
-              const AllotOptions& options, Clock& clock) {
-        if (!start(problem, linear, linear.bound(), incumbent, options, clock)) return false;
-        tree_.set_gap(problem.rounding());
-        begin(linear);
-        if (!tree_.stopped() && bound_ > incumbent.value) dives_.dive(tree_, linear, bound_);
-        return tree_.has_incumbent();
-    }
     /// States that the last call looked at, or did as much work as.
     [[nodiscard]] std::size_t nodes() const { return tree_.descent().nodes(); }
 
@@ -52,25 +41,24 @@ public:
     /// nothing where the relaxation does not apply.
     std::optional<SearchOutcome> prepare(const CompactProblem& problem, const Relaxation& linear,
                                          double known, Incumbent& incumbent, const AllotOptions& options,
-                                         Clock& clock, const Stopping& stopping) {
+                                         Clock& clock) {
         const bool first = !begun_;
         if (first && !start(problem, linear, known, incumbent, options, clock)) return std::nullopt;
-        take_up(known, options, stopping);
+        take_up(known, options);
         if (first) begin(linear);
         return outcome();
     }
     /// Searches on, where the last call ended.
-    SearchOutcome run(const Relaxation& linear, double known, const AllotOptions& options,
-                      const Stopping& stopping) {
-        take_up(known, options, stopping);
+    SearchOutcome run(const Relaxation& linear, double known, const AllotOptions& options) {
+        take_up(known, options);
         if (tree_.incumbent().value > searched_from_) begin_again(linear);
         // Of large problems, searches towards a threshold take too long to come before a strong allotment.
-        if (JobPriceDives::large(tree_) && entries_ == most_entered_at_first) find_better(linear, 0);
+        if (large() && entries_ == most_entered_at_first) find_better(linear);
         for (double below = 0; !tree_.stopped() && bound_ - tree_.incumbent().value > tree_.gap();) {
             below = next_distance(below);
             const double target = bound_ - below;
             tree_.set_threshold(target);
-            const std::size_t before = nodes(), root = tree_.relaxation().mark();
+            const std::size_t root = tree_.relaxation().mark();
             tree_.leave_out_by_prices(linear);
             const bool complete = tree_.search(tree_.root_prices(), entries_);
             tree_.relaxation().undo(root);
@@ -79,10 +67,10 @@ public:
                 bound_ = std::min(bound_, std::max(target, tree_.reached()));
                 if (target <= tree_.reached()) break;
             } else {
-                find_better(linear, nodes() - before);
+                find_better(linear);
                 below = 0;
             }
-            raise_gap(options, stopping);
+            raise_gap(options);
         }
         return outcome();
     }
@@ -99,7 +87,12 @@ public:
         if (tree_.descent().lower(narrow_prices_, steps_at_top) <= threshold && !tree_.stopped())
             return std::nullopt;
         tree_.relaxation().left_out(left_out_, tree_.problem().count);
-        return SearchStart{left_out_, threshold, &tree_.relaxation(), narrow_prices_, true, 0.05};
+        return SearchStart{.left_out = left_out_,
+                           .left_out_bound = threshold,
+                           .relaxation = &tree_.relaxation(),
+                           .job_prices = narrow_prices_,
+                           .backwards = true,
+                           .part_of_price = 0.05};
     }
     void widen() { tree_.relaxation().undo(narrowed_from_); }
 
@@ -109,21 +102,61 @@ private:
     static constexpr DescentSteps once{1, 1, 1, 1, 1};
     static constexpr DescentSteps at_root{400, 1, 12, 1e-3, 20};
 
-    /// After a search in vain, which looked at so many nodes: looks for a better allotment, and makes the
-    /// next search longer.
-    void find_better(const Relaxation& linear, std::size_t in_vain) {
-        const bool first = entries_ == most_entered_at_first;
-        const std::size_t before = nodes();
-        if (!tree_.stopped() && first) dives_.dive(tree_, linear, bound_);
-        if (!tree_.stopped())
-            dives_.improve(tree_, first ? 10 * in_vain + nodes() - before : in_vain / 2, bound_);
+    /// After a search in vain: makes the next one longer, and dives for a better allotment once.
+    void find_better(const Relaxation& linear) {
+        if (tree_.stopped()) return;
+        if (entries_ == most_entered_at_first) dive(linear);
         if (!tree_.stopped()) entries_ *= growth_of_entries;
+    }
+    /// Whether a look at all options takes so long that a search needs a strong allotment first.
+    [[nodiscard]] bool large() const { return tree_.relaxation().most_work() > work_of_large; }
+
+    void dive(const Relaxation& linear) {
+        const std::size_t root = tree_.relaxation().mark();
+        tree_.set_threshold(bound_ - (bound_ - tree_.incumbent().value) / 4);
+        tree_.leave_out_by_prices(linear);
+        dive_prices_ = tree_.root_prices();
+        tree_.descent().bound(dive_prices_);
+        tree_.complete();
+        const std::size_t few = 16 + tree_.relaxation().copies() / 50;
+        while (!tree_.stopped() && open_copies() > few)
+            if (!tree_.descent().follow(dive_prices_, large() ? 6 : 12) || !decide_surest()) break;
+        if (!tree_.stopped()) tree_.complete();
+        if (!tree_.stopped()) tree_.search(dive_prices_, most_entered_in_dive);
+        tree_.relaxation().undo(root);
+    }
+    [[nodiscard]] std::size_t open_copies() const {
+        const JobPrices& prices = tree_.relaxation();
+        std::size_t sum = 0;
+        for (std::size_t copy = 0; copy < prices.copies(); ++copy) sum += prices.allowed_of(copy) > 1 ? 1 : 0;
+        return sum;
+    }
+    /// Decides a sixth of the copies that are served once, of large problems a third. False: there are none.
+    bool decide_surest() {
+        JobPrices& prices = tree_.relaxation();
+        sure_.clear();
+        for (std::size_t copy = 0; copy < prices.copies(); ++copy) {
+            if (prices.allowed_of(copy) < 2 || prices.served(copy) != 1) continue;
+            double second = infinity;
+            std::uint32_t chosen = none;
+            for (std::uint32_t k = prices.first(copy); k < prices.end(copy); ++k) {
+                if (prices.taken(k))
+                    chosen = k;
+                else if (prices.allowed(k))
+                    second = std::min(second, prices.loss(k));
+            }
+            sure_.push_back({-second, chosen});
+        }
+        std::sort(sure_.begin(), sure_.end());
+        const std::size_t part = large() ? 3 : 6;
+        sure_.resize((sure_.size() + part - 1) / part);
+        for (const OptionLoss& sure : sure_) prices.decide(sure.option);
+        return !sure_.empty();
     }
 
     bool start(const CompactProblem& problem, const Relaxation& linear, double known, Incumbent& incumbent,
                const AllotOptions& options, Clock& clock) {
         if (!tree_.assign(problem, linear, incumbent, options, clock)) return false;
-        dives_.reset();
         bound_ = std::max(known, incumbent.value);
         entries_ = most_entered_at_first;
         searched_from_ = -infinity;
@@ -136,21 +169,18 @@ private:
         if (granule > 0)
             return last == 0 ? granule
                              : std::max(last + granule, std::floor(1.25 * last / granule) * granule);
-        const double difference =
-            tree_.has_incumbent() ? bound_ - tree_.incumbent().value : 1e-3 * tree_.problem().magnitude;
-        return std::max({2 * last, difference / 16, tree_.gap()});
+        return std::max({2 * last, (bound_ - tree_.incumbent().value) / 16, tree_.gap()});
     }
 
     /// Notes the limits of a call, and what was found by others since the last one.
-    void take_up(double known, const AllotOptions& options, const Stopping& stopping) {
+    void take_up(double known, const AllotOptions& options) {
         tree_.descent().go_on(options);
         bound_ = std::max(std::min(bound_, known), tree_.incumbent().value);
-        raise_gap(options, stopping);
+        raise_gap(options);
     }
-    void raise_gap(const AllotOptions& options, const Stopping& stopping) {
-        const double value = tree_.incumbent().value;
-        tree_.set_gap(std::max(tree_.problem().rounding(), std::min(stopping(value, bound_, options.gap),
-                                                                    stopping(value, value, options.gap))));
+    void raise_gap(const AllotOptions& options) {
+        tree_.set_gap(std::max(tree_.problem().rounding(),
+                               std::min(options.enough(bound_), options.enough(tree_.incumbent().value))));
     }
     [[nodiscard]] SearchOutcome outcome() const {
         return {std::max(bound_, tree_.incumbent().value),
@@ -162,7 +192,7 @@ private:
     /// the steps are quick and short. Where that shows that there is none, the same a little further below.
     void begin(const Relaxation& linear) {
         tree_.set_threshold(-infinity);
-        for (double below = 0; !tree_.stopped() && tree_.has_incumbent() && bound_ > tree_.reached();) {
+        for (double below = 0; !tree_.stopped() && bound_ > tree_.reached();) {
             below = std::max(below, (bound_ - tree_.incumbent().value) / 8);
             const double target = bound_ - below;
             if (target <= tree_.reached()) break;
@@ -187,8 +217,7 @@ private:
         if (tree_.stopped()) return;
         tree_.set_threshold(-infinity);
         tree_.leave_out_by_prices(linear);
-        const double root =
-            tree_.descent().lower(tree_.root_prices(), tree_.has_incumbent() ? once : affordable(at_root));
+        const double root = tree_.descent().lower(tree_.root_prices(), once);
         if (!tree_.stopped() && root > tree_.descent().threshold()) tree_.complete();
         bound_ = std::min(bound_, std::max(tree_.reached(), tree_.problem().round_down(root)));
         searched_from_ = tree_.incumbent().value;
@@ -202,15 +231,17 @@ private:
 
     /// Nodes of the first search towards a target, and of the next one in terms of the one before.
     static constexpr std::size_t most_entered_at_first = 8, growth_of_entries = 16;
+    static constexpr std::size_t most_entered_in_dive = 400;
+    static constexpr std::size_t work_of_large = std::size_t{1} << 24;   ///< numbers in tables
     static constexpr std::size_t most_root_work = std::size_t{1} << 29;  ///< numbers in tables, half a second
 
     JobPriceTree tree_;
-    JobPriceDives dives_;
     double bound_ = 0;
     bool begun_ = false;
     std::size_t entries_ = 0, narrowed_from_ = 0;
     double searched_from_ = 0;
-    std::vector<double> narrow_prices_;
+    std::vector<double> narrow_prices_, dive_prices_;
+    std::vector<OptionLoss> sure_;
     std::vector<std::uint8_t> left_out_;
 };
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -28,10 +29,16 @@ namespace goodput::detail {
 /// How far prices are lowered before anything is decided, with something left out already.
 inline constexpr DescentSteps steps_at_top{60, 0.5, 8, 0.05, 5};
 
+/// By how much the bound falls if a copy takes an option.
+struct OptionLoss {
+    double loss;
+    std::uint32_t option;
+    auto operator<=>(const OptionLoss&) const = default;
+};
+
 class JobPriceTree {
 public:
-    /// Takes over a problem and an incumbent, which may be none (value -infinity), with nothing left out.
-    /// False: the relaxation does not apply.
+    /// Takes over a problem and an incumbent, with nothing left out. False: the relaxation does not apply.
     bool assign(const CompactProblem& problem, const Relaxation& linear, Incumbent& incumbent,
                 const AllotOptions& options, Clock& clock) {
         if (!descent_.assign(problem, linear.prices(), options, clock)) return false;
@@ -56,7 +63,6 @@ public:
     [[nodiscard]] std::vector<double>& root_prices() { return root_prices_; }
 
     [[nodiscard]] bool stopped() const { return descent_.stopped().has_value(); }
-    [[nodiscard]] bool has_incumbent() const { return incumbent_->value > -infinity; }
     /// By how much an allotment may fall short of a better one.
     void set_gap(double gap) { gap_ = gap; }
     [[nodiscard]] double gap() const { return gap_; }
@@ -129,7 +135,10 @@ public:
         // Exchanges have a part of the time: where many jobs share a resource, they would take nearly all.
         const std::size_t due = first_exchange_work + descent_.work() / part_of_exchanges;
         const std::size_t most = (due - std::min(due, exchanged_)) / work_of_exchange;
-        if (exchange_(*problem_, candidate_, most, *clock_)) keep_candidate();
+        if (exchange_.repair(*problem_, {}, candidate_, most, *clock_)) {
+            exchange_.improve(*problem_, candidate_, *clock_);
+            keep_candidate();
+        }
         exchanged_ += work_of_exchange * exchange_.work();
         descent_.count(work_of_exchange * exchange_.work());
     }
@@ -141,13 +150,6 @@ private:
     struct Node {
         std::size_t mark;
         std::size_t first, child, end;  // in children_
-    };
-    struct Child {
-        double loss;
-        std::uint32_t option;
-        bool operator<(const Child& other) const {
-            return loss != other.loss ? loss < other.loss : option < other.option;
-        }
     };
 
     /// The job prices of a depth. The deepest share one row where there are too many: any prices do.
@@ -235,7 +237,7 @@ private:
     Incumbent candidate_;
     std::vector<double> root_prices_, prices_, here_;
     std::vector<Node> stack_;
-    std::vector<Child> children_;
+    std::vector<OptionLoss> children_;
     std::size_t most_prices_ = 0, most_rows_ = 0;
     std::size_t exchanged_ = 0;  ///< work of exchanges so far
     double gap_ = 0;

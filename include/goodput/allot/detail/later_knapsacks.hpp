@@ -30,6 +30,8 @@ struct SearchStart {
         left_out{};  ///< by option of the problem: of no interest; empty: nothing is
     /// No allotment with an option that is left out is worth more.
     double left_out_bound = -std::numeric_limits<double>::infinity();
+    /// Only allotments that are worth more are looked for.
+    double above = -std::numeric_limits<double>::infinity();
     const JobPrices* relaxation = nullptr;  ///< with prices on jobs, if these are known
     std::span<const double> job_prices{};   ///< by copy
     bool backwards = false;                 ///< last in the order of the branching rule comes first
@@ -46,8 +48,7 @@ public:
     /// Makes the tables for the levels of a core that begins at `base`, at these job prices; `prices`: those
     /// of the resources that are not whole. Tables of more than `most_kept` numbers are not made, nor any if
     /// it gets late.
-    template <std::size_t Width>
-    void assign(const CompactProblem& problem, const Core<Width>& core, const Incumbent& base,
+    void assign(const CompactProblem& problem, const Core& core, const Incumbent& base,
                 const JobPrices& relaxation, std::span<const double> job_prices,
                 std::span<const double> prices, std::size_t most_kept, Clock& clock) {
         clear();

@@ -32,8 +32,7 @@ inline ResourceUse far_too_much(std::span<const ResourceUse> uses, std::span<con
 }
 
 /// Raises prices until nobody wants what is left out.
-template <class Problem>
-void price_out_what_is_left_out(const Problem& problem, std::vector<double>& prices) {
+inline void price_out_what_is_left_out(const AllotmentProblem& problem, std::vector<double>& prices) {
     std::vector<double> sums(prices.size(), 0);
     std::vector<std::pair<std::size_t, ResourceUse>>
         left_out;  // of a job: option, and what it takes too much of

@@ -195,6 +195,16 @@ private:
         return {entries_.data() + columns_[column].first, entries_.data() + columns_[column].end};
     }
 
+    /// Calls visit(row, coefficient) for the rows of the program in which a variable stands.
+    template <class Visit>
+    void for_each_coefficient(Variable variable, Visit visit) const {
+        if (variable.kind != Kind::column)
+            return visit(variable.index, variable.kind == Kind::slack ? 1.0 : -1.0);
+        for (const Entry& entry : entries_of(variable.index)) visit(entry.resource, entry.units);
+        const Column& column = columns_[variable.index];
+        visit(resources_ + column.block, column.share);
+    }
+
     double& at(std::size_t row, std::size_t column) { return inverse_[row * rows_ + column]; }
 
     [[nodiscard]] double cost(Variable variable) const {
@@ -267,17 +277,9 @@ private:
 
     void direction_of(Variable entering) {
         direction_.assign(rows_, 0);
-        for (std::size_t row = 0; row < rows_; ++row) {
-            if (entering.kind == Kind::column) {
-                for (const Entry& entry : entries_of(entering.index))
-                    direction_[row] += at(row, entry.resource) * entry.units;
-                const Column& column = columns_[entering.index];
-                direction_[row] += at(row, resources_ + column.block) * column.share;
-            } else {
-                direction_[row] =
-                    entering.kind == Kind::slack ? at(row, entering.index) : -at(row, entering.index);
-            }
-        }
+        for_each_coefficient(entering, [&](std::size_t column, double coefficient) {
+            for (std::size_t row = 0; row < rows_; ++row) direction_[row] += at(row, column) * coefficient;
+        });
     }
 
     /// Which row leaves. Of those whose ratios are equal but for rounding, the one of the largest pivot, for
@@ -307,17 +309,10 @@ private:
     /// By how much the solution misses the right side: what rounding has made of the inverse.
     [[nodiscard]] double residual() {
         residual_.assign(right_.begin(), right_.end());
-        for (std::size_t row = 0; row < rows_; ++row) {
-            const Variable variable = basis_[row];
-            if (variable.kind == Kind::column) {
-                for (const Entry& entry : entries_of(variable.index))
-                    residual_[entry.resource] -= solution_[row] * entry.units;
-                const Column& column = columns_[variable.index];
-                residual_[resources_ + column.block] -= solution_[row] * column.share;
-            } else {
-                residual_[variable.index] -= variable.kind == Kind::slack ? solution_[row] : -solution_[row];
-            }
-        }
+        for (std::size_t row = 0; row < rows_; ++row)
+            for_each_coefficient(basis_[row], [&](std::size_t of, double coefficient) {
+                residual_[of] -= solution_[row] * coefficient;
+            });
         double most = 0;
         for (const double missed : residual_) most = std::max(most, std::abs(missed));
         return most;
@@ -339,15 +334,9 @@ private:
             return elimination_[row * width + column];
         };
         for (std::size_t column = 0; column < rows_; ++column) {
-            const Variable variable = basis_[column];
-            if (variable.kind == Kind::column) {
-                for (const Entry& entry : entries_of(variable.index))
-                    cell(entry.resource, column) = entry.units;
-                const Column& its = columns_[variable.index];
-                cell(resources_ + its.block, column) = its.share;
-            } else {
-                cell(variable.index, column) = variable.kind == Kind::slack ? 1 : -1;
-            }
+            for_each_coefficient(basis_[column], [&](std::size_t row, double coefficient) {
+                cell(row, column) = coefficient;
+            });
             cell(column, rows_ + column) = 1;
         }
         for (std::size_t step = 0; step < rows_; ++step) {

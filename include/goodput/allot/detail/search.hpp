@@ -50,15 +50,16 @@ struct SearchOutcome {
     std::size_t nodes = 0;
 };
 
-template <std::size_t Width, BranchingRule Branching, StoppingRule Stopping>
 class CoreSearch {
 public:
-    /// Improves `incumbent` until it is proven within the gap.
+    /// Improves `incumbent` until it is proven within the gap. What is worth no more than start.above counts
+    /// as known.
     SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, const SearchStart& start,
                       Incumbent& incumbent, const AllotOptions& options, Clock& clock,
-                      const Branching& branching, const Stopping& stopping) {
-        SearchOutcome outcome{std::max(problem.round_down(relaxation.bound()), incumbent.value),
-                              StopReason::proven, 0};
+                      const AnyBranching& branching) {
+        known_ = std::max(incumbent.value, start.above);
+        SearchOutcome outcome{std::max(problem.round_down(relaxation.bound()), known_), StopReason::proven,
+                              0};
         nodes_ = 0;
         most_nodes_ = options.most_states / std::max<std::size_t>(1, problem.resources() / cheap_resources);
         most_children_ = most_waiting_ = std::min(options.memory_states, most_memory_states) / 2;
@@ -66,22 +67,19 @@ public:
         part_of_price_ = start.part_of_price;
         prices_ = relaxation.prices();
         const auto interesting = [&] {
-            const double bound = relaxation.bound(), value = incumbent.value;
-            return std::max(
-                std::min(stopping(value, bound, options.gap), stopping(value, value, options.gap)),
-                problem.rounding());
+            return std::max(std::min(options.enough(relaxation.bound()), options.enough(known_)),
+                            problem.rounding());
         };
         // Narrow passes look for an allotment good enough to end the search, wide ones for a proof that there
         // is none better than the incumbent by more than the gap.
         bool narrow = true;
         const auto raise_threshold = [&] {
             const double gap = interesting(), enough = outcome.bound - gap;
-            if (incumbent.value >= enough)
+            if (known_ >= enough)
                 threshold_ = std::numeric_limits<double>::infinity();
             else
-                threshold_ = problem.least_bound_above(
-                    narrow ? std::clamp(enough, incumbent.value, incumbent.value + gap)
-                           : incumbent.value + gap);
+                threshold_ = problem.least_bound_above(narrow ? std::clamp(enough, known_, known_ + gap)
+                                                              : known_ + gap);
         };
         for (std::size_t beam = 16;; beam *= 4) {
             narrow = beam <= 256;
@@ -102,13 +100,12 @@ public:
             const std::optional<StopReason> stopped = search(problem, relaxation, std::min(beam, widest_beam),
                                                              beam >= widest_beam, clock, raise_threshold);
             outcome.nodes = nodes_;
-            outcome.bound = std::max(outcome.bound, incumbent.value);
+            outcome.bound = std::max(outcome.bound, known_);
             if (stopped) {
                 outcome.stopped = *stopped;
                 return outcome;
             }
-            outcome.bound =
-                std::min(outcome.bound, std::max(incumbent.value, problem.round_down(set_aside_bound_)));
+            outcome.bound = std::min(outcome.bound, std::max(known_, problem.round_down(set_aside_bound_)));
             if (beam >= widest_beam) return outcome;
         }
     }
@@ -140,12 +137,11 @@ private:
                                      RaiseThreshold raise_threshold) {
         const Incumbent& base = relaxation.rounded();
         const std::size_t levels = core_.levels();
-        left_.assign(core_.width(), 0);
-        std::copy(base.left.begin(), base.left.end(), left_.begin());
+        left_.assign(base.left.begin(), base.left.end());
         steps_.clear();
-        if (base.value > incumbent_->value + problem.rounding() && base.feasible(problem)) {
+        if (base.value > known_ + problem.rounding() && base.feasible(problem)) {
             *incumbent_ = base;
-            incumbent_->recount(problem);
+            keep(problem);
             raise_threshold();
         }
         waiting_.clear();
@@ -303,7 +299,7 @@ private:
                 }
                 if (!possible) continue;
                 const double value = state.value + move.value;
-                if (value > incumbent_->value + problem.rounding() && (allotment || fits(problem))) {
+                if (value > known_ + problem.rounding() && (allotment || fits(problem))) {
                     adopt(problem, relaxation, state.step, {none, static_cast<std::uint32_t>(level), m});
                     raise_threshold();
                     clock.late(4 * problem.jobs);
@@ -366,13 +362,19 @@ private:
                 incumbent_->set(problem, core_.bunches()[b].first_copy + moved_[b]++, move.option);
             if (last.parent == none) break;
         }
+        keep(problem);
+    }
+    /// Makes a new incumbent's value the one to be beaten.
+    void keep(const CompactProblem& problem) {
         incumbent_->recount(problem);
+        known_ = incumbent_->value;
     }
 
     std::size_t nodes_ = 0, most_nodes_ = 0, most_children_ = 0, most_waiting_ = 0;
     double threshold_ = 0, set_aside_bound_ = 0, part_of_price_ = 0;
     Incumbent* incumbent_ = nullptr;
-    Core<Width> core_;
+    double known_ = 0;  ///< an allotment has to be worth more
+    Core core_;
     std::span<const double> prices_;
     std::vector<double> left_, score_;
     std::vector<std::uint32_t> order_, moved_;

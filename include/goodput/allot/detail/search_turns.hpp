@@ -24,46 +24,29 @@
 namespace goodput::detail {
 
 /// The searches with their memory, and the states that they have looked at since begin().
-template <BranchingRule Branching, StoppingRule Stopping>
 class SearchTurns {
 public:
-    /// States of each search before another has its first turn.
-    static constexpr std::size_t first_states = std::size_t{1} << 15;
-
     SearchTurns() = default;
-    SearchTurns(Branching branching, Stopping stopping) : branching_(branching), stopping_(stopping) {}
+    SearchTurns(const SearchTurns&) = delete;
+    SearchTurns& operator=(const SearchTurns&) = delete;
 
-    /// Nothing is known of the problem that comes.
-    void begin() {
+    /// Nothing is known of the problem that comes. The rule has to live as long as the turns go on.
+    void begin(const AnyBranching& branching) {
         nodes_ = 0;
         job_price_search_.reset();
+        branching_ = &branching;
     }
     /// States looked at since begin().
     [[nodiscard]] std::size_t nodes() const { return nodes_; }
-    /// The stopping rule.
-    [[nodiscard]] const Stopping& stopping() const { return stopping_; }
 
-    /// Looks for any allotment that serves all jobs that must run, by prices on jobs. Whether there is one
-    /// now in `incumbent`.
-    bool find(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
-              const AllotOptions& options, Clock& clock) {
-        const bool found = job_price_search_.find(problem, relaxation, incumbent, options, clock);
-        nodes_ += job_price_search_.nodes();
-        return found;
-    }
-
-    /// Improves `incumbent` by the core's search alone. `prove`: whatever gap is allowed.
+    /// Improves `incumbent` by the core's search alone.
     SearchOutcome search_core(const CompactProblem& problem, const Relaxation& relaxation,
                               const SearchStart& start, Incumbent& incumbent, const AllotOptions& options,
-                              Clock& clock, bool prove) {
-        const StopOrProve stopping{stopping_, prove};
-        const auto run = [&](auto& search) {
-            const SearchOutcome outcome =
-                search.run(problem, relaxation, start, incumbent, options, clock, branching_, stopping);
-            nodes_ += outcome.nodes;
-            return outcome;
-        };
-        return problem.resources() > narrow ? run(wide_search_) : run(narrow_search_);
+                              Clock& clock) {
+        const SearchOutcome outcome =
+            core_search_.run(problem, relaxation, start, incumbent, options, clock, *branching_);
+        nodes_ += outcome.nodes;
+        return outcome;
     }
 
     /// Improves `incumbent` until it is proven within the gap, or time, states or memory end.
@@ -77,15 +60,6 @@ public:
     }
 
 private:
-    /// The stopping rule of the caller, or none: the search goes on until all is proven.
-    struct StopOrProve {
-        const Stopping& rule;
-        bool prove;
-        double operator()(double objective, double bound, double gap) const {
-            return prove ? 0 : rule(objective, bound, gap);
-        }
-    };
-
     /// The core first, which is enough for most problems; then prices on jobs, the core with what these know,
     /// and parts of the allotment in turn, each for several times as long as before.
     SearchOutcome take_turns(const AllotOptions& options) {
@@ -109,8 +83,8 @@ private:
         part_of_gap_ = first_part_of_gap;
         varied_ = 0;
         const auto prepare = [&](const AllotOptions& part) {
-            const auto outcome = job_price_search_.prepare(*problem_, *relaxation_, best.bound, *incumbent_,
-                                                           part, *clock_, StopOrProve{stopping_, false});
+            const auto outcome =
+                job_price_search_.prepare(*problem_, *relaxation_, best.bound, *incumbent_, part, *clock_);
             prices_apply = outcome.has_value();
             nodes_ += job_price_search_.nodes();
             return outcome.value_or(SearchOutcome{best.bound, StopReason::proven, 0});
@@ -131,8 +105,7 @@ private:
             if (!core_fits && !prices_apply && !several) break;
             if (prices_apply &&
                 turn(!core_fits && !several, std::max(states, least_dive), [&](const AllotOptions& part) {
-                    const auto outcome =
-                        job_price_search_.run(*relaxation_, best.bound, part, StopOrProve{stopping_, false});
+                    const SearchOutcome outcome = job_price_search_.run(*relaxation_, best.bound, part);
                     nodes_ += outcome.nodes;
                     return outcome;
                 }))
@@ -146,16 +119,12 @@ private:
     }
 
     SearchOutcome core(const SearchStart& start, const AllotOptions& options) {
-        return search_core(*problem_, *relaxation_, start, *incumbent_, options, *clock_, false);
-    }
-
-    /// By how much an allotment may fall short of a bound to be as good as asked for.
-    [[nodiscard]] double enough(double objective, double bound, const AllotOptions& options) const {
-        return std::max(problem_->rounding(), stopping_(objective, bound, options.gap));
+        return search_core(*problem_, *relaxation_, start, *incumbent_, options, *clock_);
     }
 
     [[nodiscard]] bool is_enough(double bound, const AllotOptions& options) const {
-        return bound - incumbent_->value <= enough(incumbent_->value, bound, options) + problem_->rounding();
+        return bound - incumbent_->value <=
+               std::max(problem_->rounding(), options.enough(bound)) + problem_->rounding();
     }
 
     /// The core with what prices on jobs know, as if an allotment just below the bound were known. Where
@@ -169,27 +138,24 @@ private:
             part.most_states = options.most_states - std::min(options.most_states, outcome.nodes);
         };
         for (double below = 0; outcome.stopped == StopReason::proven;) {
-            const double value = incumbent_->value, least = value + enough(value, value, options);
+            const double value = incumbent_->value,
+                         least = value + std::max(problem_->rounding(), options.enough(value));
             below = std::max(4 * below, (outcome.bound - value) * part_of_gap_);
             const double target = outcome.bound - below > least ? outcome.bound - below : value;
-            const std::optional<SearchStart> start =
+            std::optional<SearchStart> start =
                 job_price_search_.narrow(*relaxation_, std::max(target, least), part);
             count(job_price_search_.nodes());
             nodes_ += job_price_search_.nodes();
             if (!start) {
                 outcome.bound = std::min(outcome.bound, std::max(target, least));
             } else {
-                std::swap(*incumbent_, pretended_);
-                incumbent_->clear(*problem_);
-                incumbent_->value = target;
+                start->above = target;
                 const SearchOutcome found = core(*start, part);
                 count(found.nodes);
                 outcome.stopped = found.stopped;
-                const bool better = incumbent_->value > target;
-                if (!better) std::swap(*incumbent_, pretended_);
                 if (found.stopped == StopReason::proven)
                     outcome.bound = std::max(std::min(outcome.bound, found.bound), incumbent_->value);
-                else if (!better)
+                else if (incumbent_->value <= target)
                     part_of_gap_ *= 2;
             }
             job_price_search_.widen();
@@ -239,15 +205,14 @@ private:
     }
 
     static constexpr std::size_t narrow = 4;
+    /// States of the core's search before another has its first turn.
+    static constexpr std::size_t first_states = std::size_t{1} << 15;
     static constexpr std::size_t growth_of_states = 8;  ///< by which a turn grows
     static constexpr std::size_t first_varied_states = std::size_t{1} << 20;
     static constexpr double first_part_of_gap = 0.25;
-    Branching branching_{};
-    Stopping stopping_{};
-    JobPriceSearch<StopOrProve> job_price_search_;
-    CoreSearch<narrow, Branching, StopOrProve> narrow_search_;
-    CoreSearch<dynamic_width, Branching, StopOrProve> wide_search_;
-    Incumbent pretended_;
+    const AnyBranching* branching_ = nullptr;
+    JobPriceSearch job_price_search_;
+    CoreSearch core_search_;
     std::size_t nodes_ = 0;
     std::size_t varied_ = 0;  ///< variations of the core's search that were tried
     double part_of_gap_ = 0;  ///< how far below the bound the core looks first

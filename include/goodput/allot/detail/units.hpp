@@ -24,19 +24,16 @@ inline double price_of(std::span<const ResourceUse> uses, std::span<const double
 }
 
 /// What is left of an option's value after its price; 0 of no_option.
-template <class Problem>
-double reduced_value(const Problem& problem, std::size_t job, std::size_t option,
-                     std::span<const double> prices) {
-    return option == no_option ? 0
-                               : static_cast<double>(problem.value(job, option)) -
-                                     price_of(problem.uses(job, option), prices);
+inline double reduced_value(const AllotmentProblem& problem, std::size_t job, std::size_t option,
+                            std::span<const double> prices) {
+    return option == no_option ? 0 : problem.value(job, option) - price_of(problem.uses(job, option), prices);
 }
 
-/// The best that a job can do at these prices with the options that admits(option) allows, or with nothing;
-/// -infinity if it must run and none is allowed.
-template <class Problem, class Admits>
-double best_reduced_value(const Problem& problem, std::size_t job, std::span<const double> prices,
-                          Admits admits) {
+/// The best that a job can do at these prices with the options that admits(option) allows, all of them if it
+/// is left out, or with nothing; -infinity if it must run and none is allowed.
+template <class Admits = decltype([](std::size_t) { return true; })>
+double best_reduced_value(const AllotmentProblem& problem, std::size_t job, std::span<const double> prices,
+                          Admits admits = {}) {
     double best = problem.must(job) ? -std::numeric_limits<double>::infinity() : 0;
     for (std::size_t k = 0; k < problem.options_of(job); ++k)
         if (admits(k)) best = std::max(best, reduced_value(problem, job, k, prices));
@@ -45,12 +42,10 @@ double best_reduced_value(const Problem& problem, std::size_t job, std::span<con
 
 /// What no allotment is worth more than, by these prices (weak duality). All options count, those that exceed
 /// a capacity alone as well, so that it also holds for larger capacities at what the additional units cost.
-template <class Problem>
-double bound_at(const Problem& problem, std::span<const double> prices) {
+inline double bound_at(const AllotmentProblem& problem, std::span<const double> prices) {
     double bound = 0;
     for (std::size_t r = 0; r < prices.size(); ++r) bound += prices[r] * problem.capacity[r];
-    for (std::size_t j = 0; j < problem.jobs(); ++j)
-        bound += best_reduced_value(problem, j, prices, [](std::size_t) { return true; });
+    for (std::size_t j = 0; j < problem.jobs(); ++j) bound += best_reduced_value(problem, j, prices);
     return bound;
 }
 

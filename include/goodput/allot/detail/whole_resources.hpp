@@ -61,27 +61,19 @@ private:
     static constexpr double most_units = 1 << 20;
     static constexpr std::size_t most_resources = 1024;  ///< their pairs are kept
 
-    static bool is_whole(double units) { return units < 1e15 && units == std::floor(units); }
-
     void read(const CompactProblem& problem) {
         const std::size_t count = problem.resources();
-        granule_.assign(count, 0);
-        whole_.assign(count, 1);
+        granule_.assign(count, std::numeric_limits<double>::infinity());
         together_.assign(count * count, 0);
         for (std::uint32_t k = 0; k < problem.count; ++k) {
             const std::span<const ResourceUse> uses = problem.uses_of(k);
             for (const ResourceUse& use : uses) {
-                if (!is_whole(use.units))
-                    whole_[use.resource] = 0;
-                else
-                    granule_[use.resource] =
-                        static_cast<double>(std::gcd(static_cast<std::int64_t>(granule_[use.resource]),
-                                                     static_cast<std::int64_t>(use.units)));
+                granule_[use.resource] = common_granule(granule_[use.resource], use.units);
                 for (const ResourceUse& other : uses) together_[use.resource * count + other.resource] = 1;
             }
         }
-        for (std::size_t r = 0; r < count; ++r)
-            if (granule_[r] == 0) whole_[r] = 0;
+        whole_.clear();
+        for (const double granule : granule_) whole_.push_back(granule > 0 && std::isfinite(granule) ? 1 : 0);
     }
 
     // By resource; together_ by two: some option takes both.

@@ -35,7 +35,6 @@
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/units.hpp"
-#include "goodput/allot/rules.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
@@ -93,16 +92,16 @@ public:
                 bound = answer.bound;
                 prices_ = relaxed.prices;
             }
-            if (answer.added == 0 || bound - relaxed.objective <= 0.1 * allowed(options, bound)) break;
+            if (answer.added == 0 || bound - relaxed.objective <= 0.1 * options.enough(bound)) break;
             if (first_half.late()) break;
         }
         // A window that grows finds better allotments, and those need a smaller one.
         AllotResult result = solver(problem, until(clock));
-        double window = 4 * allowed(options, bound);
+        double window = 4 * options.enough(bound);
         Answer last{bound, bound, 0};
         for (int pass = 0; pass < most_passes; ++pass) {
             const double needed = bound - result.objective;
-            if (needed <= allowed(options, bound)) break;
+            if (needed <= options.enough(bound)) break;
             if (clock.late()) {
                 result.stopped = StopReason::deadline;
                 break;
@@ -116,10 +115,9 @@ public:
         }
         // What is not listed is worth at most `unlisted`, what is listed at most what the solver has proven.
         result.bound = std::max(result.objective, std::min(bound, std::max(result.bound, last.unlisted)));
-        if (result.status == AllotStatus::optimal &&
-            result.gap() > 1.0000001 * allowed(options, result.bound))
+        if (result.status == AllotStatus::optimal && result.gap() > 1.0000001 * options.enough(result.bound))
             result.status = AllotStatus::feasible;
-        if (found_allotment(result.status) && result.gap() <= allowed(options, result.bound)) {
+        if (found_allotment(result.status) && result.gap() <= options.enough(result.bound)) {
             result.status = AllotStatus::optimal;
             result.stopped = StopReason::proven;
         }
@@ -136,11 +134,6 @@ private:
         if (!deadline) return std::nullopt;
         return Duration::of_nanoseconds(deadline->nanoseconds / 2);
     }
-    /// By how much the objective may lie below the bound.
-    static double allowed(const AllotOptions& options, double bound) {
-        return RelativeGap{}(bound, bound, options.gap);
-    }
-
     struct Answer {
         double bound = 0;     ///< on all allotments
         double unlisted = 0;  ///< on those that use an option which is still not listed
@@ -161,7 +154,7 @@ private:
         double least_distance = std::numeric_limits<double>::infinity();
         for (std::size_t r = 0; r < prices.size(); ++r) answer.bound += prices[r] * problem.capacity[r];
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
-            double best = best_reduced_value(problem, j, prices, [](std::size_t) { return true; });
+            double best = best_reduced_value(problem, j, prices);
             if (problem.must(j) || offers.left_alone(j)) {
                 answer.bound += best;
                 continue;

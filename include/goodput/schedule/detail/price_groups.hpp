@@ -53,9 +53,9 @@ public:
         std::vector<PoolShare> parts(configuration.parts().begin(), configuration.parts().end());
         for (PoolShare& part : parts)
             for (const NodeShare& share : placement)
-                if (PoolShare of = pool_of(cluster.nodes[share.node]); part.group < 0) {
+                if (PoolId of = cluster.nodes[share.node]; part.group < 0) {
                     of.group = part.group;
-                    if (of.same_pool(part)) part.group = cluster.nodes[share.node].group;
+                    if (of == part) part.group = cluster.nodes[share.node].group;
                 }
         configuration = Configuration(std::move(parts), configuration.host());
     }
@@ -95,7 +95,7 @@ private:
         return node;
     }
     void join(const std::vector<Node>& nodes, std::size_t a, std::size_t b) {
-        if (!pool_of(nodes[a]).same_pool(pool_of(nodes[b]))) return;
+        if (!is_node_of(nodes[a], nodes[b])) return;
         a = first_of(a);
         b = first_of(b);
         first_[std::max(a, b)] = std::min(a, b);

@@ -1,0 +1,239 @@
+#ifndef GOODPUT_ALLOT_DETAIL_SOLVER_HPP
+#define GOODPUT_ALLOT_DETAIL_SOLVER_HPP
+
+// One line of stations: the compact problem (compactor.hpp), prices (prices.hpp), a first allotment from them
+// (first_allotment.hpp), then exact searches in turn (search_turns.hpp) until the gap asked for is proven.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "goodput/allot/detail/clock.hpp"
+#include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/detail/compactor.hpp"
+#include "goodput/allot/detail/first_allotment.hpp"
+#include "goodput/allot/detail/incumbent.hpp"
+#include "goodput/allot/detail/left_out.hpp"
+#include "goodput/allot/detail/relaxation.hpp"
+#include "goodput/allot/detail/search_turns.hpp"
+#include "goodput/allot/problem.hpp"
+#include "goodput/allot/result.hpp"
+#include "goodput/allot/rules.hpp"
+
+namespace goodput::detail {
+
+/// What an Allotter does and remembers, whatever its branching rule.
+class Solver {
+public:
+    /// See Allotter.
+    const AllotResult& solve(const AllotmentProblem& problem, const AllotOptions& options,
+                             const AnyBranching& branching) {
+        Clock clock(options.deadline);
+        begin(problem, options, clock, false);
+        turns_.begin(branching);
+        if (!possible_) result_.status = AllotStatus::infeasible;
+        if (possible_ && find_incumbent(options, clock)) {
+            const SearchOutcome outcome =
+                turns_.run(compact_, relaxation_, incumbent_, what_is_left_of(options), clock);
+            result_.bound = outcome.bound;
+            result_.stopped = outcome.stopped;
+            finish(options);
+        }
+        result_.nodes = turns_.nodes();
+        return result_;
+    }
+
+    /// See Allotter.
+    RelaxedAllotment relax(const AllotmentProblem& problem, const AllotOptions& options) {
+        Clock clock(options.deadline);
+        begin(problem, options, clock, true);
+        RelaxedAllotment relaxed;
+        relaxed.choice.resize(problem.jobs());
+        relaxed.prices = result_.prices;
+        relaxed.passes = result_.passes;
+        if (possible_) {
+            relaxed.bound = relaxation_.bound();
+            if (!relaxation_.complete())
+                relaxed.stopped = clock.late() ? StopReason::deadline : StopReason::states;
+        }
+        if (!possible_ || !relaxation_.feasible()) {
+            // A bound below all that options could be worth proves that there is no mixture.
+            const bool none = !possible_ || relaxed.bound < -compact_.magnitude - compact_.rounding();
+            // Nothing for anybody is a mixture, if that is allowed: no other was found in time, or in numbers
+            // whose prices are beyond what can be counted.
+            const bool none_must = possible_ && std::ranges::find(compact_.must, 1) == compact_.must.end();
+            relaxed.status = none        ? AllotStatus::infeasible
+                             : none_must ? AllotStatus::feasible
+                                         : AllotStatus::unknown;
+            if (none)
+                relaxed.stopped = StopReason::proven;
+            else if (relaxed.stopped == StopReason::proven)
+                relaxed.stopped = StopReason::states;
+            if (none) relaxed.bound = 0;
+            return relaxed;
+        }
+        if (relaxed.stopped != StopReason::proven) relaxed.status = AllotStatus::feasible;
+        for (std::size_t group = 0; group < compact_.groups(); ++group) split(group, relaxed);
+        price_out_what_is_left_out(problem, relaxed.prices);
+        relaxed.bound = std::max(relaxation_.bound(), relaxed.objective);
+        constexpr double rounding = 1e-9;
+        if (relaxed.status == AllotStatus::optimal &&
+            relaxed.bound - relaxed.objective > rounding * compact_.magnitude) {
+            relaxed.status = AllotStatus::feasible;
+            relaxed.stopped = StopReason::states;
+        }
+        return relaxed;
+    }
+
+private:
+    void begin(const AllotmentProblem& problem, const AllotOptions& options, Clock& clock,
+               bool keep_too_large) {
+        options.validate();
+        possible_ = compactor_.assign(problem, compact_, keep_too_large, clock);
+        result_.choice.assign(problem.jobs(), no_option);
+        result_.objective = result_.bound = 0;
+        result_.status = AllotStatus::optimal;
+        result_.stopped = StopReason::proven;
+        result_.nodes = 0;
+        if (possible_) relaxation_.solve(compact_, options.warm_start, clock);
+        result_.prices.assign(compact_.resources(), 0);
+        if (possible_)
+            std::copy(relaxation_.prices().begin(), relaxation_.prices().end(), result_.prices.begin());
+        result_.passes = possible_ ? relaxation_.passes() : 0;
+    }
+
+    /// The options with the states that have not been looked at yet.
+    [[nodiscard]] AllotOptions what_is_left_of(const AllotOptions& options) const {
+        AllotOptions rest = options;
+        rest.most_states -= std::min(rest.most_states, turns_.nodes());
+        return rest;
+    }
+
+    /// A first allotment that serves every job that must run. If there is none, or none was found: false,
+    /// and what is known is in result_.
+    bool find_incumbent(const AllotOptions& options, Clock& clock) {
+        if (first_allotment_(compact_, relaxation_, incumbent_, clock)) return true;
+        // Where all of them fit, but hardly, values say which of many choices to look at: as if an allotment
+        // were known that is worth a little less than the bound.
+        for (const double below : {0.01, 0.1}) {
+            if (!relaxation_.feasible()) break;
+            AllotOptions part = what_is_left_of(options);
+            part.most_states /= 8;
+            part.gap = std::min(part.gap, below / 8);
+            part.absolute_gap = 0;
+            SearchStart start;
+            start.above = relaxation_.bound() - below * compact_.magnitude;
+            incumbent_.value = -std::numeric_limits<double>::infinity();
+            turns_.search_core(compact_, relaxation_, start, incumbent_, part, clock);
+            if (incumbent_.value > start.above) return true;
+        }
+        // Which jobs fit together is a problem of the same kind: every option of a job that must run is
+        // worth 1.
+        const double wanted = ask_for_service();
+        service_relaxation_.solve(service_, false, clock);
+        first_allotment_(service_, service_relaxation_, incumbent_, clock);
+        AllotOptions all = what_is_left_of(options);
+        all.gap = all.absolute_gap = 0;
+        const SearchOutcome outcome =
+            turns_.search_core(service_, service_relaxation_, {}, incumbent_, all, clock);
+        if (incumbent_.value < wanted - 0.5) {
+            const bool proven = outcome.bound < wanted - 0.5;
+            result_.status = proven ? AllotStatus::infeasible : AllotStatus::unknown;
+            result_.stopped = proven ? StopReason::proven : outcome.stopped;
+            result_.bound = proven ? 0 : relaxation_.bound();
+            return false;
+        }
+        served_.clear(compact_);
+        for (std::size_t copy = 0; copy < compact_.job.size(); ++copy)
+            served_.set(compact_, copy, service_.original[incumbent_.choice[copy]]);
+        served_.recount(compact_);
+        std::swap(incumbent_, served_);
+        return true;
+    }
+
+    /// Fills service_: the jobs that must run may get nothing or be worth 1, the others get nothing;
+    /// `original` is the option of compact_. Returns how many must run.
+    double ask_for_service() {
+        service_.capacity = compact_.capacity;
+        service_.tolerance = compact_.tolerance;
+        service_.jobs = compact_.jobs;
+        service_.first_copy = compact_.first_copy;
+        service_.job = compact_.job;
+        service_.must.assign(compact_.groups(), 0);
+        service_.single = compact_.single;
+        service_.first.clear();
+        service_.end_hull.clear();
+        service_.reserve(compact_.count + compact_.groups(), compact_.uses.size());
+        double wanted = 0;
+        for (std::size_t group = 0; group < compact_.groups(); ++group) {
+            service_.first.push_back(service_.count);
+            if (compact_.must[group]) {
+                wanted += compact_.copies(group);
+                service_.append(0, none, {});
+                for (std::uint32_t k = compact_.first[group]; k < compact_.first[group + 1]; ++k)
+                    service_.append(1, k, compact_.uses_of(k));
+            } else {
+                std::uint32_t k = compact_.first[group];
+                while (!compact_.uses_of(k).empty()) ++k;
+                service_.append(0, k, {});
+            }
+            service_.end_hull.push_back(service_.count);
+        }
+        service_.first.push_back(service_.count);
+        service_.close();
+        service_.magnitude = wanted;
+        service_.granularity = 1;
+        return wanted;
+    }
+
+    void finish(const AllotOptions& options) {
+        for (std::size_t copy = 0; copy < compact_.job.size(); ++copy)
+            if (const std::uint32_t original = compact_.original[incumbent_.choice[copy]]; original != none)
+                result_.choice[compact_.job[copy]] = original;
+        result_.objective = incumbent_.value;
+        // What is proven but for rounding is proven.
+        const double rounding = 2 * compact_.rounding();
+        if (result_.gap() <= rounding) result_.bound = result_.objective;
+        const double enough = options.enough(result_.bound);
+        const bool proven = result_.gap() <= enough + rounding;
+        if (proven) result_.bound = std::min(result_.bound, result_.objective + enough);
+        result_.status = proven ? AllotStatus::optimal : AllotStatus::feasible;
+        if (proven) result_.stopped = StopReason::proven;
+    }
+
+    /// Deals a group's mixture to its copies one after the other, so that few of them are split.
+    void split(std::size_t group, RelaxedAllotment& relaxed) const {
+        std::uint32_t copy = compact_.first_copy[group];
+        double room = 1;
+        for (std::uint32_t k = compact_.first[group]; k < compact_.first[group + 1]; ++k) {
+            double amount = relaxation_.mixture()[k];
+            while (amount > 0 && copy < compact_.first_copy[group + 1]) {
+                const double part = std::min(amount, room);
+                if (part > 1e-12 && compact_.original[k] != none) {
+                    relaxed.choice[compact_.job[copy]].push_back({compact_.original[k], part});
+                    relaxed.objective += part * compact_.value[k];
+                }
+                amount -= part;
+                room -= part;
+                if (room > 1e-12) break;
+                room = 1;
+                ++copy;
+            }
+        }
+    }
+
+    Compactor compactor_;
+    CompactProblem compact_, service_;
+    Relaxation relaxation_, service_relaxation_;
+    FirstAllotment first_allotment_;
+    Incumbent incumbent_, served_;
+    SearchTurns turns_;
+    bool possible_ = true;
+    AllotResult result_;
+};
+
+}  // namespace goodput::detail
+
+#endif

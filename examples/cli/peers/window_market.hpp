@@ -236,11 +236,11 @@ private:
 
     const WindowProblem* problem_ = nullptr;
     WindowShares best_;
-    std::vector<double> welfare_, left_;         // by job, then rounds run
-    std::vector<KnapsackThing> rounds_;  // owner: index into welfare_
-    std::vector<KnapsackThing> things_;  // of these, what is above the least rounds
-    std::vector<double> limits_;                 // on the longest rest, rising
-    std::vector<int> least_;                     // rounds by job
+    std::vector<double> welfare_, left_;  // by job, then rounds run
+    std::vector<KnapsackThing> rounds_;   // owner: index into welfare_
+    std::vector<KnapsackThing> things_;   // of these, what is above the least rounds
+    std::vector<double> limits_;          // on the longest rest, rising
+    std::vector<int> least_;              // rounds by job
     ExactKnapsack knapsack_;
 };
 

@@ -373,3 +373,18 @@ TEST_CASE(
     CHECK(fixed_batch_plan(model, FullEfficiency{}, {1, 1}, accumulates, 16).plan == BatchPlan{16, 0});
     CHECK(fixed_batch_plan(model, FullEfficiency{}, {1, 2}, accumulates, 32).plan == BatchPlan{16, 0});
 }
+
+// A line that falls by twenty-four orders of magnitude: at its end nothing may be left of where it began.
+TEST_CASE("a computing time that falls without end has its best plan at the end") {
+    RefinedThroughput model{.alpha_c = 1.97427e13, .node_seconds = 0, .gamma = 274404};
+    model.batches = {{1, 1e24}, {8, 0.9e24}, {64, 1}};
+    const BatchLimits limits{32, 1 << 20, 1, 64};
+    for (const double squared_norm : {0.0, 1.0}) {
+        const NoiseScaleEfficiency efficiency{32, {squared_norm, 5}};
+        for (const int gpus : {1, 4}) {
+            const BestPlan best = best_batch_plan(model, efficiency, {1, gpus}, limits);
+            CHECK(best.plan.atomic_batch == 64);
+            CHECK(best.goodput > 0);
+        }
+    }
+}

@@ -233,7 +233,7 @@ void Training::choose_plan() {
         // Empty where nobody has planned yet.
         if (std::ifstream file(options_.plan); file && file >> std::ws && !file.eof()) {
             const auto plan = nlohmann::json::parse(file);
-            agent_.adopt({plan.at("local_batch"), plan.value("accumulation", 0)});
+            agent_.adopt({plan.at("local_batch").get<int>(), plan.value("accumulation", 0)});
         }
     }
     if (processes_ == 1) return;

@@ -37,8 +37,8 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
-#include "goodput/fit/least_squares.hpp"
 #include "goodput/fit/fit_status.hpp"
+#include "goodput/fit/least_squares.hpp"
 
 namespace goodput::peers {
 

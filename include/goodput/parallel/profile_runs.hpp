@@ -3,9 +3,9 @@
 
 // Which configurations should a job try next, so as to learn most for the GPU time that it takes?
 //
-// What is known of a job is normal in ln T, T the time of an iteration (parallel/detail/joint_posterior.hpp), so
-// what a run would leave of the uncertainty does not depend on what it will find: a run that measures y with
-// the scatter s takes from the covariance K of the options' ln T
+// What is known of a job is normal in ln T, T the time of an iteration (parallel/detail/joint_posterior.hpp),
+// so what a run would leave of the uncertainty does not depend on what it will find: a run that measures y
+// with the scatter s takes from the covariance K of the options' ln T
 //
 //     u u^T,    u = cov(ln T, y) / sqrt(var y + s^2)          twice a run: ln of computing, then of the step
 //
@@ -52,8 +52,8 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/option.hpp"
-#include "goodput/parallel/detail/joint_posterior.hpp"
 #include "goodput/fit/job_fit.hpp"
+#include "goodput/parallel/detail/joint_posterior.hpp"
 #include "goodput/parallel/detail/profile_design.hpp"
 
 namespace goodput {

@@ -47,11 +47,13 @@ public:
     // From the integer `low` to the integer `high`, where the next piece starts.
     struct Piece {
         double low, high;
-        double seconds, per_example;  // at `low`, and for each further example
-        double constant;              // seconds that the line starts with; may be negative
+        double seconds, seconds_at_high;  // at the two
+        double constant, per_example;     // the line's; either may be negative
 
+        // As a mean of both ends, in which nothing cancels.
         [[nodiscard]] double compute_seconds(double atomic) const {
-            return seconds + per_example * (atomic - low);
+            const double part = high > low ? (atomic - low) / (high - low) : 0;
+            return seconds * (1 - part) + seconds_at_high * part;
         }
     };
     // At most the computing time at every batch that may be used; neither number is negative.
@@ -93,7 +95,8 @@ private:
     void add_piece(const Point& from, const Point& to) {
         const double wide = to.batch - from.batch;
         const double slope = wide > 0 ? (to.seconds - from.seconds) / wide : 0;
-        pieces_.push_back({from.batch, to.batch, from.seconds, slope, from.seconds - slope * from.batch});
+        pieces_.push_back(
+            {from.batch, to.batch, from.seconds, to.seconds, from.seconds - slope * from.batch, slope});
     }
 
     // The sides of the convex hull from below, as far as they rise and start above zero; to the left of them
@@ -108,7 +111,7 @@ private:
         };
         for (const Piece& piece : pieces()) add({piece.low, piece.seconds});
         const Piece& last = pieces().back();
-        if (last.high > last.low) add({last.high, last.compute_seconds(last.high)});
+        if (last.high > last.low) add({last.high, last.seconds_at_high});
         const std::span<const Point> hull = corners.all();
         double least = hull.front().seconds, ratio = std::numeric_limits<double>::infinity();
         for (const Point& point : hull) {

@@ -34,9 +34,9 @@ struct PlanQuestion {
     std::vector<double>
         price{};  ///< PlanObjective::reward: of one GPU, by type, at least 0, unit of the reward
 
-    /// Whether replicas of one stage may be of several GPU types and degrees. Such plans hardly ever gain
-    /// anything, and to rule them out takes far longer; without it, the bound is on plans whose stages are
-    /// each of one type and degree, in any zones.
+    /// Whether replicas of one stage may be of several GPU types and degrees. Such plans gain a few per cent
+    /// on some small clusters and nothing on most, and to rule them out takes far longer; without it, the
+    /// bound is on plans whose stages are each of one type and degree, in any zones.
     bool mixed_stages = false;
     double gap = 0;  ///< ends when the objective is proven to within this part of it
     /// Plans to begin with, such as answers to earlier questions. Those that are none here are passed over.
@@ -66,7 +66,7 @@ struct PlanQuestion {
 enum class PlanStatus {
     optimal,   ///< proven to within PlanQuestion::gap
     feasible,  ///< a plan, and how far from the best it is at most: the deadline or most_searched came, or
-               ///< too many plans stay open to try them all
+               ///< chains of stages stay open that no plan was found for
     none,      ///< no plan within the limits: `why` says what stands in the way
     unknown    ///< the deadline or most_searched came before a plan was found
 };

@@ -37,7 +37,7 @@ public:
           prices_(prices),
           incumbent_(incumbent),
           stop_(stop),
-          zones_(model, question.mixed_stages, constants),
+          zones_(model, constants),
           columns_(model, constants) {}
 
     /// Partial chains looked at so far.
@@ -168,8 +168,11 @@ private:
         double seconds = division.repeats * std::max(whole.largest, whole.open) + whole.seconds +
                          whole.reduce + whole.update;
         if (incumbent_.leave_out(bound_of(seconds))) return;
-        const double enough = goal_.most_time(incumbent_.value(), whole.spending, traffic) - whole.update;
-        seconds = std::max(seconds, whole.update + zones_.least_seconds(division, chain_, enough));
+        const bool across = division.region().has_cut();
+        if (across) {
+            const double enough = goal_.most_time(incumbent_.value(), whole.spending, traffic) - whole.update;
+            seconds = std::max(seconds, whole.update + zones_.least_seconds(division, chain_, enough));
+        }
         const double bound = bound_of(seconds);
         if (incumbent_.leave_out(bound)) return;
         const double value = incumbent_.try_chain(division.common->tables, division.replicas, chain_,
@@ -179,7 +182,7 @@ private:
         };
         if (reaches(value, bound)) return;
         double least = bound;
-        if (!question_.mixed_stages) {
+        if (across) {
             // What is kept holds in other boxes too: it is of the chain's own spending.
             const double own_traffic = division.traffic_usd(whole.spending);
             const auto own_bound_of = [&](double its) {

@@ -60,7 +60,7 @@ inline ChainPlace place_of(const StageTables& tables, const PartialChain& before
     return {(stage * (tables.layers() + 1) + now.layer) * tables.size() + now.k, now.stages};
 }
 
-/// PartialChain chains that were looked at, by place.
+/// Partial chains that were looked at, by place.
 class KnownChains {
 public:
     /// Whether a partial chain as good as this one was there before; remembers it otherwise.

@@ -36,7 +36,6 @@ public:
           constants_(constants),
           stop_(stop),
           goal_(cluster, question),
-          stage_bounds_(goal_, question.mixed_stages),
           incumbent_(model, cluster, question, constants, goal_),
           divisions_(model, cluster, question, constants, goal_),
           prices_(goal_, incumbent_),
@@ -118,11 +117,9 @@ private:
             if (spent < box.spend_high) lower_spending(division, box, spent);
             if (box.spend_low > box.spend_high) return;
         }
-        if (!box.limited && !single) {
+        if (goal_.spends() && !box.limited && !single) {
             box.limited = true;
-            if (!goal_.pays()) box.low = stage_bounds_.least_largest(division, box);
-            if (box.low == never) return;
-            if (goal_.spends()) prices_.raise_spending(division, box);
+            prices_.raise_spending(division, box);
             raise(division, box);
             return put_back(std::move(box));
         }
@@ -234,7 +231,6 @@ private:
     const ParallelConstants& constants_;
     Stop& stop_;
     PlanGoal goal_;
-    StageBounds stage_bounds_;
     PlanIncumbent incumbent_;
     BatchDivisions divisions_;
     BoxPrices prices_;

@@ -115,8 +115,6 @@ public:
     [[nodiscard]] double least_backward(std::size_t layer, std::size_t k) const {
         return least_backward_[layer * classes_ + k];
     }
-    /// The least of it at any layer.
-    [[nodiscard]] double least_backward(std::size_t k) const { return least_backward_[k]; }
     /// Seconds that such messages add to a stage at most, but for those that never arrive.
     [[nodiscard]] double most() const { return most_; }
 
@@ -172,10 +170,8 @@ private:
                     last_crossing_[into] = forward + last_weight * backward;
                     double& least = least_forward_[layer * classes_ + k];
                     least = std::min(least, forward);
-                    // In front of all layers: at any of them.
-                    for (double* least_back :
-                         {&least_backward_[layer * classes_ + next], &least_backward_[next]})
-                        *least_back = std::min(*least_back, backward);
+                    double& least_back = least_backward_[layer * classes_ + next];
+                    least_back = std::min(least_back, backward);
                     for (const double seconds : {forward, backward})
                         if (seconds < never) most_ = std::max(most_, 4 * seconds);
                 }

@@ -48,7 +48,6 @@ public:
     }
 
     [[nodiscard]] int microbatch() const { return microbatch_; }
-    [[nodiscard]] bool is_mixed() const { return mixed_; }
     [[nodiscard]] std::size_t layers() const { return layers_; }
     [[nodiscard]] const std::vector<StageClass>& classes() const { return classes_; }
     [[nodiscard]] std::size_t size() const { return classes_.size(); }

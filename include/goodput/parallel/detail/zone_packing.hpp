@@ -21,15 +21,15 @@ namespace goodput::detail {
 /// Bounds on chains whose stages are of one class each, in few zones.
 class ZonePacking {
 public:
-    ZonePacking(const LayeredModel& model, bool mixed, const ParallelConstants& constants)
-        : model_(model), constants_(constants), mixed_(mixed) {}
+    ZonePacking(const LayeredModel& model, const ParallelConstants& constants)
+        : model_(model), constants_(constants) {}
 
     /// Seconds of an iteration of the chain at least, without updates, where it lies in the region of the
     /// division. 0 where nothing is known; anything from `enough` on may be returned as never.
     [[nodiscard]] double least_seconds(const BatchDivision& division, const Chain& chain, double enough) {
         region_ = &division.region();
         zones_ = cluster().zones_with_gpus();
-        if (mixed_ || zones() > most_zones) return 0;
+        if (zones() > most_zones) return 0;
         repeats_ = division.repeats;
         replicas_ = division.replicas;
         prepare(division, chain);
@@ -268,7 +268,6 @@ private:
 
     const LayeredModel& model_;
     const ParallelConstants& constants_;
-    bool mixed_;
     const ZoneRegion* region_ = nullptr;
     std::vector<std::size_t> zones_{};  // those of the region that have GPUs; sets have a bit for each
     std::map<std::tuple<const ZoneRegion*, std::size_t, int, int, double>, std::vector<double>> known_{};

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
+#include "goodput/availability/lost_time.hpp"
 #include "goodput/availability/renting.hpp"
 #include "goodput/place/least_moves.hpp"
 #include "goodput/policy/pollux.hpp"

@@ -205,7 +205,7 @@ struct ListedShapes {
     /// A Scheduler asks only once for all jobs that for_each_input() cannot tell apart, if a maker names
     /// itself here. Not so a class that derives from this one.
     using DeclaresInputsOf = ListedShapes;
-    /// Calls `input(number)` for all that is read of a job, besides Job::host.
+    /// Calls `input(number)` for all that is read of a job.
     template <class Input>
     static void for_each_input(const Job& job, Input& input) {
         input(static_cast<int>(job.adaptivity));

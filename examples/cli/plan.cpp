@@ -244,14 +244,12 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
         });
         Json answer = answer_of(round.snapshot, plan, milliseconds);
         round.warnings.insert(round.warnings.end(), plan.warnings.begin(), plan.warnings.end());
-        for (const std::string& warning : round.warnings)
-            answer["warnings"].push_back(shortened(warning));
+        for (const std::string& warning : round.warnings) answer["warnings"].push_back(shortened(warning));
         if (command.advise)
-            answer["advice"] =
-                json_of(Advisor(round.hour_worth, {}, {}, true,
-                                goodput::Limits(goodput::TeamQuotas(std::move(round.teams))))
-                            .advise(round.snapshot, round.offers),
-                        round.offers);
+            answer["advice"] = json_of(Advisor(round.hour_worth, {}, {}, true,
+                                               goodput::Limits(goodput::TeamQuotas(std::move(round.teams))))
+                                           .advise(round.snapshot, round.offers),
+                                       round.offers);
         if (command.explain) {
             add_explanations(scheduler, round.snapshot, answer["plan"]);
             for (std::size_t l = 0; l < plan.limits.size(); ++l)

@@ -40,11 +40,12 @@ public:
     /// The same with histories of one's own.
     explicit BasicJobMemory(Histories histories) : histories_(std::move(histories)) {}
 
-    /// Takes in a round; what a round before it has said counts only if it was kept. `news` by job of the snapshot (std::invalid_argument for another number),
-    /// or empty where nothing was heard; `cancelled` names jobs that are gone without having ended. Fills in
-    /// the jobs' models, but for those that bring their own, and what JobSizes and RunningPlans say. A job
-    /// with news that make no sense is set aside (Job::set_aside), or refused if Snapshot::strict
-    /// (std::invalid_argument). Nothing is learned of jobs that are set aside.
+    /// Takes in a round; what a round before it has said counts only if it was kept. `news` by job of the
+    /// snapshot (std::invalid_argument for another number), or empty where nothing was heard; `cancelled`
+    /// names jobs that are gone without having ended. Fills in the jobs' models, but for those that bring
+    /// their own, and what JobSizes and RunningPlans say. A job with news that make no sense is set aside
+    /// (Job::set_aside), or refused if Snapshot::strict (std::invalid_argument). Nothing is learned of jobs
+    /// that are set aside.
     void take_in(Snapshot& snapshot, std::span<const JobNews> news = {},
                  std::span<const std::string> cancelled = {}) {
         if (!news.empty() && news.size() != snapshot.jobs.size())

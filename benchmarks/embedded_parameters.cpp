@@ -1,4 +1,4 @@
-// Prints the table of examples/cli/embedded.cpp from a folder of profiles: what this library's fit finds on
+// Prints the table of program/embedded.cpp from a folder of profiles: what this library's fit finds on
 // public measurements.
 
 #include <algorithm>

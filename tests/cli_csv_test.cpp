@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "../examples/cli/csv.hpp"
+#include "../program/csv.hpp"
 #include "support/folder.hpp"
 #include "support/random.hpp"
 

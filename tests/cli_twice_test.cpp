@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../examples/cli/json_files.hpp"
-#include "../examples/cli/json_parse.hpp"
+#include "../program/json_files.hpp"
+#include "../program/json_parse.hpp"
 #include "support/folder.hpp"
 #include "support/random.hpp"
 

@@ -8,8 +8,8 @@ cd "$(dirname "$0")/.."
 data=$(realpath "${1:-../shared/data}")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-sources=(tests/sim_determinism_test.cpp tests/main.cpp examples/cli/{scene,csv,profiles,workload,embedded}.cpp)
-paths=(-Iinclude -Itests -Iexamples/cli -isystem "${EIGEN3_INCLUDE_DIR:-/usr/include/eigen3}")
+sources=(tests/sim_determinism_test.cpp tests/main.cpp program/{scene,csv,profiles,workload,embedded}.cpp)
+paths=(-Iinclude -Itests -Iprogram -isystem "${EIGEN3_INCLUDE_DIR:-/usr/include/eigen3}")
 first=
 for options in "-O0" "-O3 -DNDEBUG"; do
     for compiler in g++ clang++; do

@@ -13,7 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../cli/json_fields.hpp"
+#include "../../program/json_fields.hpp"
 #include "command.hpp"
 
 namespace slurm {

@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../cli/json_fields.hpp"
-#include "../cli/samples.hpp"
+#include "../../program/json_fields.hpp"
+#include "../../program/samples.hpp"
 
 namespace slurm {
 

@@ -122,7 +122,7 @@ std::vector<fs::path> files_behind(const std::string& word) {
     if (std::any_of(modules.begin(), modules.end(), begins) && word.ends_with(".hpp"))
         return {"include/goodput/" + word};
     if (begins("build/release/benchmarks/")) return {word.substr(14) + ".cpp"};
-    if (word == "build/release/examples/goodput") return {"examples/cli/main.cpp"};
+    if (word == "build/release/examples/goodput") return {"program/main.cpp"};
     if (begins("build/release/examples/")) return {word.substr(14) + ".cpp"};
     return {};
 }

@@ -92,7 +92,7 @@ public:
             if (here == -infinity) return here;
             ++in_vain;
             if (here < best) {
-                if (here < best - least_progress * (best - threshold_)) in_vain = 0;
+                if (here < best - progress(best)) in_vain = 0;
                 best = here;
                 prices = current_;
             }
@@ -106,7 +106,8 @@ public:
                 if (length < steps.least_length) break;
                 continue;
             }
-            if (!step_to(threshold_, here, length)) break;
+            const double target = threshold_ > -infinity ? threshold_ : here - 1e-2 * std::abs(here);
+            if (!step_to(target, here, length)) break;
         }
         return best;
     }
@@ -163,6 +164,11 @@ private:
     /// Up to where losses are of interest, as far as the last bound tells.
     [[nodiscard]] double most_loss() const {
         return last_ > -infinity ? std::max(last_ - threshold_, 0.0) : infinity;
+    }
+
+    /// By how much a bound has to fall for the steps not to be in vain.
+    [[nodiscard]] double progress(double best) const {
+        return threshold_ > -infinity ? least_progress * (best - threshold_) : 1e-6 * std::abs(best);
     }
 
     /// Moves current_ against the subgradient: a copy that is served by several resources becomes dearer, one

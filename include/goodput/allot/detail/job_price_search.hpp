@@ -30,6 +30,16 @@ namespace goodput::detail {
 
 class JobPriceSearch {
 public:
+    /// Looks for any allotment; where there is one, it is in `incumbent`, which is none before (value
+    /// -infinity). False also where the relaxation does not apply.
+    bool find(const CompactProblem& problem, const Relaxation& linear, Incumbent& incumbent,
+              const AllotOptions& options, Clock& clock) {
+        if (!start(problem, linear, linear.bound(), incumbent, options, clock)) return false;
+        tree_.set_gap(problem.rounding());
+        begin(linear);
+        if (!tree_.stopped() && bound_ > incumbent.value) dive(linear);
+        return tree_.has_incumbent();
+    }
     /// States that the last call looked at, or did as much work as.
     [[nodiscard]] std::size_t nodes() const { return tree_.descent().nodes(); }
 
@@ -113,8 +123,9 @@ private:
 
     void dive(const Relaxation& linear) {
         const std::size_t root = tree_.relaxation().mark();
-        tree_.set_threshold(bound_ - (bound_ - tree_.incumbent().value) / 4);
-        tree_.leave_out_by_prices(linear);
+        tree_.set_threshold(tree_.has_incumbent() ? bound_ - (bound_ - tree_.incumbent().value) / 4
+                                                  : -infinity);
+        if (tree_.has_incumbent()) tree_.leave_out_by_prices(linear);
         dive_prices_ = tree_.root_prices();
         tree_.descent().bound(dive_prices_);
         tree_.complete();
@@ -192,7 +203,7 @@ private:
     /// the steps are quick and short. Where that shows that there is none, the same a little further below.
     void begin(const Relaxation& linear) {
         tree_.set_threshold(-infinity);
-        for (double below = 0; !tree_.stopped() && bound_ > tree_.reached();) {
+        for (double below = 0; !tree_.stopped() && tree_.has_incumbent() && bound_ > tree_.reached();) {
             below = std::max(below, (bound_ - tree_.incumbent().value) / 8);
             const double target = bound_ - below;
             if (target <= tree_.reached()) break;
@@ -217,7 +228,8 @@ private:
         if (tree_.stopped()) return;
         tree_.set_threshold(-infinity);
         tree_.leave_out_by_prices(linear);
-        const double root = tree_.descent().lower(tree_.root_prices(), once);
+        const double root =
+            tree_.descent().lower(tree_.root_prices(), tree_.has_incumbent() ? once : affordable(at_root));
         if (!tree_.stopped() && root > tree_.descent().threshold()) tree_.complete();
         bound_ = std::min(bound_, std::max(tree_.reached(), tree_.problem().round_down(root)));
         searched_from_ = tree_.incumbent().value;

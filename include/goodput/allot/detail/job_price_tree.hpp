@@ -38,7 +38,8 @@ struct OptionLoss {
 
 class JobPriceTree {
 public:
-    /// Takes over a problem and an incumbent, with nothing left out. False: the relaxation does not apply.
+    /// Takes over a problem and an incumbent, which may be none (value -infinity), with nothing left out.
+    /// False: the relaxation does not apply.
     bool assign(const CompactProblem& problem, const Relaxation& linear, Incumbent& incumbent,
                 const AllotOptions& options, Clock& clock) {
         if (!descent_.assign(problem, linear.prices(), options, clock)) return false;
@@ -63,6 +64,7 @@ public:
     [[nodiscard]] std::vector<double>& root_prices() { return root_prices_; }
 
     [[nodiscard]] bool stopped() const { return descent_.stopped().has_value(); }
+    [[nodiscard]] bool has_incumbent() const { return incumbent_->value > -infinity; }
     /// By how much an allotment may fall short of a better one.
     void set_gap(double gap) { gap_ = gap; }
     [[nodiscard]] double gap() const { return gap_; }

@@ -39,6 +39,18 @@ public:
     /// States looked at since begin().
     [[nodiscard]] std::size_t nodes() const { return nodes_; }
 
+    /// States of the core's search before another has its first turn.
+    static constexpr std::size_t first_states = std::size_t{1} << 15;
+
+    /// Looks for any allotment that serves all jobs that must run, by prices on jobs. Whether there is one
+    /// now in `incumbent`.
+    bool find(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
+              const AllotOptions& options, Clock& clock) {
+        const bool found = job_price_search_.find(problem, relaxation, incumbent, options, clock);
+        nodes_ += job_price_search_.nodes();
+        return found;
+    }
+
     /// Improves `incumbent` by the core's search alone.
     SearchOutcome search_core(const CompactProblem& problem, const Relaxation& relaxation,
                               const SearchStart& start, Incumbent& incumbent, const AllotOptions& options,
@@ -60,8 +72,8 @@ public:
     }
 
 private:
-    /// The core first, which is enough for most problems; then prices on jobs, the core with what these know,
-    /// and parts of the allotment in turn, each for several times as long as before.
+    /// The core first, which is enough for most problems; then the core with what prices on jobs know and the
+    /// search by these in turn, each for several times as long as before.
     SearchOutcome take_turns(const AllotOptions& options) {
         std::size_t left = options.most_states;
         SearchOutcome best{relaxation_->bound(), StopReason::states, 0};
@@ -205,8 +217,6 @@ private:
     }
 
     static constexpr std::size_t narrow = 4;
-    /// States of the core's search before another has its first turn.
-    static constexpr std::size_t first_states = std::size_t{1} << 15;
     static constexpr std::size_t growth_of_states = 8;  ///< by which a turn grows
     static constexpr std::size_t first_varied_states = std::size_t{1} << 20;
     static constexpr double first_part_of_gap = 0.25;

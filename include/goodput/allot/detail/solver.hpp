@@ -115,19 +115,12 @@ private:
     /// and what is known is in result_.
     bool find_incumbent(const AllotOptions& options, Clock& clock) {
         if (first_allotment_(compact_, relaxation_, incumbent_, clock)) return true;
-        // Where all of them fit, but hardly, values say which of many choices to look at: as if an allotment
-        // were known that is worth a little less than the bound.
-        for (const double below : {0.01, 0.1}) {
-            if (!relaxation_.feasible()) break;
-            AllotOptions part = what_is_left_of(options);
-            part.most_states /= 8;
-            part.gap = std::min(part.gap, below / 8);
-            part.absolute_gap = 0;
-            SearchStart start;
-            start.above = relaxation_.bound() - below * compact_.magnitude;
+        if (relaxation_.feasible()) {
+            if (find_near_relaxation(SearchTurns::first_states, options, clock)) return true;
+            incumbent_.clear(compact_);
             incumbent_.value = -std::numeric_limits<double>::infinity();
-            turns_.search_core(compact_, relaxation_, start, incumbent_, part, clock);
-            if (incumbent_.value > start.above) return true;
+            if (turns_.find(compact_, relaxation_, incumbent_, what_is_left_of(options), clock)) return true;
+            if (find_near_relaxation(options.most_states, options, clock)) return true;
         }
         // Which jobs fit together is a problem of the same kind: every option of a job that must run is
         // worth 1.
@@ -151,6 +144,24 @@ private:
         served_.recount(compact_);
         std::swap(incumbent_, served_);
         return true;
+    }
+
+    /// Searches as if an allotment were known that is worth a little less than the bound. Where all jobs that
+    /// must run fit, but hardly, that is quicker than to ask for their service alone, because their values
+    /// say which of many choices to look at.
+    bool find_near_relaxation(std::size_t most_states, const AllotOptions& options, Clock& clock) {
+        for (const double below : {0.01, 0.1}) {
+            AllotOptions part = what_is_left_of(options);
+            part.most_states = std::min(part.most_states, most_states) / 8;
+            part.gap = std::min(part.gap, below / 8);
+            part.absolute_gap = 0;
+            SearchStart start;
+            start.above = relaxation_.bound() - below * compact_.magnitude;
+            incumbent_.value = -std::numeric_limits<double>::infinity();
+            turns_.search_core(compact_, relaxation_, start, incumbent_, part, clock);
+            if (incumbent_.value > start.above) return true;
+        }
+        return false;
     }
 
     /// Fills service_: the jobs that must run may get nothing or be worth 1, the others get nothing;

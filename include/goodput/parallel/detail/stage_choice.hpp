@@ -19,14 +19,6 @@
 
 namespace goodput::detail {
 
-/// The allotment's gap relative to the seconds that all stages take: values are seconds lost, negative.
-struct GapOfSeconds {
-    double best_seconds = 0;  ///< of all stages, each at its best
-    double operator()(double, double bound, double gap) const {
-        return gap * std::max(best_seconds - bound, 0.0);
-    }
-};
-
 class StageChoice {
 public:
     explicit StageChoice(const StageCheckpointQuestion& question)
@@ -178,8 +170,11 @@ private:
         if (lost > 0) std::frexp(lost, &exponent);
         const double unit = std::ldexp(1.0, std::clamp(exponent - 20, -1000, 1000));
         fill_problem(unit);
-        Allotter<FineGrainedFirst, GapOfSeconds> allotter({}, {best_seconds_ / unit});
-        const AllotResult& result = allotter(problem_, options);
+        // The gap is one of the seconds that all stages take; values are only the seconds lost.
+        AllotOptions of_seconds = options;
+        of_seconds.absolute_gap = options.gap * best_seconds_ / unit;
+        Allotter<> allotter;
+        const AllotResult& result = allotter(problem_, of_seconds);
         answer_.nodes += result.nodes;
         const bool first = answer_.mechanism.empty();
         if (first || found_allotment(result.status)) {

@@ -21,7 +21,7 @@ run("${CXX}" -std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Werror uses_singl
 run("${BUILD}/single")
 
 run("${PYTHON}" "${SOURCE}/packaging/single_header.py" --output "${BUILD}/goodput_more.hpp"
-  --header goodput/agent/training_agent.hpp --header goodput/place/least_moves.hpp --header goodput/share/themis.hpp)
+  --header goodput/agent/training_agent.hpp --header goodput/place/least_moves.hpp --header goodput/share/share_time.hpp)
 file(WRITE "${BUILD}/more.cpp" "#include \"goodput_more.hpp\"\n")
 string(REPLACE "," ";" folders "${LIBRARY_FOLDERS}")
 list(TRANSFORM folders PREPEND "-isystem")

@@ -22,13 +22,16 @@ public:
     Allotter() = default;
     /// A solver with a rule of one's own.
     explicit Allotter(Branching branching) : branching_(std::move(branching)) {}
+    /// Takes the rule, and begins without memory.
     Allotter(const Allotter& other) : branching_(other.branching_) {}
+    /// Takes rule and memory.
     Allotter(Allotter&&) noexcept = default;
     /// Takes the rule; the memory stays.
     Allotter& operator=(const Allotter& other) {
         branching_ = other.branching_;
         return *this;
     }
+    /// Takes rule and memory.
     Allotter& operator=(Allotter&&) noexcept = default;
     ~Allotter() = default;
 

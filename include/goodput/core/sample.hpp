@@ -102,13 +102,13 @@ void validate(const GradientStatistics& gradient, const Subject& subject) {
 
 /// A measurement of a job.
 struct NewSample {
-    std::size_t gpu_type = 0;  ///< index into Cluster::gpu_types
-    ThroughputSample sample{};
+    std::size_t gpu_type = 0;   ///< index into Cluster::gpu_types
+    ThroughputSample sample{};  ///< what was measured
 };
 
 /// What was heard of a job since the last round.
 struct JobNews {
-    std::vector<NewSample> samples{};
+    std::vector<NewSample> samples{};  ///< its measurements
     /// The largest total batch that its owner wants. What the job does counts for more: a batch that it was
     /// seen to use is one that it may be given.
     std::optional<int> wanted_batch{};

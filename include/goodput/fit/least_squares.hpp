@@ -95,6 +95,7 @@ public:
     TinyBackend() = default;
     /// There is nothing to copy but buffers.
     TinyBackend(const TinyBackend& /*other*/) {}
+    /// The same.
     TinyBackend& operator=(const TinyBackend& /*other*/) { return *this; }
     /// Moves `y` to a local minimum, if any point is better than the start.
     template <Residuals R>

@@ -17,8 +17,12 @@ struct Line {
 
 /// What weighted points say of a line, taken in one by one: kept about their mean, where nothing cancels.
 struct LineSums {
-    double weight = 0, x = 0 /**< sum of the weights, means */, y = 0;
-    double xx = 0, xy = 0 /**< weighted sums of products of the distances from the means */, yy = 0;
+    double weight = 0;  ///< sum of the weights
+    double x = 0;       ///< mean
+    double y = 0;       ///< mean
+    double xx = 0;      ///< weighted sum of products of the distances from the means
+    double xy = 0;      ///< the same
+    double yy = 0;      ///< the same
 
     /// Takes in a point of weight w, at least 0.
     void add(double w, double at, double value) {

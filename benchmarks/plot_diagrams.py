@@ -91,7 +91,7 @@ def one_round(docs):
                 ("what it is worth", "a policy, weights", "a value for each option"),
                 ("the allotment", "a solver, gap, deadline", "choice, prices, bound"),
                 ("the nodes", "a placer, where jobs run now", "placements, fewest moves"),
-                ("cores and memory", "nodes that count them", "each job's cores and memory"),
+                ("after the nodes", "a station, if there is one", "cores and memory, or what you add"),
                 ("reasons", "", "why a job waits or cannot run"))
     parts = [text(130, 28, "goes in", size=12, fill=INK, weight="bold"),
              text(370, 28, "a station of schedule/detail", size=12, fill=INK, weight="bold"),
@@ -101,7 +101,7 @@ def one_round(docs):
         parts += box(290, y, 160, [name], "step", 36)
         parts += box(520, y, 240, [found], "data", 36) + arrow((450, y + 18), (520, y + 18))
         if given:
-            parts += box(20, y, 220, [given], "data" if i in (0, 6) else "yours", 36)
+            parts += box(20, y, 220, [given], "data" if i == 0 else "yours", 36)
             parts += arrow((240, y + 18), (290, y + 18))
         if i:
             parts += arrow((370, y - 18), (370, y))

@@ -137,6 +137,21 @@ TEST_CASE("a job with news that make no sense is set aside, and a strict round r
     innocent.take_in(two);
     CHECK(told(one) == told(two));  // nothing of the refused round is left
 
+    // Not even what made sense before it.
+    JobMemory half, none;
+    Snapshot mixed = snapshot_of({job_of("a")}), plain = snapshot_of({job_of("a")});
+    half.take_in(
+        mixed, std::vector<JobNews>{{.samples = {{0, sample_of(4, 250)}, {0, {{1, 1}, {8, 0}, 0.1, 0.2}}}}});
+    none.take_in(plain);
+    CHECK_FALSE(mixed.jobs[0].set_aside.empty());
+    half.keep(mixed, plan(mixed));
+    none.keep(plain, plan(plain));
+    Snapshot after = snapshot_of({job_of("a")}), same = after;
+    const std::vector<JobNews> wants{{.wanted_batch = 64}};
+    half.take_in(after, wants);
+    none.take_in(same, wants);
+    CHECK(told(after) == told(same));
+
     Snapshot three = snapshot_of({job_of("a")});
     CHECK_THROWS_WITH(innocent.take_in(three, news),
                       "job memory: news is 2, but must be one for each of the snapshot's jobs, or none");

@@ -106,9 +106,10 @@ def main():
                 next_ones.extend(included.get(one, []))
         return found
 
+    defined = {name: defined_names(text[name]) for name in headers}
     defined_in = collections.defaultdict(set)
     for name in headers:
-        for word in defined_names(text[name]):
+        for word in defined[name]:
             defined_in[word].add(name)
 
     # Boost names a header for what it defines.
@@ -117,7 +118,7 @@ def main():
     complaints = []
     for name in headers:
         reach = reached(name)
-        own = defined_names(text[name]) | declared_names(text[name]) | KEYWORDS
+        own = defined[name] | declared_names(text[name]) | KEYWORDS
         # Types and concepts anywhere; functions where they are called by their name alone.
         words = set(re.findall(r"(?<![\w.>:])(?:detail::)?([A-Z]\w+)\b", text[name]))
         words |= set(re.findall(r"(?<![\w.>:])(?:detail::)?([a-z]\w+)(?=\()", text[name]))

@@ -54,11 +54,12 @@ public:
         before_ = told_;
         histories_.begin_trial();
         on_trial_ = true;
+        const JobNews nothing;
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             Job& job = snapshot.jobs[j];
             if (!job.set_aside.empty()) continue;
             try {
-                learn(job, news.empty() ? JobNews{} : news[j]);
+                learn(job, news.empty() ? nothing : news[j]);
             } catch (const std::invalid_argument& error) {
                 if (snapshot.strict) throw;
                 job.set_aside = error.what();
@@ -102,6 +103,8 @@ private:
     }
 
     void learn(Job& job, const JobNews& news) {
+        // All of it before any is learned: of a job that is set aside nothing stays.
+        for (const NewSample& each : news.samples) validate(each.sample, "job '" + job.name + "'");
         histories_.meet(job);
         limit_batch(job, news);
         for (const NewSample& each : news.samples) {

@@ -8,7 +8,7 @@ usage: published_fit.py PROFILES [--json]
 PROFILES holds one folder an application with placements-TYPE.csv (columns placement, local_bsz or local_batch,
 step_time, sync_time in any order). Prints for every application and GPU type
 the root mean square error of the logarithm of computing and step time, and the parameters. The numbers of
-tests/fit_throughput_test.cpp are those of the column `step`.
+tests/fit/throughput_test.cpp are those of the column `step`.
 """
 import csv
 import json

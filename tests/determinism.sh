@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles tests/sim_determinism_test.cpp with both compilers, unoptimised with assertions and optimised without, and
+# Compiles tests/sim/determinism_test.cpp with both compilers, unoptimised with assertions and optimised without, and
 # compares what each decides in the recorded rounds, bit by bit. Ten minutes of one core.
 #
 #     tests/determinism.sh [DATA]        # DATA: where the published measurements are; ../shared/data if left out
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 data=$(realpath "${1:-../shared/data}")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-sources=(tests/sim_determinism_test.cpp tests/main.cpp program/{scene,csv,profiles,workload,embedded}.cpp)
+sources=(tests/sim/determinism_test.cpp tests/main.cpp program/{scene,csv,profiles,workload,embedded}.cpp)
 paths=(-Iinclude -Itests -Iprogram -isystem "${EIGEN3_INCLUDE_DIR:-/usr/include/eigen3}")
 first=
 for options in "-O0" "-O3 -DNDEBUG"; do

@@ -15,7 +15,7 @@
 //
 // What it cannot know: errors of the model itself that all samples of a shape share; it takes them for
 // scatter. On the profiles published with Sia intervals for 90 % hold 91 % of further samples of the shapes
-// that were fitted and 90 % of those of other shapes (tests/fit_throughput_test.cpp), on average over jobs; a
+// that were fitted and 90 % of those of other shapes (tests/fit/throughput_test.cpp), on average over jobs; a
 // single job may be well above or below.
 
 #include <algorithm>

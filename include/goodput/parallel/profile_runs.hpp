@@ -29,7 +29,7 @@
 // never gain less. Greedy is not proven optimal: variance reduction is not submodular in general (Das and
 // Kempe 2011 bound it by the correlation of the candidates), and the loss starts flat, so that two runs may
 // pay where neither does alone. Of the best subset of small random lists it gains 97 % on average; on a
-// single one it may miss a quarter (tests/fit_profile_runs_test.cpp).
+// single one it may miss a quarter (tests/parallel/profile_runs_test.cpp).
 //
 // What it cannot do: it does not doubt the model's form, nor the scatter (errors that all measurements of a
 // run share). Of other GPU types it promises more than fits find, which hand on parameters one by one. It

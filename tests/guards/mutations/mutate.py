@@ -46,14 +46,8 @@ def applied(text, record):
 
 
 def sources_of(folder):
-    """The sources of the test program FOLDER_test: those that no program with a longer name takes."""
-    programs = re.findall(r"goodput_tests\((\w+)", (TESTS / "CMakeLists.txt").read_text())
-    sources = []
-    for source in sorted(TESTS.glob(f"{folder}_*test.cpp")):
-        of = max((p for p in programs if source.name.startswith(p + "_")), key=len)
-        if of == folder:
-            sources.append(source.stem)
-    return sources
+    """The sources of the test program FOLDER_test, without their ending: FOLDER/topic_test."""
+    return [f"{folder}/{source.stem}" for source in sorted((TESTS / folder).glob("*_test.cpp"))]
 
 
 class Bench:
@@ -68,7 +62,7 @@ class Bench:
         system = [flag[2:] for flag in packages.stdout.split()] or ["/usr/include/eigen3"]
         compiler = [options.compiler] if not shutil.which("ccache") else ["ccache", options.compiler]
         self.compile = [*compiler, "-std=c++20", "-O1", "-DNDEBUG", "-w", f"-I{self.include}", f"-I{TESTS}",
-                        f"-I{ROOT / 'examples' / 'cli'}",
+                        f"-I{ROOT / 'program'}",
                         '-DGOODPUT_DATA_DIR="none"']
         for folder in system:
             self.compile += ["-isystem", folder]
@@ -84,7 +78,7 @@ class Bench:
         shutil.copytree(ROOT / "include", self.include)
 
     def object_of(self, stem):
-        result = self.scratch / f"{stem}.o"
+        result = self.scratch / f"{pathlib.Path(stem).name}.o"
         done = subprocess.run([*self.compile, "-c", TESTS / f"{stem}.cpp", "-o", result], capture_output=True, text=True)
         self.message = done.stderr
         return result if done.returncode == 0 else None

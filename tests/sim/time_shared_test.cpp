@@ -1,5 +1,5 @@
 // Gavel's and Shockwave's worlds: rounds that end early, whole steps, and the published rounds and policies
-// on traces that one can reckon by hand. The published results: cli_time_shared_test.cpp, and below a stored
+// on traces that one can reckon by hand. The published results: program/time_shared_test.cpp, and below a stored
 // plan.
 
 #include <algorithm>

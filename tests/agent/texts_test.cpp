@@ -7,7 +7,7 @@
 
 #include "goodput/agent/training_agent.hpp"
 
-#include "../compiled/c/agent_lines.hpp"
+#include "../../compiled/c/agent_lines.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

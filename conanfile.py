@@ -111,7 +111,7 @@ class GoodputConan(ConanFile):
         self._component("place", "goodput")
         self._component("ceres", "goodput", "ceres-solver::ceres")
         if self.options.with_compiled:
-            self._component("compiled", "goodput", library="goodput_compiled")
+            self._component("compiled", "goodput", library="goodput_compiled").defines = ["GOODPUT_COMPILED"]
             self._component("c", library="goodput_c")
 
     def _folders_of_ceres(self):

@@ -1,6 +1,17 @@
-// The instantiations that goodput/compiled.hpp and goodput/compiled_scheduler.hpp promise.
+// The bodies that headers leave to goodput::compiled (core/bodies.hpp), and the usual instantiations.
 
-#include "goodput/compiled_scheduler.hpp"
+#include "goodput/goodput.hpp"
+//
+#include "goodput/allot/detail/conflict.hpp"
+#include "goodput/allot/detail/explain.hpp"
+#include "goodput/allot/detail/explain_job.hpp"
+#include "goodput/allot/detail/explain_resource.hpp"
+#include "goodput/allot/detail/solver.hpp"
+#include "goodput/fit/detail/job_fit.hpp"
+#include "goodput/fit/detail/refined_fitter.hpp"
+#include "goodput/place/detail/defragment.hpp"
+#include "goodput/place/detail/least_moves.hpp"
+#include "goodput/place/detail/topology_placer.hpp"
 
 namespace goodput {
 
@@ -9,7 +20,6 @@ template class JobFitter<>;
 template class BasicKindHistories<>;
 template class BasicJobMemory<>;
 template void JobHistory::refit(JobFitter<>&, std::string_view);
-template class Allotter<>;
 template class Scheduler<Sia>;
 template class Scheduler<GoodputPolicy>;
 template class Scheduler<Pollux>;

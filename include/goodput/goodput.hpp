@@ -4,6 +4,9 @@
 // The toolkit: models and their fits, the allotment, placement, policies, and the round that joins them. What
 // stands on it has a header of its own: availability.hpp, hosts.hpp, share.hpp, tasks.hpp, parallel.hpp,
 // agent.hpp, sim.hpp.
+//
+// With goodput::compiled (core/bodies.hpp) it means the same, and takes a fraction of the time. Who fits a
+// model of his own then includes fit/model_fit.hpp himself, which brings Eigen and Ceres.
 
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/conflict.hpp"
@@ -15,6 +18,7 @@
 #include "goodput/allot/result.hpp"
 #include "goodput/allot/rules.hpp"
 #include "goodput/core/batch.hpp"
+#include "goodput/core/bodies.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/duration.hpp"
@@ -32,20 +36,15 @@
 #include "goodput/core/user_data.hpp"
 #include "goodput/core/verdict.hpp"
 #include "goodput/fit/fit_status.hpp"
-#include "goodput/fit/fitted_slopes.hpp"
 #include "goodput/fit/gradient_by_batch.hpp"
 #include "goodput/fit/job_fit.hpp"
-#include "goodput/fit/least_squares.hpp"
 #include "goodput/fit/line.hpp"
 #include "goodput/fit/memory_fit.hpp"
-#include "goodput/fit/model_fit.hpp"
 #include "goodput/fit/noise_scale.hpp"
-#include "goodput/fit/pollux_terms.hpp"
 #include "goodput/fit/refined_fit.hpp"
 #include "goodput/fit/refined_fitter.hpp"
 #include "goodput/fit/refined_parameters.hpp"
 #include "goodput/fit/refined_prior.hpp"
-#include "goodput/fit/throughput_residuals.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/concepts.hpp"
 #include "goodput/model/efficiency.hpp"
@@ -98,5 +97,33 @@
 #include "goodput/schedule/snapshot_check.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "goodput/version.hpp"
+
+#ifndef GOODPUT_COMPILED
+#include "goodput/fit/fitted_slopes.hpp"
+#include "goodput/fit/least_squares.hpp"
+#include "goodput/fit/model_fit.hpp"
+#include "goodput/fit/pollux_terms.hpp"
+#include "goodput/fit/throughput_residuals.hpp"
+#else
+namespace goodput {
+
+/// \cond  Doxygen does not know these from new functions.
+extern template class BasicKindHistories<>;
+extern template class BasicJobMemory<>;
+extern template void JobHistory::refit(JobFitter<>&, std::string_view);
+extern template class Scheduler<Sia>;
+extern template class Scheduler<GoodputPolicy>;
+extern template class Scheduler<Pollux>;
+extern template class Scheduler<LeastAttainedService>;
+extern template class Scheduler<Fifo>;
+extern template Plan plan<Sia>(const Snapshot&, Sia, AllotOptions);
+extern template Plan plan<GoodputPolicy>(const Snapshot&, GoodputPolicy, AllotOptions);
+extern template Plan plan<Pollux>(const Snapshot&, Pollux, AllotOptions);
+extern template Plan plan<LeastAttainedService>(const Snapshot&, LeastAttainedService, AllotOptions);
+extern template Plan plan<Fifo>(const Snapshot&, Fifo, AllotOptions);
+/// \endcond
+
+}  // namespace goodput
+#endif
 
 #endif

@@ -1,4 +1,4 @@
-#include <goodput/compiled.hpp>
+#include <goodput/goodput.hpp>
 
 int main() {
     goodput::Snapshot now{};

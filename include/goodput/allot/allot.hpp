@@ -3,15 +3,21 @@
 
 // Solves the allotment problem (problem.hpp); detail/solver.hpp says how.
 
-#include <memory>
 #include <utility>
 
-#include "goodput/allot/detail/solver.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/allot/rules.hpp"
+#include "goodput/core/bodies.hpp"
 
 namespace goodput {
+
+namespace detail {
+class Solver;
+const AllotResult& solve(Kept<Solver>& solver, const AllotmentProblem& problem, const AllotOptions& options,
+                         const AnyBranching& branching);
+RelaxedAllotment relax(Kept<Solver>& solver, const AllotmentProblem& problem, const AllotOptions& options);
+}  // namespace detail
 
 /// The solver with its memory: keep one and call it every round; its buffers carry over, and no call
 /// allocates that needs no more room than one before it. A copy begins without memory. The caller's choice at
@@ -22,24 +28,12 @@ public:
     Allotter() = default;
     /// A solver with a rule of one's own.
     explicit Allotter(Branching branching) : branching_(std::move(branching)) {}
-    /// Takes the rule, and begins without memory.
-    Allotter(const Allotter& other) : branching_(other.branching_) {}
-    /// Takes rule and memory.
-    Allotter(Allotter&&) noexcept = default;
-    /// Takes the rule; the memory stays.
-    Allotter& operator=(const Allotter& other) {
-        branching_ = other.branching_;
-        return *this;
-    }
-    /// Takes rule and memory.
-    Allotter& operator=(Allotter&&) noexcept = default;
-    ~Allotter() = default;
 
     /// The best allotment and its certificate; the reference is valid until the next call. Bad numbers in the
     /// problem get std::invalid_argument; a hard problem gets the best allotment found, with status, bound
     /// and why it stopped.
     const AllotResult& operator()(const AllotmentProblem& problem, const AllotOptions& options = {}) {
-        return solver().solve(problem, options, detail::AnyBranching(branching_));
+        return detail::solve(solver_, problem, options, detail::AnyBranching(branching_));
     }
 
     /// The linear relaxation's optimum, exact to rounding. Options that exceed a capacity alone count in
@@ -47,17 +41,12 @@ public:
     /// capacity of 0, therefore): the bound is that of the others, the prices are such that nobody wants
     /// them.
     RelaxedAllotment relax(const AllotmentProblem& problem, const AllotOptions& options = {}) {
-        return solver().relax(problem, options);
+        return detail::relax(solver_, problem, options);
     }
 
 private:
-    detail::Solver& solver() {
-        if (!solver_) solver_ = std::make_unique<detail::Solver>();
-        return *solver_;
-    }
-
     Branching branching_{};
-    std::unique_ptr<detail::Solver> solver_;
+    detail::Kept<detail::Solver> solver_;
 };
 
 /// Solves one problem from scratch; see Allotter for round after round.
@@ -67,5 +56,9 @@ inline AllotResult allot(const AllotmentProblem& problem, const AllotOptions& op
 }
 
 }  // namespace goodput
+
+#ifndef GOODPUT_COMPILED
+#include "goodput/allot/detail/solver.hpp"
+#endif
 
 #endif

@@ -3,17 +3,14 @@
 
 // Why every job got what it got, and what every resource is worth, in one call.
 
-#include <cstddef>
 #include <optional>
-#include <span>
 #include <vector>
 
-#include "goodput/allot/allot.hpp"
-#include "goodput/allot/detail/units.hpp"
 #include "goodput/allot/explain_job.hpp"
 #include "goodput/allot/explain_resource.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
+#include "goodput/core/duration.hpp"
 
 namespace goodput {
 
@@ -27,20 +24,13 @@ struct Explanation {
 /// be minutes with tens of resources; for those that a deadline leaves no time for, only the price is said
 /// (RangeEnd::deadline). Allocates. A result of another problem and one that is infeasible (see conflict.hpp)
 /// get std::invalid_argument.
-[[nodiscard]] inline Explanation explain(const AllotmentProblem& problem, const AllotResult& result,
-                                         std::optional<Duration> deadline = {}) {
-    detail::require_result_of(problem, result);
-    Allotter<> solver;
-    detail::CapacityRange range(problem, solver, deadline);
-    const std::vector<double> taken = detail::units_taken(problem, result.choice);
-    Explanation answer;
-    for (std::size_t job = 0; job < problem.jobs(); ++job)
-        answer.jobs.push_back(detail::explain_job(problem, result, job, taken));
-    for (std::size_t r = 0; r < taken.size(); ++r)
-        answer.resources.push_back(range.explain(result.prices, r, taken[r]));
-    return answer;
-}
+[[nodiscard]] Explanation explain(const AllotmentProblem& problem, const AllotResult& result,
+                                  std::optional<Duration> deadline = {});
 
 }  // namespace goodput
+
+#ifndef GOODPUT_COMPILED
+#include "goodput/allot/detail/explain.hpp"
+#endif
 
 #endif

@@ -18,6 +18,7 @@
 
 #include <Eigen/Core>
 
+#include "goodput/fit/detail/job_fit.hpp"
 #include "goodput/fit/least_squares.hpp"
 
 namespace goodput {

@@ -13,18 +13,19 @@
 // stays, in whose unit it is, and every fit starts from the last one. Cost: two fits of a few iterations for
 // the type that changed, one for each other.
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
-#include <numbers>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "goodput/core/bodies.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
+#include "goodput/fit/refined_fit.hpp"
 #include "goodput/fit/refined_fitter.hpp"
+#include "goodput/fit/refined_prior.hpp"
 
 namespace goodput {
 
@@ -34,16 +35,28 @@ struct TypeFit {
     std::array<ParameterEvidence, refined_parameters> evidence{};  ///< of its own measurements
 };
 
+namespace detail {
+
+/// The measurements of a job on one GPU type, and whether they differ from those of the fit before.
+struct TypeSamples {
+    std::span<const ThroughputSample> samples{};
+    bool changed = true;
+};
+template <class Backend>
+class JobFitting;
+
+}  // namespace detail
+
 /// Fits all GPU types of a job together, again and again, without allocating once it has met its largest job.
 template <class Backend = TinyBackend>
 class JobFitter {
 public:
+    JobFitter() = default;
     /// `population`: what is believed of jobs before anything is measured; refused where validate() says so
-    /// (std::invalid_argument).
-    explicit JobFitter(RefinedPopulation population = {}, Backend backend = {})
-        : population_(population), fitter_(std::move(backend)) {
-        population_.validate("population");
-    }
+    /// (std::invalid_argument). `backend` minimises, see RefinedFitter.
+    explicit JobFitter(RefinedPopulation population);
+    /// The same, with a backend.
+    JobFitter(RefinedPopulation population, Backend backend);
 
     /// Fits `types[t]` to `samples_of(t)`, a range of the measurements on GPU type t (empty where there are
     /// none); `changed(t)` says whether they differ from those of the last call with these `types`. Without
@@ -54,49 +67,9 @@ public:
     template <class SamplesOf, class Changed>
     void operator()(SamplesOf samples_of, std::span<TypeFit> types, std::string_view subject, Changed changed,
                     double reference_batch = 0) {
-        if (reference_batch != 0) detail::require_reference_batch(subject, reference_batch);
-        double log_batches = 0, count = 0;
-        std::size_t measured = 0;
-        for (std::size_t t = 0; t < types.size(); ++t) {
-            const std::span<const ThroughputSample> samples = samples_of(t);
-            for (const ThroughputSample& sample : samples) {
-                validate(sample, subject);
-                log_batches += std::log(sample.plan.atomic_batch);
-            }
-            count += static_cast<double>(samples.size());
-            measured += samples.empty() ? 0 : 1;
-        }
-        if (measured == 0) return;
-        RefinedFitOptions options;
-        options.reference_batch = reference_batch > 0 ? reference_batch : std::exp(log_batches / count);
-        options.subject = subject;
-        options.prior = population_.prior();
-        for (std::size_t t = 0; t < types.size(); ++t) {
-            TypeFit& type = types[t];
-            const std::span<const ThroughputSample> samples = samples_of(t);
-            if (samples.empty()) {
-                type = {};
-            } else if (changed(t) || type.fit.samples == 0 ||
-                       type.fit.reference_batch != options.reference_batch) {
-                options.start = type.fit.samples > 0 ? &type.fit : nullptr;
-                fitter_.fit(samples, options, type.fit);
-                type.evidence = type.fit.evidence();
-            }
-        }
-        for (std::size_t t = 0; t < types.size(); ++t) {
-            const std::span<const ThroughputSample> samples = samples_of(t);
-            if (measured == 1 && !samples.empty()) continue;
-            others_.clear();
-            for (std::size_t s = 0; s < types.size(); ++s)
-                if (s != t && types[s].fit.samples > 0) others_.push_back(types[s].evidence);
-            options.prior = population_.prior(others_);
-            if (samples.empty()) {
-                set_to_prior(types, t, options);
-            } else {
-                options.start = &types[t].fit;
-                fitter_.fit(samples, options, types[t].fit);
-            }
-        }
+        measured_.clear();
+        for (std::size_t t = 0; t < types.size(); ++t) measured_.push_back({samples_of(t), changed(t)});
+        fit(types, subject, reference_batch);
     }
 
     /// The same, everything changed, with `samples[t]` for type t; as many as `types`.
@@ -109,48 +82,16 @@ public:
     }
 
 private:
-    /// A type of which nothing is measured: as fast as the others on average, give or take a factor of two
-    /// (worth two other types) or what they differ by.
-    static void set_to_prior(std::span<TypeFit> types, std::size_t t, const RefinedFitOptions& options) {
-        double level = 0, squares = 0, count = 0, scatter = 0;
-        for (const TypeFit& other : types) {
-            if (other.fit.samples == 0) continue;
-            const double its = std::log(other.fit.model.compute_seconds(options.reference_batch));
-            level += its;
-            squares += its * its;
-            scatter += other.fit.step_deviation;
-            count += 1;
-        }
-        const double spread = std::max(squares - level * level / count, 0.0);
-        RefinedFit& fit = types[t].fit;
-        fit = {};
-        fit.prior = options.prior;
-        fit.reference_batch = options.reference_batch;
-        fit.reference_seconds = std::exp(level / count);
-        fit.step_deviation = scatter / count;
-        fit.degrees_of_freedom = 2;
-        detail::set_to_prior(fit, {});
-        // What is not known of computing is its level, which three coordinates share.
-        const double level_variance =
-            (2 * detail::square(std::numbers::ln2) + spread) / (1 + count) * (1 + 1 / count);
-        const auto shares_level = [](std::size_t at) {
-            return at == computing_constant || at == computing_slope || at == node_level;
-        };
-        fit.covariance.assign(refined_parameters * refined_parameters, 0);
-        for (std::size_t i = 0; i < refined_parameters; ++i)
-            for (std::size_t j = 0; j < refined_parameters; ++j) {
-                double& covariance = fit.covariance[i * refined_parameters + j];
-                if (shares_level(i) && shares_level(j)) covariance = level_variance;
-                if (i == j && i != computing_constant && i != computing_slope)
-                    covariance += detail::square(fit.prior.deviation[i]);
-            }
-    }
+    void fit(std::span<TypeFit> types, std::string_view subject, double reference_batch);
 
-    RefinedPopulation population_;
-    RefinedFitter<Backend> fitter_;
-    std::vector<std::array<ParameterEvidence, refined_parameters>> others_{};
+    std::vector<detail::TypeSamples> measured_{};
+    detail::Kept<detail::JobFitting<Backend>> kept_;
 };
 
 }  // namespace goodput
+
+#ifndef GOODPUT_COMPILED
+#include "goodput/fit/detail/job_fit.hpp"
+#endif
 
 #endif

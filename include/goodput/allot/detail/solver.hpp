@@ -10,6 +10,7 @@
 #include <limits>
 #include <utility>
 
+#include "goodput/allot/allot.hpp"
 #include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/compactor.hpp"
@@ -21,12 +22,17 @@
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/allot/rules.hpp"
+#include "goodput/core/bodies.hpp"
 
 namespace goodput::detail {
 
 /// What an Allotter does and remembers, whatever its branching rule.
 class Solver {
 public:
+    Solver() = default;
+    /// Memory is not copied.
+    Solver(const Solver& /*other*/) : Solver() {}
+
     /// See Allotter.
     const AllotResult& solve(const AllotmentProblem& problem, const AllotOptions& options,
                              const AnyBranching& branching) {
@@ -244,6 +250,15 @@ private:
     bool possible_ = true;
     AllotResult result_;
 };
+
+GOODPUT_BODY const AllotResult& solve(Kept<Solver>& solver, const AllotmentProblem& problem,
+                                      const AllotOptions& options, const AnyBranching& branching) {
+    return solver.get().solve(problem, options, branching);
+}
+GOODPUT_BODY RelaxedAllotment relax(Kept<Solver>& solver, const AllotmentProblem& problem,
+                                    const AllotOptions& options) {
+    return solver.get().relax(problem, options);
+}
 
 }  // namespace goodput::detail
 

@@ -1,0 +1,59 @@
+#ifndef GOODPUT_CORE_BODIES_HPP
+#define GOODPUT_CORE_BODIES_HPP
+
+// A public header declares. The bodies lie in a header of detail/ behind it, which it includes at its end;
+// who links goodput::compiled has GOODPUT_COMPILED defined, and then the bodies are in that library alone.
+
+#include <memory>
+#include <utility>
+
+/// Before the body of a function that lies behind its declaration: `inline`, but not within
+/// goodput::compiled.
+#ifdef GOODPUT_COMPILED
+#define GOODPUT_BODY
+#else
+#define GOODPUT_BODY inline
+#endif
+
+namespace goodput::detail {
+
+/// What a class keeps from call to call and its header does not show: a T that only its bodies know. Made at
+/// the first use.
+template <class T>
+class Kept {
+public:
+    Kept() = default;
+    Kept(const Kept& other) : own_(other.own_ ? other.copy_(*other.own_) : none()), copy_(other.copy_) {}
+    Kept(Kept&&) noexcept = default;
+    Kept& operator=(const Kept& other) { return *this = Kept(other); }
+    Kept& operator=(Kept&&) noexcept = default;
+    ~Kept() = default;
+
+    /// T, which has to be complete here and nowhere else.
+    T& get() {
+        if (!own_) set(T());
+        return *own_;
+    }
+    /// Keeps this from now on.
+    void set(T kept) {
+        own_ = make(std::move(kept));
+        copy_ = [](const T& other) { return make(other); };
+    }
+
+private:
+    using Own = std::unique_ptr<T, void (*)(T*)>;
+    static Own none() {
+        return {nullptr, [](T*) {}};
+    }
+    template <class From>
+    static Own make(From&& from) {
+        return {new T(std::forward<From>(from)), [](T* kept) { delete kept; }};
+    }
+
+    Own own_ = none();
+    Own (*copy_)(const T&) = nullptr;
+};
+
+}  // namespace goodput::detail
+
+#endif

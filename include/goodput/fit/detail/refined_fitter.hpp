@@ -1,0 +1,349 @@
+#ifndef GOODPUT_FIT_DETAIL_REFINED_FITTER_HPP
+#define GOODPUT_FIT_DETAIL_REFINED_FITTER_HPP
+
+// The bodies behind refined_fitter.hpp.
+//
+// Method. (1) Start in closed form at three overlaps, the best counts; or from a previous fit. (2)
+// Levenberg-Marquardt (a backend, fit/least_squares.hpp). (3) The scatter s follows from the
+// residuals, and with step times alone from what is believed of the shapes' own factors; samples beyond four
+// robust standard deviations (stragglers, warm-up) get the weight (4 s / error)^2; (2) again, until neither
+// changes much. (4) Every shape of several replicas gets factors of its own for computing and synchronising:
+// what its residuals say, shrunk towards 1 by the prior of such factors (a linear mixed model, the laws being
+// fixed effects, the shapes random ones). (5) Covariance: the inverse of the sum's second derivatives, in
+// which samples of one shape count as correlated.
+//
+// How computing scales with the replicas (alone, straggling) is believed only as far as it is likely: two of
+// the prior's deviations away it pulls no harder any more, and the start is by what was measured there.
+//
+// The sum of squares, in units of the prior's deviations and of the scatter, could then fall by less than
+// TinyBackend::negligible: no parameter is further from the optimum than a thirtieth of its deviation.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "goodput/core/bodies.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/core/sample.hpp"
+#include "goodput/fit/detail/refined_problem.hpp"
+#include "goodput/fit/detail/refined_start.hpp"
+#include "goodput/fit/detail/rounds.hpp"
+#include "goodput/fit/fit_status.hpp"
+#include "goodput/fit/least_squares.hpp"
+#include "goodput/fit/refined_fit.hpp"
+#include "goodput/fit/refined_fitter.hpp"
+#include "goodput/fit/refined_prior.hpp"
+#include "goodput/model/valid_model.hpp"
+
+namespace goodput {
+
+namespace detail {
+
+inline void require_reference_batch(std::string_view subject, double batch) {
+    if (!(batch >= 1 && batch <= 1 << 30)) bad_input(subject, "reference_batch", batch, "between 1 and 2^30");
+}
+
+inline void validate(const RefinedFitOptions& options) {
+    if (options.reference_batch != 0) require_reference_batch(options.subject, options.reference_batch);
+    require_between(options.subject, "max_iterations", options.max_iterations, 0, 1 << 20);
+    const RefinedPrior& prior = options.prior;
+    for (std::size_t i = 0; i < refined_parameters; ++i) {
+        const std::string of(refined_parameter_names[i]);
+        if (!std::isfinite(prior.mean[i]))
+            bad_input(options.subject, "prior.mean of " + of, prior.mean[i], "finite");
+        require_positive(options.subject, "prior.deviation of " + of, prior.deviation[i]);
+    }
+    require_positive(options.subject, "prior.break_deviation", prior.break_deviation);
+    require_positive(options.subject, "prior.sync_deviation", prior.sync_deviation);
+    require_positive(options.subject, "prior.compute_deviation", prior.compute_deviation);
+}
+
+/// Whether a fit's model can be predicted from, with numbers that say how sure it is.
+inline bool is_whole(const RefinedFit& fit) {
+    const std::size_t count = fit.coordinates.size();
+    if (count != refined_parameters + fit.model.batches.size() || fit.covariance.size() != count * count ||
+        fit.shape_variances.size() != fit.model.shapes.size())
+        return false;
+    const auto positive = [](double number) { return std::isfinite(number) && number > 0; };
+    bool whole = positive(fit.step_deviation) && positive(fit.degrees_of_freedom) && is_valid(fit.model);
+    for (const double coordinate : fit.coordinates) whole = whole && std::isfinite(coordinate);
+    for (const double covariance : fit.covariance) whole = whole && std::isfinite(covariance);
+    for (std::size_t i = 0; i < count; ++i) whole = whole && fit.covariance[i * count + i] > 0;
+    for (const auto& [compute, sync] : fit.shape_variances)
+        whole = whole && positive(compute) && positive(sync);
+    return whole;
+}
+
+/// The model of the prior of `fit` at its reference, with break points at `breaks`, and the prior's
+/// covariance. Where that is no model, the prior is the one of a job of which nothing is known, and a
+/// reference that far beyond what was measured is no time is the nearest one that is.
+inline void set_to_prior(RefinedFit& fit, std::span<const double> breaks) {
+    RefinedProblem none;
+    none.residuals.terms.breaks.assign(breaks.begin(), breaks.end());
+    const SmallVector& mean = none.residuals.mean;
+    const auto write = [&] {
+        none.set_prior(fit.prior, fit.reference_batch, fit.reference_seconds);
+        none.write(mean, fit.model);
+        fit.coordinates.assign(mean.begin(), mean.end());
+    };
+    fit.model.shapes.clear();
+    fit.shape_variances.clear();
+    write();
+    if (!is_valid(fit.model)) {
+        fit.prior = RefinedPopulation().prior();
+        // The model's times are fixed parts of it: well within the limits of all of them.
+        constexpr double part = 1e-2;
+        fit.reference_seconds =
+            std::clamp(fit.reference_seconds, least_compute_seconds / part, most_model_seconds * part);
+        write();
+    }
+    const std::size_t count = none.parameters();
+    fit.covariance.assign(count * count, 0);
+    for (std::size_t i = 0; i < count; ++i)
+        fit.covariance[i * count + i] = square(none.residuals.deviation[static_cast<Eigen::Index>(i)]);
+    fit.identified.fill(false);
+}
+
+/// What RefinedFitter does and keeps.
+template <class Backend>
+class RefinedFitting {
+public:
+    RefinedFitting() = default;
+    explicit RefinedFitting(Backend backend) : backend_(std::move(backend)) {}
+
+    void fit(std::span<const ThroughputSample> samples, const RefinedFitOptions& options, RefinedFit& fit);
+
+private:
+    /// Of a shape's own factors: the normal equations, then ln of the two.
+    struct OfShape {
+        double compute_compute = 0, compute_sync = 0, sync_sync = 0;
+        double compute = 0, sync = 0;
+        int samples = 0;
+    };
+
+    void begin(std::span<const ThroughputSample> samples, const RefinedFitOptions& options, bool warm,
+               RefinedFit& fit);
+    [[nodiscard]] SmallVector warm_start() const;
+    bool adjust(RefinedFit& fit, double& scatter);
+    void add_shape_factors(RefinedFit& fit);
+    void estimate_covariance(RefinedFit& fit);
+    void fall_back(std::span<const ThroughputSample> samples, bool warm, RefinedFit& fit) const;
+
+    Backend backend_;
+    RefinedProblem problem_{};
+    SmallVector x_{};  ///< the coordinates on their way
+    Linearisation there_{};
+    std::vector<OfShape> of_shapes_{};
+    RefinedFit previous_{};  ///< what the last fit started from
+};
+
+template <class Backend>
+void RefinedFitting<Backend>::fit(std::span<const ThroughputSample> samples, const RefinedFitOptions& options,
+                                  RefinedFit& fit) {
+    detail::validate(options);
+    if (samples.empty()) bad_input(options.subject, "samples", "empty", "at least one measurement");
+    for (const ThroughputSample& sample : samples) goodput::validate(sample, options.subject);
+    const bool warm = options.start && is_whole(*options.start);
+    begin(samples, options, warm, fit);
+    const SmallVector fallback = warm ? x_ : problem_.residuals.mean;
+    fit.status = minimise_in_rounds(backend_, problem_.residuals, x_, options.max_iterations, options.robust,
+                                    fit, [&](double& scatter) { return adjust(fit, scatter); });
+    fit.coordinates.assign(x_.begin(), x_.end());
+    problem_.write(x_, fit.model);
+    // The minimisation itself is content with a sum that is larger by less than this.
+    constexpr double tolerance = 1e-6;
+    const bool better =
+        is_fitted(fit.status) && x_.allFinite() &&
+        explains_as_well(problem_.residuals.squares(x_), problem_.residuals.squares(fallback) + tolerance);
+    if (better) {
+        add_shape_factors(fit);
+        estimate_covariance(fit);
+    }
+    if (!better || !is_whole(fit)) fall_back(samples, warm, fit);
+}
+
+/// Everything but a result: the samples, their prior, and where to start from.
+template <class Backend>
+void RefinedFitting<Backend>::begin(std::span<const ThroughputSample> samples,
+                                    const RefinedFitOptions& options, bool warm, RefinedFit& fit) {
+    problem_.read(samples);
+    // The previous fit may be the one that is overwritten.
+    if (warm) previous_ = *options.start;
+    double log_batches = 0;
+    for (const ThroughputSample& sample : samples) log_batches += std::log(sample.plan.atomic_batch);
+    const double middle_batch = std::exp(log_batches / static_cast<double>(samples.size()));
+    fit.reference_batch = options.reference_batch > 0 ? options.reference_batch : middle_batch;
+    const Line line = line_of_computing(problem_, fit.reference_batch);
+    fit.reference_seconds = line.at(fit.reference_batch);
+    fit.prior = options.prior;
+    fit.samples = static_cast<int>(samples.size());
+    fit.iterations = fit.stragglers = 0;
+    fit.status = FitStatus::converged;
+    problem_.set_prior(options.prior, fit.reference_batch, fit.reference_seconds);
+    problem_.residuals.scatter = warm ? previous_.step_deviation : 0.05;
+    x_ = warm ? warm_start() : cold_start(problem_, line);
+}
+
+/// Nothing is learnt: the previous fit, or the prior, with its errors at samples that all count alike.
+template <class Backend>
+void RefinedFitting<Backend>::fall_back(std::span<const ThroughputSample> samples, bool warm,
+                                        RefinedFit& fit) const {
+    const int iterations = fit.iterations;
+    if (warm) {
+        fit = previous_;
+        fit.identified.fill(false);
+    } else {
+        fit.prior = problem_.believed;
+        set_to_prior(fit, problem_.residuals.terms.breaks);
+        fit.step_deviation = 0.05;
+        fit.degrees_of_freedom = 2;
+    }
+    fit.status = warm ? FitStatus::start_kept : FitStatus::prior_kept;
+    fit.iterations = iterations;
+    fit.stragglers = 0;
+    fit.samples = static_cast<int>(samples.size());
+    double compute = 0, computes = 0, step = 0;
+    for (const ThroughputSample& sample : samples) {
+        if (const std::optional<double> seconds = sample.compute_seconds()) {
+            compute += square(std::log(fit.model.compute_seconds(sample.plan.atomic_batch) *
+                                       fit.model.compute_factor(sample.shape) / *seconds));
+            computes += 1;
+        }
+        step += square(
+            std::log(fit.model.iteration_seconds(sample.shape, sample.timed_plan()) / sample.step_seconds));
+    }
+    fit.compute_rmsle = std::sqrt(compute / std::max(computes, 1.0));
+    fit.step_rmsle = std::sqrt(step / fit.samples);
+    fit.step_deviation = std::max(fit.step_deviation, fit.step_rmsle);
+}
+
+/// The previous fit; break points that it did not have at the prior's mean.
+template <class Backend>
+SmallVector RefinedFitting<Backend>::warm_start() const {
+    const std::vector<double>& before = previous_.coordinates;
+    SmallVector x = problem_.residuals.mean;
+    std::copy_n(before.begin(), std::size_t{refined_parameters}, x.begin());
+    const std::vector<double>& breaks = problem_.residuals.terms.breaks;
+    for (std::size_t i = 0; i < breaks.size(); ++i)
+        for (std::size_t j = 0; j < previous_.model.batches.size(); ++j)
+            if (previous_.model.batches[j].batch == breaks[i])
+                x[static_cast<Eigen::Index>(refined_parameters + i)] = before[refined_parameters + j];
+    return x;
+}
+
+/// What a fit of this model adds to a round (minimise_in_rounds).
+template <class Backend>
+bool RefinedFitting<Backend>::adjust(RefinedFit& fit, double& scatter) {
+    // Laws with as many parameters as there are shapes pass through all of them, and so seem to leave none a
+    // factor of its own; and with more shapes, the samples of one share its factors, which do not average
+    // out.
+    scatter = std::sqrt(square(scatter) + problem_.own_variance(x_));
+    const bool loosened = problem_.loosen(x_);
+    for (const RefinedParameter at : {alone_factor, straggling_exponent})
+        fit.prior.deviation[at] = problem_.residuals.deviation[static_cast<Eigen::Index>(at)];
+    return loosened;
+}
+
+/// Two ridge equations a shape, linear at the laws' solution: ln of its factors of computing and
+/// synchronising.
+template <class Backend>
+void RefinedFitting<Backend>::add_shape_factors(RefinedFit& fit) {
+    const auto& residuals = problem_.residuals;
+    const double unit = 1 / square(residuals.scatter);
+    of_shapes_.assign(problem_.shapes.size(), {});
+    residuals.for_each_row(x_, [&](const RefinedRow& row, const RowErrors& errors) {
+        OfShape& of = of_shapes_[row.features.shape_index];
+        const double weight = unit * row.weight, half = weight * residuals.compute_weight(row);
+        const double share = errors.sync_share, rest = 1 - share;
+        of.compute_compute += weight * rest * rest + half;
+        of.compute_sync += weight * rest * share;
+        of.sync_sync += weight * share * share;
+        of.compute -= weight * rest * errors.step + half * errors.compute;
+        of.sync -= weight * share * errors.step;
+        of.samples += 1;
+    });
+    fit.model.shapes.clear();
+    fit.shape_variances.clear();
+    for (std::size_t i = 0; i < of_shapes_.size(); ++i) {
+        OfShape& of = of_shapes_[i];
+        if (problem_.shapes[i].alone()) {
+            of.compute = of.sync = 0;
+            continue;
+        }
+        const double compute_compute = of.compute_compute + 1 / square(fit.prior.compute_deviation);
+        const double sync_sync = of.sync_sync + 1 / square(fit.prior.sync_deviation);
+        const double determinant = compute_compute * sync_sync - square(of.compute_sync);
+        const double compute = (sync_sync * of.compute - of.compute_sync * of.sync) / determinant;
+        of.sync = (compute_compute * of.sync - of.compute_sync * of.compute) / determinant;
+        of.compute = compute;
+        fit.model.shapes.push_back({problem_.shapes[i].shape, std::exp(of.compute), std::exp(of.sync)});
+        fit.shape_variances.push_back({sync_sync / determinant, compute_compute / determinant});
+    }
+    double squared_compute = 0, computes = 0, squared_step = 0, weighted_step = 0, weights = 0;
+    residuals.for_each_row(x_, [&](const RefinedRow& row, const RowErrors& errors) {
+        const OfShape& of = of_shapes_[row.features.shape_index];
+        const double excess =
+            residuals.excess_of(row, errors.log_ratio + of.sync - of.compute, fit.model.gamma);
+        const double step = errors.step + of.compute + excess - errors.excess;
+        if (row.split) {
+            squared_compute += square(errors.compute + of.compute);
+            computes += 1;
+        }
+        squared_step += square(step);
+        weighted_step += row.weight * square(step);
+        weights += row.weight;
+    });
+    fit.compute_rmsle = std::sqrt(squared_compute / std::max(computes, 1.0));
+    fit.step_rmsle = std::sqrt(squared_step / fit.samples);
+    const Scatter scatter(weighted_step, weights,
+                          static_cast<double>(problem_.parameters() + fit.model.shapes.size()));
+    fit.step_deviation = scatter.deviation;
+    fit.degrees_of_freedom = scatter.freedom;
+}
+
+template <class Backend>
+void RefinedFitting<Backend>::estimate_covariance(RefinedFit& fit) {
+    // Samples of one shape share its own factor, so that m of them say less than m samples of m shapes: their
+    // weight falls by 1 + (m - 1) rho with rho the correlation that the factor of computing makes.
+    const double own = square(fit.prior.compute_deviation);
+    const double correlation = own / (own + square(problem_.residuals.scatter));
+    for (RefinedRow& row : problem_.residuals.rows)
+        if (!row.alone) row.weight /= 1 + (of_shapes_[row.features.shape_index].samples - 1) * correlation;
+    const SmallVector& deviation = problem_.residuals.deviation;
+    there_.find(problem_.residuals, problem_.residuals.to_units(x_));
+    const Eigen::Index count = x_.size();
+    const SmallMatrix covariance = deviation.asDiagonal() *
+                                   there_.hessian().llt().solve(SmallMatrix::Identity(count, count)) *
+                                   deviation.asDiagonal();
+    fit.covariance.clear();
+    if (!covariance.allFinite()) return;  // not whole: the fit is not to be trusted
+    fit.covariance.assign(covariance.data(), covariance.data() + covariance.size());
+    for (std::size_t i = 0; i < refined_parameters; ++i) {
+        const auto at = static_cast<Eigen::Index>(i);
+        fit.identified[i] = covariance(at, at) < 0.5 * square(fit.prior.deviation[i]);
+    }
+}
+
+}  // namespace detail
+
+template <class Backend>
+RefinedFitter<Backend>::RefinedFitter(Backend backend) {
+    kept_.set(detail::RefinedFitting<Backend>(std::move(backend)));
+}
+
+template <class Backend>
+void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, const RefinedFitOptions& options,
+                                 RefinedFit& fit) {
+    kept_.get().fit(samples, options, fit);
+}
+
+}  // namespace goodput
+
+#endif

@@ -9,9 +9,16 @@
 #include "goodput/allot/detail/solver.hpp"
 #include "goodput/fit/detail/job_fit.hpp"
 #include "goodput/fit/detail/refined_fitter.hpp"
+#include "goodput/model/detail/goodput_predictor.hpp"
 #include "goodput/place/detail/defragment.hpp"
 #include "goodput/place/detail/least_moves.hpp"
 #include "goodput/place/detail/topology_placer.hpp"
+#include "goodput/schedule/detail/job_history.hpp"
+#include "goodput/schedule/detail/job_sizes.hpp"
+#include "goodput/schedule/detail/node_blocks_bodies.hpp"
+#include "goodput/schedule/detail/open_nodes_bodies.hpp"
+#include "goodput/schedule/detail/price_groups_bodies.hpp"
+#include "goodput/schedule/detail/snapshot_check.hpp"
 
 namespace goodput {
 

@@ -55,40 +55,11 @@ public:
     /// earlier rounds that are no longer there are taken as complete: end() says which are not. O(jobs) where
     /// the jobs are those of the last round, else O(jobs log jobs), and most_sizes steps for every job that
     /// has done something.
-    void expect(Snapshot& snapshot) {
-        ++rounds_;
-        double passed = 0;
-        if (std::isfinite(snapshot.time_seconds)) {  // else the scheduler refuses the round
-            passed = std::clamp(snapshot.time_seconds - time_seconds_, 0.0, most_examples);
-            time_seconds_ = snapshot.time_seconds;
-        }
-        for (Progress& job : jobs_) job.advance(passed);
-        match(snapshot.jobs, passed);
-        for (std::size_t j = 0; j < jobs_.size(); ++j) {
-            std::optional<double>& reported = snapshot.jobs[j].done_examples;
-            if (!reported) reported = jobs_[j].done;
-            if (*reported >= 0 && *reported <= most_examples) jobs_[j].done = *reported;
-        }
-        look_at_kinds();
-        for (std::size_t j = 0; j < jobs_.size(); ++j) see_gradient(kinds_[jobs_[j].kind], snapshot.jobs[j]);
-        for (std::size_t j = 0; j < jobs_.size(); ++j) {
-            const Kind& kind = kinds_[jobs_[j].kind];
-            snapshot.jobs[j].expected_examples = expected(kind, jobs_[j].done);
-            snapshot.jobs[j].usual_gradient = kind.gradient;
-        }
-    }
+    void expect(Snapshot& snapshot);
 
     /// Remembers what the jobs of the last expect() hold from now on, for those that do not report what they
     /// have done.
-    void note(const Snapshot& snapshot, const Plan& plan) {
-        for (std::size_t j = 0; j < jobs_.size(); ++j) {
-            const Decision& decision = plan.decisions[j];
-            // What counts replicas because nothing is known is no rate.
-            const bool known = decision.option.knowledge != Knowledge::unknown;
-            jobs_[j].rate = known && !decision.placement.empty() ? decision.option.goodput : 0;
-            if (decision.starts) jobs_[j].restart_seconds = snapshot.jobs[j].restart_cost_seconds;
-        }
-    }
+    void note(const Snapshot& snapshot, const Plan& plan);
 
     /// A job was cancelled, or has failed for good: its size says nothing of others. To be said before
     /// expect().
@@ -126,104 +97,24 @@ private:
     };
 
     /// Brings jobs_ into the order of the snapshot's jobs, with new ones, and learns of those that are gone.
-    void match(std::span<const Job> jobs, double passed) {
-        const auto same = [](const Progress& known, const Job& job) { return known.name == job.name; };
-        if (!std::equal(jobs_.begin(), jobs_.end(), jobs.begin(), jobs.end(), same)) {
-            std::map<std::string_view, std::size_t> index;
-            for (std::size_t i = 0; i < jobs_.size(); ++i) index.emplace(jobs_[i].name, i);
-            std::vector<Progress> matched;
-            std::vector<char> there(jobs_.size(), 0);
-            for (const Job& job : jobs) {
-                const auto known = index.find(job.name);
-                if (known == index.end()) {
-                    matched.push_back({job.name, kind_called(kind_of(job))});
-                } else {
-                    there[known->second] = 1;
-                    matched.push_back(jobs_[known->second]);
-                }
-            }
-            // They have ended at some time of the round that has passed: in the middle, as far as one can
-            // tell. By size, so that the order of the jobs does not say which of them is remembered.
-            std::vector<std::pair<double, std::size_t>> gone;  // size, kind
-            for (std::size_t i = 0; i < jobs_.size(); ++i)
-                if (!there[i]) gone.emplace_back(jobs_[i].done - jobs_[i].rate * passed / 2, jobs_[i].kind);
-            std::sort(gone.begin(), gone.end());
-            for (const auto& [size, kind] : gone) learn(kinds_[kind], size);
-            jobs_ = std::move(matched);
-        }
-        for (const Progress& job : jobs_) kinds_[job.kind].last_met = rounds_;
-        if (kinds_.size() > most_kinds) forget_kinds();
-    }
+    void match(std::span<const Job> jobs, double passed);
 
     /// Its index, new if the name is.
-    std::size_t kind_called(const std::string& name) {
-        const auto [found, fresh] = index_of_kind_.try_emplace(name, kinds_.size());
-        if (fresh) kinds_.push_back({.name = name});
-        return found->second;
-    }
+    std::size_t kind_called(const std::string& name);
 
     /// Leaves most_kinds of them, or as many as jobs that are there need.
-    void forget_kinds() {
-        std::vector<std::size_t> newest(kinds_.size());
-        std::iota(newest.begin(), newest.end(), std::size_t{0});
-        const auto met_later = [&](std::size_t a, std::size_t b) {
-            return kinds_[a].last_met > kinds_[b].last_met;
-        };
-        std::stable_sort(newest.begin(), newest.end(), met_later);
-        std::size_t kept = most_kinds;
-        while (kept < newest.size() && kinds_[newest[kept]].last_met == rounds_) ++kept;
-        newest.resize(kept);
-        std::sort(newest.begin(), newest.end());
-        std::vector<Kind> left;
-        std::vector<std::size_t> moved_to(kinds_.size(), 0);
-        index_of_kind_.clear();
-        for (const std::size_t i : newest) {
-            moved_to[i] = left.size();
-            index_of_kind_.emplace(kinds_[i].name, left.size());
-            left.push_back(std::move(kinds_[i]));
-        }
-        for (Progress& job : jobs_) job.kind = moved_to[job.kind];
-        kinds_ = std::move(left);
-    }
+    void forget_kinds();
 
     /// One more job of a kind has ended.
-    static void learn(Kind& kind, double size) {
-        if (!(size > 0)) return;
-        if (kind.sizes.size() == most_sizes) kind.sizes.erase(kind.sizes.begin());
-        kind.sizes.push_back(size);
-        kind.sorted = kind.sizes;
-        std::sort(kind.sorted.begin(), kind.sorted.end());
-    }
+    static void learn(Kind& kind, double size);
 
     /// The first one counts; of those of one round that of the job whose name comes first.
-    void see_gradient(Kind& kind, const Job& job) const {
-        if (!measured_gradient(job.gradient)) return;
-        if (kind.gradient && (kind.gradient_round != rounds_ || kind.gradient_of <= job.name)) return;
-        const auto [norm, variance] = *job.gradient;
-        if (!(std::isfinite(norm) && std::isfinite(variance) && norm >= 0 && variance >= 0)) return;
-        kind.gradient = job.gradient;
-        kind.gradient_of = job.name;
-        kind.gradient_round = rounds_;
-    }
+    void see_gradient(Kind& kind, const Job& job) const;
 
-    void look_at_kinds() {
-        for (Kind& kind : kinds_) kind.reached.clear();
-        for (const Progress& job : jobs_)
-            if (job.done > 0) kinds_[job.kind].reached.push_back(job.done);
-        for (Kind& kind : kinds_) {
-            std::sort(kind.reached.begin(), kind.reached.end());
-            thin(kind.reached);
-            kind.fresh = residual(kind, 0);
-        }
-    }
+    void look_at_kinds();
 
     /// Leaves most_sizes numbers of a sorted list, evenly.
-    static void thin(std::vector<double>& sorted) {
-        if (sorted.size() <= most_sizes) return;
-        for (std::size_t i = 0; i < most_sizes; ++i)
-            sorted[i] = sorted[(i + 1) * sorted.size() / most_sizes - 1];
-        sorted.resize(most_sizes);
-    }
+    static void thin(std::vector<double>& sorted);
 
     [[nodiscard]] std::optional<double> expected(const Kind& kind, double done) {
         return done > 0 ? residual(kind, done) : kind.fresh;
@@ -231,27 +122,7 @@ private:
 
     /// The index above, upside down, from the residuals of the kind's others; none where nobody has come
     /// that far.
-    [[nodiscard]] std::optional<double> residual(const Kind& kind, double done) {
-        residuals_.clear();
-        for (const double size : kind.sorted)
-            if (size * (1 + 2 * spread) > done) residuals_.push_back(std::max(size - done, spread * size));
-        // Before anybody has ended, those that run say nothing that their own progress does not say.
-        if (residuals_.empty() && kind.sorted.empty()) return std::nullopt;
-        // Whoever has come so far without an end is likely to take as long again. In powers of two: else the
-        // expectation of everybody would grow with every round that somebody runs, and jobs would take turns.
-        for (const double reached : kind.reached)
-            if (reached > done) residuals_.push_back(2 * std::exp2(std::ceil(std::log2(reached))) - done);
-        if (residuals_.empty()) return std::nullopt;
-        std::sort(residuals_.begin(), residuals_.end());
-        const auto count = static_cast<double>(residuals_.size());
-        double least = std::numeric_limits<double>::infinity(), sum = 0;
-        for (std::size_t i = 0; i < residuals_.size(); ++i) {
-            const auto ended = static_cast<double>(i + 1);
-            sum += residuals_[i];
-            least = std::min(least, (sum + (count - ended) * residuals_[i]) / ended);
-        }
-        return std::min(least, most_examples);
-    }
+    [[nodiscard]] std::optional<double> residual(const Kind& kind, double done);
 
     std::vector<Progress> jobs_;  // in the order of the last snapshot's
     std::vector<Kind> kinds_;
@@ -262,5 +133,9 @@ private:
 };
 
 }  // namespace goodput
+
+#ifndef GOODPUT_COMPILED
+#include "goodput/schedule/detail/job_sizes.hpp"
+#endif
 
 #endif

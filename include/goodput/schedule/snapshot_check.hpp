@@ -32,21 +32,7 @@ public:
     /// sentence for each job or node that is set aside. Refuses (std::invalid_argument naming job or node,
     /// field and value) what is no matter of single jobs or nodes, and in strict snapshots these as well.
     /// `topology`: the placer knows one.
-    const Snapshot& operator()(const Snapshot& snapshot, bool topology, std::vector<std::string>& warnings) {
-        warnings.clear();
-        set_aside_.clear();
-        check_whole(snapshot);
-        try {
-            check_each(snapshot, topology);
-            if (std::all_of(snapshot.jobs.begin(), snapshot.jobs.end(), is_planned)) return snapshot;
-        } catch (const std::invalid_argument&) {
-            if (snapshot.strict || snapshot.cluster.gpu_types.empty()) throw;
-        }
-        copy_ = snapshot;
-        set_nodes_aside(snapshot.cluster, warnings);
-        set_jobs_aside(snapshot, topology, warnings);
-        return copy_;
-    }
+    const Snapshot& operator()(const Snapshot& snapshot, bool topology, std::vector<std::string>& warnings);
 
     /// The job of that index is set aside in the last snapshot.
     [[nodiscard]] bool is_set_aside(std::size_t job) const {
@@ -56,16 +42,7 @@ public:
 
     /// Makes the decisions of jobs that are set aside what they hold, all of it that is on nodes that are
     /// there.
-    void repeat_what_is_held(Plan& plan) const {
-        for (const SetAside& each : set_aside_) {
-            Decision& decision = plan.decisions[each.job];
-            decision.starts = false;
-            decision.placement = each.held;
-            decision.option.configuration = configuration_of(each.held, copy_.cluster);
-            decision.option.plan = {};
-            decision.verdict = {each.held.empty() ? Outcome::waits : Outcome::runs, "set aside: " + each.why};
-        }
-    }
+    void repeat_what_is_held(Plan& plan) const;
 
 private:
     struct SetAside {
@@ -76,47 +53,12 @@ private:
 
     static bool is_planned(const Job& job) { return job.set_aside.empty(); }
 
-    static void check_whole(const Snapshot& snapshot) {
-        if (!std::isfinite(snapshot.time_seconds))
-            bad_input("snapshot", "time_seconds", snapshot.time_seconds, "finite");
-        const std::vector<Job>& jobs = snapshot.jobs;
-        if (snapshot.models.empty()) return;
-        if (snapshot.models.size() != jobs.size())
-            bad_input("snapshot", "number of models", snapshot.models.size(),
-                      "0 or the number of jobs, " + text_of(jobs.size()));
-        const std::size_t types = snapshot.cluster.gpu_types.size();
-        for (std::size_t j = 0; j < jobs.size(); ++j)
-            if (snapshot.models[j].types.size() > types)
-                bad_input("job '" + jobs[j].name + "'", "GPU types in its model",
-                          snapshot.models[j].types.size(), "at most the cluster's " + text_of(types));
-    }
+    static void check_whole(const Snapshot& snapshot);
 
-    void check_each(const Snapshot& snapshot, bool topology) {
-        validate(snapshot.cluster, names_);
-        names_.clear();
-        held_.assign(snapshot.cluster.nodes.size(), 0);
-        for (const Job& job : snapshot.jobs) {
-            names_.push_back(&job.name);
-            if (is_planned(job)) check_job(job, snapshot.cluster, topology);
-        }
-        detail::require_own_names("job", names_);
-    }
+    void check_each(const Snapshot& snapshot, bool topology);
 
     /// Counts what it holds, unless it is refused.
-    void check_job(const Job& job, const Cluster& cluster, bool topology) {
-        validate(job, cluster);
-        if (!topology && !job.within.empty())
-            bad_input("job '" + job.name + "'", "within", "'" + job.within + "'",
-                      "left out: this scheduler's placer knows no topology, as TopologyPlacer does");
-        for (const NodeShare& share : job.placement) {
-            const Node& node = cluster.nodes[share.node];
-            const int left = node.gpus - held_[share.node];
-            if (share.gpus > left)
-                bad_input("job '" + job.name + "'", "placement on node '" + node.name + "'", share.gpus,
-                          "at most the " + text_of(left) + " GPUs that jobs before it leave");
-        }
-        for (const NodeShare& share : job.placement) held_[share.node] += share.gpus;
-    }
+    void check_job(const Job& job, const Cluster& cluster, bool topology);
 
     /// What `check` refuses, in words; empty where it refuses nothing.
     template <class Check>
@@ -130,87 +72,16 @@ private:
     }
 
     /// Refuses no name, and one that another has.
-    static void require_own_name(const char* kind, const std::string& name, std::set<std::string>& names) {
-        if (name.empty()) bad_input(kind, "name", "empty", "a name of its own");
-        if (!names.insert(name).second)
-            bad_input(std::string(kind) + " '" + name + "'", "name", "given twice", "a name of its own");
-    }
+    static void require_own_name(const char* kind, const std::string& name, std::set<std::string>& names);
 
-    void set_nodes_aside(const Cluster& cluster, std::vector<std::string>& warnings) {
-        int left = most_gpus_of_cluster;
-        std::set<std::string> names;
-        makes_sense_.assign(cluster.nodes.size(), 1);
-        for (std::size_t n = 0; n < cluster.nodes.size(); ++n) {
-            const Node& node = cluster.nodes[n];
-            const std::string why = refusal([&] {
-                require_own_name("node", node.name, names);
-                validate(node, cluster, left);
-            });
-            if (why.empty()) {
-                left -= node.gpus;
-                continue;
-            }
-            makes_sense_[n] = 0;
-            copy_.cluster.nodes[n] = {.name = node.name, .gpus = 1, .drained = true};
-            if (node.gpu_type < cluster.gpu_types.size()) copy_.cluster.nodes[n].gpu_type = node.gpu_type;
-            warnings.push_back(why + "; nobody new comes to it");
-        }
-    }
+    void set_nodes_aside(const Cluster& cluster, std::vector<std::string>& warnings);
 
-    void set_jobs_aside(const Snapshot& snapshot, bool topology, std::vector<std::string>& warnings) {
-        std::set<std::string> names;
-        held_.assign(copy_.cluster.nodes.size(), 0);
-        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
-            const Job& job = snapshot.jobs[j];
-            std::string why = refusal([&] { require_own_name("job", job.name, names); });
-            if (why.empty()) why = job.set_aside;
-            if (why.empty())
-                why = refusal([&] {
-                    for (const NodeShare& share : job.placement)
-                        if (share.node < makes_sense_.size() && !makes_sense_[share.node])
-                            bad_input("job '" + job.name + "'", "placement",
-                                      "on node '" + snapshot.cluster.nodes[share.node].name + "'",
-                                      "on nodes that make sense");
-                    check_job(job, copy_.cluster, topology);
-                });
-            if (why.empty()) continue;
-            warnings.push_back(why + "; it is left as it is");
-            set_aside_.push_back({j, why, on_nodes_that_are_there(job.placement)});
-            copy_.jobs[j] = stand_in_for(job, set_aside_.back().held);
-            if (!copy_.models.empty()) copy_.models[j] = {};
-        }
-    }
+    void set_jobs_aside(const Snapshot& snapshot, bool topology, std::vector<std::string>& warnings);
 
-    [[nodiscard]] Placement on_nodes_that_are_there(Placement placement) const {
-        std::erase_if(placement, [&](const NodeShare& share) {
-            return share.node >= copy_.cluster.nodes.size() || share.gpus < 1;
-        });
-        std::sort(placement.begin(), placement.end());
-        const auto again =
-            std::unique(placement.begin(), placement.end(),
-                        [](const NodeShare& a, const NodeShare& b) { return a.node == b.node; });
-        placement.erase(again, placement.end());
-        return placement;
-    }
+    [[nodiscard]] Placement on_nodes_that_are_there(Placement placement) const;
 
     /// A job that keeps of these shares what is left of their nodes.
-    [[nodiscard]] Job stand_in_for(const Job& job, const Placement& shares) {
-        Job kept{.name = job.name, .max_gpus = 0, .initial_batch = 1, .max_batch = 1, .preemptible = false};
-        kept.types.resize(copy_.cluster.gpu_types.size());
-        kept.team = job.team;
-        kept.user = job.user;
-        for (const NodeShare& share : shares) {
-            Node& node = copy_.cluster.nodes[share.node];
-            const int gpus = std::min(share.gpus, node.gpus - held_[share.node]);
-            if (gpus < share.gpus) node.drained = true;
-            if (gpus == 0) continue;
-            held_[share.node] += gpus;
-            kept.max_gpus += gpus;
-            kept.placement.push_back({share.node, gpus});
-        }
-        kept.max_gpus = std::clamp(kept.max_gpus, 1, 1 << 20);
-        return kept;
-    }
+    [[nodiscard]] Job stand_in_for(const Job& job, const Placement& shares);
 
     std::vector<const std::string*> names_;
     std::vector<int> held_;          // GPUs, by node
@@ -220,5 +91,9 @@ private:
 };
 
 }  // namespace goodput
+
+#ifndef GOODPUT_COMPILED
+#include "goodput/schedule/detail/snapshot_check.hpp"
+#endif
 
 #endif

@@ -50,86 +50,26 @@ public:
     }
     /// Whether there are no rows as long as all sizes are powers of two: so it is where all nodes are, and
     /// nobody keeps a part of one.
-    [[nodiscard]] static bool are_plain(const Cluster& cluster, const OpenNodes& open) {
-        for (const Pool& pool : open.pools()) {
-            if (!is_power_of_two(pool.gpus_per_node)) return false;
-            for (const std::size_t node : pool.nodes)
-                if (const int free = open.free_beside_kept(node, cluster);
-                    free > 0 && free < pool.gpus_per_node)
-                    return false;
-        }
-        return true;
-    }
+    [[nodiscard]] static bool are_plain(const Cluster& cluster, const OpenNodes& open);
     /// Whether all these options take powers of two on a node.
-    [[nodiscard]] static bool are_powers_of_two(std::span<const Option> options) {
-        for (const Option& option : options)
-            for (const PoolShare& part : option.configuration.parts())
-                if (!is_power_of_two(on_each_node(part))) return false;
-        return true;
-    }
+    [[nodiscard]] static bool are_powers_of_two(std::span<const Option> options);
     /// Takes note of the sizes of options that a job is offered.
-    void note(std::span<const Option> options, std::span<const Pool> pools) {
-        PoolShare last{};
-        std::size_t pool = pools.size();
-        for (const Option& option : options)
-            for (const PoolShare& part : option.configuration.parts()) {
-                if (!part.same_pool(last)) {
-                    last = part;
-                    pool = find_pool(pools, part);
-                }
-                if (pool == pools.size()) continue;
-                const int size = on_each_node(part);
-                std::vector<int>& sizes = sizes_[pool];
-                const auto at = std::lower_bound(sizes.begin(), sizes.end(), size);
-                if (at == sizes.end() || *at != size) sizes.insert(at, size);
-            }
-    }
+    void note(std::span<const Option> options, std::span<const Pool> pools);
     /// Finds the rows for these sizes; the first has the index `first` in the problem.
-    void find(const Cluster& cluster, const OpenNodes& open, std::size_t first) {
-        first_ = first;
-        rows_.clear();
-        first_of_pool_.assign(1, 0);
-        for (std::size_t pool = 0; pool < open.pools().size(); ++pool) {
-            find_rows(cluster, open, pool);
-            first_of_pool_.push_back(rows_.size());
-        }
-    }
+    void find(const Cluster& cluster, const OpenNodes& open, std::size_t first);
 
     /// Pool by pool, the smaller blocks first.
     [[nodiscard]] std::span<const Row> rows() const { return rows_; }
 
     /// Appends the blocks that an option takes; `pools` are those of OpenNodes.
     void append_uses(const Configuration& configuration, std::span<const Pool> pools,
-                     std::vector<ResourceUse>& uses) const {
-        if (rows_.empty()) return;
-        for (const PoolShare& part : configuration.parts())
-            append(find_pool(pools, part), on_each_node(part), part.shape.nodes, uses);
-    }
+                     std::vector<ResourceUse>& uses) const;
     /// Appends the blocks of open nodes that a job takes if it keeps what it holds.
     void append_uses_to_keep(std::size_t job, const Placement& placement, const Cluster& cluster,
-                             const OpenNodes& open, std::vector<ResourceUse>& uses) const {
-        if (rows_.empty() || open.keeps(job)) return;  // free is what those who keep leave
-        if (!open.may_stay_on_drained(job)) {
-            append_uses(configuration_of(placement, cluster), open.pools(), uses);
-            return;
-        }
-        for (const NodeShare& share : placement) {
-            const Node& node = cluster.nodes[share.node];
-            if (!node.drained)
-                append(find_pool(open.pools(), node), placement.size() > 1 ? node.gpus : share.gpus, 1, uses);
-        }
-    }
+                             const OpenNodes& open, std::vector<ResourceUse>& uses) const;
 
     /// A row in words.
-    [[nodiscard]] LimitRow describe(std::size_t row, const Cluster& cluster, const OpenNodes& open) const {
-        const Pool& pool = open.pools()[rows_[row].pool];
-        const std::string nodes = goodput::describe(pool, cluster);
-        if (rows_[row].size == pool.gpus_per_node)
-            return {"the wholly free " + nodes, rows_[row].capacity == 1 ? "node" : "nodes",
-                    rows_[row].capacity};
-        return {"the free blocks of " + text_of(rows_[row].size) + " GPUs on " + nodes,
-                rows_[row].capacity == 1 ? "block" : "blocks", rows_[row].capacity};
-    }
+    [[nodiscard]] LimitRow describe(std::size_t row, const Cluster& cluster, const OpenNodes& open) const;
 
 private:
     static bool is_power_of_two(int number) { return (number & (number - 1)) == 0; }
@@ -139,53 +79,15 @@ private:
         return part.shape.nodes > 1 ? part.gpus_per_node : part.shape.gpus;
     }
 
-    void find_rows(const Cluster& cluster, const OpenNodes& open, std::size_t pool) {
-        const std::vector<int>& sizes = sizes_[pool];
-        if (sizes.empty() || sizes.back() == 1) return;
-        count_free(cluster, open, pool);
-        candidates_.assign(1, {pool, 1, blocks_of(1)});  // the GPUs, which are a row already
-        for (const int size : sizes)
-            if (size > 1) candidates_.push_back({pool, size, blocks_of(size)});
-        for (std::size_t c = candidates_.size(); c-- > 1;)
-            if (std::any_of(candidates_.begin(), candidates_.end(), [&](const Row& other) {
-                    return &other != &candidates_[c] && implies(other, candidates_[c], sizes);
-                }))
-                candidates_.erase(candidates_.begin() + static_cast<std::ptrdiff_t>(c));
-        rows_.insert(rows_.end(), candidates_.begin() + 1, candidates_.end());
-    }
+    void find_rows(const Cluster& cluster, const OpenNodes& open, std::size_t pool);
     /// How many nodes of the pool have how many GPUs free.
-    void count_free(const Cluster& cluster, const OpenNodes& open, std::size_t pool) {
-        free_.clear();
-        for (const std::size_t node : open.pools()[pool].nodes) {
-            const int gpus = open.free_beside_kept(node, cluster);
-            const auto known =
-                std::find_if(free_.begin(), free_.end(), [&](const auto& of) { return of.first == gpus; });
-            if (known == free_.end())
-                free_.emplace_back(gpus, 1);
-            else
-                ++known->second;
-        }
-    }
-    [[nodiscard]] double blocks_of(int size) const {
-        double blocks = 0;
-        for (const auto& [gpus, nodes] : free_) blocks += static_cast<double>(nodes) * (gpus / size);
-        return blocks;
-    }
+    void count_free(const Cluster& cluster, const OpenNodes& open, std::size_t pool);
+    [[nodiscard]] double blocks_of(int size) const;
     /// Whatever keeps to the row `by` keeps to the row `other`. One without any blocks says nothing of the
     /// sizes that take none of them.
-    static bool implies(const Row& by, const Row& other, std::span<const int> sizes) {
-        return std::all_of(sizes.begin(), sizes.end(), [&](int size) {
-            const int of_other = size / other.size, of_by = size / by.size;
-            return of_other == 0 || (of_by > 0 && of_other * by.capacity <= of_by * other.capacity);
-        });
-    }
+    static bool implies(const Row& by, const Row& other, std::span<const int> sizes);
 
-    void append(std::size_t pool, int size, int nodes, std::vector<ResourceUse>& uses) const {
-        if (pool + 1 >= first_of_pool_.size()) return;
-        for (std::size_t row = first_of_pool_[pool]; row < first_of_pool_[pool + 1]; ++row)
-            if (const int blocks = size / rows_[row].size; blocks > 0)
-                add_use(uses, 0, first_ + row, static_cast<double>(nodes) * blocks);
-    }
+    void append(std::size_t pool, int size, int nodes, std::vector<ResourceUse>& uses) const;
 
     std::size_t first_ = 0;
     std::vector<Row> rows_;
@@ -196,5 +98,9 @@ private:
 };
 
 }  // namespace goodput::detail
+
+#ifndef GOODPUT_COMPILED
+#include "goodput/schedule/detail/node_blocks_bodies.hpp"
+#endif
 
 #endif

@@ -31,48 +31,17 @@
 namespace goodput::detail {
 
 /// Adds units of a pool to the uses from index `first` on.
-inline void add_use(std::vector<ResourceUse>& uses, std::size_t first, std::size_t pool, double gpus) {
-    for (std::size_t u = first; u < uses.size(); ++u)
-        if (uses[u].resource == pool) {
-            uses[u].units += gpus;
-            return;
-        }
-    uses.push_back({static_cast<std::uint32_t>(pool), gpus});
-}
+void add_use(std::vector<ResourceUse>& uses, std::size_t first, std::size_t pool, double gpus);
 
 /// Appends what a configuration takes of the pools: the GPUs that it occupies.
-inline void append_occupied(const Configuration& configuration, std::span<const Pool> pools,
-                            std::vector<ResourceUse>& uses) {
-    const std::size_t first = uses.size();
-    for (const PoolShare& part : configuration.parts())
-        add_use(uses, first, find_pool(pools, part), part.occupied_gpus());
-}
+void append_occupied(const Configuration& configuration, std::span<const Pool> pools,
+                     std::vector<ResourceUse>& uses);
 
 /// The open nodes of a cluster, and what keeping takes of them. Keeps its buffers from call to call.
 class OpenNodes {
 public:
     /// Answers for these jobs, valid and on nodes that are not overfilled. O(nodes + nodes held).
-    void find(const Cluster& cluster, std::span<const Job> jobs) {
-        keeps_.clear();
-        for (const Job& job : jobs) keeps_.push_back(job.keeps_what_it_holds());
-        find_pools(cluster, pools_);
-        used_pools_ = pools_;
-        pool_of_.resize(cluster.nodes.size());
-        for (std::size_t pool = 0; pool < pools_.size(); ++pool)
-            for (const std::size_t node : pools_[pool].nodes) pool_of_[node] = pool;
-        find_kept(cluster, jobs);
-        for (Pool& pool : pools_)
-            std::erase_if(pool.nodes, [&](std::size_t node) { return cluster.nodes[node].drained; });
-        for (Pool& pool : used_pools_)
-            std::erase_if(pool.nodes, [&](std::size_t node) {
-                return cluster.nodes[node].drained && holders_[node].jobs == 0;
-            });
-        on_demand_pools_.clear();
-        if (std::none_of(pools_.begin(), pools_.end(), [](const Pool& pool) { return pool.spot; })) return;
-        for (const Pool& pool : pools_)
-            on_demand_pools_.push_back(
-                pool.spot ? Pool{pool.gpu_type, pool.gpus_per_node, {}, true, pool.group} : pool);
-    }
+    void find(const Cluster& cluster, std::span<const Job> jobs);
 
     /// These jobs keep what they hold, as if they said so themselves: finds anew what keeping takes, for the
     /// cluster and jobs of the last find().
@@ -116,44 +85,10 @@ private:
         bool on_drained = false;
     };
 
-    void find_kept(const Cluster& cluster, std::span<const Job> jobs) {
-        holders_.assign(cluster.nodes.size(), {});
-        for (std::size_t j = 0; j < jobs.size(); ++j)
-            for (const NodeShare& share : jobs[j].placement) {
-                Holders& holders = holders_[share.node];
-                ++holders.jobs;
-                holders.pinned_wide |= keeps(j) && jobs[j].placement.size() > 1;
-            }
-        kept_.clear();
-        kept_uses_.clear();
-        for (std::size_t j = 0; j < jobs.size(); ++j) {
-            const std::size_t first = kept_uses_.size();
-            const bool on_drained = add_kept(cluster, jobs[j], keeps(j), first);
-            kept_.push_back({first, on_drained});
-        }
-        kept_.push_back({kept_uses_.size(), false});
-    }
+    void find_kept(const Cluster& cluster, std::span<const Job> jobs);
 
     /// Whether the job may stay on drained nodes.
-    bool add_kept(const Cluster& cluster, const Job& job, bool pinned, std::size_t first) {
-        const bool wide = job.placement.size() > 1;
-        bool stays = true, on_drained = false;
-        for (const NodeShare& share : job.placement) {
-            const Node& node = cluster.nodes[share.node];
-            Holders& holders = holders_[share.node];
-            on_drained |= node.drained;
-            stays &= wide ? holders.jobs == 1 : !holders.pinned_wide;
-            // Two that are pinned to one node take it once.
-            const int gpus =
-                node.drained ? 0 : std::min(wide ? node.gpus : share.gpus, node.gpus - holders.taken);
-            if (pinned) holders.taken += gpus;
-            add_use(kept_uses_, first, pool_of_[share.node], gpus);
-        }
-        if (pinned || (on_drained && stays)) return on_drained;
-        kept_uses_.resize(first);
-        append_occupied(configuration_of(job.placement, cluster), pools_, kept_uses_);
-        return false;
-    }
+    bool add_kept(const Cluster& cluster, const Job& job, bool pinned, std::size_t first);
     std::vector<Pool> pools_, used_pools_;
     std::vector<Pool> on_demand_pools_;   // spot pools without nodes; empty where no pool is spot
     std::vector<std::size_t> pool_of_;    // by node
@@ -164,5 +99,9 @@ private:
 };
 
 }  // namespace goodput::detail
+
+#ifndef GOODPUT_COMPILED
+#include "goodput/schedule/detail/open_nodes_bodies.hpp"
+#endif
 
 #endif

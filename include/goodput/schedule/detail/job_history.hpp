@@ -1,0 +1,150 @@
+#ifndef GOODPUT_SCHEDULE_DETAIL_JOB_HISTORY_HPP
+#define GOODPUT_SCHEDULE_DETAIL_JOB_HISTORY_HPP
+
+// The bodies behind job_history.hpp.
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "goodput/core/bodies.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/core/sample.hpp"
+#include "goodput/fit/job_fit.hpp"
+#include "goodput/model/job_model.hpp"
+#include "goodput/schedule/job_history.hpp"
+
+namespace goodput {
+
+GOODPUT_BODY void JobHistory::add(std::size_t gpu_type, const ThroughputSample& sample,
+                                  std::string_view subject) {
+    validate(sample, subject);
+    grow(gpu_type + 1);
+    OfType& type = types_[gpu_type];
+    type.most_replicas = std::max(type.most_replicas, sample.shape.gpus);
+    type.last_plan = sample.plan;
+    const std::size_t i = index_of(type, sample.shape, sample.plan.atomic_batch, sample.microbatches());
+    if (i == type.samples.size()) {
+        append(type, sample, 1);
+        return;
+    }
+    ThroughputSample* const known = &type.samples[i];
+    const int count = ++type.counts[i];
+    const auto average_in = [&](double& mean, double value) {
+        if (value == mean) return;
+        mean += (value - mean) / count;
+        type.changed = true;
+    };
+    const double step_before = known->step_seconds;
+    average_in(known->step_seconds, sample.step_seconds);
+    // A step of which nobody measured the parts has them as the others have.
+    if (!sample.sync_known) {
+        known->sync_seconds *= known->step_seconds / step_before;
+    } else if (!known->sync_known) {
+        known->sync_seconds = sample.sync_seconds * (known->step_seconds / sample.step_seconds);
+        known->sync_known = type.changed = true;
+    } else {
+        average_in(known->sync_seconds, sample.sync_seconds);
+    }
+    // Rounding may take the one past the other.
+    known->sync_seconds = std::min(known->sync_seconds, std::nextafter(known->step_seconds, 0.0));
+}
+
+GOODPUT_BODY void JobHistory::begin(const Job& job) {
+    if (!begun()) reference_batch_ = job.initial_batch;
+    grow(job.types.size());
+    for (std::size_t t = 0; t < job.types.size(); ++t) {
+        const double rate = job.types[t].reference_rate;
+        if (rate == types_[t].declared_rate) continue;
+        types_[t].declared_rate = rate;
+        if (const double seconds = seconds_of_rate(job.types[t]); seconds > 0)
+            declare(types_[t], {{1, 1}, {job.types[t].max_atomic_batch, 0}, seconds, 0});
+    }
+}
+
+GOODPUT_BODY double JobHistory::seconds_of_rate(const TypeLimits& limits) {
+    if (!(limits.reference_rate > 0) || limits.max_atomic_batch == 0) return 0;
+    const double seconds = limits.max_atomic_batch / limits.reference_rate;
+    return seconds >= least_step_seconds && seconds <= most_step_seconds ? seconds : 0;
+}
+
+GOODPUT_BODY bool JobHistory::has_begun_with(const Job& job) const {
+    if (!begun() || job.types.size() > types_.size()) return false;
+    for (std::size_t t = 0; t < job.types.size(); ++t)
+        if (job.types[t].reference_rate != types_[t].declared_rate) return false;
+    return true;
+}
+
+GOODPUT_BODY const ThroughputSample* JobHistory::measured(std::size_t gpu_type, Shape shape, int atomic_batch,
+                                                          int microbatches) const {
+    if (gpu_type >= types_.size()) return nullptr;
+    const OfType& type = types_[gpu_type];
+    const std::size_t i = index_of(type, shape, atomic_batch, microbatches);
+    return i < type.samples.size() && type.counts[i] > 0 ? &type.samples[i] : nullptr;
+}
+
+GOODPUT_BODY std::size_t JobHistory::measured_batches(std::size_t gpu_type, Shape shape) const {
+    if (gpu_type >= types_.size()) return 0;
+    const auto& samples = types_[gpu_type].samples;
+    return static_cast<std::size_t>(std::count_if(samples.begin(), samples.end(),
+                                                  [&](const auto& sample) { return sample.shape == shape; }));
+}
+
+GOODPUT_BODY std::size_t JobHistory::index_of(const OfType& type, Shape shape, int atomic_batch,
+                                              int microbatches) {
+    const auto found =
+        std::find_if(type.samples.begin(), type.samples.end(), [&](const ThroughputSample& sample) {
+            return sample.shape == shape && sample.plan.atomic_batch == atomic_batch &&
+                   sample.microbatches() == microbatches;
+        });
+    return static_cast<std::size_t>(found - type.samples.begin());
+}
+
+GOODPUT_BODY void JobHistory::append(OfType& type, const ThroughputSample& sample, int count) {
+    if (type.samples.size() == most_samples) forget_one(type);
+    type.samples.push_back(sample);
+    type.counts.push_back(count);
+    type.changed = true;
+}
+
+GOODPUT_BODY void JobHistory::declare(OfType& type, const ThroughputSample& sample) {
+    type.most_replicas = std::max(type.most_replicas, 1);
+    if (type.last_plan.atomic_batch == 0) type.last_plan = sample.plan;
+    const std::size_t i = index_of(type, sample.shape, sample.plan.atomic_batch, sample.microbatches());
+    if (i == type.samples.size()) {
+        append(type, sample, 0);
+    } else if (type.counts[i] == 0) {
+        type.samples[i] = sample;
+        type.changed = true;
+    }
+}
+
+GOODPUT_BODY void JobHistory::tell_model() {
+    model_.types.resize(types_.size());
+    for (std::size_t t = 0; t < types_.size(); ++t) {
+        model_.types[t].most_replicas = types_[t].most_replicas;
+        model_.types[t].last_plan = types_[t].last_plan;
+    }
+}
+
+GOODPUT_BODY void JobHistory::forget_one(OfType& type) {
+    std::map<Shape, int> count;
+    for (const ThroughputSample& sample : type.samples) ++count[sample.shape];
+    const auto most = std::max_element(count.begin(), count.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto oldest = std::find_if(type.samples.begin(), type.samples.end(),
+                                     [&](const ThroughputSample& s) { return s.shape == most->first; });
+    type.counts.erase(type.counts.begin() + (oldest - type.samples.begin()));
+    type.samples.erase(oldest);
+}
+
+}  // namespace goodput
+
+#endif

@@ -25,7 +25,7 @@ import numpy as np
 
 import published_fit
 
-PEERS = pathlib.Path(__file__).resolve().parent.parent / "examples" / "cli"  # which has peers/
+PROGRAM_FOLDER = pathlib.Path(__file__).resolve().parent.parent / "program"  # which has peers/
 PROGRAM = r"""
 #include <algorithm>
 #include <chrono>
@@ -141,8 +141,9 @@ def run(tables, jobs, include, compiler):
         source, program = pathlib.Path(folder, "fit.cpp"), pathlib.Path(folder, "fit")
         source.write_text(PROGRAM)
         subprocess.run([compiler, "-std=c++20", "-O2", "-DNDEBUG", f"-I{include}",
-                        f"-I{PEERS}", "-isystem", "/usr/include/eigen3",
-                        str(source), "-o", str(program)], check=True)
+                        f"-I{PROGRAM_FOLDER}", "-isystem", "/usr/include/eigen3",
+                        str(source), str(PROGRAM_FOLDER / "peers" / "box_backend.cpp"), "-o", str(program),
+                        "-lceres", "-lglog"], check=True)
         text = "\n".join([str(len(tables))] + [text_of(table) for table in tables]
                          + [f"{len(job)} " + " ".join(f"{i} {text_of(samples)}" for i, samples in job) for job in jobs])
         lines = subprocess.run([str(program)], input=text, capture_output=True, text=True, check=True).stdout

@@ -19,18 +19,17 @@
 //
 // and after it an unmeasured network is at least 1.1 times as slow as a node (alpha and beta each).
 //
-// Method. L-BFGS-B (bounded_quasi_newton.hpp) with ten pairs, from always the same start (0.1 s and
-// 0.01 s, gamma 1.001), until an iteration lowers the objective by less than 1e-5 or the projected gradient
-// is below 1e-5: where it stops is part of what is replayed. The objective has kinks where one of the norms
-// is 0: there its derivative is taken as 0. With one sample, or as many as parameters, the minimum itself is
-// such a kink, and the stop lies somewhere beside it.
+// Method. L-BFGS-B by its authors (bounded_quasi_newton.hpp) with ten pairs, from always the same start (0.1
+// s and 0.01 s, gamma 1.001), until an iteration lowers the objective by less than 1e-5 or the projected
+// gradient is below 1e-5: where it stops is part of what is replayed. The objective has kinks where one of
+// the norms is 0: there its derivative is taken as 0. With one sample, or as many as parameters, the minimum
+// itself is such a kink, and the stop lies somewhere beside it.
 //
 // A result that is no model, or whose objective is above the start's, gives way to the prior
 // (throughput_prior.hpp), and end() says so. The released code has no such rule; no valid samples are known
 // with which it matters.
 //
-// Cost: O(samples) for each of typically 20 to 60 evaluations. No allocation once the largest set of samples
-// has been met.
+// Cost: O(samples) for each of typically 20 to 60 evaluations.
 
 #include <algorithm>
 #include <array>
@@ -65,16 +64,14 @@ struct PublishedFitEnd {
 
 /// Minimises as published: what PublishedFitter takes for a backend, so that tests can give it a worse one.
 struct QuasiNewtonBackend {
-    template <std::size_t N, class Evaluate>
-    [[nodiscard]] QuasiNewtonResult<N> minimise(const std::array<double, N>& lower,
-                                                const std::array<double, N>& upper,
-                                                const std::array<double, N>& start,
-                                                Evaluate&& evaluate) const {
-        return BoundedQuasiNewton<N>(lower, upper).minimise(start, evaluate);
+    template <class Evaluate>
+    [[nodiscard]] QuasiNewtonResult minimise(const QuasiNewtonVector& lower, const QuasiNewtonVector& upper,
+                                             const QuasiNewtonVector& start, Evaluate&& evaluate) const {
+        return minimise_within(lower, upper, start, evaluate);
     }
 };
 
-/// Fits again and again, without allocating once it has met its largest set of samples.
+/// Fits again and again; keeps its buffers.
 class PublishedFitter {
 public:
     /// The parameters that the published fit finds for `samples` of one job on one GPU type; accumulation
@@ -91,7 +88,7 @@ public:
     [[nodiscard]] const PublishedFitEnd& end() const { return end_; }
 
 private:
-    using Parameters = std::array<double, 7>;
+    using Parameters = QuasiNewtonVector;
 
     // A sample as the objective needs it, and what it contributes to the derivatives.
     struct Row {
@@ -148,12 +145,11 @@ PolluxThroughput PublishedFitter::fit(std::span<const ThroughputSample> samples,
     if (!node) hold(4, least);
     if (!node || !beyond_two) hold(5, least);
 
-    const QuasiNewtonResult<7> found = backend.template minimise<7>(
+    const QuasiNewtonResult found = backend.minimise(
         lower, upper, start,
         [&](const Parameters& parameters, Parameters& gradient) { return objective(parameters, gradient); });
-    const bool stopped = found.status == QuasiNewtonStatus::limit || found.status == QuasiNewtonStatus::stuck;
     end_ = {found.value, found.iterations, found.evaluations,
-            stopped ? FitStatus::iteration_limit : FitStatus::converged};
+            found.converged ? FitStatus::converged : FitStatus::iteration_limit};
     PolluxThroughput model = model_of(found.point);
     Parameters unused;
     if (!network) {

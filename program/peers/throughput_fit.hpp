@@ -15,9 +15,8 @@
 // makes little difference: omega is the samples' scatter about a straight line in the batch, which makes it
 // a prior on gamma with standard deviation 1, and lets exact samples be fitted exactly.
 //
-// Method. (1) Start in closed form (pollux_start.hpp), or from a previous fit. (2) Gauss-Newton and
-// Levenberg-Marquardt steps with an active set for the bounds (least_squares.hpp) and derivatives
-// written by hand (pollux_residuals.hpp). (3) Samples far outside the scatter of the others
+// Method. (1) Start in closed form (pollux_start.hpp), or from a previous fit. (2) Ceres Solver's
+// Levenberg-Marquardt within bounds (box_backend.hpp). (3) Samples far outside the scatter of the others
 // (stragglers) are weighted down and (2) repeated.
 //
 // What the samples leave open is taken from a prior, the rule of the released code of Pollux (OSDI'21) and
@@ -32,8 +31,8 @@
 // A result that is not to be trusted gives way to the previous fit or the prior (fit_status.hpp,
 // throughput_prior.hpp).
 //
-// Cost: O(samples) for each of typically 2 to 7 iterations. ThroughputFitter allocates only when it meets
-// more samples than ever before. A local minimum is not proven to be the global one.
+// Cost: O(samples) for each of typically 5 to 15 iterations. A local minimum is not proven to be the global
+// one.
 
 #include <algorithm>
 #include <array>
@@ -51,6 +50,7 @@
 #include "goodput/fit/fit_status.hpp"
 #include "goodput/model/pollux.hpp"
 #include "goodput/model/valid_model.hpp"
+#include "peers/box_backend.hpp"
 #include "peers/pollux_residuals.hpp"
 #include "peers/pollux_start.hpp"
 #include "peers/throughput_prior.hpp"
@@ -64,7 +64,7 @@ inline constexpr std::array<std::string_view, 7> throughput_parameter_names{
 /// What a fit starts from, and how long it may take.
 struct FitOptions {
     std::optional<PolluxThroughput> start{};          ///< a previous fit of this job, to start from
-    int max_iterations = 60;                          ///< of all minimisations together, at most 2^20
+    int max_iterations = 200;                         ///< of all minimisations together, at most 2^20
     bool robust = true;                               ///< weigh stragglers down
     std::string_view subject = "throughput samples";  ///< whom messages about bad samples name
 };
@@ -89,7 +89,7 @@ struct ThroughputFit {
     [[nodiscard]] std::string report() const;
 };
 
-/// Fits again and again, without allocating once it has met its largest set of samples. Functions that fit
+/// Fits again and again; keeps its buffers. Functions that fit
 /// are templates, so that the solver is compiled where they are called, not wherever this is included.
 class ThroughputFitter {
 public:
@@ -119,7 +119,7 @@ private:
     std::vector<double> compute_errors_, step_errors_;  ///< of the last solve, by row, without a sign
     std::vector<double> sorted_;
     PolluxResiduals residuals_;
-    NormalEquations<7> normal_;  ///< at the last solve's end
+    SmallMatrix hessian_;  ///< J^T J at the last solve's end
 };
 
 /// As ThroughputFitter::fit, for a single fit.
@@ -202,7 +202,7 @@ void ThroughputFitter::fall_back(ThroughputFit& fit, const PolluxThroughput& fal
     fit.stragglers = 0;
     fit.identified.fill(false);
     residuals_.held.fill(true);
-    normal_ = {};
+    hessian_.setZero(7, 7);
     for (PolluxRow& row : rows_) row.weight_step = 1;
     read_errors(fit.model);
     estimate_covariance(fit);
@@ -247,15 +247,17 @@ inline void ThroughputFitter::read(std::span<const ThroughputSample> samples, st
 template <class Backend>
 void ThroughputFitter::solve(ThroughputFit& fit, const FitOptions& options, const Backend& backend) {
     for (int again = 0; again < 3; ++again) {
-        Point<7> x = residuals_.coordinates(fit.model);
-        const LeastSquaresResult<7> found =
-            backend.template minimise<7>(residuals_, residuals_.box(fit.model), x,
-                                         {.max_iterations = options.max_iterations - fit.iterations,
-                                          .relative_tolerance = 1e-6,
-                                          .absolute_tolerance = 1e-18 * static_cast<double>(rows_.size())});
+        PolluxPoint x = residuals_.coordinates(fit.model);
+        const Minimisation found =
+            backend.minimise(residuals_, residuals_.box(fit.model), x,
+                             {.max_iterations = options.max_iterations - fit.iterations,
+                              .relative_tolerance = 1e-6,
+                              .absolute_tolerance = 1e-18 * static_cast<double>(rows_.size())});
         fit.iterations += found.iterations;
-        fit.status = status_of(found.status);
-        normal_ = found.normal;
+        fit.status = found.status;
+        Linearisation there;
+        there.find(residuals_, x);
+        hessian_ = there.hessian();
         if (!is_fitted(fit.status)) break;
         fit.model = residuals_.natural(x);
         if (!restart_synchronising(residuals_, fit.model)) break;
@@ -268,9 +270,9 @@ inline void ThroughputFitter::read_errors(const PolluxThroughput& model) {
     compute_errors_.resize(rows_.size());
     step_errors_.resize(rows_.size());
     std::size_t next = 0;
-    residuals_.for_each_row(model, [&](const PolluxRow& row, double error_compute, double error_step) {
-        compute_errors_[next] = row.weight_compute > 0 ? std::abs(error_compute) : 0;
-        step_errors_[next++] = std::abs(error_step);
+    residuals_.for_each_row(model, [&](const PolluxRow& row, const PolluxErrors& errors) {
+        compute_errors_[next] = row.weight_compute > 0 ? std::abs(errors.compute) : 0;
+        step_errors_[next++] = std::abs(errors.step);
     });
 }
 
@@ -358,10 +360,10 @@ void ThroughputFitter::estimate_covariance(ThroughputFit& fit) const {
                 residuals_.held[alpha] ? 0.05 : 0.1 * values[alpha] / residuals_.scale[alpha] + 1e-3;
     }
     // The solver's coordinates are these units, but for gamma.
-    Point<7> unit;
+    PolluxPoint unit;
     for (int i = 0; i < 6; ++i) unit[i] = residuals_.scale[static_cast<std::size_t>(i)];
     unit[gamma_index] = -square(fit.model.gamma);
-    Eigen::Matrix<double, 7, 7> precision = normal_.hessian / square(fit.step_deviation);
+    Eigen::Matrix<double, 7, 7> precision = hessian_ / square(fit.step_deviation);
     prior[gamma_index] /= square(fit.model.gamma);
     for (int i = 0; i < 7; ++i) precision(i, i) += 1 / square(prior[static_cast<std::size_t>(i)]);
     const Eigen::Matrix<double, 7, 7> covariance =

@@ -44,6 +44,9 @@ configure("${SOURCE}" wrong "goodput::goodput needs ${all_three}: not found." ${
 configure("${SOURCE}" right "Configuring done" ${disabled} ${libraries_only} -DGOODPUT_CORE_ONLY=ON)
 configure("${SOURCE}" wrong "GOODPUT_BUILD_TESTS needs all of goodput: switch it off where GOODPUT_CORE_ONLY is on."
   -DGOODPUT_CORE_ONLY=ON -DGOODPUT_BUILD_EXAMPLES=OFF -DGOODPUT_BUILD_BENCHMARKS=OFF -DGOODPUT_BUILD_COMPILED=OFF)
+# The program and tests need one library more.
+configure("${SOURCE}" wrong "need L-BFGS-B (Debian's liblbfgsb-dev): not found." -DLBFGSB_LIBRARY=OFF ${libraries_only}
+  -DGOODPUT_BUILD_EXAMPLES=ON)
 
 # One version too old each, by the checks that are our own.
 file(WRITE "${BUILD}/old/ceres/tiny_solver.h" "")

@@ -379,134 +379,24 @@ TEST_CASE("The derivatives are those of the residuals") {
                                   .gamma_weight = random.unit()};
         const double compute = truth.compute_seconds(64);
         residuals.scale = {compute, compute / 64, compute, compute, compute, compute};
-        Point<7> x;
+        SmallVector x(7);
         for (int i = 0; i < 6; ++i) x[i] = random.between(0.05, 2);
         x[6] = random.between(0.11, 0.99);
-        const NormalEquations<7> normal = residuals.linearise(x);
-        CHECK(normal.squares == doctest::Approx(residuals.squares(x)));
+        Linearisation here;
+        here.find(residuals, x);
+        const PolluxPoint at = x;
+        CHECK(here.residuals.squaredNorm() == doctest::Approx(residuals.squares_of(residuals.natural(at))));
         for (int i = 0; i < 7; ++i) {
-            const double step = 1e-6;
-            Point<7> above = x, below = x;
-            above[i] += step;
-            below[i] -= step;
-            const double slope = (residuals.squares(above) - residuals.squares(below)) / (4 * step);
-            CHECK(normal.gradient[i] == doctest::Approx(slope).epsilon(1e-4));
-        }
-        // J^T J by differences of every residual.
-        Eigen::MatrixXd jacobian(2 * static_cast<int>(rows.size()) + 1, 7);
-        const auto residuals_at = [&](const Point<7>& at) {
-            std::vector<double> values;
-            residuals.for_each_row(residuals.natural(at), [&](const PolluxRow& row, double c, double t) {
-                values.push_back(row.weight_compute * c);
-                values.push_back(row.weight_step * t);
-            });
-            values.push_back(residuals.gamma_weight * (1 / at[6] - 1));
-            return values;
-        };
-        for (int i = 0; i < 7; ++i) {
-            Point<7> above = x, below = x;
+            SmallVector above = x, below = x;
             above[i] += 1e-6;
             below[i] -= 1e-6;
-            const std::vector<double> high = residuals_at(above), low = residuals_at(below);
-            for (std::size_t k = 0; k < high.size(); ++k)
-                jacobian(static_cast<int>(k), i) = (high[k] - low[k]) / 2e-6;
+            Linearisation high, low;
+            high.find(residuals, above);
+            low.find(residuals, below);
+            const Eigen::VectorXd slope = (high.residuals - low.residuals) / 2e-6;
+            CHECK((here.jacobian.col(i) - slope).norm() < 1e-5 * (slope.norm() + 1));
         }
-        const Eigen::MatrixXd expected = jacobian.transpose() * jacobian;
-        CHECK((normal.hessian - expected).norm() < 1e-5 * expected.norm());
     }
-}
-
-TEST_CASE("The step within a box is the best one: against every choice of parameters at their bounds") {
-    support::Random random(9);
-    for (int round = 0; round < 2000; ++round) {
-        constexpr int P = 4;
-        Eigen::Matrix<double, P + 1, P> jacobian;
-        for (int i = 0; i < jacobian.size(); ++i) jacobian.data()[i] = noise(random);
-        if (round % 5 == 0) jacobian.col(1) = jacobian.col(0) + 1e-3 * jacobian.col(2);
-        NormalEquations<P> normal;
-        normal.hessian = jacobian.transpose() * jacobian;
-        for (int i = 0; i < P; ++i) normal.gradient[i] = noise(random);
-        normal.squares = 1;
-        Box<P> box;
-        Point<P> x = Point<P>::Zero();
-        for (int i = 0; i < P; ++i) {
-            box.lower[i] = random.chance(0.3) ? 0 : -random.unit();
-            box.upper[i] = random.chance(0.1) ? box.lower[i] : random.between(0.01, 2);
-            x[i] = std::clamp(0.0, box.lower[i], box.upper[i]);
-        }
-        const auto value = [&](const Point<P>& d) {
-            return normal.gradient.dot(d) + 0.5 * d.dot(normal.hessian * d);
-        };
-        // Every parameter at its lower bound, at its upper bound or free.
-        double best = value(Point<P>::Zero());
-        for (int choice = 0; choice < 81; ++choice) {
-            Point<P> d = Point<P>::Zero();
-            std::vector<int> free;
-            for (int i = 0, rest = choice; i < P; ++i, rest /= 3) {
-                if (rest % 3 == 0) d[i] = box.lower[i] - x[i];
-                if (rest % 3 == 1) d[i] = box.upper[i] - x[i];
-                if (rest % 3 == 2) free.push_back(i);
-            }
-            if (!free.empty()) {
-                const Eigen::MatrixXd h = normal.hessian(free, free);
-                const Eigen::VectorXd g = (normal.gradient + normal.hessian * d)(free);
-                const Eigen::VectorXd solution = h.fullPivLu().solve(-g);
-                for (std::size_t k = 0; k < free.size(); ++k) d[free[k]] = solution[static_cast<int>(k)];
-            }
-            const Point<P> at = x + d;
-            if (((at - box.lower).array() < -1e-9).any() || ((box.upper - at).array() < -1e-9).any())
-                continue;
-            best = std::min(best, value(d));
-        }
-        const Point<P> step = box_step(normal, 0, x, box);
-        CHECK(((x + step - box.lower).array() > -1e-12).all());
-        CHECK(((box.upper - x - step).array() > -1e-12).all());
-        CHECK(value(step) <= best + 1e-6 * (1 + std::abs(best)));
-    }
-}
-
-namespace {
-
-/// Rosenbrock's valley, with its minimum at (1, 1); not a number beyond x = 5.
-struct Valley {
-    [[nodiscard]] double squares(const Point<2>& x) const { return linearise(x).squares; }
-    [[nodiscard]] NormalEquations<2> linearise(const Point<2>& x) const {
-        Eigen::Vector2d r(10 * (x[1] - x[0] * x[0]), x[0] > 5 ? std::nan("") : 1 - x[0]);
-        Eigen::Matrix2d j;
-        j << -20 * x[0], 10, -1, 0;
-        return {j.transpose() * j, j.transpose() * r, r.squaredNorm()};
-    }
-};
-
-}  // namespace
-
-TEST_CASE("Least squares: minimum inside the box, minimum on its edge, and failure that is seen as one") {
-    const LeastSquaresOptions fine{.max_iterations = 200, .absolute_tolerance = 1e-20};
-    Point<2> x(-1.2, 1);
-    LeastSquaresResult<2> result = minimise_squares<2>(Valley{}, Box<2>{}, x, fine);
-    CHECK(result.status == LeastSquaresStatus::converged);
-    CHECK((x - Point<2>(1, 1)).norm() < 1e-6);
-
-    Box<2> box;
-    box.upper = Point<2>(0.5, 10);
-    x = Point<2>(-1.2, 1);
-    result = minimise_squares<2>(Valley{}, box, x, fine);
-    CHECK(result.status == LeastSquaresStatus::converged);
-    CHECK(x[0] == 0.5);
-    CHECK(x[1] == doctest::Approx(0.25));
-    CHECK(result.squares == doctest::Approx(0.25));
-
-    x = Point<2>(6, 1);
-    result = minimise_squares<2>(Valley{}, Box<2>{}, x, fine);
-    CHECK(result.status == LeastSquaresStatus::failed);
-    CHECK(x == Point<2>(6, 1));
-    CHECK_FALSE(std::isfinite(result.squares));
-
-    x = Point<2>(-1.2, 1);
-    result = minimise_squares<2>(Valley{}, Box<2>{}, x, {.max_iterations = 2});
-    CHECK(result.status == LeastSquaresStatus::iteration_limit);
-    CHECK(result.iterations == 2);
-    CHECK(result.squares < Valley{}.squares(Point<2>(-1.2, 1)));
 }
 
 TEST_CASE("Intervals: as wide as the noise where all is measured, wider where the prior speaks") {

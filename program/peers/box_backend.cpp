@@ -1,0 +1,69 @@
+#include "peers/box_backend.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <vector>
+
+#include "goodput/fit/ceres_backend.hpp"
+
+namespace goodput::peers {
+
+Minimisation BoxBackend::minimise(const PolluxResiduals& residuals, const PolluxBox& box, PolluxPoint& x,
+                                  const LeastSquaresOptions& options) const {
+    Minimisation result;
+    x = x.cwiseMax(box.lower).cwiseMin(box.upper);
+    ceres::Problem::Options owned;
+    owned.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
+    ceres::Problem problem(owned);
+    CeresResiduals<PolluxResiduals> block(residuals);
+    PolluxPoint point = x;
+    problem.AddResidualBlock(&block, nullptr, point.data());
+    for (int i = 0; i < residuals.parameters(); ++i) {
+        if (box.lower[i] == box.upper[i]) continue;  // held below; Ceres has no bounds without room between
+        problem.SetParameterLowerBound(point.data(), i, box.lower[i]);
+        problem.SetParameterUpperBound(point.data(), i, box.upper[i]);
+    }
+    ceres::Solver::Options solver;
+    solver.linear_solver_type = ceres::DENSE_QR;
+    solver.num_threads = 1;
+    solver.logging_type = ceres::SILENT;
+    solver.parameter_tolerance = 1e-14;
+    solver.gradient_tolerance = 0;
+    // Steps of Ceres are cut off at bounds, and what lies at one hinders the others. So who wants to leave
+    // the box is held, and the others go on, until nobody else does and the sum falls no more.
+    for (;;) {
+        Linearisation here;
+        here.find(residuals, x);
+        const double squares = here.residuals.squaredNorm();
+        const PolluxPoint gradient = here.jacobian.transpose() * here.residuals;
+        if (!std::isfinite(squares) || !gradient.allFinite()) return result;
+        std::vector<int> held;
+        for (int i = 0; i < residuals.parameters(); ++i)
+            if ((x[i] <= box.lower[i] && gradient[i] >= 0) || (x[i] >= box.upper[i] && gradient[i] <= 0) ||
+                box.lower[i] == box.upper[i])
+                held.push_back(i);
+        if (std::ssize(held) == residuals.parameters()) {
+            result.status = FitStatus::converged;
+            return result;
+        }
+        problem.SetManifold(point.data(),
+                            held.empty() ? nullptr : new ceres::SubsetManifold(residuals.parameters(), held));
+        // Ceres stops where a step changes the sum by less than this part of it.
+        solver.function_tolerance =
+            std::max(options.relative_tolerance, options.absolute_tolerance / std::max(squares, 1e-300));
+        solver.max_num_iterations = options.max_iterations - result.iterations;
+        ceres::Solver::Summary summary;
+        ceres::Solve(solver, &problem, &summary);
+        result.iterations += std::max(0, static_cast<int>(summary.iterations.size()) - 1);
+        result.status = summary.termination_type == ceres::CONVERGENCE ? FitStatus::converged
+                                                                       : FitStatus::iteration_limit;
+        if (!(2 * summary.final_cost <= squares) || !point.allFinite()) return result;
+        x = point;
+        if (result.status != FitStatus::converged ||
+            2 * summary.final_cost >= (1 - solver.function_tolerance) * squares)
+            return result;
+    }
+}
+
+}  // namespace goodput::peers

@@ -119,6 +119,10 @@ def main():
     for name in headers:
         reach = reached(name)
         own = defined[name] | declared_names(text[name]) | KEYWORDS
+        # Bodies know the members of the classes in front of them: the header that includes them at its end.
+        for front in included[name]:
+            if name in included.get(front, []):
+                own |= declared_names(text[front])
         # Types and concepts anywhere; functions where they are called by their name alone.
         words = set(re.findall(r"(?<![\w.>:])(?:detail::)?([A-Z]\w+)\b", text[name]))
         words |= set(re.findall(r"(?<![\w.>:])(?:detail::)?([a-z]\w+)(?=\()", text[name]))

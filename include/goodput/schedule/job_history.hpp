@@ -137,7 +137,7 @@ private:
 };
 
 // Not in the class, where it would be inline: compilers make inline functions anew also where a library has
-// them (compiled.hpp).
+// them.
 template <class Backend>
 void JobHistory::refit(JobFitter<Backend>& fitter, std::string_view subject) {
     tell_model();

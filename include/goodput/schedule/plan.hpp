@@ -1,8 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_PLAN_HPP
 #define GOODPUT_SCHEDULE_PLAN_HPP
 
-// One plan from scratch, declared: the definition is in scheduler.hpp. A header of its own, because it takes
-// a tenth of the time to compile: whoever links goodput::compiled needs no more than this (compiled.hpp).
+// One plan from scratch, declared: the definition is in scheduler.hpp.
 
 #include "goodput/allot/result.hpp"
 #include "goodput/policy/concepts.hpp"

@@ -216,6 +216,6 @@ TEST_CASE("makers around another one pass on its answers at prices and its reaso
     CHECK(gpus_with(JobCopies<AskedSizes>{}) == 8);
     CHECK(HostShares<Speechless>().why_none(snapshot.jobs[0]) == "job-0 is not liked");
     auto scheduler = Scheduler<OfGoodput, LeastMovesPlacer, Allotter<>, CurvePowerPredictor>().offering(
-        MixedTypes<HostShares<Speechless>>({}, HostShares<Speechless>()));
+        MixedTypes<HostShares<Speechless>>());
     CHECK(scheduler.plan(snapshot).decisions[1].verdict.reason == "job-1 is not liked");
 }

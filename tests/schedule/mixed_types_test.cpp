@@ -60,11 +60,11 @@ Job& add_job(Snapshot& now, int gpus, const std::vector<double>& rates, double e
 }
 
 auto in_step() {
-    return Scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, Allotter<>{}, SlowestPart<RatePredictor>(1))
+    return Scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, Allotter<>{}, RatePredictor{})
         .offering(MixedTypes<>{});
 }
 auto side_by_side() {
-    return Scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, Allotter<>{}, SumOfParts<RatePredictor>(1))
+    return Scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, Allotter<>{}, RatePredictor{})
         .offering(JobCopies<>{});
 }
 
@@ -106,15 +106,14 @@ TEST_CASE("the factor of a spread counts for mixtures alone") {
     add_job(now, 3, {5, 2});
     add_job(now, 1, {5, 2});
     const auto goodput = [&](double factor, std::size_t job) {
-        auto scheduler = Scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, Allotter<>{},
-                                   SlowestPart<RatePredictor>(factor))
-                             .offering(MixedTypes<>{});
+        auto scheduler = Scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, Allotter<>{}, RatePredictor{})
+                             .offering(MixedTypes<>({.spread_factor = factor}));
         return scheduler.plan(now).decisions[job].option.goodput;
     };
     CHECK(goodput(0.5, 0) == doctest::Approx(0.5 * goodput(1, 0)));
     CHECK(goodput(0.5, 1) == goodput(1, 1));
-    CHECK_THROWS_AS(SlowestPart<>(0), std::invalid_argument);
-    CHECK_THROWS_AS(SumOfParts<>(1.1), std::invalid_argument);
+    CHECK_THROWS_AS(MixedTypes<>({.spread_factor = 0}), std::invalid_argument);
+    CHECK_THROWS_AS(JobCopies<>({.averaging_factor = 1.1}), std::invalid_argument);
 }
 
 TEST_CASE("copies fill a cluster that nobody else wants, and their rates add") {
@@ -199,8 +198,7 @@ TEST_CASE("plans of mixtures and copies keep every rule, whoever solves them") {
         };
         check(in_step());
         check(side_by_side());
-        check(Scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, PostedPrices{},
-                        SlowestPart<RatePredictor>(0.9))
-                  .offering(MixedTypes<>{}));
+        check(Scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, PostedPrices{}, RatePredictor{})
+                  .offering(MixedTypes<>({.spread_factor = 0.9})));
     }
 }

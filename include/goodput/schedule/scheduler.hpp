@@ -223,7 +223,7 @@ private:
             if (left_alone(j) && !open_.keeps(j) && !snapshot.jobs[j].placement.empty()) keeping.push_back(j);
         if (keeping.empty()) return;
         open_.keep(keeping, snapshot.cluster, snapshot.jobs);
-        offers_.offer_what_is_kept(snapshot, round, open_, parts_.predictor, parts_.factor);
+        offers_.offer_what_is_kept(snapshot, round, open_, parts_.predictor, parts_.factor, parts_.maker);
         const AllotmentProblem valued = rows_.problem;
         std::vector<PlanFault> known;  // limits are asked again, and say the same
         rows_.pose(snapshot, round, open_, offers_, parts_.limits, known);
@@ -474,14 +474,14 @@ private:
         Decision& decision = plan_.decisions[j];
         decision.option = options_of(j)[option];
         decision.value = values_of(j)[option];
-        // Valued by what is to come, run by what is.
-        if constexpr (GradientForecast<P>)
-            detail::predict_one(snapshot, j, parts_.predictor, parts_.factor, decision.option);
+        // Valued by what is to come, run by what is, and as it runs where that is as good.
         const Job& job = snapshot.jobs[j];
-        if constexpr (requires { parts_.predictor.keep_running_plan(job, JobModel{}, decision.option); })
-            if (job.running_plan.atomic_batch > 0 &&
-                decision.option.configuration.same_gpus(configuration_of(job.placement, snapshot.cluster)))
-                parts_.predictor.keep_running_plan(job, model_of(snapshot, j), decision.option);
+        const bool keeps_plan =
+            KeepsRunningPlans<Predictor> && job.running_plan.atomic_batch > 0 &&
+            decision.option.configuration.same_gpus(configuration_of(job.placement, snapshot.cluster));
+        if (GradientForecast<P> || keeps_plan)
+            detail::predict_one(snapshot, j, parts_.predictor, parts_.factor, parts_.maker, keeps_plan,
+                                decision.option);
     }
 
     /// Keeps the memory of what it had.

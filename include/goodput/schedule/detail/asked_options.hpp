@@ -197,7 +197,7 @@ private:
                 contained(
                     [&] {
                         predict_as_valued(parts.policy, job, model_of(snapshot, j), parts.predict,
-                                          std::span<Option>(&option, 1));
+                                          parts.maker, std::span<Option>(&option, 1));
                     },
                     [&](std::string what) { why = std::move(what); });
                 if (!why.empty()) return failed(option, std::move(why));

@@ -84,6 +84,18 @@ public:
         }
     }
 
+    /// What the inner maker says, or that no node has enough beside the GPUs that it offers.
+    [[nodiscard]] std::string why_none(const Round& round, const Job& job) {
+        if constexpr (ReasonMaker<Inner>)
+            if (std::string why = this->inner_.why_none(round, job); !why.empty()) return why;
+        plain_.clear();
+        const std::vector<int> any(round.cluster.gpu_types.size(), std::numeric_limits<int>::max());
+        this->inner_.list(round, job, any, plain_);
+        return job.host && !plain_.empty()
+                   ? "no node has the cores and the memory that it needs beside each GPU"
+                   : std::string();
+    }
+
     /// Appends what the job holds and keeps, with each variant that its nodes can give; of variants that take
     /// no less than others and are no faster, none.
     void list_kept(const Round& round, const Job& job, std::vector<Option>& options) {

@@ -92,9 +92,9 @@ public:
 
     /// Why a large model is offered nothing, in one sentence; for other jobs what the inner maker says, if it
     /// says anything.
-    [[nodiscard]] std::string why_none(const Job& job) const {
+    [[nodiscard]] std::string why_none(const Round& round, const Job& job) {
         if constexpr (ReasonMaker<Inner>)
-            if (!large_.find(job.name)) return this->inner_.why_none(job);
+            if (!large_.find(job.name)) return this->inner_.why_none(round, job);
         const auto known = rounds_.find(job.name);
         if (known == rounds_.end() || !large_.find(job.name)) return {};
         std::string all;

@@ -90,11 +90,13 @@ public:
         answer.on_drained =
             std::any_of(decision.placement.begin(), decision.placement.end(),
                         [&](const NodeShare& share) { return snapshot_.cluster.nodes[share.node].drained; });
-        if (found.got != no_option) answer.faster = faster_host(j, found.got);
-        if (const Checkpointing& with = decision.option.checkpointing; with.interval_seconds > 0) {
-            answer.lost =
-                ExpectedLoss{1 - with.availability, with.interval_seconds,
-                             checkpoint_of(job, decision.option).name, !job.checkpoint_seconds.has_value()};
+        if (found.got != no_option) {
+            const std::span<const Option> options = scheduler_.options_of(j);
+            const auto row = [this](std::size_t of) { return scheduler_.row_of(snapshot_, of); };
+            Option given = decision.option;
+            answer.notes = scheduler_.factor().notes({job, given, options, found.got, problem_.values(j),
+                                                      OptionUses(problem_.uses(j), problem_.use_offsets(j)),
+                                                      problem_.capacity, taken_, prices_, pools(), row});
         }
         if (problem_.must(j)) {
             answer.reason = DecisionReason::keeps;
@@ -268,33 +270,6 @@ private:
             best = k;
         }
         return best;
-    }
-
-    /// Of the options with the same GPUs the fastest, if it is clearly faster.
-    [[nodiscard]] std::optional<FasterHost> faster_host(std::size_t j, std::size_t got) const {
-        const std::span<const Option> options = scheduler_.options_of(j);
-        std::size_t best = got;
-        for (std::size_t k = 0; k < options.size(); ++k)
-            if (options[k].configuration.same_gpus(options[got].configuration) &&
-                options[k].goodput > options[best].goodput)
-                best = k;
-        if (!(options[got].goodput > 0) || options[best].goodput < 1.005 * options[got].goodput)
-            return std::nullopt;
-        FasterHost faster{options[best].configuration.host(), options[best].goodput / options[got].goodput};
-        const auto more = [&](std::size_t row) { return units(j, best, row) - units(j, got, row); };
-        std::size_t in_the_way = largest_resource(
-            prices_.size(), [&](std::size_t row) { return prices_[row] * std::max(more(row), 0.0); });
-        for (const ResourceUse& use : problem_.uses(j, best))
-            if (in_the_way == no_resource && more(use.resource) > 0) in_the_way = use.resource;
-        if (in_the_way == no_resource || in_the_way < pools()) return faster;
-        const LimitRow limit = scheduler_.row_of(snapshot_, in_the_way);
-        faster.limit = limit.name;
-        faster.unit = limit.unit;
-        faster.capacity = problem_.capacity[in_the_way];
-        faster.taken = taken_[in_the_way];
-        faster.price = prices_[in_the_way];
-        faster.on_node = faster.capacity - faster.taken >= more(in_the_way) && value(j, best) > value(j, got);
-        return faster;
     }
 
     /// The smallest shape above what the job got in its pool, if only a limit kept it from being offered.

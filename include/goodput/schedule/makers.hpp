@@ -112,8 +112,8 @@ concept ListsAllOptions = OptionMaker<M> && !PricedOptionMaker<M>;
 
 /// A maker that says why it offers a job nothing, in one sentence; empty: nothing that others could not say.
 template <class M>
-concept ReasonMaker = requires(const M& maker, const Job& job) {
-    { maker.why_none(job) } -> std::convertible_to<std::string>;
+concept ReasonMaker = requires(M& maker, const Round& round, const Job& job) {
+    { maker.why_none(round, job) } -> std::convertible_to<std::string>;
 };
 
 /// A maker that lists otherwise what a job that keeps what it holds has.
@@ -154,8 +154,8 @@ public:
         inner_.predict(job, gradient, options, ask);
     }
     /// What the inner maker says.
-    [[nodiscard]] std::string why_none(const Job& job) const requires ReasonMaker<Inner> {
-        return inner_.why_none(job);
+    [[nodiscard]] std::string why_none(const Round& round, const Job& job) requires ReasonMaker<Inner> {
+        return inner_.why_none(round, job);
     }
 
 protected:
@@ -369,7 +369,6 @@ inline std::string why_no_option(const Job& job, const Cluster& cluster, std::sp
     }
     bool any = false;
     for (const Pool& pool : pools) detail::for_each_shape(job, pool, [&](Shape) { any = true; });
-    if (any && job.host) return "no node has the cores and the memory that it needs beside each GPU";
     if (any) return "it is offered none of the shapes that it may hold";
     if (!usable) return "max_atomic_batch is 0 on every GPU type: it can run nowhere";
     const bool kept_off = !job.spot_allowed &&

@@ -151,6 +151,9 @@ public:
     /// The maker of options.
     [[nodiscard]] const Maker& maker() const { return parts_.maker; }
 
+    /// The factors on the goodput.
+    [[nodiscard]] const Factor& factor() const { return parts_.factor; }
+
     /// The last plan, and what it was made from: the pools that prices and resources are of, without their
     /// drained nodes; the allotment problem, whose first rows are these pools, whose next are those of the
     /// limits and whose last are those of blocks of nodes (detail/node_blocks.hpp), with its solution (not
@@ -463,9 +466,12 @@ private:
                 decision.verdict.outcome = detail::say_why_not(snapshot, j, open_, offers_, rows_,
                                                                allotted_.prices, decision.verdict.reason);
                 if constexpr (ReasonMaker<Maker>)
-                    if (std::string why = parts_.maker.why_none(snapshot.jobs[j]);
-                        options_of(j).empty() && !left_alone(j) && !why.empty())
-                        decision.verdict.reason = std::move(why);
+                    if (options_of(j).empty() && !left_alone(j))
+                        if (std::string why = parts_.maker.why_none(
+                                detail::round_for(snapshot.jobs[j], round_of(snapshot), open_),
+                                snapshot.jobs[j]);
+                            !why.empty())
+                            decision.verdict.reason = std::move(why);
             }
         }
     }

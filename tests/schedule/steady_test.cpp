@@ -302,7 +302,7 @@ TEST_CASE("who runs goes on through pairs, cycles, and several small ones for on
         chain.job(x, {{1.01, {1, 1}}});
         CHECK(chain.kept({x, 0, 0, x}) == std::vector<std::size_t>{0, 1, x, x});
         // A better one at its end is not given up.
-        CHECK(chain.kept({x, 0, x, 0}) == std::vector<std::size_t>{x, 0, x, 0});
+        CHECK(chain.kept({x, 0, x, 0}) == std::vector<std::size_t>{0, x, x, 0});
     }
     SUBCASE("a large one for small ones, and small ones for a large one") {
         for (const bool large_runs : {true, false}) {

@@ -101,7 +101,7 @@ public:
         if (problem_.must(j)) {
             answer.reason = DecisionReason::keeps;
             answer.restarting = job.restarting;
-            answer.left_alone = scheduler_.left_alone(j);
+            answer.has_failed = scheduler_.has_failed(j);
             return answer;
         }
         if (found.got != no_option && found.reason != JobReason::got_wanted &&

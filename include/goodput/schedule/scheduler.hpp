@@ -134,7 +134,7 @@ public:
         for (std::size_t j = 0; by_price_ && j < plan_.decisions.size(); ++j)
             price_groups_.forget(snapshot.cluster, plan_.decisions[j].placement,
                                  plan_.decisions[j].option.configuration);
-        check_.repeat_what_is_held(plan_);
+        check_.give_what_is_held(plan_);
         return plan_;
     }
     /// The plan for a snapshot, without a call after each step.
@@ -182,9 +182,9 @@ public:
     /// By job: the option that the last plan gives it, or gave before it found no nodes. Other than in
     /// allotted() where a station after the nodes has changed it.
     [[nodiscard]] std::span<const std::size_t> chosen() const { return chosen_; }
-    /// In the last plan the job of that index was left alone, because everything that was asked about it
-    /// failed.
-    [[nodiscard]] bool left_alone(std::size_t job) const { return offers_.left_alone(job); }
+    /// In the last plan everything that was asked about the job of that index failed: it keeps what it holds,
+    /// or waits.
+    [[nodiscard]] bool has_failed(std::size_t job) const { return offers_.has_failed(job); }
     /// In the last plan the job of that index was set aside (Plan::warnings).
     [[nodiscard]] bool is_set_aside(std::size_t job) const { return check_.is_set_aside(job); }
     /// What the rows of the limits were; Plan::limits says what came of them.
@@ -218,12 +218,12 @@ private:
         step(PlanStep::place);
     }
 
-    /// Who is left alone and holds something keeps it, and is offered nothing else.
+    /// For whom everything failed and who holds something keeps it, and is offered nothing else.
     void let_failed_jobs_keep(const Snapshot& snapshot) {
         const Round round = round_of(snapshot);
         std::vector<std::size_t> keeping;
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
-            if (left_alone(j) && !open_.keeps(j) && !snapshot.jobs[j].placement.empty()) keeping.push_back(j);
+            if (has_failed(j) && !open_.keeps(j) && !snapshot.jobs[j].placement.empty()) keeping.push_back(j);
         if (keeping.empty()) return;
         open_.keep(keeping, snapshot.cluster, snapshot.jobs);
         offers_.offer_what_is_kept(snapshot, round, open_, parts_.predictor, parts_.factor, parts_.maker);
@@ -231,7 +231,7 @@ private:
         std::vector<PlanFault> known;  // limits are asked again, and say the same
         rows_.pose(snapshot, round, open_, offers_, parts_.limits, known);
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
-            if (!left_alone(j)) std::ranges::copy(valued.values(j), rows_.problem.values(j).begin());
+            if (!has_failed(j)) std::ranges::copy(valued.values(j), rows_.problem.values(j).begin());
     }
 
     void allot(const Snapshot& snapshot) {
@@ -265,42 +265,12 @@ private:
         } else {
             allotted_ = parts_.solver(problem(), options);
         }
-        steady();
-    }
-    void steady() {
         fills_up_ = false;
         check_allotted();
-        // With another option of the same GPUs a job runs on: it is kept on the one that it was given, or
-        // else on the one that is worth most, or where there is no room for that, worth most at the prices.
-        hold_variants([&](std::size_t j, std::size_t k) { return problem().value(j, k); });
-        steady_.keep(problem(), rows_.held, parts_.options.gap, allotted_);
-        if (hold_variants([&](std::size_t j, std::size_t k) {
-                return detail::reduced_value(problem(), j, k, allotted_.prices);
-            }))
-            steady_.keep(problem(), rows_.held, parts_.options.gap, allotted_);
-    }
-
-    /// Takes for what a job holds the variant of it that it was given, or else that of largest worth(job,
-    /// option). Says whether any is another than before and not what was given.
-    template <class Worth>
-    bool hold_variants(Worth worth) {
-        bool any = false;
-        for (std::size_t j = 0; j < rows_.held.size(); ++j) {
-            const std::size_t before = rows_.held[j], choice = allotted_.choice[j];
-            if (before == no_option) continue;
-            const auto is_variant = [&](std::size_t k) {
-                return options_of(j)[k].configuration.same_gpus(options_of(j)[before].configuration);
-            };
-            std::size_t& held = rows_.held[j];
-            if (choice != no_option && is_variant(choice)) {
-                held = choice;
-                continue;
-            }
-            for (std::size_t k = 0; k < problem().options_of(j); ++k)
-                if (is_variant(k) && worth(j, k) > worth(j, held)) held = k;
-            any |= held != before;
-        }
-        return any;
+        const auto is_same = [&](std::size_t j, std::size_t k, std::size_t held) {
+            return options_of(j)[k].configuration.same_gpus(options_of(j)[held].configuration);
+        };
+        steady_.keep(problem(), rows_.held, is_same, parts_.options.gap, allotted_);
     }
 
     /// Nodes for what is allotted, and for what is allotted instead where there are none.
@@ -466,7 +436,7 @@ private:
                 decision.verdict.outcome = detail::say_why_not(snapshot, j, open_, offers_, rows_,
                                                                allotted_.prices, decision.verdict.reason);
                 if constexpr (ReasonMaker<Maker>)
-                    if (options_of(j).empty() && !left_alone(j))
+                    if (options_of(j).empty() && !has_failed(j))
                         if (std::string why = parts_.maker.why_none(
                                 detail::round_for(snapshot.jobs[j], round_of(snapshot), open_),
                                 snapshot.jobs[j]);

@@ -5,8 +5,8 @@
 // factors of the round (goodput_factor.hpp).
 //
 // A maker, predictor or policy that throws, or answers with NaN or infinity, is a fault: it is named in the
-// plan and costs the job the option that it is about. A job for which everything failed is left alone: it
-// keeps what it holds, or waits. So one that fails for all jobs stops none of them.
+// plan and costs the job the option that it is about. A job for which everything failed keeps
+// what it holds, or waits. So one that fails for all jobs stops none of them.
 
 #include <algorithm>
 #include <cmath>
@@ -90,14 +90,14 @@ public:
         const std::size_t jobs = snapshot.jobs.size();
         shared_.begin_round(jobs);
         range_.assign(jobs, {});
-        silent_.assign(jobs, 0);
+        failed_.assign(jobs, 0);
         if constexpr (requires { maker.begin_round(round); }) maker.begin_round(round);
         for (std::size_t j = 0; j < jobs; ++j) {
             const std::size_t before = shared_.options.size();
             const auto failed = [&](std::string what) {
                 shared_.options.resize(before);
                 range_[j] = {before, 0};
-                silent_[j] = 1;
+                failed_[j] = 1;
                 faults.push_back({j, {}, std::move(what)});
             };
             contained([&] { offer(snapshot, round, j, open, policy, predict, maker, faults); }, failed);
@@ -118,16 +118,16 @@ public:
     /// Above all places.
     [[nodiscard]] std::size_t end() const { return all().size(); }
     /// Everything that was asked about it failed.
-    [[nodiscard]] bool left_alone(std::size_t job) const { return silent_[job] != 0; }
+    [[nodiscard]] bool has_failed(std::size_t job) const { return failed_[job] != 0; }
     /// From now on that is so.
-    void leave_alone(std::size_t job) { silent_[job] = 1; }
+    void set_failed(std::size_t job) { failed_[job] = 1; }
 
-    /// The jobs that are left alone and keep what they hold are offered that and nothing else.
+    /// The jobs for which everything failed and that keep what they hold are offered that and nothing else.
     template <OptionPredictor Predictor, GoodputFactor Factor, OptionMaker Maker>
     void offer_what_is_kept(const Snapshot& snapshot, const Round& round, const OpenNodes& open,
                             Predictor& predict, Factor& factor, Maker& maker) {
         for (std::size_t j = 0; j < range_.size(); ++j)
-            if (silent_[j] && open.keeps(j)) offer_what_it_holds(snapshot, round, j, predict, factor, maker);
+            if (failed_[j] && open.keeps(j)) offer_what_it_holds(snapshot, round, j, predict, factor, maker);
     }
 
     /// Appends to the options of some jobs: `added[job]`, empty for most.
@@ -263,7 +263,7 @@ private:
     }
 
     std::vector<OptionRange> range_;  // by job
-    std::vector<char> silent_;        // by job
+    std::vector<char> failed_;        // by job
     std::vector<int> most_gpus_;      // by GPU type, of the job that is being offered something
     SharedOffers shared_;
     bool multiplied_ = false;            // by any factor

@@ -17,7 +17,8 @@
 //    This finds exchanges of two, cycles of many, and several small jobs for a large one. The answer counts
 //    if more jobs keep what they hold.
 //
-// Nobody is put back on what is worth nothing to him, except who must run.
+// Where several options are of the same GPUs, a job keeps what it holds with any of them: step 1 puts it back
+// on the one that is worth most. Nobody is put back on what is worth nothing to him, except who must run.
 
 #include <algorithm>
 #include <cmath>
@@ -42,15 +43,19 @@ public:
     static constexpr double little = 0.005;
 
     /// Changes choice and objective of `allotted`, the solver's answer to the problem, for jobs that hold
-    /// these options of theirs (no_option: none). The bound changes only where it was below the new objective
-    /// by rounding.
-    void keep(const AllotmentProblem& problem, std::span<const std::size_t> held, double gap,
+    /// these options of theirs (no_option: none), or others with which is_same(job, option, held) holds, and
+    /// says in `held` which of them. The bound changes only where it was below the new objective by rounding.
+    template <class IsSame>
+    void keep(const AllotmentProblem& problem, std::span<std::size_t> held, IsSame is_same, double gap,
               AllotResult& allotted) {
-        find_changes(problem, held, allotted.choice);
+        find_changes(problem, held, is_same, allotted.choice);
         if (changes_.empty()) return;
         const double objective = objective_of(problem, allotted.choice);
-        if (!put_all_back(problem, gap, allotted.bound, objective) && !allot_again(problem)) return;
-        for (const Change& change : changes_) allotted.choice[change.job] = change.now;
+        if (!put_all_back(problem, gap, allotted.bound, objective) && !allot_again(problem, is_same)) return;
+        for (const Change& change : changes_) {
+            allotted.choice[change.job] = change.now;
+            if (keeps(change, is_same)) held[change.job] = change.now;
+        }
         allotted.objective = objective_of(problem, allotted.choice);
         allotted.bound = std::max(allotted.bound, allotted.objective);
     }
@@ -73,12 +78,24 @@ private:
         return objective;
     }
 
-    void find_changes(const AllotmentProblem& problem, std::span<const std::size_t> held,
+    template <class IsSame>
+    static bool keeps(const Change& change, IsSame is_same) {
+        return change.held != no_option && change.now != no_option &&
+               (change.now == change.held || is_same(change.job, change.now, change.held));
+    }
+
+    template <class IsSame>
+    void find_changes(const AllotmentProblem& problem, std::span<std::size_t> held, IsSame is_same,
                       std::span<const std::size_t> choice) {
         changes_.clear();
         left_.assign(problem.capacity.begin(), problem.capacity.end());
         for (std::size_t j = 0; j < problem.jobs(); ++j) {
             take(problem, j, choice[j], 1);
+            const std::size_t first = held[j];
+            for (std::size_t k = 0; first != no_option && k < problem.options_of(j); ++k)
+                if (problem.value(j, k) > problem.value(j, held[j]) && is_same(j, k, first)) held[j] = k;
+            if (first != no_option && choice[j] != no_option && is_same(j, choice[j], first))
+                held[j] = choice[j];
             std::size_t keeps = held[j];
             if (keeps != no_option && !problem.must(j) && problem.value(j, keeps) <= 0) keeps = no_option;
             if (keeps == choice[j] || (keeps == no_option && problem.must(j))) continue;
@@ -142,7 +159,8 @@ private:
     }
 
     /// Step 2. False where it makes nobody keep what he would lose.
-    bool allot_again(const AllotmentProblem& problem) {
+    template <class IsSame>
+    bool allot_again(const AllotmentProblem& problem, IsSame is_same) {
         if (std::all_of(changes_.begin(), changes_.end(),
                         [](const Change& change) { return change.held == no_option; }))
             return false;
@@ -158,10 +176,10 @@ private:
                          held = value_of(problem, change.job, change.held);
             before += given;
             for (std::size_t k = 0; k < problem.options_of(change.job); ++k) {
-                const bool keeps = k == change.held;
+                const bool same = change.held != no_option && is_same(change.job, k, change.held);
                 const double value = problem.value(change.job, k);
                 if (value <= 0 && !problem.must(change.job)) continue;
-                among_.add_option(value + (keeps ? tie * std::max(given, held) : 0),
+                among_.add_option(value + (same ? tie * std::max(given, held) : 0),
                                   problem.uses(change.job, k));
                 options_.push_back(k);
             }
@@ -175,7 +193,7 @@ private:
             Change& change = changes_[c];
             const std::size_t choice = found.choice[c];
             change.now = choice == no_option ? no_option : options_[first + choice];
-            any |= change.held != no_option && change.now == change.held;
+            any |= keeps(change, is_same);
             first += among_.options_of(c);
         }
         return any && found.objective >= before * (1 - 1e-9);

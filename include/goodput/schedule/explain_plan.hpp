@@ -31,7 +31,6 @@
 #include <optional>
 #include <span>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "goodput/allot/explain_job.hpp"
@@ -135,9 +134,8 @@ public:
                 break;
         }
         answer.wanted = alternative(j, found.wanted, found.got, true, found.resource);
-        if (found.got == no_option && answer.reason == DecisionReason::priced_out)
-            if (const std::size_t k = nearest(j); k != found.wanted)
-                answer.nearest = alternative(j, k, found.got, false, dearest(j, k));
+        if (const std::size_t k = found.nearest; k != no_option && k != found.wanted)
+            answer.nearest = alternative(j, k, found.got, false, dearest(j, k));
         return answer;
     }
 
@@ -254,22 +252,6 @@ private:
             const double rounded = std::ceil(high * 1000) / 1000;
             return chosen(rounded) ? std::optional(rounded) : std::nullopt;
         }
-    }
-
-    /// The option with the largest value over its price; of those without a price the one worth most.
-    [[nodiscard]] std::size_t nearest(std::size_t j) const {
-        std::size_t best = 0;
-        std::pair<double, double> most{-std::numeric_limits<double>::infinity(), 0};
-        for (std::size_t k = 0; k < problem_.options_of(j); ++k) {
-            const double costs = price(j, k);
-            const double ratio = value(j, k) <= 0 ? -std::numeric_limits<double>::infinity()
-                                 : costs > 0      ? value(j, k) / costs
-                                                  : std::numeric_limits<double>::infinity();
-            if (std::pair(ratio, value(j, k)) <= most) continue;
-            most = {ratio, value(j, k)};
-            best = k;
-        }
-        return best;
     }
 
     /// The smallest shape above what the job got in its pool, if only a limit kept it from being offered.

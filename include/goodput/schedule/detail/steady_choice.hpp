@@ -62,7 +62,7 @@ public:
 
 private:
     static constexpr std::size_t most_passes = 4;
-    static constexpr std::size_t most_states = std::size_t{1} << 14;  // of the search: some milliseconds
+    static constexpr std::size_t most_states = std::size_t{1} << 12;  // of the search: some milliseconds
 
     /// A changed job, and what it has now: what it was given at first.
     struct Change {

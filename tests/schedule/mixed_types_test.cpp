@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "goodput/allot/posted_prices.hpp"
+#include "goodput/hosts/host_shares.hpp"
 #include "goodput/policy/hadar.hpp"
 #include "goodput/schedule/job_copies.hpp"
 #include "goodput/schedule/mixed_types.hpp"
@@ -114,6 +115,32 @@ TEST_CASE("the factor of a spread counts for mixtures alone") {
     CHECK(goodput(0.5, 1) == goodput(1, 1));
     CHECK_THROWS_AS(MixedTypes<>({.spread_factor = 0}), std::invalid_argument);
     CHECK_THROWS_AS(JobCopies<>({.averaging_factor = 1.1}), std::invalid_argument);
+}
+
+TEST_CASE("makers around others lose nothing that those can do") {
+    static_assert(KeptMaker<MixedTypes<HostShares<>>> && KeptMaker<JobCopies<HostShares<>>>);
+    static_assert(ReasonMaker<MixedTypes<HostShares<>>> && !ReasonMaker<JobCopies<>>);
+    static_assert(PredictingMaker<HostShares<MixedTypes<>>> && PredictingMaker<HostShares<JobCopies<>>>);
+    static_assert(!PredictingMaker<HostShares<>> && !PredictingMaker<ListedShapes>);
+    Snapshot now = snapshot_of({2, 2}, 1);
+    add_job(now, 3, {5, 2});
+    auto scheduler = Scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, Allotter<>{}, RatePredictor{})
+                         .offering(HostShares<MixedTypes<>>{});
+    CHECK(scheduler.plan(now).decisions[0].option.goodput == doctest::Approx(2 * 3 * 0.8));
+}
+
+TEST_CASE(
+    "of two jobs that both need hours the shorter one is served, though a second of it is worth little") {
+    Snapshot now = snapshot_of({1}, 1);
+    add_job(now, 1, {1}, 50000);
+    add_job(now, 1, {1}, 11000);
+    Scheduler scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, Allotter<>{}, RatePredictor{});
+    for (int round = 0; round < 2; ++round) {
+        const Plan& plan = scheduler.plan(now);
+        CHECK(plan.decisions[0].placement.empty());
+        CHECK(plan.decisions[1].placement.size() == 1);
+        now.jobs[0].placement = {{0, 1}};  // also where the longer one runs
+    }
 }
 
 TEST_CASE("copies fill a cluster that nobody else wants, and their rates add") {

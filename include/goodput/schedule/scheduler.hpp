@@ -207,11 +207,12 @@ private:
         offers_.make(snapshot, round_of(snapshot), open_, parts_.policy, parts_.predictor, parts_.factor,
                      parts_.maker, plan_.faults);
         rows_.pose(snapshot, round_of(snapshot), open_, offers_, parts_.limits, plan_.faults);
-        worth_.find(snapshot, round_of(snapshot), parts_.policy, offers_, rows_, plan_.faults);
+        withdrawn_.clear();
+        value(snapshot, plan_.faults);
         let_failed_jobs_keep(snapshot);
         step(PlanStep::value);
         const detail::Clock clock(parts_.options.deadline);
-        allot(snapshot);
+        allot(snapshot, parts_.options, false);
         step(PlanStep::allot);
         place(snapshot, clock);
         count_limits();
@@ -234,27 +235,19 @@ private:
             if (!has_failed(j)) std::ranges::copy(valued.values(j), rows_.problem.values(j).begin());
     }
 
-    void allot(const Snapshot& snapshot) {
-        solve(snapshot, parts_.options, false);
-        plan_.bound = allotted_.bound;
-        plan_.status = allotted_.status;
+    /// What all options are worth that are not withdrawn.
+    void value(const Snapshot& snapshot, std::vector<PlanFault>& faults) {
+        worth_.find(snapshot, round_of(snapshot), parts_.policy, offers_, rows_, faults,
+                    [&](std::size_t j) { return withdrawn_.options_of(j, offers_); });
     }
-    void allot_again(const Snapshot& snapshot, const detail::Clock& clock) {
-        AllotOptions options = parts_.options;
-        options.deadline = clock.left();
-        if constexpr (chooses) {
-            std::vector<PlanFault> known;  // the policy is asked again, and says the same
-            worth_.find(snapshot, round_of(snapshot), parts_.policy, offers_, rows_, known,
-                        [&](std::size_t j) { return withdrawn_.options_of(j, offers_); });
-            solve(snapshot, options, true);
-            plan_.bound = allotted_.bound;
-            plan_.status = allotted_.status;
-        } else {
-            solve(snapshot, options, true);
-            allotted_.bound = plan_.bound;  // with what was withdrawn
-        }
-    }
-    void solve(const Snapshot& snapshot, const AllotOptions& options, [[maybe_unused]] bool again) {
+
+    /// `again`: after options were withdrawn.
+    void allot(const Snapshot& snapshot, const AllotOptions& options, bool again) {
+        if constexpr (chooses)
+            if (again) {
+                std::vector<PlanFault> known;  // the policy is asked again, and says the same
+                value(snapshot, known);
+            }
         if constexpr (PricedOptionMaker<Maker>) {
             const Round round = round_of(snapshot);
             allotted_ = asked_.allot(
@@ -271,18 +264,25 @@ private:
             return options_of(j)[k].configuration.same_gpus(options_of(j)[held].configuration);
         };
         steady_.keep(problem(), rows_.held, is_same, parts_.options.gap, allotted_);
+        if (again && !chooses) {
+            allotted_.bound = plan_.bound;  // with what was withdrawn
+        } else {
+            plan_.bound = allotted_.bound;
+            plan_.status = allotted_.status;
+        }
     }
 
     /// Nodes for what is allotted, and for what is allotted instead where there are none.
     void place(const Snapshot& snapshot, const detail::Clock& clock) {
         double allotted = allotted_.objective;
-        withdrawn_.clear();
         for (int pass = 1;; ++pass) {
             decide(snapshot);
             find_nodes(snapshot);
             if (unplaced_.empty() || pass == most_passes) break;
             withdrawn_.add(unplaced_, snapshot, offers_, rows_, plan_.decisions);
-            allot_again(snapshot, clock);
+            AllotOptions options = parts_.options;
+            options.deadline = clock.left();
+            allot(snapshot, options, true);
             if (chooses) allotted = allotted_.objective;
         }
         withdrawn_.give_back(rows_);

@@ -25,13 +25,6 @@ public:
     /// Values all options of jobs for which not everything failed. So it did from now on for a job of whose
     /// options none has a value that counts. Options without goodput are worth nothing, except what must be
     /// kept.
-    template <Policy P>
-    void find(const Snapshot& snapshot, const Round& round, const P& policy, Offers& offers, Rows& rows,
-              std::vector<PlanFault>& faults) {
-        find(snapshot, round, policy, offers, rows, faults,
-             [&](std::size_t j) { return offers.options_of(j); });
-    }
-    /// The same with options_of(job) in place of what is offered, as many.
     template <Policy P, class OptionsOf>
     void find(const Snapshot& snapshot, const Round& round, const P& policy, Offers& offers, Rows& rows,
               std::vector<PlanFault>& faults, OptionsOf options_of) {

@@ -22,9 +22,9 @@ namespace goodput::detail {
 /// Asks the policy. Keeps its buffers.
 class Worth {
 public:
-    /// Values all options of jobs for which not everything failed. So it did from now on for a job of whose
-    /// options none has a value that counts. Options without goodput are worth nothing, except what must be
-    /// kept.
+    /// Values options_of(job), as many as are offered, of all jobs for which not everything failed. So it did
+    /// from now on for a job of whose options none has a value that counts. Options without goodput are worth
+    /// nothing, except what must be kept.
     template <Policy P, class OptionsOf>
     void find(const Snapshot& snapshot, const Round& round, const P& policy, Offers& offers, Rows& rows,
               std::vector<PlanFault>& faults, OptionsOf options_of) {

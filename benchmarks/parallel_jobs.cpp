@@ -169,9 +169,7 @@ int main(int argc, char** argv) {
                                                           .most_curves = 1,
                                                           .most_single = 1,
                                                           .settles = false};
-    auto scheduler =
-        Scheduler(GoodputPolicy{}, options, LeastMovesPlacer{}, Allotter<>{}, PlannedGoodput(large))
-            .offering(ParallelPlans(large, settings));
+    auto scheduler = Scheduler(GoodputPolicy{}, options).offering(ParallelPlans(large, settings));
     const auto whole = [&](std::size_t m) {
         std::vector<PoolShare> parts;
         for (std::size_t t = 0; t < kinds.size(); ++t)

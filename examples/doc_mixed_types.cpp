@@ -36,8 +36,8 @@ int main() {
     now.cluster = {{"V100", "K80"}, {{"v0", 0, 1}, {"v1", 0, 1}, {"k0", 1, 1}, {"k1", 1, 1}}};
     // [step]
     now.jobs = {job_of("translation", 3, 40, 25, 1e6), job_of("vision", 1, 90, 20, 5e4)};
-    Scheduler posted = Scheduler(Hadar(), {}, LeastMovesPlacer(), PostedPrices(), SlowestPart<Measured>())
-                           .offering(MixedTypes<>());
+    Scheduler posted =
+        Scheduler(Hadar(), {}, LeastMovesPlacer(), PostedPrices(), Measured()).offering(MixedTypes<>());
     for (const Decision& decision : posted.plan(now).decisions)
         std::cout << describe(now.cluster, decision.option.configuration) << ": " << decision.option.goodput
                   << " examples/s\n";
@@ -45,8 +45,8 @@ int main() {
 
     // [copies]
     now.jobs.erase(now.jobs.begin());
-    Scheduler copies = Scheduler(Hadar(), {}, LeastMovesPlacer(), Allotter<>(), SumOfParts<Measured>(0.95))
-                           .offering(JobCopies<>());
+    Scheduler copies = Scheduler(Hadar(), {}, LeastMovesPlacer(), Allotter<>(), Measured())
+                           .offering(JobCopies<>({.averaging_factor = 0.95}));
     const Option alone = copies.plan(now).decisions[0].option;
     std::cout << describe(now.cluster, alone.configuration) << ": " << alone.goodput << " examples/s\n";
     // [/copies]

@@ -53,9 +53,7 @@ int main() {
     const Snapshot now = three_jobs();
     LargeModels large(described_gpus(), now.cluster.gpu_types);
     large.add("language", {language_model(), 256});  // samples an iteration
-    Scheduler scheduler =
-        Scheduler(GoodputPolicy(), {.gap = 1e-2}, LeastMovesPlacer(), Allotter<>(), PlannedGoodput(large))
-            .offering(ParallelPlans(large));
+    Scheduler scheduler = Scheduler(GoodputPolicy(), {.gap = 1e-2}).offering(ParallelPlans(large));
     const Plan& plan = scheduler.plan(now);
     for (const Decision& decision : plan.decisions)
         std::cout << describe(now.cluster, decision.option.configuration) << "\n";

@@ -88,12 +88,11 @@ constexpr TimeSharedPolicy<World> in_turns(std::string_view name) {
 }
 
 /// Hadar: jobs of utilities, served at prices that rise with use, with a maker's configurations of several
-/// parts, as `Parts` predicts them.
-template <template <class> class Parts, class Maker>
+/// parts.
+template <class Maker>
 auto at_posted_prices(const goodput::GavelWorld& world, Maker maker) {
-    using Predictor = Parts<decltype(world.predictor())>;
-    return goodput::Scheduler<goodput::Hadar, goodput::LeastMovesPlacer, goodput::PostedPrices, Predictor>(
-               goodput::Hadar(), {}, {}, goodput::PostedPrices(), Predictor(1, world.predictor()))
+    return goodput::Scheduler(goodput::Hadar(), {}, goodput::LeastMovesPlacer(), goodput::PostedPrices(),
+                              world.predictor())
         .offering(std::move(maker));
 }
 
@@ -114,11 +113,11 @@ const std::array gavel_policies{
             }},
     InGavel{"hadar",
             [](auto& by, auto& world) {
-                return by.with(world, at_posted_prices<goodput::SlowestPart>(world, goodput::MixedTypes<>()));
+                return by.with(world, at_posted_prices(world, goodput::MixedTypes<>()));
             }},
     InGavel{"hadar_e",
             [](auto& by, auto& world) {
-                return by.with(world, at_posted_prices<goodput::SumOfParts>(world, goodput::JobCopies<>()));
+                return by.with(world, at_posted_prices(world, goodput::JobCopies<>()));
             }},
     ours<goodput::GavelWorld, goodput::BalancedSlowdown>("goodput"),
     ours<goodput::GavelWorld, goodput::DeclaredGoodputPolicy>("goodput-declared"),

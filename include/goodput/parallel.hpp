@@ -16,7 +16,6 @@
 #include "goodput/parallel/plan_question.hpp"
 #include "goodput/parallel/plan_score.hpp"
 #include "goodput/parallel/plan_terms.hpp"
-#include "goodput/parallel/planned_goodput.hpp"
 #include "goodput/parallel/profile_runs.hpp"
 #include "goodput/parallel/refined_constants.hpp"
 #include "goodput/parallel/stage_checkpoints.hpp"

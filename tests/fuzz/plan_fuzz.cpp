@@ -80,13 +80,13 @@ void check_batch(const Job& job, const Option& option) {
     }
 }
 
-void check_decision(const Snapshot& snapshot, const Plan& plan, std::size_t j, bool left_alone) {
+void check_decision(const Snapshot& snapshot, const Plan& plan, std::size_t j, bool has_failed) {
     const Job& job = snapshot.jobs[j];
     const Decision& decision = plan.decisions[j];
     const Configuration& configuration = decision.option.configuration;
     check(std::isfinite(decision.value), "a value is a number", decision.value);
     const bool keeps = job.keeps_what_it_holds() ||
-                       (left_alone && !configuration_of(job.placement, snapshot.cluster).empty());
+                       (has_failed && !configuration_of(job.placement, snapshot.cluster).empty());
     if (keeps) check(decision.placement == job.placement, "who keeps what it holds stays");
     if (decision.placement.empty()) {
         check(configuration.empty() && !decision.starts, "nothing is nothing");
@@ -121,7 +121,7 @@ void check_plan(const AnyScheduler& scheduler, const Snapshot& snapshot, const P
     double objective = 0, magnitude = 1;
     for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
         check_machines(snapshot, plan, j, used, holders);
-        check_decision(snapshot, plan, j, scheduler.left_alone(j));
+        check_decision(snapshot, plan, j, scheduler.has_failed(j));
         objective += plan.decisions[j].value;
         double largest = 0;
         for (const double value : scheduler.values_of(j)) {

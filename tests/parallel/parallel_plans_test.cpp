@@ -63,6 +63,10 @@ struct ListEverything {
     std::size_t most_pools = std::numeric_limits<std::size_t>::max();  // beside what ParallelPlans lists
     ListedShapes inner{};
 
+    void predict(const Job& job, const std::optional<GradientStatistics>& gradient, std::span<Option> options,
+                 const AskPredictor& ask) {
+        ParallelPlans<Finder>(large).predict(job, gradient, options, ask);
+    }
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options) {
         if (!large.find(job.name)) {
@@ -100,16 +104,15 @@ LargeModels<Finder> book_of(const PlannedRound& round, Finder finder = {}) {
 template <class P, class Finder>
 auto scheduler_of(P policy, AllotOptions options, LargeModels<Finder> large,
                   typename ParallelPlans<Finder>::Settings settings = {}) {
-    return Scheduler(policy, options, LeastMovesPlacer{}, Allotter<>{},
-                     PlannedGoodput<Finder, DeclaredRates>(large))
+    return Scheduler(policy, options, LeastMovesPlacer{}, Allotter<>{}, DeclaredRates())
         .offering(ParallelPlans<Finder>(large, settings));
 }
 template <class P>
 double best_of_all(const PlannedRound& round, P policy, std::size_t most_pools) {
     const LargeModels<PlanSearcher> large = book_of(round, PlanSearcher{.gap = 0});
-    auto scheduler = Scheduler(policy, AllotOptions{.gap = 1e-9}, LeastMovesPlacer{}, Allotter<>{},
-                               PlannedGoodput<PlanSearcher, DeclaredRates>(large))
-                         .offering(ListEverything<PlanSearcher>{large, most_pools});
+    auto scheduler =
+        Scheduler(policy, AllotOptions{.gap = 1e-9}, LeastMovesPlacer{}, Allotter<>{}, DeclaredRates())
+            .offering(ListEverything<PlanSearcher>{large, most_pools});
     const Plan& plan = scheduler.plan(round.now);
     REQUIRE(plan.faults.empty());
     REQUIRE(plan.status == AllotStatus::optimal);
@@ -389,8 +392,7 @@ TEST_CASE("Sia's hybrid-parallel jobs are large models of as many layers as stag
     GoodputPredictor()(job, known, published);
     LargeModels large(description, now.cluster.gpu_types);
     large.add("gpt", {model, batch});
-    PlannedGoodput predict(large);
-    predict(job, known, planned);
+    ParallelPlans(large).predict(job, job.gradient, planned, [](std::span<Option>) {});
     REQUIRE(published.size() == 7);  // 4, 8, 16, 24 A100 and 4, 8, 12 V100
     for (std::size_t k = 0; k < published.size(); ++k) {
         const Configuration& configuration = published[k].configuration;

@@ -124,7 +124,9 @@ struct NeverDone {
 /// Offers nothing, and says so.
 struct Speechless {
     void list(const Round&, const Job&, std::span<const int>, std::vector<Option>&) const {}
-    [[nodiscard]] std::string why_none(const Job& job) const { return job.name + " is not liked"; }
+    [[nodiscard]] std::string why_none(const Round&, const Job& job) const {
+        return job.name + " is not liked";
+    }
 };
 
 template <class Inner>
@@ -203,7 +205,8 @@ TEST_CASE("makers around another one pass on its answers at prices and its reaso
     static_assert(PricedOptionMaker<MixedTypes<AskedSizes>> && PricedOptionMaker<JobCopies<AskedSizes>>);
     static_assert(!PricedOptionMaker<MixedTypes<>> && !PricedOptionMaker<JobCopies<>>);
     static_assert(ReasonMaker<MixedTypes<Speechless>> && ReasonMaker<JobCopies<Speechless>> &&
-                  ReasonMaker<HostShares<Speechless>> && !ReasonMaker<HostShares<>>);
+                  ReasonMaker<HostShares<Speechless>> && ReasonMaker<HostShares<>> &&
+                  !ReasonMaker<MixedTypes<>>);
     const Snapshot snapshot = snapshot_of(1, 2);
     const auto gpus_with = [&](auto maker) {
         auto scheduler =
@@ -214,8 +217,10 @@ TEST_CASE("makers around another one pass on its answers at prices and its reaso
     CHECK(gpus_with(AskedSizes{}) == 8);
     CHECK(gpus_with(MixedTypes<AskedSizes>{}) == 8);
     CHECK(gpus_with(JobCopies<AskedSizes>{}) == 8);
-    CHECK(HostShares<Speechless>().why_none(snapshot.jobs[0]) == "job-0 is not liked");
+    const std::vector<Pool> pools = pools_of(snapshot.cluster);
+    CHECK(HostShares<Speechless>().why_none({0, snapshot.cluster, pools}, snapshot.jobs[0]) ==
+          "job-0 is not liked");
     auto scheduler = Scheduler<OfGoodput, LeastMovesPlacer, Allotter<>, CurvePowerPredictor>().offering(
-        MixedTypes<HostShares<Speechless>>({}, HostShares<Speechless>()));
+        MixedTypes<HostShares<Speechless>>());
     CHECK(scheduler.plan(snapshot).decisions[1].verdict.reason == "job-1 is not liked");
 }

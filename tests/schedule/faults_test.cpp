@@ -114,7 +114,7 @@ TEST_CASE(
         Scheduler<FlawedOptions> scheduler(FlawedOptions{wrong},
                                            {.deadline = std::nullopt, .most_states = 20'000});
         const Plan plan = scheduler.plan(snapshot);
-        check_plan(snapshot, plan, [&](std::size_t j) { return scheduler.left_alone(j); });
+        check_plan(snapshot, plan, [&](std::size_t j) { return scheduler.has_failed(j); });
         std::vector<std::size_t> with_fault(snapshot.jobs.size());
         for (const PlanFault& fault : plan.faults) {
             REQUIRE(fault.job);
@@ -127,7 +127,7 @@ TEST_CASE(
         std::size_t alone = 0;
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             const Decision& decision = plan.decisions[j];
-            if (scheduler.left_alone(j)) {
+            if (scheduler.has_failed(j)) {
                 ++alone;
                 const bool could_keep =
                     !configuration_of(snapshot.jobs[j].placement, snapshot.cluster).empty();
@@ -160,9 +160,9 @@ TEST_CASE(
                                         }},
                                         {.most_states = 20'000});
         const Plan plan = scheduler.plan(snapshot);
-        check_plan(snapshot, plan, [&](std::size_t j) { return scheduler.left_alone(j); });
+        check_plan(snapshot, plan, [&](std::size_t j) { return scheduler.has_failed(j); });
         for (const PlanFault& fault : plan.faults) CHECK(fault.job == unlucky);
-        if (!scheduler.left_alone(unlucky)) {
+        if (!scheduler.has_failed(unlucky)) {
             CHECK(scheduler.options_of(unlucky).empty());
             continue;
         }
@@ -212,7 +212,7 @@ TEST_CASE("a policy that fails for the whole round stops no job and starts none"
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             const Placement& held = snapshot.jobs[j].placement;
             const bool offered = !scheduler.options_of(j).empty();
-            CHECK(scheduler.left_alone(j) == offered);
+            CHECK(scheduler.has_failed(j) == offered);
             const bool could_keep = offered && !configuration_of(held, snapshot.cluster).empty();
             CHECK(plan.decisions[j].placement == (could_keep ? held : Placement{}));
             running += could_keep ? 1 : 0;
@@ -260,10 +260,10 @@ TEST_CASE("limits, forecasts and predictors that fail are named, and cost their 
         extras.forecast = trial % 3 == 1;
         Scheduler<FlawedExtras> scheduler(extras, {.most_states = 20'000});
         const Plan& plan = scheduler.plan(snapshot);
-        check_plan(snapshot, plan, [&](std::size_t j) { return scheduler.left_alone(j); });
+        check_plan(snapshot, plan, [&](std::size_t j) { return scheduler.has_failed(j); });
         for (const PlanFault& fault : plan.faults) {
             CHECK(fault.what == (extras.limit ? "threw: no limit" : "threw: no forecast"));
-            CHECK(scheduler.left_alone(*fault.job));
+            CHECK(scheduler.has_failed(*fault.job));
         }
         faults += plan.faults.size();
         CHECK(explain_plan(scheduler, snapshot).size() == snapshot.jobs.size());
@@ -275,11 +275,11 @@ TEST_CASE("limits, forecasts and predictors that fail are named, and cost their 
         const Snapshot snapshot = RandomRound(random).snapshot;
         Scheduler<Sia, LeastMovesPlacer, Allotter<>, FlawedPredictor> scheduler({}, {.most_states = 20'000});
         const Plan& plan = scheduler.plan(snapshot);
-        check_plan(snapshot, plan, [&](std::size_t j) { return scheduler.left_alone(j); });
+        check_plan(snapshot, plan, [&](std::size_t j) { return scheduler.has_failed(j); });
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             const Job& job = snapshot.jobs[j];
             if (job.name.back() % 4 != 0) continue;
-            CHECK(scheduler.left_alone(j));
+            CHECK(scheduler.has_failed(j));
             const bool could_keep = !configuration_of(job.placement, snapshot.cluster).empty();
             CHECK(plan.decisions[j].placement == (could_keep ? job.placement : Placement{}));
         }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "goodput/allot/posted_prices.hpp"
+#include "goodput/hosts/host_shares.hpp"
 #include "goodput/policy/hadar.hpp"
 #include "goodput/schedule/job_copies.hpp"
 #include "goodput/schedule/mixed_types.hpp"
@@ -60,11 +61,11 @@ Job& add_job(Snapshot& now, int gpus, const std::vector<double>& rates, double e
 }
 
 auto in_step() {
-    return Scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, Allotter<>{}, SlowestPart<RatePredictor>(1))
+    return Scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, Allotter<>{}, RatePredictor{})
         .offering(MixedTypes<>{});
 }
 auto side_by_side() {
-    return Scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, Allotter<>{}, SumOfParts<RatePredictor>(1))
+    return Scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, Allotter<>{}, RatePredictor{})
         .offering(JobCopies<>{});
 }
 
@@ -106,15 +107,40 @@ TEST_CASE("the factor of a spread counts for mixtures alone") {
     add_job(now, 3, {5, 2});
     add_job(now, 1, {5, 2});
     const auto goodput = [&](double factor, std::size_t job) {
-        auto scheduler = Scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, Allotter<>{},
-                                   SlowestPart<RatePredictor>(factor))
-                             .offering(MixedTypes<>{});
+        auto scheduler = Scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, Allotter<>{}, RatePredictor{})
+                             .offering(MixedTypes<>({.spread_factor = factor}));
         return scheduler.plan(now).decisions[job].option.goodput;
     };
     CHECK(goodput(0.5, 0) == doctest::Approx(0.5 * goodput(1, 0)));
     CHECK(goodput(0.5, 1) == goodput(1, 1));
-    CHECK_THROWS_AS(SlowestPart<>(0), std::invalid_argument);
-    CHECK_THROWS_AS(SumOfParts<>(1.1), std::invalid_argument);
+    CHECK_THROWS_AS(MixedTypes<>({.spread_factor = 0}), std::invalid_argument);
+    CHECK_THROWS_AS(JobCopies<>({.averaging_factor = 1.1}), std::invalid_argument);
+}
+
+TEST_CASE("makers around others lose nothing that those can do") {
+    static_assert(KeptMaker<MixedTypes<HostShares<>>> && KeptMaker<JobCopies<HostShares<>>>);
+    static_assert(ReasonMaker<MixedTypes<HostShares<>>> && !ReasonMaker<JobCopies<>>);
+    static_assert(PredictingMaker<HostShares<MixedTypes<>>> && PredictingMaker<HostShares<JobCopies<>>>);
+    static_assert(!PredictingMaker<HostShares<>> && !PredictingMaker<ListedShapes>);
+    Snapshot now = snapshot_of({2, 2}, 1);
+    add_job(now, 3, {5, 2});
+    auto scheduler = Scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, Allotter<>{}, RatePredictor{})
+                         .offering(HostShares<MixedTypes<>>{});
+    CHECK(scheduler.plan(now).decisions[0].option.goodput == doctest::Approx(2 * 3 * 0.8));
+}
+
+TEST_CASE(
+    "of two jobs that both need hours the shorter one is served, though a second of it is worth little") {
+    Snapshot now = snapshot_of({1}, 1);
+    add_job(now, 1, {1}, 50000);
+    add_job(now, 1, {1}, 11000);
+    Scheduler scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, Allotter<>{}, RatePredictor{});
+    for (int round = 0; round < 2; ++round) {
+        const Plan& plan = scheduler.plan(now);
+        CHECK(plan.decisions[0].placement.empty());
+        CHECK(plan.decisions[1].placement.size() == 1);
+        now.jobs[0].placement = {{0, 1}};  // also where the longer one runs
+    }
 }
 
 TEST_CASE("copies fill a cluster that nobody else wants, and their rates add") {
@@ -199,8 +225,7 @@ TEST_CASE("plans of mixtures and copies keep every rule, whoever solves them") {
         };
         check(in_step());
         check(side_by_side());
-        check(Scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, PostedPrices{},
-                        SlowestPart<RatePredictor>(0.9))
-                  .offering(MixedTypes<>{}));
+        check(Scheduler(Hadar{}, AllotOptions{}, LeastMovesPlacer{}, PostedPrices{}, RatePredictor{})
+                  .offering(MixedTypes<>({.spread_factor = 0.9})));
     }
 }

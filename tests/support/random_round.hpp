@@ -136,9 +136,9 @@ private:
 };
 
 /// Machines, limits, batch plans, drained nodes, jobs that keep what they hold; among those the ones for
-/// which left_alone(j) holds, if they hold something.
-template <class LeftAlone>
-void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan, LeftAlone left_alone) {
+/// which has_failed(j) holds, if they hold something.
+template <class HasFailed>
+void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan, HasFailed has_failed) {
     using namespace goodput;
     REQUIRE(plan.decisions.size() == snapshot.jobs.size());
     std::vector<int> used(snapshot.cluster.nodes.size());
@@ -159,11 +159,11 @@ void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan, Le
         CHECK(configuration_of(decision.placement, snapshot.cluster).same_gpus(configuration));
         CHECK(decision.starts == (decision.placement != job.placement));
         for (const NodeShare& share : decision.placement) {
-            const bool alone = configuration.first().shape.nodes > 1 && !left_alone(j);  // on its nodes
+            const bool alone = configuration.first().shape.nodes > 1 && !has_failed(j);  // on its nodes
             used[share.node] += alone ? snapshot.cluster.nodes[share.node].gpus : share.gpus;
             if (snapshot.cluster.nodes[share.node].drained) CHECK(decision.placement == job.placement);
         }
-        if (job.keeps_what_it_holds() || left_alone(j)) {
+        if (job.keeps_what_it_holds() || has_failed(j)) {
             CHECK(decision.placement == job.placement);
             continue;
         }

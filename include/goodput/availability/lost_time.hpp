@@ -12,16 +12,19 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "goodput/availability/availability.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
+#include "goodput/core/error.hpp"
 #include "goodput/core/interruptions.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/schedule/goodput_factor.hpp"
+#include "goodput/schedule/snapshot.hpp"
 
 namespace goodput {
 
@@ -66,7 +69,33 @@ public:
         option.goodput *= option.checkpointing.availability;
     }
 
+    /// "11% of the time is expected to be lost, best checkpoint every 14 min, asynchronous".
+    [[nodiscard]] std::string note(const GivenOption& given) const {
+        const Checkpointing& with = given.given.checkpointing;
+        if (!(with.interval_seconds > 0)) return {};
+        const std::string mechanism = checkpoint_of(given.job, given.given).name;
+        const double percent = std::round((1 - with.availability) * 1000) / 10;
+        const std::string part = (percent > 0 ? rounded_text_of(percent) : std::string("less than 0.1")) +
+                                 "% of the time is expected to be lost, ";
+        if (std::isinf(with.interval_seconds)) return part + "best without checkpoints, " + mechanism;
+        return part + (given.job.checkpoint_seconds ? "checkpoints " : "best checkpoint ") +
+               // A checkpoint that costs nothing cannot come too often.
+               (with.interval_seconds < 1 ? "at every step"
+                                          : "every " + text_of_seconds(with.interval_seconds)) +
+               ", " + mechanism;
+    }
+
 private:
+    /// "14 min", "3 h".
+    static std::string text_of_seconds(double seconds) {
+        const auto rounded = [](double number) {
+            return rounded_text_of(number < 10 ? std::round(number * 10) / 10 : std::round(number));
+        };
+        if (seconds < 60) return rounded(seconds) + " s";
+        if (seconds < 2 * 3600) return rounded(seconds / 60) + " min";
+        return seconds < 2 * 86400 ? rounded(seconds / 3600) + " h" : rounded(seconds / 86400) + " days";
+    }
+
     struct OfPool {
         double per_hour = 0;            ///< of a node
         double memory_gib_per_gpu = 0;  ///< the least of its nodes; 0: not counted
@@ -156,7 +185,7 @@ private:
     std::map<Key, double> best_;  // intervals of this round: many jobs are alike
 };
 
-static_assert(GoodputFactor<LostTime>);
+static_assert(NotingFactor<LostTime>);
 
 }  // namespace goodput
 

@@ -232,7 +232,8 @@ private:
             append_options(
                 job, std::span<const Pool>(job.spot_allowed ? pools_ : on_demand_),
                 [&](std::size_t type) { return most_gpus_[type]; }, options_);
-        predict_as_valued(policy_, job, model_of(snapshot, j), predict_, std::span<Option>(options_));
+        ListedShapes maker;
+        predict_as_valued(policy_, job, model_of(snapshot, j), predict_, maker, std::span<Option>(options_));
         for (Option& option : options_) lost_(job, option);
         std::erase_if(options_, [&](const Option& option) {
             return find_pool(pools_, option.configuration.first()) == pools_.size();

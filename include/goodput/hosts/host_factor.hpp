@@ -4,13 +4,20 @@
 // What cores and memory beside the GPUs make of a job's goodput.
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "goodput/core/error.hpp"
 #include "goodput/core/host.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
+#include "goodput/core/resource_use.hpp"
 #include "goodput/schedule/goodput_factor.hpp"
+#include "goodput/schedule/limits.hpp"
+#include "goodput/schedule/snapshot.hpp"
 
 namespace goodput {
 
@@ -37,12 +44,49 @@ public:
                               : factors_.emplace_back(share, job.host->factor(share)).second;
     }
 
+    /// "it would run 1.8 times as fast with 12 cores a GPU; 96 of 96 cores of ... are taken, price 0.004": of
+    /// a job that would be clearly faster with another share beside the same GPUs, and what is in the way,
+    /// the dearest of what it would take more of.
+    [[nodiscard]] std::string note(const GivenOption& given) const {
+        const Option& got = given.options[given.index];
+        std::size_t best = given.index;
+        for (std::size_t k = 0; k < given.options.size(); ++k)
+            if (given.options[k].configuration.same_gpus(got.configuration) &&
+                given.options[k].goodput > given.options[best].goodput)
+                best = k;
+        const double times = given.options[best].goodput / got.goodput;
+        if (!(got.goodput > 0) || times < 1.005) return {};
+        std::string text =
+            "it would run " + rounded_text_of(std::round(times * 100) / 100) + " times as fast with ";
+        append_description(text, given.options[best].configuration.host());
+        const ResourceUse* dearest = nullptr;
+        double most = 0, price = -1;
+        for (const ResourceUse& use : given.uses(best)) {
+            double more = use.units;
+            for (const ResourceUse& its : given.uses(given.index))
+                if (its.resource == use.resource) more -= its.units;
+            if (!(more > 0) || more * given.prices[use.resource] <= price) continue;
+            dearest = &use;
+            most = more;
+            price = more * given.prices[use.resource];
+        }
+        if (!dearest || dearest->resource < given.pools) return text;
+        const std::size_t row = dearest->resource;
+        const LimitRow limit = given.row(row);
+        text += "; " + rounded_text_of(given.taken[row]) + " of " + rounded_text_of(given.capacity[row]) +
+                " " + limit.unit + " of " + limit.name + " are taken";
+        if (given.prices[row] > 0) text += ", price " + rounded_text_of(given.prices[row]);
+        const bool on_node =
+            given.capacity[row] - given.taken[row] >= most && given.values[best] > given.values[given.index];
+        return text + (on_node ? ", but its nodes have too few left" : "");
+    }
+
 private:
     const Job* of_ = nullptr;
     std::vector<std::pair<HostShare, double>> factors_;  // of that job
 };
 
-static_assert(GoodputFactor<HostFactor>);
+static_assert(NotingFactor<HostFactor>);
 
 }  // namespace goodput
 

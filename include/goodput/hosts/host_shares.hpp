@@ -29,10 +29,10 @@ namespace goodput {
 /// that with the least that it needs and with more, as far as its nodes have it. A maker that answers at
 /// prices has no variants here: let it be the outer one, as in ParallelPlans(large, {}, HostShares<>()).
 template <ListsAllOptions Inner = ListedShapes>
-class HostShares {
+class HostShares : public MakerAround<Inner> {
 public:
     /// Variants of what this maker offers.
-    explicit HostShares(Inner inner = {}) : inner_(std::move(inner)) {}
+    explicit HostShares(Inner inner = Inner()) : MakerAround<Inner>(std::move(inner)) {}
 
     /// A Scheduler asks once for all jobs that are alike, where it does so with the inner maker.
     using DeclaresInputsOf = std::conditional_t<DeclaresJobInputs<Inner>, HostShares, void>;
@@ -47,6 +47,7 @@ public:
     /// Learns what the nodes of this round have beside the jobs that keep what they hold. Without it, list()
     /// takes them to have everything.
     void begin_round(const Round& round) {
+        MakerAround<Inner>::begin_round(round);
         learn(round);
         begun_ = &round.cluster;
     }
@@ -55,7 +56,7 @@ public:
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options) {
         const std::size_t first = options.size();
-        inner_.list(round, job, most_gpus, options);
+        this->inner_.list(round, job, most_gpus, options);
         if (!job.host) return;
         if (begun_ != &round.cluster) learn(round);
         plain_.assign(options.begin() + static_cast<std::ptrdiff_t>(first), options.end());
@@ -83,9 +84,16 @@ public:
         }
     }
 
-    /// What the inner maker says.
-    [[nodiscard]] std::string why_none(const Job& job) const requires ReasonMaker<Inner> {
-        return inner_.why_none(job);
+    /// What the inner maker says, or that no node has enough beside the GPUs that it offers.
+    [[nodiscard]] std::string why_none(const Round& round, const Job& job) {
+        if constexpr (ReasonMaker<Inner>)
+            if (std::string why = this->inner_.why_none(round, job); !why.empty()) return why;
+        plain_.clear();
+        const std::vector<int> any(round.cluster.gpu_types.size(), std::numeric_limits<int>::max());
+        this->inner_.list(round, job, any, plain_);
+        return job.host && !plain_.empty()
+                   ? "no node has the cores and the memory that it needs beside each GPU"
+                   : std::string();
     }
 
     /// Appends what the job holds and keeps, with each variant that its nodes can give; of variants that take
@@ -323,7 +331,6 @@ private:
         variants_ = std::move(left);
     }
 
-    Inner inner_;
     detail::HostsLeft left_;
     const Cluster* begun_ = nullptr;
     std::vector<Option> plain_;

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PARALLEL_LARGE_MODELS_HPP
 #define GOODPUT_PARALLEL_LARGE_MODELS_HPP
 
-// Which jobs of a round are large models, and their parallelism plans: the book that the maker ParallelPlans,
-// the predictor PlannedGoodput and whoever launches the jobs share. Copies of a book are the same book.
+// Which jobs of a round are large models, and their parallelism plans: the book that the maker ParallelPlans
+// and whoever launches the jobs share. Copies of a book are the same book.
 //
 // A configuration's plan is the best one on its GPUs. The plan that is found for a configuration first stays,
 // unless a better one is found while nobody runs it, so that who runs goes on with the plan it has.

@@ -2,11 +2,11 @@
 #define GOODPUT_PARALLEL_PARALLEL_PLANS_HPP
 
 // Large models with parallelism plans among ordinary jobs. ParallelPlans offers them configurations with
-// plans, PlannedGoodput says how good they are; both share a book of the large models:
+// plans, and says how good they are:
 //
 //     LargeModels large(description, cluster.gpu_types);
 //     large.add("llama", {model, 512});
-//     Scheduler(policy, options, placer, solver, PlannedGoodput(large)).offering(ParallelPlans(large))
+//     Scheduler(policy).offering(ParallelPlans(large))
 //     large.plan_of("llama", decision.option.configuration)
 //
 // A configuration has one part a pool, in a shape that always packs, so that no tensor-parallel group lies
@@ -27,14 +27,15 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "goodput/model/efficiency.hpp"
 #include "goodput/parallel/detail/plan_asking.hpp"
 #include "goodput/parallel/large_models.hpp"
-#include "goodput/parallel/planned_goodput.hpp"
 #include "goodput/schedule/makers.hpp"
 
 namespace goodput {
@@ -42,9 +43,11 @@ namespace goodput {
 /// Offers large models configurations that they have plans for, and others at prices; other jobs get what the
 /// inner maker offers. A policy's limit on growth does not count for large models: what they do on more GPUs
 /// is known from their profile. Job::min_gpus, Job::max_gpus, TypeLimits::max_nodes and types without an
-/// atomic batch do count.
+/// atomic batch do count. They are
+/// worth what their plans reach: iterations/s * samples an iteration * what a sample is worth at that batch
+/// (NoiseScaleEfficiency, 1 without gradient statistics).
 template <PlanFinder Finder = PlanSearcher, OptionMaker Inner = ListedShapes>
-class ParallelPlans {
+class ParallelPlans : public MakerAround<Inner> {
 public:
     /// How much is asked of the planner.
     struct Settings {
@@ -63,37 +66,35 @@ public:
     };
 
     /// Shares the book.
-    explicit ParallelPlans(LargeModels<Finder> large, Settings settings = {}, Inner inner = {})
-        : large_(std::move(large)), settings_(settings), inner_(std::move(inner)) {}
+    explicit ParallelPlans(LargeModels<Finder> large, Settings settings = {}, Inner inner = Inner())
+        : MakerAround<Inner>(std::move(inner)), large_(std::move(large)), settings_(settings) {}
 
     /// Appends plans for the whole cluster and for parts of it, and what the job holds.
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options);
 
-    /// Tells the inner maker that a round begins.
-    void begin_round(const Round& round) requires requires(Inner& inner) { inner.begin_round(round); }
-    { inner_.begin_round(round); }
     /// Appends what a job holds and keeps, as the inner maker does; what a large model holds as it is.
-    void list_kept(const Round& round, const Job& job, std::vector<Option>& options) requires
-        requires(Inner& inner) {
-        inner.list_kept(round, job, options);
-    }
-    {
+    void list_kept(const Round& round, const Job& job,
+                   std::vector<Option>& options) requires KeptMaker<Inner> {
         if (large_.find(job.name))
             options.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
         else
-            inner_.list_kept(round, job, options);
+            this->inner_.list_kept(round, job, options);
     }
 
     /// Appends options at prices; see PricedOptionMaker.
     double ask(const Round& round, const Job& job, std::span<const int> most_gpus, const AtPrices& at,
                double least, std::vector<Option>& options);
 
+    /// Fills in all options of a job.
+    void predict(const Job& job, const std::optional<GradientStatistics>& gradient, std::span<Option> options,
+                 const AskPredictor& ask);
+
     /// Why a large model is offered nothing, in one sentence; for other jobs what the inner maker says, if it
     /// says anything.
-    [[nodiscard]] std::string why_none(const Job& job) const {
+    [[nodiscard]] std::string why_none(const Round& round, const Job& job) {
         if constexpr (ReasonMaker<Inner>)
-            if (!large_.find(job.name)) return inner_.why_none(job);
+            if (!large_.find(job.name)) return this->inner_.why_none(round, job);
         const auto known = rounds_.find(job.name);
         if (known == rounds_.end() || !large_.find(job.name)) return {};
         std::string all;
@@ -108,7 +109,6 @@ private:
 
     LargeModels<Finder> large_;
     Settings settings_{};
-    Inner inner_{};
     std::map<std::string, detail::LargeJob> rounds_{};
 };
 
@@ -132,7 +132,7 @@ template <PlanFinder Finder, OptionMaker Inner>
 void ParallelPlans<Finder, Inner>::list(const Round& round, const Job& job, std::span<const int> most_gpus,
                                         std::vector<Option>& options) {
     if (!large_.find(job.name)) {
-        inner_.list(round, job, most_gpus, options);
+        this->inner_.list(round, job, most_gpus, options);
         return;
     }
     std::erase_if(rounds_, [&](const auto& of_job) { return !large_.find(of_job.first); });
@@ -174,11 +174,30 @@ double ParallelPlans<Finder, Inner>::ask(const Round& round, const Job& job, std
                                          const AtPrices& at, double least, std::vector<Option>& options) {
     if (large_.find(job.name))
         return detail::PlanAsking(large_, settings_, job, rounds_.at(job.name), at, least, options).answer();
-    if constexpr (PricedOptionMaker<Inner>) return inner_.ask(round, job, most_gpus, at, least, options);
+    if constexpr (PricedOptionMaker<Inner>)
+        return this->inner_.ask(round, job, most_gpus, at, least, options);
     return -std::numeric_limits<double>::infinity();
 }
 
-static_assert(PricedOptionMaker<ParallelPlans<>> && ReasonMaker<ParallelPlans<>>);
+template <PlanFinder Finder, OptionMaker Inner>
+void ParallelPlans<Finder, Inner>::predict(const Job& job, const std::optional<GradientStatistics>& gradient,
+                                           std::span<Option> options, const AskPredictor& ask) {
+    const LargeModel* of = large_.find(job.name);
+    if (!of) return predict_options(this->inner_, job, gradient, options, ask);
+    const double batch = of->global_batch;
+    const NoiseScaleEfficiency efficiency{static_cast<double>(job.initial_batch),
+                                          gradient.value_or(GradientStatistics{})};
+    for (Option& option : options) {
+        const KnownPlan& known = large_.best_on(job.name, option.configuration);
+        option.plan = {};
+        if (!known.plan.stages.empty()) option.plan = {known.plan.microbatch, known.plan.microbatches() - 1};
+        option.goodput = known.throughput * batch * efficiency.efficiency(batch);
+        option.knowledge = Knowledge::measured;
+    }
+}
+
+static_assert(PricedOptionMaker<ParallelPlans<>> && PredictingMaker<ParallelPlans<>> &&
+              ReasonMaker<ParallelPlans<>>);
 
 }  // namespace goodput
 

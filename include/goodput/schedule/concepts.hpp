@@ -19,6 +19,7 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput {
@@ -41,6 +42,14 @@ concept ForecastPredictor = OptionPredictor<Predictor> &&
     predictor(job, model, options, gradient);
 };
 
+/// A predictor that says how long a job keeps the batch plan that it runs with (Job::running_plan), on an
+/// option that it holds and that was filled in with the best plan.
+template <class Predictor>
+concept KeepsRunningPlans = requires(Predictor& predictor, const Job& job, const JobModel& model,
+                                     Option& option) {
+    predictor.keep_running_plan(job, model, option);
+};
+
 /// Which option for each job: `result = solver(problem, options)`. Satisfied by every Allotter.
 template <class Solver>
 concept AllotmentSolver = requires(Solver& solver, const AllotmentProblem& problem,
@@ -48,14 +57,18 @@ concept AllotmentSolver = requires(Solver& solver, const AllotmentProblem& probl
     { solver(problem, options) } -> std::convertible_to<AllotResult>;
 };
 
-/// Fills in options with the gradient statistics that the policy expects.
-template <Policy P, OptionPredictor Predictor>
+/// Fills in options with the gradient statistics that the policy expects. `maker` made them.
+template <Policy P, OptionPredictor Predictor, OptionMaker Maker>
 void predict_as_valued(const P& policy, const Job& job, const JobModel& model, Predictor& predict,
-                       std::span<Option> options) {
-    if constexpr (GradientForecast<P>)
-        predict(job, model, options, std::optional<GradientStatistics>(policy.expected_gradient(job)));
-    else
-        predict(job, model, options);
+                       Maker& maker, std::span<Option> options) {
+    if constexpr (GradientForecast<P>) {
+        const std::optional<GradientStatistics> gradient = policy.expected_gradient(job);
+        predict_options(maker, job, gradient, options,
+                        [&](std::span<Option> asked) { predict(job, model, asked, gradient); });
+    } else {
+        predict_options(maker, job, job.gradient, options,
+                        [&](std::span<Option> asked) { predict(job, model, asked); });
+    }
 }
 
 /// Most GPUs of each type that the policy offers a job this round.

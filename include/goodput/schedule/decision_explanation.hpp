@@ -24,7 +24,7 @@ enum class DecisionReason {
     no_room,        ///< the prices are not against what it wanted, but the others leave too little
     within_gap,     ///< what it wanted would fit: the allotment is only proven to its gap, or not at all
     node_full,      ///< the allotment gave it more beside its GPUs, but its nodes have too little of that
-    keeps,          ///< it is restarting, not preemptible, or left alone
+    keeps,          ///< it is restarting, not preemptible, or everything failed for it
     not_placed,     ///< the allotment found no nodes
     worth_nothing,  ///< the policy values none of its options above 0
     no_batch_plan,  ///< no batch size respects its limits on any option
@@ -72,26 +72,6 @@ struct SizeLimit {
     [[nodiscard]] bool by_policy() const { return gpus > most_by_policy; }
 };
 
-/// The same GPUs with more beside them, with which a job would be fastest.
-struct FasterHost {
-    HostShare share{};     ///< beside each GPU
-    double factor = 1;     ///< times as much goodput as it has; above 1
-    std::string limit{};   ///< what it takes more of, the dearest; empty: of nothing that is limited
-    std::string unit{};    ///< of the capacity
-    double capacity = 0;   ///< of that limit
-    double taken = 0;      ///< of it, by everybody
-    double price = 0;      ///< of a unit
-    bool on_node = false;  ///< there is more of it, but not on the nodes of the job
-};
-
-/// What interruptions are expected to cost a job where it is.
-struct ExpectedLoss {
-    double part = 0;              ///< of its time; 0 to 1
-    double interval_seconds = 0;  ///< of training between two checkpoints; infinite where there are none
-    std::string mechanism{};      ///< that saves its state, by name
-    bool chosen = true;           ///< the interval is the one that loses least; else the job has said it
-};
-
 /// Why a job has what it has.
 struct DecisionExplanation {
     std::string job{};                                     ///< its name
@@ -103,19 +83,19 @@ struct DecisionExplanation {
     bool best_at_prices = false;       ///< nothing else has a larger value - price; nor has going without
     bool on_drained = false;           ///< it stays on a drained node
     bool restarting = false;           ///< keeps: the reason; else it is not preemptible
-    bool left_alone = false;           ///< keeps: the reason, before others: the policy failed for it
+    bool has_failed = false;           ///< keeps: the reason, before others: the policy failed for it
     std::optional<SizeLimit> limit{};  ///< best_offered: why there was nothing larger in its pool
     /// What it wanted most: chosen means better than all its other options. In priced_out, no_room,
     /// within_gap.
     std::optional<Alternative> wanted{};
     /// A job that waits, priced out: nearest to its price. Chosen means better than going without.
     std::optional<Alternative> nearest{};
-    std::optional<FasterHost> faster{};  ///< where cores or memory beside its GPUs would make it faster
-    std::optional<ExpectedLoss> lost{};  ///< where its nodes are interrupted
-    double gap = 0;                      ///< what the whole allotment may be worth less than the best
+    double gap = 0;  ///< what the whole allotment may be worth less than the best
     /// not_placed, worth_nothing, no_batch_plan, no_shape, beyond_limit, set_aside: the plan's own words.
     /// best_offered: a limit that rules out a larger option, if one does.
     std::string detail{};
+    /// What the round's factors have to say of what it got, a sentence each (goodput_factor.hpp).
+    std::vector<std::string> notes{};
 
     /// One line in plain words.
     [[nodiscard]] std::string report(const Cluster& cluster) const;
@@ -144,40 +124,6 @@ inline std::string ways_to(const Alternative& alternative, const std::string& ty
            "% more goodput there,";
 }
 
-/// "would run 1.8 times as fast with 12 cores a GPU; 96 of 96 cores of ... are taken, price 0.004".
-inline std::string text_of_faster(const FasterHost& faster) {
-    std::string text =
-        "would run " + rounded_text_of(std::round(faster.factor * 100) / 100) + " times as fast with ";
-    append_description(text, faster.share);
-    if (faster.limit.empty()) return text;
-    text += "; " + rounded_text_of(faster.taken) + " of " + rounded_text_of(faster.capacity) + " " +
-            faster.unit + " of " + faster.limit + " are taken";
-    if (faster.price > 0) text += ", price " + rounded_text_of(faster.price);
-    return text + (faster.on_node ? ", but its nodes have too few left" : "");
-}
-
-/// "14 min", "3 h".
-inline std::string text_of_seconds(double seconds) {
-    const auto rounded = [](double number) {
-        return rounded_text_of(number < 10 ? std::round(number * 10) / 10 : std::round(number));
-    };
-    if (seconds < 60) return rounded(seconds) + " s";
-    if (seconds < 2 * 3600) return rounded(seconds / 60) + " min";
-    return seconds < 2 * 86400 ? rounded(seconds / 3600) + " h" : rounded(seconds / 86400) + " days";
-}
-
-/// "11% of the time is expected to be lost, best checkpoint every 14 min, asynchronous".
-inline std::string text_of_loss(const ExpectedLoss& lost) {
-    const double percent = std::round(lost.part * 1000) / 10;
-    const std::string part = (percent > 0 ? rounded_text_of(percent) : std::string("less than 0.1")) +
-                             "% of the time is expected to be lost, ";
-    if (std::isinf(lost.interval_seconds)) return part + "best without checkpoints, " + lost.mechanism;
-    return part + (lost.chosen ? "best checkpoint " : "checkpoints ") +
-           // A checkpoint that costs nothing cannot come too often.
-           (lost.interval_seconds < 1 ? "at every step" : "every " + text_of_seconds(lost.interval_seconds)) +
-           ", " + lost.mechanism;
-}
-
 inline std::string proven_within(double gap) {
     return "the allotment is proven to be within " + rounded_text_of(gap) + " of the best";
 }
@@ -204,7 +150,9 @@ inline std::string room_needed(const Alternative& alternative, const std::string
 }  // namespace detail
 
 inline std::string DecisionExplanation::report(const Cluster& cluster) const {
-    return reason_report(cluster) + (lost ? "; " + detail::text_of_loss(*lost) : "");
+    std::string text = reason_report(cluster);
+    for (const std::string& note : notes) text += "; " + note;
+    return text;
 }
 
 inline std::string DecisionExplanation::reason_report(const Cluster& cluster) const {
@@ -229,7 +177,6 @@ inline std::string DecisionExplanation::reason_report(const Cluster& cluster) co
         case DecisionReason::best_offered:
             text += ": it got its preferred option";
             if (!detail.empty()) text += "; " + detail;
-            if (faster) text += "; " + detail::text_of_faster(*faster);
             if (limit)
                 text += "; " + text_of(limit->gpus) + " are not offered, as " + detail::text_of_limit(*limit);
             return text;
@@ -237,8 +184,7 @@ inline std::string DecisionExplanation::reason_report(const Cluster& cluster) co
             text += next + worth(*wanted) + ", but cost" + (wanted->configuration.gpus() == 1 ? "s " : " ") +
                     rounded_text_of(wanted->price);
             if (!nearest)
-                return text + ": " + detail::ways_to(*wanted, priced(*wanted)) + " it would choose that" +
-                       (faster ? "; it " + detail::text_of_faster(*faster) : "");
+                return text + ": " + detail::ways_to(*wanted, priced(*wanted)) + " it would choose that";
             text += "; nearest is " + describe(cluster, nearest->configuration) + ", worth " +
                     rounded_text_of(nearest->value) + " at a price of " + rounded_text_of(nearest->price);
             if (nearest->worth_its_price())
@@ -247,16 +193,14 @@ inline std::string DecisionExplanation::reason_report(const Cluster& cluster) co
                    " it would rather run than wait";
         case DecisionReason::no_room:
             return text + next + worth(*wanted) + " at a price of " + rounded_text_of(wanted->price) + ", " +
-                   detail::room_needed(*wanted, type_of(*wanted), gap) +
-                   (faster ? "; it " + detail::text_of_faster(*faster) : "");
+                   detail::room_needed(*wanted, type_of(*wanted), gap);
         case DecisionReason::within_gap:
             return text + next + worth(*wanted) +
                    " and would fit beside the others: " + detail::proven_within(gap);
         case DecisionReason::node_full:
-            return text + ": its nodes have no more cores and memory for it beside the others'" +
-                   (faster ? "; it " + detail::text_of_faster(*faster) : "");
+            return text + ": its nodes have less for it beside its GPUs than the allotment gave it";
         case DecisionReason::keeps:
-            if (left_alone) return text + ": it keeps what it holds, as the policy failed for it";
+            if (has_failed) return text + ": it keeps what it holds, as the policy failed for it";
             return text + ": it keeps what it holds, being " +
                    (restarting ? "in a restart" : "not preemptible");
         case DecisionReason::set_aside:

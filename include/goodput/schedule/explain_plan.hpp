@@ -31,7 +31,6 @@
 #include <optional>
 #include <span>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "goodput/allot/explain_job.hpp"
@@ -90,16 +89,18 @@ public:
         answer.on_drained =
             std::any_of(decision.placement.begin(), decision.placement.end(),
                         [&](const NodeShare& share) { return snapshot_.cluster.nodes[share.node].drained; });
-        if (found.got != no_option) answer.faster = faster_host(j, found.got);
-        if (const Checkpointing& with = decision.option.checkpointing; with.interval_seconds > 0) {
-            answer.lost =
-                ExpectedLoss{1 - with.availability, with.interval_seconds,
-                             checkpoint_of(job, decision.option).name, !job.checkpoint_seconds.has_value()};
+        if (found.got != no_option) {
+            const std::span<const Option> options = scheduler_.options_of(j);
+            const auto row = [this](std::size_t of) { return scheduler_.row_of(snapshot_, of); };
+            Option given = decision.option;
+            answer.notes = scheduler_.factor().notes({job, given, options, found.got, problem_.values(j),
+                                                      OptionUses(problem_.uses(j), problem_.use_offsets(j)),
+                                                      problem_.capacity, taken_, prices_, pools(), row});
         }
         if (problem_.must(j)) {
             answer.reason = DecisionReason::keeps;
             answer.restarting = job.restarting;
-            answer.left_alone = scheduler_.left_alone(j);
+            answer.has_failed = scheduler_.has_failed(j);
             return answer;
         }
         if (found.got != no_option && found.reason != JobReason::got_wanted &&
@@ -133,9 +134,8 @@ public:
                 break;
         }
         answer.wanted = alternative(j, found.wanted, found.got, true, found.resource);
-        if (found.got == no_option && answer.reason == DecisionReason::priced_out)
-            if (const std::size_t k = nearest(j); k != found.wanted)
-                answer.nearest = alternative(j, k, found.got, false, dearest(j, k));
+        if (const std::size_t k = found.nearest; k != no_option && k != found.wanted)
+            answer.nearest = alternative(j, k, found.got, false, dearest(j, k));
         return answer;
     }
 
@@ -252,49 +252,6 @@ private:
             const double rounded = std::ceil(high * 1000) / 1000;
             return chosen(rounded) ? std::optional(rounded) : std::nullopt;
         }
-    }
-
-    /// The option with the largest value over its price; of those without a price the one worth most.
-    [[nodiscard]] std::size_t nearest(std::size_t j) const {
-        std::size_t best = 0;
-        std::pair<double, double> most{-std::numeric_limits<double>::infinity(), 0};
-        for (std::size_t k = 0; k < problem_.options_of(j); ++k) {
-            const double costs = price(j, k);
-            const double ratio = value(j, k) <= 0 ? -std::numeric_limits<double>::infinity()
-                                 : costs > 0      ? value(j, k) / costs
-                                                  : std::numeric_limits<double>::infinity();
-            if (std::pair(ratio, value(j, k)) <= most) continue;
-            most = {ratio, value(j, k)};
-            best = k;
-        }
-        return best;
-    }
-
-    /// Of the options with the same GPUs the fastest, if it is clearly faster.
-    [[nodiscard]] std::optional<FasterHost> faster_host(std::size_t j, std::size_t got) const {
-        const std::span<const Option> options = scheduler_.options_of(j);
-        std::size_t best = got;
-        for (std::size_t k = 0; k < options.size(); ++k)
-            if (options[k].configuration.same_gpus(options[got].configuration) &&
-                options[k].goodput > options[best].goodput)
-                best = k;
-        if (!(options[got].goodput > 0) || options[best].goodput < 1.005 * options[got].goodput)
-            return std::nullopt;
-        FasterHost faster{options[best].configuration.host(), options[best].goodput / options[got].goodput};
-        const auto more = [&](std::size_t row) { return units(j, best, row) - units(j, got, row); };
-        std::size_t in_the_way = largest_resource(
-            prices_.size(), [&](std::size_t row) { return prices_[row] * std::max(more(row), 0.0); });
-        for (const ResourceUse& use : problem_.uses(j, best))
-            if (in_the_way == no_resource && more(use.resource) > 0) in_the_way = use.resource;
-        if (in_the_way == no_resource || in_the_way < pools()) return faster;
-        const LimitRow limit = scheduler_.row_of(snapshot_, in_the_way);
-        faster.limit = limit.name;
-        faster.unit = limit.unit;
-        faster.capacity = problem_.capacity[in_the_way];
-        faster.taken = taken_[in_the_way];
-        faster.price = prices_[in_the_way];
-        faster.on_node = faster.capacity - faster.taken >= more(in_the_way) && value(j, best) > value(j, got);
-        return faster;
     }
 
     /// The smallest shape above what the job got in its pool, if only a limit kept it from being offered.

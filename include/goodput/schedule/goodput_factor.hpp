@@ -9,15 +9,26 @@
 //   void operator()(const Job& job, Option& option)   changes the goodput that was predicted, and whatever
 //                                                     else the option says of it
 //
-// Every maker's options and every policy's are changed alike. Answers must hang on the round alone.
+// Every maker's options and every policy's are changed alike. Answers must hang on the round alone. One that
+// has something to say to the owner of a job says it in a sentence (explain_plan.hpp):
+//
+//   std::string note(const GivenOption& given) const  of what the job was given; empty: nothing
 
 #include <concepts>
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
+#include "goodput/core/resource_use.hpp"
 #include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/limits.hpp"
 
 namespace goodput {
 
@@ -26,6 +37,27 @@ template <class F>
 concept GoodputFactor = requires(F& factor, const Round& round, const Job& job, Option& option) {
     { factor.begin_round(round) } -> std::convertible_to<bool>;
     factor(job, option);
+};
+
+/// What a job was given in a plan, and beside what.
+struct GivenOption {
+    const Job& job;                            ///< whose it is
+    const Option& given;                       ///< as the plan has it
+    std::span<const Option> options;           ///< that the job was offered
+    std::size_t index = 0;                     ///< of what it was given, among the options
+    std::span<const double> values;            ///< of the options
+    OptionUses uses;                           ///< by option: what it takes of the rows of the allotment
+    std::span<const double> capacity;          ///< by row: what there is
+    std::span<const double> taken;             ///< by row: what all jobs together take
+    std::span<const double> prices;            ///< by row: of a unit
+    std::size_t pools = 0;                     ///< how many rows are GPUs of pools: the first
+    std::function<LimitRow(std::size_t)> row;  ///< any other row in words
+};
+
+/// A factor that has something to say of what a job was given.
+template <class F>
+concept NotingFactor = GoodputFactor<F> && requires(const F& factor, const GivenOption& given) {
+    { factor.note(given) } -> std::convertible_to<std::string>;
 };
 
 /// Several factors, one after the other. None by default: then the goodput is what the predictor says.
@@ -54,6 +86,17 @@ public:
     /// Applies all of them.
     void operator()(const Job& job, Option& option) {
         std::apply([&](auto&... factor) { (factor(job, option), ...); }, factors_);
+    }
+
+    /// What they have to say of what a job was given.
+    [[nodiscard]] std::vector<std::string> notes(const GivenOption& given) const {
+        std::vector<std::string> all;
+        const auto ask = [&]([[maybe_unused]] const auto& factor) {
+            if constexpr (NotingFactor<std::remove_cvref_t<decltype(factor)>>)
+                if (std::string note = factor.note(given); !note.empty()) all.push_back(std::move(note));
+        };
+        std::apply([&](const auto&... factor) { (ask(factor), ...); }, factors_);
+        return all;
     }
 
 private:

@@ -6,22 +6,17 @@
 //
 //     rate = averaging_factor * sum over the copies of the rate of one
 //
-// JobCopies offers such configurations, SumOfParts says how good they are; use them together:
-//
-//     Scheduler(policy, options, placer, solver, SumOfParts<>()).offering(JobCopies<>())
+//     Scheduler(policy).offering(JobCopies<>())
 //
 // Who runs the copies divides the steps in proportion to their rates.
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
+#include <optional>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "goodput/model/goodput_predictor.hpp"
-#include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/detail/part_options.hpp"
 #include "goodput/schedule/makers.hpp"
 
@@ -30,26 +25,35 @@ namespace goodput {
 /// Offers a job of a fixed number of GPUs also several copies of itself: in each of its `most_pools` fastest
 /// pools none, one, or where a copy takes whole nodes 2, 4, 8, ..., together 2 to `most_copies`; at most
 /// `most_options` such configurations, those of fewest copies. Two copies never share a node. Other jobs get
-/// what the inner maker offers.
+/// what the inner maker offers. Several copies are worth the sum of what each is; the plan is that of the
+/// first part, knowledge the least sure of any.
 template <OptionMaker Inner = ListedShapes>
-class JobCopies {
+class JobCopies : public MakerAround<Inner> {
 public:
-    /// How many options there may be.
+    /// How many options there may be, and what they are worth.
     struct Settings {
         int most_copies = 8;            ///< of one job at a time
         std::size_t most_pools = 4;     ///< looked at, the fastest by TypeLimits::reference_rate
         std::size_t most_options = 64;  ///< of several copies
+        /// What is left of the rates of several copies, because parameters have to be averaged and progress
+        /// made apart is worth less; above 0 and at most 1.
+        double averaging_factor = 1;
     };
 
     JobCopies() = default;
-    /// Limits of one's own, and another maker for single copies.
-    explicit JobCopies(Settings settings, Inner inner = {}) : settings_(settings), inner_(std::move(inner)) {}
+    /// Settings of one's own (std::invalid_argument for a factor out of range), and another maker for single
+    /// copies.
+    explicit JobCopies(Settings settings, Inner inner = Inner())
+        : MakerAround<Inner>(std::move(inner)), settings_(settings) {
+        if (!(settings_.averaging_factor > 0 && settings_.averaging_factor <= 1))
+            bad_input("JobCopies", "averaging_factor", settings_.averaging_factor, "above 0 and at most 1");
+    }
 
     /// Appends what the inner maker offers and the copies, in the order of configurations.
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options) {
         const std::size_t first = options.size();
-        inner_.list(round, job, most_gpus, options);
+        this->inner_.list(round, job, most_gpus, options);
         if (!detail::has_fixed_gpus(job)) return;
         std::vector<std::vector<std::pair<int, PoolShare>>> choices;  // by pool: copies, and where they are
         for (const std::size_t p : detail::fastest_pools(round, job, settings_.most_pools)) {
@@ -77,14 +81,29 @@ public:
         detail::sort_options(options, first);
     }
 
-    /// What the inner maker answers at prices: everything else is listed.
-    double ask(const Round& round, const Job& job, std::span<const int> most_gpus, const AtPrices& at,
-               double least, std::vector<Option>& options) requires PricedOptionMaker<Inner> {
-        return inner_.ask(round, job, most_gpus, at, least, options);
-    }
-    /// What the inner maker says.
-    [[nodiscard]] std::string why_none(const Job& job) const requires ReasonMaker<Inner> {
-        return inner_.why_none(job);
+    /// Fills in all options of a job.
+    void predict(const Job& job, const std::optional<GradientStatistics>& gradient, std::span<Option> options,
+                 const AskPredictor& ask) {
+        const bool fixed = detail::has_fixed_gpus(job);
+        const auto inner = [&](std::span<Option> of) {
+            predict_options(this->inner_, job, gradient, of, ask);
+        };
+        const auto single = [&](const Option& option) {
+            return !fixed || option.configuration.gpus() <= job.max_gpus;
+        };
+        const auto fill = [&](Option& option) {
+            option.goodput = 0;
+            option.knowledge = Knowledge::measured;
+            for (PoolShare part : option.configuration.parts()) {
+                const int copies = std::max(1, part.shape.gpus / job.max_gpus);
+                part.shape = {std::max(1, part.shape.nodes / copies), part.shape.gpus / copies};
+                const Option alone = detail::predict_part(part, inner);
+                if (option.goodput == 0) option.plan = alone.plan;
+                option.goodput += copies * alone.goodput * settings_.averaging_factor;
+                option.knowledge = std::max(option.knowledge, alone.knowledge);
+            }
+        };
+        detail::predict_parts(options, inner, single, fill);
     }
 
 private:
@@ -105,53 +124,9 @@ private:
     }
 
     Settings settings_{};
-    Inner inner_{};
 };
 
-/// Predicts copies of jobs of a fixed number of GPUs: the sum of what each is worth. The plan is that of the
-/// first part, knowledge the least sure of any. Everything else is the inner predictor's.
-template <OptionPredictor Inner = GoodputPredictor>
-class SumOfParts {
-public:
-    /// `averaging_factor` in (0, 1]: what is left of the rates of several copies, because parameters have to
-    /// be averaged and progress made apart is worth less (std::invalid_argument otherwise).
-    explicit SumOfParts(double averaging_factor = 1, Inner inner = {})
-        : parts_(std::move(inner)), factor_(averaging_factor) {
-        if (!(factor_ > 0 && factor_ <= 1))
-            bad_input("SumOfParts", "averaging_factor", factor_, "above 0 and at most 1");
-    }
-
-    /// Fills in all options of a job.
-    template <class... Gradient>
-    requires std::invocable < Inner&, const Job&, const JobModel&, std::span<Option>,
-    const Gradient&... > void operator()(const Job& job, const JobModel& model, std::span<Option> options,
-                                         const Gradient&... gradient) {
-        const bool fixed = detail::has_fixed_gpus(job);
-        const auto single = [&](const Option& option) {
-            return !fixed || option.configuration.gpus() <= job.max_gpus;
-        };
-        const auto fill = [&](Option& option) {
-            option.goodput = 0;
-            option.knowledge = Knowledge::measured;
-            for (const PoolShare& part : option.configuration.parts()) {
-                const int copies = std::max(1, part.shape.gpus / job.max_gpus);
-                const Shape one{std::max(1, part.shape.nodes / copies), part.shape.gpus / copies};
-                const Option alone = parts_.ask(
-                    job, model, {part.gpu_type, part.gpus_per_node, one, part.spot, part.group}, gradient...);
-                if (option.goodput == 0) option.plan = alone.plan;
-                option.goodput += copies * alone.goodput * factor_;
-                option.knowledge = std::max(option.knowledge, alone.knowledge);
-            }
-        };
-        parts_.each(job, model, options, single, fill, gradient...);
-    }
-
-private:
-    detail::PartPredictor<Inner> parts_;
-    double factor_;
-};
-
-static_assert(OptionMaker<JobCopies<>> && ForecastPredictor<SumOfParts<>>);
+static_assert(PredictingMaker<JobCopies<>>);
 
 }  // namespace goodput
 

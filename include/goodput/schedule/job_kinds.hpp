@@ -45,7 +45,7 @@ public:
             bad_input("job '" + job.name + "'", "initial_batch", job.initial_batch, "at most 2^30");
         const auto known = members_.find(job.name);
         const bool is_new = known == members_.end();
-        if (is_new || (!is_alone(known->second.key) && !same_kind(known->second.described, job))) {
+        if (is_new || (!has_left_kind(known->second.key) && !same_kind(known->second.described, job))) {
             const std::string key = kind_of(job);
             touch(members_, job.name, members_before_);
             if (!histories_.contains(key)) {
@@ -125,15 +125,15 @@ public:
         ++time_;
         for (const auto& [name, member] : members_) last_needed_[member.key] = time_;
         // What a job has shown that left its kind says nothing of others.
-        for (auto alone = histories_.lower_bound("job ");
-             alone != histories_.end() && is_alone(alone->first);) {
-            const auto needed = last_needed_.find(alone->first);
+        for (auto own = histories_.lower_bound("job ");
+             own != histories_.end() && has_left_kind(own->first);) {
+            const auto needed = last_needed_.find(own->first);
             if (needed != last_needed_.end() && needed->second == time_) {
-                ++alone;
+                ++own;
                 continue;
             }
             if (needed != last_needed_.end()) last_needed_.erase(needed);
-            alone = histories_.erase(alone);
+            own = histories_.erase(own);
         }
         if (histories_.size() <= most_kinds) return;
         std::vector<std::pair<std::size_t, const std::string*>> by_need;
@@ -206,7 +206,7 @@ private:
         before.emplace(key, found == all.end() ? std::nullopt : std::optional<Value>(found->second));
     }
 
-    static bool is_alone(const std::string& key) { return key.starts_with("job "); }
+    static bool has_left_kind(const std::string& key) { return key.starts_with("job "); }
 
     /// The job's own history from now on, empty at first.
     JobHistory& leave_kind(const Job& job) {

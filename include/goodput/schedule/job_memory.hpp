@@ -10,6 +10,7 @@
 //     memory.keep(snapshot, plan);                    // or else the round was never there
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -23,6 +24,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/sample.hpp"
+#include "goodput/model/job_model.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/running_plans.hpp"
@@ -30,9 +32,24 @@
 
 namespace goodput {
 
-/// The memory itself, a value. `Histories`: what remembers measurements and fits models, KindHistories or a
-/// type with the same functions.
-template <class Histories = KindHistories>
+/// What remembers the measurements of jobs and fits their models: meets a job of the round, adds a
+/// measurement of one that it has met, fits what changed for a job, and says what is known of it. What comes
+/// after begin_trial() is forgotten by undo(), and so are jobs, when told which of them are still there.
+/// Satisfied by KindHistories.
+template <class H>
+concept JobHistories = requires(H& histories, const Job& job, std::size_t gpu_type,
+                                const ThroughputSample& sample, bool (*keep)(const std::string& name)) {
+    histories.meet(job);
+    histories.add(job, gpu_type, sample);
+    histories.refit(job);
+    { histories.of(job).model() } -> std::convertible_to<const JobModel&>;
+    histories.begin_trial();
+    histories.undo();
+    histories.forget_unless(keep);
+};
+
+/// The memory itself, a value.
+template <JobHistories Histories = KindHistories>
 class BasicJobMemory {
 public:
     /// A memory without jobs.
@@ -51,7 +68,7 @@ public:
         if (!news.empty() && news.size() != snapshot.jobs.size())
             bad_input("job memory", "news", news.size(), "one for each of the snapshot's jobs, or none");
         undo();
-        before_ = told_;
+        before_ = learned_;
         histories_.begin_trial();
         on_trial_ = true;
         const JobNews nothing;
@@ -65,9 +82,9 @@ public:
                 job.set_aside = error.what();
             }
         }
-        for (const std::string& name : cancelled) told_.sizes.end(name);
-        told_.sizes.expect(snapshot);
-        told_.running.fill(snapshot);
+        for (const std::string& name : cancelled) learned_.sizes.end(name);
+        learned_.sizes.expect(snapshot);
+        learned_.running.fill(snapshot);
         snapshot.models.resize(snapshot.jobs.size());
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             const Job& job = snapshot.jobs[j];
@@ -80,15 +97,15 @@ public:
     /// The round counts, with this plan. Jobs that are no longer there are forgotten, but for what they have
     /// shown of their kinds.
     void keep(const Snapshot& snapshot, const Plan& plan) {
-        told_.sizes.note(snapshot, plan);
-        told_.running.note(snapshot, plan);
+        learned_.sizes.note(snapshot, plan);
+        learned_.running.note(snapshot, plan);
         names_.clear();
         for (const Job& job : snapshot.jobs) names_.push_back(job.name);
         std::sort(names_.begin(), names_.end());
         const auto still_there = [&](const std::string& name) {
             return std::binary_search(names_.begin(), names_.end(), name);
         };
-        std::erase_if(told_.largest_batch, [&](const auto& entry) { return !still_there(entry.first); });
+        std::erase_if(learned_.largest_batch, [&](const auto& entry) { return !still_there(entry.first); });
         histories_.forget_unless(still_there);
         on_trial_ = false;
     }
@@ -98,7 +115,7 @@ private:
     void undo() {
         if (!on_trial_) return;
         histories_.undo();
-        told_ = before_;
+        learned_ = before_;
         on_trial_ = false;
     }
 
@@ -108,14 +125,14 @@ private:
         histories_.meet(job);
         limit_batch(job, news);
         for (const NewSample& each : news.samples) {
-            told_.running.note(job.name, each.gpu_type, each.sample);
+            learned_.running.note(job.name, each.gpu_type, each.sample);
             histories_.add(job, each.gpu_type, each.sample);
         }
     }
 
     void limit_batch(Job& job, const JobNews& news) {
         if (news.samples.empty() && !news.wanted_batch) return;
-        std::int64_t& largest = told_.largest_batch[job.name];
+        std::int64_t& largest = learned_.largest_batch[job.name];
         for (const NewSample& each : news.samples)
             largest = std::max(largest, each.sample.plan.total(each.sample.shape.gpus));
         if (news.wanted_batch)
@@ -124,14 +141,14 @@ private:
     }
 
     /// What is copied for a trial; histories have a trial of their own, because they are large.
-    struct Told {
+    struct Learned {
         JobSizes sizes{};
         RunningPlans running{};
         std::map<std::string, std::int64_t> largest_batch{};  ///< by job: total batch that it has used
     };
 
     Histories histories_{};
-    Told told_{}, before_{};
+    Learned learned_{}, before_{};
     bool on_trial_ = false;
     std::vector<std::string> names_;
 };

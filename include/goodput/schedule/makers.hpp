@@ -22,6 +22,15 @@
 // nobody offers more, and its bound then covers the options that were never listed
 // (detail/asked_options.hpp).
 //
+// A maker of configurations that a predictor for one pool knows nothing of says itself how good they are:
+//
+//   void predict(const Job& job, const std::optional<GradientStatistics>& gradient, std::span<Option>
+//   options,
+//                const AskPredictor& ask)
+//
+// which fills in all options of a job, and may ask the predictor about any options, parts of these for
+// example. Makers around another one derive from MakerAround, so that nothing of that one is lost.
+//
 // The maker that is used by default, ListedShapes, offers on one node: 1, 2, 4, 8, ... GPUs and the whole
 // node (on a node of 7 GPUs 1, 2, 4, 7); over several nodes: whole nodes only (Sia, section 3.4). Below a
 // whole node these sizes divide one another, so that whatever keeps to the rows of the nodes can be placed
@@ -38,12 +47,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
+#include "goodput/core/sample.hpp"
 #include "goodput/core/shape.hpp"
 #include "goodput/policy/concepts.hpp"
 
@@ -74,14 +85,81 @@ concept PricedOptionMaker = OptionMaker<M> &&
     { maker.ask(round, job, most_gpus, at, least, options) } -> std::convertible_to<double>;
 };
 
+/// Lets the round's predictor fill in options, with the gradient statistics that count.
+using AskPredictor = std::function<void(std::span<Option>)>;
+
+/// A maker that says itself how good its options are.
+template <class M>
+concept PredictingMaker = OptionMaker<M> &&
+    requires(M& maker, const Job& job, const std::optional<GradientStatistics>& gradient,
+             std::span<Option> options, const AskPredictor& ask) {
+    maker.predict(job, gradient, options, ask);
+};
+
+/// Fills in options of a job as their maker does, or else as `ask(options)` does.
+template <OptionMaker Maker, class Ask>
+void predict_options(Maker& maker, const Job& job, const std::optional<GradientStatistics>& gradient,
+                     std::span<Option> options, const Ask& ask) {
+    if constexpr (PredictingMaker<Maker>)
+        maker.predict(job, gradient, options, AskPredictor(std::cref(ask)));
+    else
+        ask(options);
+}
+
 /// A maker that offers nothing but what it lists.
 template <class M>
 concept ListsAllOptions = OptionMaker<M> && !PricedOptionMaker<M>;
 
 /// A maker that says why it offers a job nothing, in one sentence; empty: nothing that others could not say.
 template <class M>
-concept ReasonMaker = requires(const M& maker, const Job& job) {
-    { maker.why_none(job) } -> std::convertible_to<std::string>;
+concept ReasonMaker = requires(M& maker, const Round& round, const Job& job) {
+    { maker.why_none(round, job) } -> std::convertible_to<std::string>;
+};
+
+/// A maker that lists otherwise what a job that keeps what it holds has.
+template <class M>
+concept KeptMaker = requires(M& maker, const Round& round, const Job& job, std::vector<Option>& options) {
+    maker.list_kept(round, job, options);
+};
+
+/// What a maker around another one is as long as it does not say otherwise: all that the inner one is.
+template <OptionMaker Inner>
+class MakerAround {
+public:
+    /// Around this maker.
+    explicit MakerAround(Inner inner = Inner()) : inner_(std::move(inner)) {}
+
+    /// Appends what the inner maker lists.
+    void list(const Round& round, const Job& job, std::span<const int> most_gpus,
+              std::vector<Option>& options) {
+        inner_.list(round, job, most_gpus, options);
+    }
+    /// Tells the inner maker that a round begins.
+    void begin_round(const Round& round) {
+        if constexpr (requires { inner_.begin_round(round); }) inner_.begin_round(round);
+    }
+    /// Appends what a job holds and keeps, as the inner maker does.
+    void list_kept(const Round& round, const Job& job,
+                   std::vector<Option>& options) requires KeptMaker<Inner> {
+        inner_.list_kept(round, job, options);
+    }
+    /// What the inner maker answers at prices.
+    double ask(const Round& round, const Job& job, std::span<const int> most_gpus, const AtPrices& at,
+               double least, std::vector<Option>& options) requires PricedOptionMaker<Inner> {
+        return inner_.ask(round, job, most_gpus, at, least, options);
+    }
+    /// What the inner maker says of its options.
+    void predict(const Job& job, const std::optional<GradientStatistics>& gradient, std::span<Option> options,
+                 const AskPredictor& ask) requires PredictingMaker<Inner> {
+        inner_.predict(job, gradient, options, ask);
+    }
+    /// What the inner maker says.
+    [[nodiscard]] std::string why_none(const Round& round, const Job& job) requires ReasonMaker<Inner> {
+        return inner_.why_none(round, job);
+    }
+
+protected:
+    Inner inner_;  ///< the maker inside
 };
 
 /// Appends every configuration that the job may hold on the pools, smallest first within a pool; of those
@@ -291,7 +369,6 @@ inline std::string why_no_option(const Job& job, const Cluster& cluster, std::sp
     }
     bool any = false;
     for (const Pool& pool : pools) detail::for_each_shape(job, pool, [&](Shape) { any = true; });
-    if (any && job.host) return "no node has the cores and the memory that it needs beside each GPU";
     if (any) return "it is offered none of the shapes that it may hold";
     if (!usable) return "max_atomic_batch is 0 on every GPU type: it can run nowhere";
     const bool kept_off = !job.spot_allowed &&

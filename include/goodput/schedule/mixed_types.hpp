@@ -6,24 +6,21 @@
 //     rate = spread_factor * min over its types of the rate that all its GPUs would have if they were of that
 //            type, over as many nodes
 //
-// (published: workers x least rate a worker). MixedTypes offers such configurations, SlowestPart says how
-// good they are; use them together:
+// (published: workers x least rate a worker):
 //
-//     Scheduler(policy, options, placer, solver, SlowestPart<>()).offering(MixedTypes<>())
+//     Scheduler(policy).offering(MixedTypes<>())
 //
 // Workers in one pool lie as close together as its nodes allow: a part over several nodes takes whole ones.
 // What a further node costs is in the models; spread_factor is for predictors that do not know it.
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
+#include <limits>
+#include <optional>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "goodput/model/goodput_predictor.hpp"
-#include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/detail/part_options.hpp"
 #include "goodput/schedule/makers.hpp"
 
@@ -33,28 +30,37 @@ namespace goodput {
 /// inner maker offers it (at most `most_sizes` of them), every set of 2 to `most_types` of its `most_pools`
 /// fastest pools, and at most `most_splits` ways, evenly chosen, to split the GPUs over the set into shapes
 /// that always pack (a part of one node in the sizes of ListedShapes, or whole nodes). A pool takes at most
-/// one part.
+/// one part. Configurations of several parts are worth the least of what all their GPUs would be worth if
+/// they were of the type of one part, over as many nodes; the plan is that of this part, knowledge the least
+/// sure of any.
 template <OptionMaker Inner = ListedShapes>
-class MixedTypes {
+class MixedTypes : public MakerAround<Inner> {
 public:
-    /// How many options there may be.
+    /// How many options there may be, and what they are worth.
     struct Settings {
         std::size_t most_types = 2;   ///< pools that one configuration may lie in
         std::size_t most_pools = 4;   ///< looked at, the fastest by TypeLimits::reference_rate
         std::size_t most_splits = 8;  ///< of one number of GPUs over one set of pools
         std::size_t most_sizes = 16;  ///< numbers of GPUs that are split, evenly chosen
+        /// What is left of the rate of workers on several types, where the predictor does not know what
+        /// communication between nodes costs; above 0 and at most 1.
+        double spread_factor = 1;
     };
 
     MixedTypes() = default;
-    /// Limits of one's own, and another maker for configurations of one part.
-    explicit MixedTypes(Settings settings, Inner inner = {})
-        : settings_(settings), inner_(std::move(inner)) {}
+    /// Settings of one's own (std::invalid_argument for a factor out of range), and another maker for
+    /// configurations of one part.
+    explicit MixedTypes(Settings settings, Inner inner = Inner())
+        : MakerAround<Inner>(std::move(inner)), settings_(settings) {
+        if (!(settings_.spread_factor > 0 && settings_.spread_factor <= 1))
+            bad_input("MixedTypes", "spread_factor", settings_.spread_factor, "above 0 and at most 1");
+    }
 
     /// Appends what the inner maker offers and the mixtures, in the order of configurations.
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options) {
         const std::size_t first = options.size();
-        inner_.list(round, job, most_gpus, options);
+        this->inner_.list(round, job, most_gpus, options);
         std::vector<int> sizes;
         for (std::size_t k = first; k < options.size(); ++k) sizes.push_back(options[k].configuration.gpus());
         // A job of a fixed size may need more than any one pool has.
@@ -70,14 +76,28 @@ public:
         detail::sort_options(options, first);
     }
 
-    /// What the inner maker answers at prices: everything else is listed.
-    double ask(const Round& round, const Job& job, std::span<const int> most_gpus, const AtPrices& at,
-               double least, std::vector<Option>& options) requires PricedOptionMaker<Inner> {
-        return inner_.ask(round, job, most_gpus, at, least, options);
-    }
-    /// What the inner maker says.
-    [[nodiscard]] std::string why_none(const Job& job) const requires ReasonMaker<Inner> {
-        return inner_.why_none(job);
+    /// Fills in all options of a job.
+    void predict(const Job& job, const std::optional<GradientStatistics>& gradient, std::span<Option> options,
+                 const AskPredictor& ask) {
+        const auto inner = [&](std::span<Option> of) {
+            predict_options(this->inner_, job, gradient, of, ask);
+        };
+        const auto single = [](const Option& option) { return option.configuration.is_single(); };
+        const auto fill = [&](Option& option) {
+            const Shape all{option.configuration.nodes(), option.configuration.gpus()};
+            option.goodput = std::numeric_limits<double>::infinity();
+            option.knowledge = Knowledge::measured;
+            for (PoolShare part : option.configuration.parts()) {
+                part.shape = all;
+                const Option alone = detail::predict_part(part, inner);
+                option.knowledge = std::max(option.knowledge, alone.knowledge);
+                const double goodput = alone.goodput * settings_.spread_factor;
+                if (!(goodput < option.goodput)) continue;
+                option.plan = alone.plan;
+                option.goodput = goodput;
+            }
+        };
+        detail::predict_parts(options, inner, single, fill);
     }
 
 private:
@@ -139,54 +159,9 @@ private:
     }
 
     Settings settings_{};
-    Inner inner_{};
 };
 
-/// Predicts configurations of several parts whose workers go in step: of all that its GPUs would be worth if
-/// they were all of the type of one part, over as many nodes, the least. Plan and knowledge are those of that
-/// part, knowledge the least sure of any.
-template <OptionPredictor Inner = GoodputPredictor>
-class SlowestPart {
-public:
-    /// `spread_factor` in (0, 1]: what is left of the rate of workers on several types, where the inner
-    /// predictor does not know what communication between nodes costs (std::invalid_argument otherwise).
-    explicit SlowestPart(double spread_factor = 1, Inner inner = {})
-        : parts_(std::move(inner)), factor_(spread_factor) {
-        if (!(factor_ > 0 && factor_ <= 1))
-            bad_input("SlowestPart", "spread_factor", factor_, "above 0 and at most 1");
-    }
-
-    /// Fills in all options of a job.
-    template <class... Gradient>
-    requires std::invocable < Inner&, const Job&, const JobModel&, std::span<Option>,
-    const Gradient&... > void operator()(const Job& job, const JobModel& model, std::span<Option> options,
-                                         const Gradient&... gradient) {
-        const auto single = [](const Option& option) { return option.configuration.is_single(); };
-        const auto fill = [&](Option& option) {
-            const Configuration& mixed = option.configuration;
-            const Shape all{mixed.nodes(), mixed.gpus()};
-            bool first = true;
-            for (const PoolShare& part : mixed.parts()) {
-                const Option alone = parts_.ask(
-                    job, model, {part.gpu_type, part.gpus_per_node, all, part.spot, part.group}, gradient...);
-                const Knowledge knowledge =
-                    first ? alone.knowledge : std::max(option.knowledge, alone.knowledge);
-                if (std::exchange(first, false) || alone.goodput * factor_ < option.goodput) {
-                    option.plan = alone.plan;
-                    option.goodput = alone.goodput * factor_;
-                }
-                option.knowledge = knowledge;
-            }
-        };
-        parts_.each(job, model, options, single, fill, gradient...);
-    }
-
-private:
-    detail::PartPredictor<Inner> parts_;
-    double factor_;
-};
-
-static_assert(OptionMaker<MixedTypes<>> && ForecastPredictor<SlowestPart<>>);
+static_assert(PredictingMaker<MixedTypes<>>);
 
 }  // namespace goodput
 

@@ -24,7 +24,7 @@ public:
     /// A measurement of a job on a GPU type.
     void note(std::string_view job, std::size_t gpu_type, const ThroughputSample& sample) {
         Running& known = plans_[std::string(job)];
-        if (!known.told || known.gpu_type != gpu_type || known.shape != sample.shape)
+        if (!known.planned || known.gpu_type != gpu_type || known.shape != sample.shape)
             known = {gpu_type, sample.shape, sample.plan};
     }
     /// What a plan tells the jobs that it gives GPUs of one pool. Everybody else is forgotten.
@@ -57,7 +57,7 @@ private:
         std::size_t gpu_type = 0;
         Shape shape{};  // in replicas, as of samples
         BatchPlan plan{};
-        bool told = false;
+        bool planned = false;
     };
     /// What a job holds may be wrong still: nobody has checked the snapshot.
     static bool on_known_nodes(const Job& job, const Cluster& cluster) {

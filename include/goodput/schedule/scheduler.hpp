@@ -134,7 +134,7 @@ public:
         for (std::size_t j = 0; by_price_ && j < plan_.decisions.size(); ++j)
             price_groups_.forget(snapshot.cluster, plan_.decisions[j].placement,
                                  plan_.decisions[j].option.configuration);
-        check_.repeat_what_is_held(plan_);
+        check_.give_what_is_held(plan_);
         return plan_;
     }
     /// The plan for a snapshot, without a call after each step.
@@ -150,6 +150,9 @@ public:
     [[nodiscard]] Pack& limits() { return parts_.limits; }
     /// The maker of options.
     [[nodiscard]] const Maker& maker() const { return parts_.maker; }
+
+    /// The factors on the goodput.
+    [[nodiscard]] const Factor& factor() const { return parts_.factor; }
 
     /// The last plan, and what it was made from: the pools that prices and resources are of, without their
     /// drained nodes; the allotment problem, whose first rows are these pools, whose next are those of the
@@ -179,9 +182,9 @@ public:
     /// By job: the option that the last plan gives it, or gave before it found no nodes. Other than in
     /// allotted() where a station after the nodes has changed it.
     [[nodiscard]] std::span<const std::size_t> chosen() const { return chosen_; }
-    /// In the last plan the job of that index was left alone, because everything that was asked about it
-    /// failed.
-    [[nodiscard]] bool left_alone(std::size_t job) const { return offers_.left_alone(job); }
+    /// In the last plan everything that was asked about the job of that index failed: it keeps what it holds,
+    /// or waits.
+    [[nodiscard]] bool has_failed(std::size_t job) const { return offers_.has_failed(job); }
     /// In the last plan the job of that index was set aside (Plan::warnings).
     [[nodiscard]] bool is_set_aside(std::size_t job) const { return check_.is_set_aside(job); }
     /// What the rows of the limits were; Plan::limits says what came of them.
@@ -204,54 +207,47 @@ private:
         offers_.make(snapshot, round_of(snapshot), open_, parts_.policy, parts_.predictor, parts_.factor,
                      parts_.maker, plan_.faults);
         rows_.pose(snapshot, round_of(snapshot), open_, offers_, parts_.limits, plan_.faults);
-        worth_.find(snapshot, round_of(snapshot), parts_.policy, offers_, rows_, plan_.faults);
+        withdrawn_.clear();
+        value(snapshot, plan_.faults);
         let_failed_jobs_keep(snapshot);
         step(PlanStep::value);
         const detail::Clock clock(parts_.options.deadline);
-        allot(snapshot);
+        allot(snapshot, parts_.options, false);
         step(PlanStep::allot);
         place(snapshot, clock);
         count_limits();
         step(PlanStep::place);
     }
 
-    /// Who is left alone and holds something keeps it, and is offered nothing else.
+    /// For whom everything failed and who holds something keeps it, and is offered nothing else.
     void let_failed_jobs_keep(const Snapshot& snapshot) {
         const Round round = round_of(snapshot);
         std::vector<std::size_t> keeping;
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
-            if (left_alone(j) && !open_.keeps(j) && !snapshot.jobs[j].placement.empty()) keeping.push_back(j);
+            if (has_failed(j) && !open_.keeps(j) && !snapshot.jobs[j].placement.empty()) keeping.push_back(j);
         if (keeping.empty()) return;
         open_.keep(keeping, snapshot.cluster, snapshot.jobs);
-        offers_.offer_what_is_kept(snapshot, round, open_, parts_.predictor, parts_.factor);
+        offers_.offer_what_is_kept(snapshot, round, open_, parts_.predictor, parts_.factor, parts_.maker);
         const AllotmentProblem valued = rows_.problem;
         std::vector<PlanFault> known;  // limits are asked again, and say the same
         rows_.pose(snapshot, round, open_, offers_, parts_.limits, known);
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
-            if (!left_alone(j)) std::ranges::copy(valued.values(j), rows_.problem.values(j).begin());
+            if (!has_failed(j)) std::ranges::copy(valued.values(j), rows_.problem.values(j).begin());
     }
 
-    void allot(const Snapshot& snapshot) {
-        solve(snapshot, parts_.options, false);
-        plan_.bound = allotted_.bound;
-        plan_.status = allotted_.status;
+    /// What all options are worth that are not withdrawn.
+    void value(const Snapshot& snapshot, std::vector<PlanFault>& faults) {
+        worth_.find(snapshot, round_of(snapshot), parts_.policy, offers_, rows_, faults,
+                    [&](std::size_t j) { return withdrawn_.options_of(j, offers_); });
     }
-    void allot_again(const Snapshot& snapshot, const detail::Clock& clock) {
-        AllotOptions options = parts_.options;
-        options.deadline = clock.left();
-        if constexpr (chooses) {
-            std::vector<PlanFault> known;  // the policy is asked again, and says the same
-            worth_.find(snapshot, round_of(snapshot), parts_.policy, offers_, rows_, known,
-                        [&](std::size_t j) { return withdrawn_.options_of(j, offers_); });
-            solve(snapshot, options, true);
-            plan_.bound = allotted_.bound;
-            plan_.status = allotted_.status;
-        } else {
-            solve(snapshot, options, true);
-            allotted_.bound = plan_.bound;  // with what was withdrawn
-        }
-    }
-    void solve(const Snapshot& snapshot, const AllotOptions& options, [[maybe_unused]] bool again) {
+
+    /// `again`: after options were withdrawn.
+    void allot(const Snapshot& snapshot, const AllotOptions& options, bool again) {
+        if constexpr (chooses)
+            if (again) {
+                std::vector<PlanFault> known;  // the policy is asked again, and says the same
+                value(snapshot, known);
+            }
         if constexpr (PricedOptionMaker<Maker>) {
             const Round round = round_of(snapshot);
             allotted_ = asked_.allot(
@@ -262,54 +258,31 @@ private:
         } else {
             allotted_ = parts_.solver(problem(), options);
         }
-        steady();
-    }
-    void steady() {
         fills_up_ = false;
         check_allotted();
-        // With another option of the same GPUs a job runs on: it is kept on the one that it was given, or
-        // else on the one that is worth most, or where there is no room for that, worth most at the prices.
-        hold_variants([&](std::size_t j, std::size_t k) { return problem().value(j, k); });
-        steady_.keep(problem(), rows_.held, parts_.options.gap, allotted_);
-        if (hold_variants([&](std::size_t j, std::size_t k) {
-                return detail::reduced_value(problem(), j, k, allotted_.prices);
-            }))
-            steady_.keep(problem(), rows_.held, parts_.options.gap, allotted_);
-    }
-
-    /// Takes for what a job holds the variant of it that it was given, or else that of largest worth(job,
-    /// option). Says whether any is another than before and not what was given.
-    template <class Worth>
-    bool hold_variants(Worth worth) {
-        bool any = false;
-        for (std::size_t j = 0; j < rows_.held.size(); ++j) {
-            const std::size_t before = rows_.held[j], choice = allotted_.choice[j];
-            if (before == no_option) continue;
-            const auto is_variant = [&](std::size_t k) {
-                return options_of(j)[k].configuration.same_gpus(options_of(j)[before].configuration);
-            };
-            std::size_t& held = rows_.held[j];
-            if (choice != no_option && is_variant(choice)) {
-                held = choice;
-                continue;
-            }
-            for (std::size_t k = 0; k < problem().options_of(j); ++k)
-                if (is_variant(k) && worth(j, k) > worth(j, held)) held = k;
-            any |= held != before;
+        const auto is_same = [&](std::size_t j, std::size_t k, std::size_t held) {
+            return options_of(j)[k].configuration.same_gpus(options_of(j)[held].configuration);
+        };
+        steady_.keep(problem(), rows_.held, is_same, parts_.options.gap, allotted_);
+        if (again && !chooses) {
+            allotted_.bound = plan_.bound;  // with what was withdrawn
+        } else {
+            plan_.bound = allotted_.bound;
+            plan_.status = allotted_.status;
         }
-        return any;
     }
 
     /// Nodes for what is allotted, and for what is allotted instead where there are none.
     void place(const Snapshot& snapshot, const detail::Clock& clock) {
         double allotted = allotted_.objective;
-        withdrawn_.clear();
         for (int pass = 1;; ++pass) {
             decide(snapshot);
             find_nodes(snapshot);
             if (unplaced_.empty() || pass == most_passes) break;
             withdrawn_.add(unplaced_, snapshot, offers_, rows_, plan_.decisions);
-            allot_again(snapshot, clock);
+            AllotOptions options = parts_.options;
+            options.deadline = clock.left();
+            allot(snapshot, options, true);
             if (chooses) allotted = allotted_.objective;
         }
         withdrawn_.give_back(rows_);
@@ -463,9 +436,12 @@ private:
                 decision.verdict.outcome = detail::say_why_not(snapshot, j, open_, offers_, rows_,
                                                                allotted_.prices, decision.verdict.reason);
                 if constexpr (ReasonMaker<Maker>)
-                    if (std::string why = parts_.maker.why_none(snapshot.jobs[j]);
-                        options_of(j).empty() && !left_alone(j) && !why.empty())
-                        decision.verdict.reason = std::move(why);
+                    if (options_of(j).empty() && !has_failed(j))
+                        if (std::string why = parts_.maker.why_none(
+                                detail::round_for(snapshot.jobs[j], round_of(snapshot), open_),
+                                snapshot.jobs[j]);
+                            !why.empty())
+                            decision.verdict.reason = std::move(why);
             }
         }
     }
@@ -474,14 +450,14 @@ private:
         Decision& decision = plan_.decisions[j];
         decision.option = options_of(j)[option];
         decision.value = values_of(j)[option];
-        // Valued by what is to come, run by what is.
-        if constexpr (GradientForecast<P>)
-            detail::predict_one(snapshot, j, parts_.predictor, parts_.factor, decision.option);
+        // Valued by what is to come, run by what is, and as it runs where that is as good.
         const Job& job = snapshot.jobs[j];
-        if constexpr (requires { parts_.predictor.keep_running_plan(job, JobModel{}, decision.option); })
-            if (job.running_plan.atomic_batch > 0 &&
-                decision.option.configuration.same_gpus(configuration_of(job.placement, snapshot.cluster)))
-                parts_.predictor.keep_running_plan(job, model_of(snapshot, j), decision.option);
+        const bool keeps_plan =
+            KeepsRunningPlans<Predictor> && job.running_plan.atomic_batch > 0 &&
+            decision.option.configuration.same_gpus(configuration_of(job.placement, snapshot.cluster));
+        if (GradientForecast<P> || keeps_plan)
+            detail::predict_one(snapshot, j, parts_.predictor, parts_.factor, parts_.maker, keeps_plan,
+                                decision.option);
     }
 
     /// Keeps the memory of what it had.

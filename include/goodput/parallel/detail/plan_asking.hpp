@@ -70,7 +70,7 @@ private:
             examples_ = option.goodput / large_.best_on(job_.name, of_.known).throughput;
         }
         if (!(examples_ > 0 && std::isfinite(examples_)))
-            throw std::runtime_error("its predictor knows no goodput of its plans: PlannedGoodput does");
+            throw std::runtime_error("its plans have no goodput");
     }
 
     /// What was offered before may be worth its price now.

@@ -79,7 +79,7 @@ public:
         };
         added_.assign(jobs, {});
         if (!again) {
-            told_.assign(jobs, {});
+            reported_.assign(jobs, {});
             listed_.clear();
             for (std::size_t j = 0; j < jobs; ++j) listed_.push_back(parts.offers.options_of(j).size());
         }
@@ -155,7 +155,7 @@ private:
         for (std::size_t r = 0; r < prices.size(); ++r) answer.bound += prices[r] * problem.capacity[r];
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             double best = best_reduced_value(problem, j, prices);
-            if (problem.must(j) || offers.left_alone(j)) {
+            if (problem.must(j) || offers.has_failed(j)) {
                 answer.bound += best;
                 continue;
             }
@@ -167,9 +167,9 @@ private:
             row.options = row.options.first(listed_[j]);
             row.values = row.values.first(listed_[j]);
             const auto failed = [&](const Option& option, std::string what) {
-                std::vector<std::string>& told = told_[j];
-                if (std::find(told.begin(), told.end(), what) == told.end())
-                    parts.faults.push_back({j, option.configuration, told.emplace_back(std::move(what))});
+                std::vector<std::string>& reported = reported_[j];
+                if (std::find(reported.begin(), reported.end(), what) == reported.end())
+                    parts.faults.push_back({j, option.configuration, reported.emplace_back(std::move(what))});
                 return -std::numeric_limits<double>::infinity();
             };
             const auto value_of = [&](const Option& option) {
@@ -197,7 +197,7 @@ private:
                 contained(
                     [&] {
                         predict_as_valued(parts.policy, job, model_of(snapshot, j), parts.predict,
-                                          std::span<Option>(&option, 1));
+                                          parts.maker, std::span<Option>(&option, 1));
                     },
                     [&](std::string what) { why = std::move(what); });
                 if (!why.empty()) return failed(option, std::move(why));
@@ -277,9 +277,9 @@ private:
     }
 
     Allotter<> relax_;
-    std::vector<std::vector<Option>> added_;      // by job
-    std::vector<std::vector<std::string>> told_;  // by job: what has failed for it
-    std::vector<std::size_t> listed_;             // by job: options that its maker listed
+    std::vector<std::vector<Option>> added_;          // by job
+    std::vector<std::vector<std::string>> reported_;  // by job: what has failed for it
+    std::vector<std::size_t> listed_;                 // by job: options that its maker listed
     std::vector<Option> offered_, new_;
     std::vector<Candidate> candidates_;
     std::vector<double> prices_;

@@ -5,8 +5,8 @@
 // factors of the round (goodput_factor.hpp).
 //
 // A maker, predictor or policy that throws, or answers with NaN or infinity, is a fault: it is named in the
-// plan and costs the job the option that it is about. A job for which everything failed is left alone: it
-// keeps what it holds, or waits. So one that fails for all jobs stops none of them.
+// plan and costs the job the option that it is about. A job for which everything failed keeps
+// what it holds, or waits. So one that fails for all jobs stops none of them.
 
 #include <algorithm>
 #include <cmath>
@@ -50,15 +50,26 @@ bool contained(Call call) {
     return contained(call, [](const std::string&) {});
 }
 
-/// Lets the predictor say what one option is worth with the job's present gradient statistics. Where it
-/// fails the option stays as it is, and the answer is false.
-template <OptionPredictor Predictor, GoodputFactor Factor>
-bool predict_one(const Snapshot& snapshot, std::size_t job, Predictor& predict, Factor& factor,
-                 Option& option) {
+/// Predicts one option as the job would run it now: with its present gradient statistics and, on the GPUs
+/// that it holds, with the batch plan that it runs with, where the predictor says how long it keeps that.
+/// Where predictor or maker fails the option stays as it is, and the answer is false.
+template <OptionPredictor Predictor, GoodputFactor Factor, OptionMaker Maker>
+bool predict_one(const Snapshot& snapshot, std::size_t j, Predictor& predict, Factor& factor, Maker& maker,
+                 bool keeps_plan, Option& option) {
+    const Job& job = snapshot.jobs[j];
+    const JobModel& model = model_of(snapshot, j);
+    const auto ask = [&](std::span<Option> options) {
+        predict(job, model, options);
+        if constexpr (KeepsRunningPlans<Predictor>)
+            for (Option& asked : options)
+                if (keeps_plan &&
+                    asked.configuration.same_gpus(configuration_of(job.placement, snapshot.cluster)))
+                    predict.keep_running_plan(job, model, asked);
+    };
     Option predicted = option;
-    const auto one = std::span<Option>(&predicted, 1);
-    if (!contained([&] { predict(snapshot.jobs[job], model_of(snapshot, job), one); })) return false;
-    factor(snapshot.jobs[job], predicted);
+    if (!contained([&] { predict_options(maker, job, job.gradient, std::span<Option>(&predicted, 1), ask); }))
+        return false;
+    factor(job, predicted);
     if (!std::isfinite(predicted.goodput)) return false;
     option = predicted;
     return true;
@@ -79,20 +90,20 @@ public:
         const std::size_t jobs = snapshot.jobs.size();
         shared_.begin_round(jobs);
         range_.assign(jobs, {});
-        silent_.assign(jobs, 0);
+        failed_.assign(jobs, 0);
         if constexpr (requires { maker.begin_round(round); }) maker.begin_round(round);
         for (std::size_t j = 0; j < jobs; ++j) {
             const std::size_t before = shared_.options.size();
             const auto failed = [&](std::string what) {
                 shared_.options.resize(before);
                 range_[j] = {before, 0};
-                silent_[j] = 1;
+                failed_[j] = 1;
                 faults.push_back({j, {}, std::move(what)});
             };
             contained([&] { offer(snapshot, round, j, open, policy, predict, maker, faults); }, failed);
         }
         multiply(snapshot, round, factor);
-        offer_what_is_kept(snapshot, round, open, predict, factor);
+        offer_what_is_kept(snapshot, round, open, predict, factor, maker);
     }
 
     [[nodiscard]] std::span<const Option> options_of(std::size_t job) const {
@@ -107,16 +118,16 @@ public:
     /// Above all places.
     [[nodiscard]] std::size_t end() const { return all().size(); }
     /// Everything that was asked about it failed.
-    [[nodiscard]] bool left_alone(std::size_t job) const { return silent_[job] != 0; }
+    [[nodiscard]] bool has_failed(std::size_t job) const { return failed_[job] != 0; }
     /// From now on that is so.
-    void leave_alone(std::size_t job) { silent_[job] = 1; }
+    void set_failed(std::size_t job) { failed_[job] = 1; }
 
-    /// The jobs that are left alone and keep what they hold are offered that and nothing else.
-    template <OptionPredictor Predictor, GoodputFactor Factor>
+    /// The jobs for which everything failed and that keep what they hold are offered that and nothing else.
+    template <OptionPredictor Predictor, GoodputFactor Factor, OptionMaker Maker>
     void offer_what_is_kept(const Snapshot& snapshot, const Round& round, const OpenNodes& open,
-                            Predictor& predict, Factor& factor) {
+                            Predictor& predict, Factor& factor, Maker& maker) {
         for (std::size_t j = 0; j < range_.size(); ++j)
-            if (silent_[j] && open.keeps(j)) offer_what_it_holds(snapshot, round, j, predict, factor);
+            if (failed_[j] && open.keeps(j)) offer_what_it_holds(snapshot, round, j, predict, factor, maker);
     }
 
     /// Appends to the options of some jobs: `added[job]`, empty for most.
@@ -163,7 +174,7 @@ private:
         const bool stays_on_drained = !held.empty() && open.may_stay_on_drained(j);
         const auto list = [&](std::vector<Option>& options) {
             if (keeps) {
-                if constexpr (requires { maker.list_kept(round, job, options); })
+                if constexpr (KeptMaker<Maker>)
                     maker.list_kept(round, job, options);
                 else
                     options.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
@@ -175,11 +186,11 @@ private:
             // drained node has.
             if (is_usual && !stays_on_drained) return;
             insert_held(job, held, open.used_pools(), first, options);
-            if constexpr (requires { maker.list_kept(round, job, options); })
+            if constexpr (KeptMaker<Maker>)
                 if (stays_on_drained) list_held_as_kept(round, job, maker, first, options);
         };
         const auto ask = [&](std::span<Option> options) {
-            predict_as_valued(policy, job, model, predict, options);
+            predict_as_valued(policy, job, model, predict, maker, options);
             const std::size_t before = faults.size();
             for (Option& option : options) {
                 if (std::isfinite(option.goodput)) continue;
@@ -189,7 +200,7 @@ private:
             }
             return faults.size() == before;
         };
-        if constexpr (DeclaresInputs<Predictor>) {
+        if constexpr (DeclaresInputs<Predictor> && !PredictingMaker<Maker>) {
             const bool complete = DeclaresJobInputs<Maker> && !keeps && is_usual && !stays_on_drained;
             const auto input = [&](Question& question) {
                 std::optional<GradientStatistics> gradient = job.gradient;
@@ -239,20 +250,20 @@ private:
     }
 
     /// Offers a job what it holds, as far as the predictor has anything to say of it.
-    template <OptionPredictor Predictor, GoodputFactor Factor>
+    template <OptionPredictor Predictor, GoodputFactor Factor, OptionMaker Maker>
     void offer_what_it_holds(const Snapshot& snapshot, const Round& round, std::size_t j, Predictor& predict,
-                             Factor& factor) {
+                             Factor& factor, Maker& maker) {
         const JobModel& model = model_of(snapshot, j);
         Option option{round.held_by(snapshot.jobs[j]), {}, 0, Knowledge::unknown};
         const std::size_t type = option.configuration.first().gpu_type;
-        if (!predict_one(snapshot, j, predict, factor, option) && type < model.types.size())
+        if (!predict_one(snapshot, j, predict, factor, maker, false, option) && type < model.types.size())
             option.plan = model.types[type].last_plan;
         range_[j] = {options().size(), 1};
         options().push_back(std::move(option));
     }
 
     std::vector<OptionRange> range_;  // by job
-    std::vector<char> silent_;        // by job
+    std::vector<char> failed_;        // by job
     std::vector<int> most_gpus_;      // by GPU type, of the job that is being offered something
     SharedOffers shared_;
     bool multiplied_ = false;            // by any factor

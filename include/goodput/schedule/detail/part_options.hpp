@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_PART_OPTIONS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_PART_OPTIONS_HPP
 
-// Configurations of several parts: what makers of them share, and what predicts one part.
+// Configurations of several parts: what makers of them share.
 
 #include <algorithm>
 #include <cstddef>
@@ -11,10 +11,7 @@
 
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
-#include "goodput/model/job_model.hpp"
 #include "goodput/policy/concepts.hpp"
-#include "goodput/schedule/concepts.hpp"
-#include "goodput/schedule/makers.hpp"
 
 namespace goodput::detail {
 
@@ -43,35 +40,25 @@ void thin_out(std::vector<T>& list, std::size_t most) {
     list = std::move(left);
 }
 
-/// Asks an inner predictor about parts of configurations.
-template <OptionPredictor Inner>
-class PartPredictor {
-public:
-    explicit PartPredictor(Inner inner) : inner_(std::move(inner)) {}
+/// What one part of a configuration would be like by itself.
+template <class Ask>
+Option predict_part(PoolShare part, const Ask& ask) {
+    Option option{Configuration(part), {}, 0, Knowledge::unknown};
+    ask(std::span<Option>(&option, 1));
+    return option;
+}
 
-    /// What `configuration`, of one part, would be like.
-    template <class... Gradient>
-    Option ask(const Job& job, const JobModel& model, PoolShare part, const Gradient&... gradient) {
-        Option option{Configuration(part), {}, 0, Knowledge::unknown};
-        inner_(job, model, std::span<Option>(&option, 1), gradient...);
-        return option;
+/// Lets `ask` fill in the options for which single(option) holds, side by side, and `fill` the others.
+template <class Ask, class Single, class Fill>
+void predict_parts(std::span<Option> options, const Ask& ask, Single single, Fill fill) {
+    for (std::size_t first = 0; first < options.size();) {
+        std::size_t last = first;
+        while (last < options.size() && single(options[last])) ++last;
+        if (last > first) ask(options.subspan(first, last - first));
+        if (last < options.size()) fill(options[last++]);
+        first = last;
     }
-    /// Lets the inner predictor fill in the options for which single(option) holds, and `fill` the others.
-    template <class Single, class Fill, class... Gradient>
-    void each(const Job& job, const JobModel& model, std::span<Option> options, Single single, Fill fill,
-              const Gradient&... gradient) {
-        for (std::size_t first = 0; first < options.size();) {
-            std::size_t last = first;
-            while (last < options.size() && single(options[last])) ++last;
-            if (last > first) inner_(job, model, options.subspan(first, last - first), gradient...);
-            if (last < options.size()) fill(options[last++]);
-            first = last;
-        }
-    }
-
-private:
-    Inner inner_;
-};
+}
 
 }  // namespace goodput::detail
 

@@ -41,7 +41,7 @@ inline Outcome say_why_not(const Snapshot& snapshot, std::size_t j, const OpenNo
                            const Offers& offers, const Rows& rows, std::span<const double> prices,
                            std::string& reason) {
     const std::span<const Option> options = offers.options_of(j);
-    if (offers.left_alone(j)) {
+    if (offers.has_failed(j)) {
         reason = "the policy failed for it";
         return Outcome::waits;
     }

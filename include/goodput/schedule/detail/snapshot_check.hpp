@@ -38,7 +38,7 @@ GOODPUT_BODY const Snapshot& SnapshotCheck::operator()(const Snapshot& snapshot,
     return copy_;
 }
 
-GOODPUT_BODY void SnapshotCheck::repeat_what_is_held(Plan& plan) const {
+GOODPUT_BODY void SnapshotCheck::give_what_is_held(Plan& plan) const {
     for (const SetAside& each : set_aside_) {
         Decision& decision = plan.decisions[each.job];
         decision.starts = false;

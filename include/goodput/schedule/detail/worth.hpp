@@ -22,15 +22,9 @@ namespace goodput::detail {
 /// Asks the policy. Keeps its buffers.
 class Worth {
 public:
-    /// Values all options of jobs that are not left alone. A job of whose options none has a value that
-    /// counts is left alone from now on. Options without goodput are worth nothing, except what must be kept.
-    template <Policy P>
-    void find(const Snapshot& snapshot, const Round& round, const P& policy, Offers& offers, Rows& rows,
-              std::vector<PlanFault>& faults) {
-        find(snapshot, round, policy, offers, rows, faults,
-             [&](std::size_t j) { return offers.options_of(j); });
-    }
-    /// The same with options_of(job) in place of what is offered, as many.
+    /// Values options_of(job), as many as are offered, of all jobs for which not everything failed. So it did
+    /// from now on for a job of whose options none has a value that counts. Options without goodput are worth
+    /// nothing, except what must be kept.
     template <Policy P, class OptionsOf>
     void find(const Snapshot& snapshot, const Round& round, const P& policy, Offers& offers, Rows& rows,
               std::vector<PlanFault>& faults, OptionsOf options_of) {
@@ -38,7 +32,7 @@ public:
         rows_.clear();
         job_of_.clear();
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
-            if (offers.left_alone(j)) continue;
+            if (offers.has_failed(j)) continue;
             rows_.push_back(row_of(snapshot, offers, problem, j));
             rows_.back().options = options_of(j);
             job_of_.push_back(j);
@@ -94,7 +88,7 @@ private:
             failures += failed ? 1 : 0;
             if (failed || (row.options[k].goodput <= 0 && !problem.must(job_of_[r]))) row.values[k] = 0;
         }
-        if (failures > 0 && failures == row.options.size()) offers.leave_alone(job_of_[r]);
+        if (failures > 0 && failures == row.options.size()) offers.set_failed(job_of_[r]);
     }
 
     std::vector<OptionRow> rows_;

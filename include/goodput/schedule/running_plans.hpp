@@ -22,35 +22,11 @@ namespace goodput {
 class RunningPlans {
 public:
     /// A measurement of a job on a GPU type.
-    void note(std::string_view job, std::size_t gpu_type, const ThroughputSample& sample) {
-        Running& known = plans_[std::string(job)];
-        if (!known.planned || known.gpu_type != gpu_type || known.shape != sample.shape)
-            known = {gpu_type, sample.shape, sample.plan};
-    }
+    void note(std::string_view job, std::size_t gpu_type, const ThroughputSample& sample);
     /// What a plan tells the jobs that it gives GPUs of one pool. Everybody else is forgotten.
-    void note(const Snapshot& snapshot, const Plan& plan) {
-        std::map<std::string, Running> kept;
-        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
-            const Option& option = plan.decisions[j].option;
-            if (option.plan.atomic_batch > 0 && option.configuration.is_single())
-                kept.emplace(snapshot.jobs[j].name,
-                             of_job(snapshot.jobs[j], option.configuration.first(), option.plan));
-        }
-        plans_ = std::move(kept);
-    }
+    void note(const Snapshot& snapshot, const Plan& plan);
     /// Fills in Job::running_plan of the jobs that hold what their plan is of.
-    void fill(Snapshot& snapshot) const {
-        for (Job& job : snapshot.jobs) {
-            const auto found = plans_.find(job.name);
-            if (found == plans_.end() || job.placement.empty() || !on_known_nodes(job, snapshot.cluster))
-                continue;
-            const PoolShare held = pool_share_of(job.placement, snapshot.cluster);
-            if (held.empty() || held.gpu_type >= job.types.size()) continue;
-            const Running now = of_job(job, held, found->second.plan);
-            if (now.gpu_type == found->second.gpu_type && now.shape == found->second.shape)
-                job.running_plan = now.plan;
-        }
-    }
+    void fill(Snapshot& snapshot) const;
 
 private:
     struct Running {
@@ -73,5 +49,9 @@ private:
 };
 
 }  // namespace goodput
+
+#ifndef GOODPUT_COMPILED
+#include "goodput/schedule/detail/running_plans.hpp"
+#endif
 
 #endif

@@ -115,88 +115,23 @@ struct Plan {
     double move_cost_seconds = 0;  ///< lost by jobs that had to move although they keep their shape
 
     /// One line for a log.
-    [[nodiscard]] std::string report() const {
-        std::size_t running = 0, starting = 0;
-        for (const Decision& decision : decisions) {
-            running += decision.placement.empty() ? 0 : 1;
-            starting += decision.starts ? 1 : 0;
-        }
-        std::string text = text_of(running);
-        text.append(" of ").append(text_of(decisions.size())).append(" jobs run, ");
-        text.append(text_of(starting)).append(" of them (re)start; value ");
-        text.append(rounded_text_of(objective)).append(", at most ");
-        text.append(rounded_text_of(bound)).append(" possible");
-        const auto append_count = [&](std::size_t count, const char* of_what) {
-            if (count > 0) text.append("; ").append(text_of(count)).append(of_what);
-        };
-        append_count(conflicts.size(), " limits exceeded by what is kept");
-        append_count(faults.size(), " faults of the policy");
-        append_count(warnings.size(), " jobs or nodes set aside");
-        return text;
-    }
+    [[nodiscard]] std::string report() const;
 };
 
 /// Appends what goes with a GPU in words: "12 cores and 64 GiB a GPU"; nothing where nothing is counted.
-inline void append_description(std::string& text, const HostShare& share) {
-    if (share.empty()) return;
-    if (share.counts_cores())
-        text.append(rounded_text_of(share.cores_per_gpu))
-            .append(share.cores_per_gpu == 1 ? " core" : " cores");
-    if (share.counts_cores() && share.counts_memory()) text.append(" and ");
-    if (share.counts_memory()) text.append(rounded_text_of(share.memory_gib_per_gpu)).append(" GiB");
-    text.append(" a GPU");
-}
+void append_description(std::string& text, const HostShare& share);
 /// Appends a configuration in words: "8 A100 on 1 node", "8 A100 on 1 node with 12 cores a GPU".
-inline void append_description(std::string& text, const Cluster& cluster,
-                               const Configuration& configuration) {
-    bool first = true;
-    for (const PoolShare& part : configuration.parts()) {
-        if (!std::exchange(first, false)) text.append(" and ");
-        text.append(text_of(part.shape.gpus)).append(part.spot ? " spot " : " ");
-        text.append(cluster.gpu_types[part.gpu_type]);
-        text.append(" on ").append(text_of(part.shape.nodes));
-        text.append(part.shape.nodes == 1 ? " node" : " nodes");
-    }
-    if (configuration.host().empty()) return;
-    text.append(" with ");
-    append_description(text, configuration.host());
-}
+void append_description(std::string& text, const Cluster& cluster, const Configuration& configuration);
 /// A configuration in words.
-[[nodiscard]] inline std::string describe(const Cluster& cluster, const Configuration& configuration) {
-    std::string text;
-    append_description(text, cluster, configuration);
-    return text;
-}
-
-inline std::string LimitUse::report() const {
-    const std::string amount = rounded_text_of(capacity) + (unit.empty() ? "" : " " + unit);
-    const std::string level = name + ": " + rounded_text_of(used) + " of " + amount + " used";
-    if (!(price > 0)) return level;
-    return level + "; one more would be worth " +
-           (most_of_one_more ? "at most " + rounded_text_of(*most_of_one_more)
-                             : "about " + rounded_text_of(price));
-}
-
-inline std::string LimitConflict::report(const LimitUse& limit_use, std::span<const Job> all_jobs) const {
-    std::string names;
-    for (const std::size_t job : jobs) names += (names.empty() ? "'" : ", '") + all_jobs[job].name + "'";
-    const std::string unit = limit_use.unit.empty() ? "" : " " + limit_use.unit;
-    return limit_use.name + " is " + rounded_text_of(limit_use.capacity) + unit + ", but " +
-           (jobs.size() == 1 ? "job " : "jobs ") + names + (jobs.size() == 1 ? " keeps " : " keep ") +
-           rounded_text_of(kept) + unit + ": nobody else gets any until " +
-           rounded_text_of(kept - limit_use.capacity) + " are given back, or the limit is raised by as much";
-}
-
-inline std::string PlanFault::report(const Snapshot& snapshot) const {
-    if (!job) return "all jobs: " + what;
-    const std::string subject = "job '" + snapshot.jobs[*job].name + "'";
-    return subject + (configuration.empty() ? "" : ", " + describe(snapshot.cluster, configuration)) + ": " +
-           what;
-}
+[[nodiscard]] std::string describe(const Cluster& cluster, const Configuration& configuration);
 
 /// The steps of a plan, for whoever times them.
 enum class PlanStep { value, allot, place };
 
 }  // namespace goodput
+
+#ifndef GOODPUT_COMPILED
+#include "goodput/schedule/detail/snapshot.hpp"
+#endif
 
 #endif

@@ -72,11 +72,7 @@ private:
     static double value_of(const AllotmentProblem& problem, std::size_t job, std::size_t option) {
         return option == no_option ? 0 : problem.value(job, option);
     }
-    static double objective_of(const AllotmentProblem& problem, std::span<const std::size_t> choice) {
-        double objective = 0;
-        for (std::size_t j = 0; j < problem.jobs(); ++j) objective += value_of(problem, j, choice[j]);
-        return objective;
-    }
+    static double objective_of(const AllotmentProblem& problem, std::span<const std::size_t> choice);
 
     template <class IsSame>
     static bool keeps(const Change& change, IsSame is_same) {
@@ -106,57 +102,16 @@ private:
         if (option == no_option) return;
         for (const ResourceUse& use : problem.uses(job, option)) left_[use.resource] -= sign * use.units;
     }
-    void move(const AllotmentProblem& problem, Change& change, std::size_t option) {
-        take(problem, change.job, change.now, -1);
-        take(problem, change.job, option, 1);
-        change.now = option;
-    }
+    void move(const AllotmentProblem& problem, Change& change, std::size_t option);
     [[nodiscard]] bool has_room(const AllotmentProblem& problem, std::size_t resource) const {
         return left_[resource] >= -capacity_tolerance(problem.capacity[resource]);
     }
 
     /// Step 1. Those who are put back lose a small part of what one of them was given, or stay as they were.
-    bool put_all_back(const AllotmentProblem& problem, double gap, double bound, double objective) {
-        for (Change& change : changes_) move(problem, change, change.held);
-        bool fits = true;
-        for (std::size_t r = 0; r < left_.size(); ++r) fits &= has_room(problem, r);
-        if (fits) {
-            change_where_free(problem);
-            double concerned = 0, least = std::numeric_limits<double>::infinity(), loss = 0;
-            for (const Change& change : changes_) {
-                const double given = value_of(problem, change.job, change.given);
-                loss += given - value_of(problem, change.job, change.now);
-                if (change.now != change.held || given <= 0) continue;
-                concerned += given;
-                least = std::min(least, given);
-            }
-            if (loss <= tie * concerned) return true;
-            if (loss <= little * least && bound - (objective - loss) <= gap * std::abs(bound)) return true;
-        }
-        for (Change& change : changes_) move(problem, change, change.given);
-        return false;
-    }
+    bool put_all_back(const AllotmentProblem& problem, double gap, double bound, double objective);
 
     /// Lets those have their change who gain by it and take nothing from anybody.
-    void change_where_free(const AllotmentProblem& problem) {
-        bool any = true;
-        for (std::size_t pass = 0; any && pass < most_passes; ++pass) {
-            any = false;
-            for (Change& change : changes_) {
-                if (change.now != change.held) continue;
-                const double given = value_of(problem, change.job, change.given),
-                             held = value_of(problem, change.job, change.held);
-                if (given - held <= tie * std::max(std::abs(given), std::abs(held))) continue;
-                move(problem, change, change.given);
-                const std::span<const ResourceUse> uses = problem.uses(change.job, change.given);
-                if (std::all_of(uses.begin(), uses.end(),
-                                [&](const ResourceUse& use) { return has_room(problem, use.resource); }))
-                    any = true;
-                else
-                    move(problem, change, change.held);
-            }
-        }
-    }
+    void change_where_free(const AllotmentProblem& problem);
 
     /// Step 2. False where it makes nobody keep what he would lose.
     template <class IsSame>
@@ -207,5 +162,9 @@ private:
 };
 
 }  // namespace goodput::detail
+
+#ifndef GOODPUT_COMPILED
+#include "goodput/schedule/detail/steady_choice_bodies.hpp"
+#endif
 
 #endif

@@ -13,12 +13,16 @@
 #include "goodput/place/detail/defragment.hpp"
 #include "goodput/place/detail/least_moves.hpp"
 #include "goodput/place/detail/topology_placer.hpp"
+#include "goodput/schedule/detail/decision_explanation.hpp"
 #include "goodput/schedule/detail/job_history.hpp"
 #include "goodput/schedule/detail/job_sizes.hpp"
 #include "goodput/schedule/detail/node_blocks_bodies.hpp"
 #include "goodput/schedule/detail/open_nodes_bodies.hpp"
 #include "goodput/schedule/detail/price_groups_bodies.hpp"
+#include "goodput/schedule/detail/running_plans.hpp"
+#include "goodput/schedule/detail/snapshot.hpp"
 #include "goodput/schedule/detail/snapshot_check.hpp"
+#include "goodput/schedule/detail/steady_choice_bodies.hpp"
 
 namespace goodput {
 

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PLACE_DETAIL_MOVE_ORDER_HPP
 #define GOODPUT_PLACE_DETAIL_MOVE_ORDER_HPP
 
-// In which order can jobs move, if each needs its target free before it goes? (defragment.hpp, step 2.)
+// In which order can jobs move, if each needs its target free before it goes? (../defragment.hpp, step 2.)
 //
 //  1. A move to a node with room for all that is still to come there hinders nobody: it goes at once.
 //  2. The others compete for room. Nodes that moves lead from one to the other in a circle are a strongly

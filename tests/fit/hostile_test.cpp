@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "goodput/agent/gradient_groups.hpp"
 #include "goodput/agent/gradient_meter.hpp"
 #include "goodput/fit/gradient_by_batch.hpp"
 #include "goodput/fit/job_fit.hpp"

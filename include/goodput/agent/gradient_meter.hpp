@@ -22,22 +22,87 @@
 //
 // In data-parallel training every replica adds its own microbatches; running_sum() and totals() are what the
 // replicas then add up among them, before end().
+//
+// In which metric is a gradient's norm taken? An optimiser that divides gradients by a diagonal P sees the
+// noise of P^-1 g, so that is what the noise scale of its training is computed from (Pollux's released code,
+// gradient_noise_scale.py):
+//
+//     SGD     P = 1
+//     Adam    P_i = sqrt(v_i / (1 - beta2^step)) + epsilon       once step >= 5; before, v is too poor: P = 1
+//
+// v must not contain the gradient that is measured yet, or large gradients divide themselves by themselves:
+// take P before the optimiser's update.
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "goodput/agent/gradient_preconditioner.hpp"
 #include "goodput/core/error.hpp"
+#include "goodput/core/sample.hpp"
 #include "goodput/fit/noise_scale.hpp"
 
 namespace goodput {
+
+/// A diagonal metric: `inverse(i)` is 1 / P_i for parameter i, `ready()` whether it is to be used at all
+/// (else P = 1), `check(parameters)` refuses what cannot be one for so many parameters
+/// (std::invalid_argument). Satisfied by IdentityPreconditioner and AdamPreconditioner.
+template <class P>
+concept GradientPreconditioner = requires(const P& p, std::size_t i) {
+    { p.ready() } -> std::convertible_to<bool>;
+    { p.inverse(i) } -> std::convertible_to<double>;
+    p.check(i);
+};
+
+/// SGD: gradients as they are.
+struct IdentityPreconditioner {
+    /// P = 1 always.
+    [[nodiscard]] static constexpr bool ready() { return false; }
+    /// 1.
+    [[nodiscard]] static constexpr double inverse(std::size_t) { return 1; }
+    /// Refuses nothing.
+    static constexpr void check(std::size_t) {}
+};
+
+/// Adam and AdamW.
+template <std::floating_point Real>
+struct AdamPreconditioner {
+    std::span<const Real> second_moments{};  ///< v, not corrected for its start; one a parameter
+    std::int64_t step = 0;                   ///< updates that v has seen
+    double beta2 = 0.999;                    ///< in (0, 1)
+    double epsilon = 1e-8;                   ///< above 0
+
+    /// Whether v has seen enough updates.
+    [[nodiscard]] bool ready() const { return step >= 5; }
+
+    /// 1 / P_i.
+    [[nodiscard]] double inverse(std::size_t i) const { return inverse(i, correction()); }
+
+    /// The same with correction() computed once for all parameters.
+    [[nodiscard]] double inverse(std::size_t i, double correction) const {
+        return 1 / (std::sqrt(static_cast<double>(second_moments[i]) * correction) + epsilon);
+    }
+
+    /// What v is multiplied by for its start at zero.
+    [[nodiscard]] double correction() const {
+        return -1 / std::expm1(static_cast<double>(step) * std::log(beta2));
+    }
+
+    /// Refuses another number of moments than parameters, and settings outside their ranges.
+    void check(std::size_t parameters) const {
+        if (!(beta2 > 0 && beta2 < 1)) bad_input("Adam", "beta2", beta2, "between 0 and 1");
+        require_positive("Adam", "epsilon", epsilon);
+        require_at_least("Adam", "step", static_cast<double>(step), 0);
+        if (ready() && second_moments.size() != parameters)
+            bad_input("Adam", "number of second moments", second_moments.size(), text_of(parameters));
+    }
+};
 
 /// What a step's gradients said.
 enum class StepNorms {
@@ -167,6 +232,62 @@ private:
     double previous_scale_ = 0;
     bool begun_ = false;
     bool has_previous_ = false, pairs_ = false;  ///< a gradient is kept; this step is paired with it
+};
+
+/// The noise scale of a model whose parameters form groups with learning rates of their own: an estimator for
+/// each (fit/noise_scale.hpp). Squared norms and traces of covariances add up over groups, so the statistics
+/// of the job are the sums of those of its groups; learning-rate rules look at each group alone.
+class GroupedNoiseScale {
+public:
+    /// `smoothing` as in NoiseScaleEstimator. Refuses zero groups (std::invalid_argument).
+    explicit GroupedNoiseScale(std::size_t groups, double smoothing = 0.999)
+        : groups_(groups, NoiseScaleEstimator(smoothing)) {
+        if (groups == 0) bad_input("noise scale", "parameter groups", groups, "at least 1");
+    }
+
+    /// Number of groups.
+    [[nodiscard]] std::size_t size() const { return groups_.size(); }
+
+    /// Takes in a step: the norms of each group. A step that is not finite in any group is skipped in all of
+    /// them, because the optimiser skips it too: false. Refuses another number of groups, and what
+    /// NoiseScaleEstimator::observe() refuses, and is unchanged then (std::invalid_argument).
+    bool observe(std::span<const GradientNorms> step) {
+        if (step.size() != groups_.size())
+            bad_input("noise scale", "parameter groups of a step", step.size(), text_of(groups_.size()));
+        bool finite = true;
+        for (const GradientNorms& norms : step) finite = NoiseScaleEstimator::usable(norms) && finite;
+        for (std::size_t g = 0; g < step.size(); ++g) {
+            if (finite)
+                groups_[g].observe(step[g]);
+            else if (step[g].restart)
+                groups_[g].reset();
+        }
+        return finite;
+    }
+
+    /// Statistics of one group; `group` below size().
+    [[nodiscard]] GradientStatistics statistics(std::size_t group) const {
+        return groups_[group].statistics();
+    }
+
+    /// What the estimator of a group remembers; `group` below size().
+    [[nodiscard]] NoiseScaleState state(std::size_t group) const { return groups_[group].state(); }
+    /// Goes on from there; `group` below size(). Refuses what NoiseScaleEstimator::restore() refuses.
+    void restore(std::size_t group, const NoiseScaleState& state) { groups_[group].restore(state); }
+
+    /// Their sum: what efficiency models and the scheduler take. Zero before the first step.
+    [[nodiscard]] GradientStatistics statistics() const {
+        GradientStatistics sum;
+        for (const NoiseScaleEstimator& group : groups_) {
+            const GradientStatistics part = group.statistics();
+            sum.squared_norm += part.squared_norm;
+            sum.variance += part.variance;
+        }
+        return sum;
+    }
+
+private:
+    std::vector<NoiseScaleEstimator> groups_;
 };
 
 }  // namespace goodput

@@ -132,16 +132,10 @@ public:
     [[nodiscard]] std::span<const std::string> gpu_types() const { return gpu_types_; }
     /// What is kept.
     [[nodiscard]] std::span<const TimedPlan> plans() const { return plans_; }
-    /// The measurements of a type that the last fit explains.
-    [[nodiscard]] std::span<const ThroughputSample> fitted_samples(std::size_t type) const {
-        return samples_[type];
-    }
     /// The model of a type, measured or from what others say; null before the first fit.
     [[nodiscard]] const RefinedThroughput* model(std::size_t type) const {
         return fitted_ ? &models_[type].fit.model : nullptr;
     }
-    /// The fit behind it.
-    [[nodiscard]] const RefinedFit& fit_of(std::size_t type) const { return models_[type].fit; }
 
     /// The step's median where the plan has run long enough on this, else nothing.
     [[nodiscard]] std::optional<ThroughputSample> measured(std::size_t type, Shape shape,
@@ -177,7 +171,7 @@ public:
             archive("type", timed.gpu_type);
             ran(timed.shape, timed.plan);
             archive("sync_known", timed.sync_known);
-            if (archive.version() > 2) archive("whole_iteration", timed.whole_iteration);
+            archive("whole_iteration", timed.whole_iteration);
             archive("steps", timed.steps);
             archive("fitted_steps", timed.fitted_steps);
             archive("last_used", timed.last_used);
@@ -192,7 +186,7 @@ public:
                 archive("step_s", sample.step_seconds);
                 archive("sync_s", sample.sync_seconds);
                 archive("sync_known", sample.sync_known);
-                if (archive.version() > 2) archive("whole_iteration", sample.whole_iteration);
+                archive("whole_iteration", sample.whole_iteration);
             });
         });
         if constexpr (!std::is_const_v<Self>) self.take_up();

@@ -50,27 +50,7 @@
 
 namespace goodput {
 
-/// A diagonal metric: `inverse(i)` is 1 / P_i for parameter i, `ready()` whether it is to be used at all
-/// (else P = 1), `check(parameters)` refuses what cannot be one for so many parameters
-/// (std::invalid_argument). Satisfied by IdentityPreconditioner and AdamPreconditioner.
-template <class P>
-concept GradientPreconditioner = requires(const P& p, std::size_t i) {
-    { p.ready() } -> std::convertible_to<bool>;
-    { p.inverse(i) } -> std::convertible_to<double>;
-    p.check(i);
-};
-
-/// SGD: gradients as they are.
-struct IdentityPreconditioner {
-    /// P = 1 always.
-    [[nodiscard]] static constexpr bool ready() { return false; }
-    /// 1.
-    [[nodiscard]] static constexpr double inverse(std::size_t) { return 1; }
-    /// Refuses nothing.
-    static constexpr void check(std::size_t) {}
-};
-
-/// Adam and AdamW.
+/// The metric of Adam and AdamW; of SGD, too, whose P is 1, with no steps.
 template <std::floating_point Real>
 struct AdamPreconditioner {
     std::span<const Real> second_moments{};  ///< v, not corrected for its start; one a parameter
@@ -152,13 +132,14 @@ public:
     /// before the optimiser's update; it is not kept. Refuses a piece that goes beyond the last parameter, a
     /// metric that check() refuses, and one that is ready where the step is not or the other way round
     /// (std::invalid_argument).
-    template <std::floating_point Real, GradientPreconditioner P = IdentityPreconditioner>
-    void add(std::span<const Real> piece, const P& metric = {});
+    template <std::floating_point Real, std::floating_point Moment = Real>
+    void add(std::span<const Real> piece, const AdamPreconditioner<Moment>& metric = {});
 
     /// Adds the next piece of the mean of all gradients, where that is given; `scale` is what it is
     /// multiplied by.
-    template <std::floating_point Real, GradientPreconditioner P = IdentityPreconditioner>
-    void add_mean(std::span<const Real> piece, const P& metric = {}, double scale = 1);
+    template <std::floating_point Real, std::floating_point Moment = Real>
+    void add_mean(std::span<const Real> piece, const AdamPreconditioner<Moment>& metric = {},
+                  double scale = 1);
     /// The squared norm of a group's part of it, by who has it already; of all groups then.
     void set_square_of_mean(std::size_t group, double square);
 
@@ -200,9 +181,9 @@ private:
 
     /// Calls `use(values, weights or null, first, size, group)` for the blocks of a piece that begins at
     /// parameter `first`.
-    template <class Real, class P, class Use>
-    void for_each_block(std::span<const Real> piece, const P& metric, std::size_t first, double scale,
-                        const Use& use);
+    template <class Real, class Moment, class Use>
+    void for_each_block(std::span<const Real> piece, const AdamPreconditioner<Moment>& metric,
+                        std::size_t first, double scale, const Use& use);
     /// Its own metric is not needed of a gradient that is only paired with the one before.
     [[nodiscard]] bool weighted() const { return step_.preconditioned && keeps(); }
     [[nodiscard]] bool keeps() const { return !step_.single || step_.before_the_next; }
@@ -210,8 +191,8 @@ private:
         return {step_.preconditioned, step_.preconditioned ? step_.scale_of_one * totals_.back() : 0};
     }
     /// Refuses a piece that cannot come next in what has `left` parameters to come.
-    template <class P>
-    void require_piece(std::size_t size, std::size_t left, const P& metric) const;
+    template <class Moment>
+    void require_piece(std::size_t size, std::size_t left, const AdamPreconditioner<Moment>& metric) const;
     StepNorms end_single(std::span<GradientNorms> norms);
     StepNorms end_several(std::span<GradientNorms> norms);
 

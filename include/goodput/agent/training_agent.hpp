@@ -115,7 +115,12 @@ public:
     /// A microbatch is done, of which more follow: when. Without these calls the seconds of a step with
     /// accumulation are divided among its microbatches evenly. Refuses times that go back
     /// (std::invalid_argument).
-    void end_microbatch(double now_seconds);
+    void end_microbatch(double now_seconds) {
+        if (!begun_) bad_input("agent", "step", "not begun", "begun before a microbatch ends");
+        require_time(now_seconds, last_mark_);
+        last_mark_ = now_seconds;
+        ++marks_;
+    }
     /// The next piece of the mean of all gradients of the step, of all replicas, where the settings say that
     /// it is given; `scale` is what it is multiplied by.
     template <std::floating_point Real>
@@ -234,7 +239,11 @@ private:
     [[nodiscard]] bool knows_noise() const { return measured_enough() || !before_.empty(); }
     [[nodiscard]] int steps_a_measurement(bool single, bool splits) const;
     [[nodiscard]] BestPlan best_plan() const;
-    [[nodiscard]] bool pays(double goodput, double present, int changes) const;
+    [[nodiscard]] bool pays(double goodput, double present, int changes) const {
+        const double horizon = settings_.retune_horizon_seconds;
+        return goodput > settings_.retune_gain * present &&
+               goodput * (horizon - changes * settings_.retune_seconds) > present * horizon;
+    }
     [[nodiscard]] BatchPlan plan_to_try() const;
     void change(BatchPlan plan) {
         plan_ = plan;
@@ -243,8 +252,19 @@ private:
     void require_outside_step() const {
         if (begun_) bad_input("agent", "step", "not ended", "ended before the plan is changed");
     }
-    void require_time(double now_seconds, double since) const;
-    void begin_anew();
+    void require_time(double now_seconds, double since) const {
+        if (!std::isfinite(now_seconds)) bad_input("agent", "seconds", now_seconds, "a finite number");
+        if (now_seconds < since)
+            bad_input("agent", "seconds", now_seconds, "no less than before, " + text_of(since));
+    }
+    /// The averages begin anew: what they said is believed until they are old enough again.
+    void begin_anew() {
+        if (measured_enough()) {
+            before_.clear();
+            for (std::size_t g = 0; g < noise_.size(); ++g) before_.push_back(noise_.statistics(g));
+        }
+        measured_steps_ = 0;
+    }
     bool finish(double now_seconds, std::optional<double> synchronisation_seconds, StepNorms said,
                 double stands_for);
     void add_time(double now_seconds, std::optional<double> synchronisation_seconds);

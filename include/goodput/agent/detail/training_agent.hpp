@@ -68,12 +68,6 @@ inline double TrainingAgent::learning_rate_factor(std::size_t group) const {
                                          knows_noise() ? statistics(group) : GradientStatistics{});
 }
 
-inline void TrainingAgent::require_time(double now_seconds, double since) const {
-    if (!std::isfinite(now_seconds)) bad_input("agent", "seconds", now_seconds, "a finite number");
-    if (now_seconds < since)
-        bad_input("agent", "seconds", now_seconds, "no less than before, " + text_of(since));
-}
-
 inline int TrainingAgent::steps_a_measurement(bool single, bool splits) const {
     const int asked = settings_.measure_every;
     if (settings_.split_every == 0 || (single && !splits)) return settings_.steps_a_measurement();
@@ -112,13 +106,6 @@ inline void TrainingAgent::begin_step(double now_seconds, const StepGradients& g
     ++steps_;
 }
 
-inline void TrainingAgent::end_microbatch(double now_seconds) {
-    if (!begun_) bad_input("agent", "step", "not begun", "begun before a microbatch ends");
-    require_time(now_seconds, last_mark_);
-    last_mark_ = now_seconds;
-    ++marks_;
-}
-
 inline bool TrainingAgent::end_step(double now_seconds, std::optional<double> synchronisation_seconds) {
     if (!begun_) bad_input("agent", "step", "not begun", "begun before it ends");
     require_time(now_seconds, last_mark_);
@@ -144,15 +131,6 @@ inline bool TrainingAgent::end_step(double now_seconds, std::optional<double> sy
     }
     std::copy(norms.begin(), norms.end(), norms_.begin());
     return finish(now_seconds, synchronisation_seconds, said, static_cast<double>(steps_ - measured_at_));
-}
-
-/// The averages begin anew: what they said is believed until they are old enough again.
-inline void TrainingAgent::begin_anew() {
-    if (measured_enough()) {
-        before_.clear();
-        for (std::size_t g = 0; g < noise_.size(); ++g) before_.push_back(noise_.statistics(g));
-    }
-    measured_steps_ = 0;
 }
 
 inline bool TrainingAgent::finish(double now_seconds, std::optional<double> synchronisation_seconds,
@@ -201,12 +179,6 @@ inline void TrainingAgent::add_time(double now_seconds, std::optional<double> sy
     // A clock too coarse for the step says nothing.
     const double least = std::max(least_step_seconds, sample.sync_seconds);
     if (sample.step_seconds > least && sample.step_seconds <= most_step_seconds) times_.add(type_, sample);
-}
-
-inline bool TrainingAgent::pays(double goodput, double present, int changes) const {
-    const double horizon = settings_.retune_horizon_seconds;
-    return goodput > settings_.retune_gain * present &&
-           goodput * (horizon - changes * settings_.retune_seconds) > present * horizon;
 }
 
 inline BatchPlan TrainingAgent::plan_to_try() const {
@@ -291,18 +263,16 @@ void TrainingAgent::for_each_field(Self& self, Archive& archive) {
     const auto require_same = [](std::string_view field, std::size_t saved, std::size_t own) {
         if (saved != own) bad_input("saved agent", field, saved, "that of the settings, " + text_of(own));
     };
-    TrainingSettings own{.parameters = self.settings_.parameters,
-                         .group_sizes = self.settings_.group_sizes,
-                         .initial_batch = self.settings_.initial_batch};
-    archive("parameters", own.parameters);
-    require_same("parameters", own.parameters, self.settings_.parameters);
-    archive.list("group_sizes", own.group_sizes, own.parameters, [&](auto& size) { archive("size", size); });
-    if (own.group_sizes != self.settings_.group_sizes)
+    std::size_t parameters = self.settings_.parameters;
+    std::vector<std::size_t> group_sizes = self.settings_.group_sizes;
+    auto initial_batch = static_cast<std::size_t>(self.settings_.initial_batch);
+    archive("parameters", parameters);
+    require_same("parameters", parameters, self.settings_.parameters);
+    archive.list("group_sizes", group_sizes, parameters, [&](auto& size) { archive("size", size); });
+    if (group_sizes != self.settings_.group_sizes)
         bad_input("saved agent", "group_sizes", "different", "those of the settings");
-    archive("initial_batch", own.initial_batch);
-    if (own.initial_batch != self.settings_.initial_batch)
-        bad_input("saved agent", "initial_batch", own.initial_batch,
-                  "that of the settings, " + text_of(self.settings_.initial_batch));
+    archive("initial_batch", initial_batch);
+    require_same("initial_batch", initial_batch, static_cast<std::size_t>(self.settings_.initial_batch));
     archive("gpu_type", self.holding_.gpu_type);
     archive("nodes", self.holding_.nodes);
     archive("gpus", self.holding_.gpus);
@@ -315,7 +285,7 @@ void TrainingAgent::for_each_field(Self& self, Archive& archive) {
     archive("progress", self.progress_);
     std::vector<NoiseScaleState> noise;
     for (std::size_t g = 0; g < self.noise_.size(); ++g) noise.push_back(self.noise_.state(g));
-    archive.list("noise", noise, own.parameters, [&](auto& of_group) {
+    archive.list("noise", noise, parameters, [&](auto& of_group) {
         archive("squared_norm", of_group.squared_norm);
         archive("variance", of_group.variance);
         archive("weight", of_group.weight);

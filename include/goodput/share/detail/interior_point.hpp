@@ -1,11 +1,19 @@
 #ifndef GOODPUT_SHARE_DETAIL_INTERIOR_POINT_HPP
 #define GOODPUT_SHARE_DETAIL_INTERIOR_POINT_HPP
 
-// Solves the program of block_program.hpp by Mehrotra's predictor-corrector method (1992), an interior-point
-// method. A job's two rows are a 2 x 2 system, which leaves one linear system in the types' prices and the
-// level: an iteration is a few passes over the jobs, and there are ten to thirty of them, few jobs or many.
-// It ends near the middle of all optimal answers, so that equal jobs get equal shares, and a price is above 0
-// wherever it is so in any optimal answer.
+// The program behind every objective of this folder. With j a group of equal jobs (copies_j of them), t a GPU
+// type, x a share of time, l a level that all want to be high, and u_j a concave utility of the rate,
+//
+//     max  sum_j copies_j (sum_t value_jt x_jt + u_j(e_j)) + reward l        e_j = sum_t rate_jt x_jt
+//     s.t. sum_t x_jt <= 1                          (price of the job's time)
+//          e_j >= slope_j l + floor_j               (price of its rate; jobs that have a floor, a slope or u)
+//          sum_j copies_j use_jt x_jt <= 1          (price of the type)
+//
+// solved by Mehrotra's predictor-corrector method (1992), an interior-point method. A job's two rows are a 2
+// x 2 system, which leaves one linear system in the types' prices and the level: an iteration is a few passes
+// over the jobs, and there are ten to thirty of them, few jobs or many. It ends near the middle of all
+// optimal answers, so that equal jobs get equal shares, and a price is above 0 wherever it is so in any
+// optimal answer.
 //
 // Where a job's two rows leave it no choice, the terms of its 2 x 2 system cancel but for some parts in 1e16.
 // So the rate of the type that it mostly runs on is taken off all of its rates, by subtracting the row of its
@@ -24,9 +32,28 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
-#include "goodput/share/detail/block_program.hpp"
-
 namespace goodput::detail {
+
+/// The program above; lists by group of jobs, or by group and type.
+struct BlockProgram {
+    std::size_t types = 0;
+    std::vector<double> copies{};  ///< how many jobs are alike
+    std::vector<double> use{};     ///< of a type's capacity; 0: the group cannot run there
+    std::vector<double> rate{};    ///< 0 where it cannot run
+    std::vector<double> value{};   ///< of the shares
+    std::vector<double> slope{};   ///< of the level
+    std::vector<double> floor{};   ///< of the rate
+    bool utility = false;          ///< every group has one
+    double reward = 0;             ///< for the level
+
+    [[nodiscard]] std::size_t groups() const { return copies.size(); }
+};
+
+/// Groups without a utility.
+struct NoUtility {
+    [[nodiscard]] double slope(std::size_t, double) const { return 0; }
+    [[nodiscard]] double elasticity(std::size_t, double) const { return 1; }
+};
 
 /// What is left of limits of one kind and their prices, of each two of which one is 0 in the end, and how
 /// they change.
@@ -106,6 +133,9 @@ public:
     [[nodiscard]] double rate_price(std::size_t g) const {
         return has_row_(index(g)) * rate_.price(index(g));
     }
+    [[nodiscard]] auto rate_prices() const {
+        return [this](std::size_t g) { return rate_price(g); };
+    }
     [[nodiscard]] std::size_t iterations() const { return iterations_; }
 
 private:
@@ -125,7 +155,6 @@ private:
     }
     static Array2 by_group_and_type(const BlockProgram& program, const std::vector<double>& list) {
         const Index groups = index(program.groups()), types = index(program.types);
-        if (list.empty()) return Array2::Zero(groups, types);
         return Eigen::Map<const Array2>(list.data(), types, groups).transpose();
     }
     /// Sums over all jobs.

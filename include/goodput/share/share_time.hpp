@@ -40,29 +40,12 @@ template <ShareObjective O>
 
 namespace detail {
 
-/// Rates by job, where each type's time is dealt out equally.
-inline std::vector<double> equal_rates(const ShareProblem& problem, const ShareProgram& program) {
-    const std::size_t types = problem.types();
-    std::vector<double> wanted(types, 0), rates(problem.jobs.size(), 0);
-    for (std::size_t j = 0; j < problem.jobs.size(); ++j)
-        for (std::size_t t = 0; t < types; ++t)
-            if (program.usable(j, t)) wanted[t] += problem.jobs[j].workers;
-    for (std::size_t j = 0; j < problem.jobs.size(); ++j)
-        for (std::size_t t = 0; t < types; ++t)
-            if (program.usable(j, t))
-                rates[j] += problem.jobs[j].rates[t] *
-                            std::min(problem.gpus[t] / wanted[t], 1 / static_cast<double>(types));
-    return rates;
-}
-
 template <LevelObjective O>
 ShareResult share_by_level(const ShareProblem& problem, const O& objective, const ShareOptions& options) {
     ShareProgram program(problem);
-    const std::vector<double> equal = equal_rates(problem, program);
-    double first = std::numeric_limits<double>::infinity(), top = first;
+    double top = std::numeric_limits<double>::infinity();
     for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
         if (program.top_rate(j) <= 0) continue;
-        first = std::min(first, double(objective.level_at(problem, j, equal[j])));
         top = std::min(top, double(objective.level_at(problem, j, program.top_rate(j))));
     }
     const auto number = [&](double level) {
@@ -76,8 +59,7 @@ ShareResult share_by_level(const ShareProblem& problem, const O& objective, cons
         HighestLevel best = highest_level(
             problem, program,
             [&](std::size_t j, double level) { return objective.rate_for(problem, j, level); },
-            [&](std::size_t j, double rate) { return objective.level_at(problem, j, rate); }, first, top,
-            options);
+            [&](std::size_t j, double rate) { return objective.level_at(problem, j, rate); }, top, options);
         result = std::move(best.result);
         result.prices = std::move(best.prices);
         result.objective = number(best.reached);
@@ -126,7 +108,7 @@ inline bool deadlines_fit(const ShareProblem& problem, ShareProgram& program, co
         [&](std::size_t j, double rate) {
             return need(j) > 0 ? rate / need(j) : std::numeric_limits<double>::infinity();
         },
-        0.5, 2, options);
+        2, options);
     iterations += best.result.iterations;
     return best.bound >= 1;
 }

@@ -185,7 +185,7 @@ private:
         HighestLevel best = highest_level(
             problem_, program_, [&](std::size_t j, double at) { return levels.rate_for(problem_, j, at); },
             [&](std::size_t j, double rate) { return levels.level_at(problem_, j, rate); }, result_.bound,
-            result_.bound, options_);
+            options_);
         result_.iterations += best.result.iterations;
         result_.prices = std::move(best.prices);
     }

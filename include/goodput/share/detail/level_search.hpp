@@ -120,15 +120,15 @@ std::vector<double> level_prices(const LevelTrial& trial, Needed needed, double 
 }
 
 /// Highest level: `rate_for(job, level)` in steps/s, `level_at(job, rate)` its inverse, infinity where a job
-/// does not count. `first` is where to begin, `top` where to end at the latest, both above 0.
+/// does not count. `top`, above 0, cannot be passed: there it begins.
 template <class RateFor, class LevelAt>
 HighestLevel highest_level(const ShareProblem& problem, ShareProgram& program, RateFor rate_for,
-                           LevelAt level_at, double first, double top, const ShareOptions& options) {
+                           LevelAt level_at, double top, const ShareOptions& options) {
     const double gap = options.gap;
     const std::size_t jobs = problem.jobs.size();
     HighestLevel best;
     best.bound = top;
-    double level = std::min(first, top);
+    double level = top;
     for (int step = 0; step < 40; ++step) {
         const LevelTrial trial(
             program, jobs, [&](std::size_t job) { return rate_for(job, level); }, std::max(0.5 * gap, 1e-10));

@@ -101,8 +101,8 @@ inline constexpr std::array curve_families{
     CurveFamily{CurveFamily::Kind::logarithm, 0.1, 1},   CurveFamily{CurveFamily::Kind::logarithm, 0.5, 1}};
 
 /// Refuses what forecast_curve() does.
-inline void validate(std::span<const CurvePoint> points, const CurveTarget& target, double passed,
-                     const CurveForecastOptions& options) {
+inline void validate_curve(std::span<const CurvePoint> points, const CurveTarget& target, double passed,
+                           const CurveForecastOptions& options) {
     constexpr std::string_view of = "learning curve";
     require_positive(of, "passed", passed);
     // Squares of larger ones would not be finite.
@@ -173,7 +173,7 @@ inline std::vector<double> likelihoods_of(std::span<const CurvePoint> points, st
 
 inline CurveForecast forecast_curve(std::span<const CurvePoint> points, const CurveTarget& target,
                                     double passed, const CurveForecastOptions& options) {
-    detail::validate(points, target, passed, options);
+    detail::validate_curve(points, target, passed, options);
     const double sign = target.higher_is_better ? 1 : -1;
     std::vector<CurvePoint> seen;
     for (const CurvePoint& point : points)

@@ -39,9 +39,12 @@ int main() {
     // [/plan]
 
     // [rate]
-    const LearningRateState state{.scale = 8, .gradient = noise.gradient};
-    std::cout << "eight times the batch: linear " << LinearScaling{}.factor(state) << ", AdaScale "
-              << AdaScale{}.factor(state) << ", AdamScale " << AdamScale{}.factor(state) << "\n";
+    const auto factor = [&](LearningRateScaling scaling, Optimizer optimizer) {
+        return learning_rate_factor(scaling, optimizer, 8, noise.gradient);
+    };
+    std::cout << "eight times the batch: linear " << factor(LearningRateScaling::linear, Optimizer::sgd)
+              << ", AdaScale " << factor(LearningRateScaling::by_optimizer, Optimizer::sgd) << ", AdamScale "
+              << factor(LearningRateScaling::by_optimizer, Optimizer::adam) << "\n";
     // [/rate]
     return 0;
 }

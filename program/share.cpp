@@ -14,7 +14,6 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/share/allox.hpp"
-#include "goodput/share/fixed_shares.hpp"
 #include "goodput/share/share_time.hpp"
 #include "goodput/share/water_filling.hpp"
 #include "json_lines.hpp"
@@ -52,11 +51,7 @@ goodput::ShareResult share_by_allox(const goodput::ShareProblem& problem) {
     std::vector<std::size_t> machines;
     for (const double gpus : problem.gpus) machines.push_back(static_cast<std::size_t>(gpus));
     const goodput::AlloxOrder order = goodput::allox_order(jobs, machines);
-    goodput::ShareResult result;
-    result.types = problem.types();
-    result.shares.assign(problem.jobs.size() * problem.types(), 0);
-    result.rates.assign(problem.jobs.size(), 0);
-    result.prices.assign(problem.types(), 0);
+    goodput::ShareResult result = no_shares(problem);
     std::vector<double> left = problem.gpus;
     for (std::size_t k = 0; k < jobs.size(); ++k) {
         const goodput::AlloxPlace& place = order.places[k];

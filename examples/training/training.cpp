@@ -22,7 +22,6 @@
 #include <thread>
 #include <vector>
 
-#include "goodput/agent/gradient_preconditioner.hpp"
 #include "goodput/agent/training_agent.hpp"
 #include "goodput/fit/noise_scale.hpp"
 #include "network.hpp"

@@ -3,11 +3,8 @@
 
 // The job's side: step times, gradients, learning rates, and what a job reports.
 
-#include "goodput/agent/gradient_groups.hpp"
 #include "goodput/agent/gradient_meter.hpp"
-#include "goodput/agent/gradient_preconditioner.hpp"
 #include "goodput/agent/learning_rate.hpp"
-#include "goodput/agent/progress.hpp"
 #include "goodput/agent/step_times.hpp"
 #include "goodput/agent/training_agent.hpp"
 #include "goodput/agent/training_settings.hpp"

@@ -5,13 +5,9 @@
 
 #include "goodput/share/allox.hpp"
 #include "goodput/share/assignment.hpp"
-#include "goodput/share/concepts.hpp"
-#include "goodput/share/fixed_shares.hpp"
 #include "goodput/share/objectives.hpp"
 #include "goodput/share/problem.hpp"
-#include "goodput/share/result.hpp"
 #include "goodput/share/share_time.hpp"
-#include "goodput/share/time_shares.hpp"
 #include "goodput/share/time_sharing.hpp"
 #include "goodput/share/water_filling.hpp"
 

@@ -8,17 +8,16 @@
 #include "goodput/sim/fair_share.hpp"
 #include "goodput/sim/gavel_world.hpp"
 #include "goodput/sim/interruptions.hpp"
-#include "goodput/sim/job_names.hpp"
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/modelling.hpp"
 #include "goodput/sim/renter.hpp"
 #include "goodput/sim/replay.hpp"
 #include "goodput/sim/replay_result.hpp"
 #include "goodput/sim/sia_world.hpp"
-#include "goodput/sim/step_round.hpp"
 #include "goodput/sim/synergy_world.hpp"
 #include "goodput/sim/tabulated.hpp"
 #include "goodput/sim/task_world.hpp"
 #include "goodput/sim/world.hpp"
+#include "goodput/sim/world_parts.hpp"
 
 #endif

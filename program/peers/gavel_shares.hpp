@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "goodput/share/fixed_shares.hpp"
+#include "goodput/share/share_time.hpp"
 #include "peers/share_question.hpp"
 
 namespace goodput::peers {

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_EXAMPLES_CLI_PEERS_MIDDLE_SHARES_HPP
 #define GOODPUT_EXAMPLES_CLI_PEERS_MIDDLE_SHARES_HPP
 
-// The middle of all shares that keep the limits of a program (share/detail/block_program.hpp), whatever they
+// The middle of all shares that keep the limits of a program (share/detail/interior_point.hpp), whatever they
 // are worth: where the product of all shares and of all that the limits leave is largest (the analytic
 // centre), by Newton's method. A group's part of the Hessian has the size of the types, and groups meet in
 // the types' capacities only.
@@ -15,7 +15,7 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
-#include "goodput/share/detail/block_program.hpp"
+#include "goodput/share/detail/interior_point.hpp"
 
 namespace goodput::peers {
 

@@ -131,7 +131,7 @@ inline Shares makespan_shares(const ShareQuestion& question) {
         [&](std::size_t j) -> detail::ProgramRow {
             return {0, problem.jobs[j].steps_left / seconds / program.top_rate(j)};
         },
-        [](std::size_t, std::size_t) { return 0.0; }, false, false);
+        detail::no_value, false);
     // Between shares that end sooner and equal ones there are some that leave room everywhere.
     const double part = 0.5 * (1 - best.objective / seconds);
     Eigen::MatrixXd start(asked.types, asked.groups());
@@ -145,9 +145,7 @@ inline Shares makespan_shares(const ShareQuestion& question) {
                 asked.use[g * asked.types + t] > 0 ? (1 - part) * best.of(program.job_of(g))[t] + part * equal
                                                    : 0;
     }
-    ShareResult result;
-    program.take(MiddleShares(asked, std::move(start)), 0, result);
-    return shares_of(result);
+    return shares_of(program.shares_of(MiddleShares(asked, std::move(start)), 0));
 }
 
 }  // namespace goodput::peers

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "goodput/share/problem.hpp"
-#include "goodput/share/result.hpp"
 
 namespace goodput::peers {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "goodput/schedule/snapshot.hpp"
-#include "goodput/sim/step_round.hpp"
+#include "goodput/sim/world_parts.hpp"
 #include "peers/kept_nodes.hpp"
 #include "peers/shockwave_market.hpp"
 #include "peers/shockwave_world.hpp"

@@ -463,17 +463,8 @@ TEST_CASE("Under Adam, too, a restart or another batch keeps the total batch and
         CHECK(moved.total_batch() >= 128);
         CHECK(moved.learning_rate_factor() > 1.1);
     }
-    // A text of the first version has neither, nor whole iterations.
-    std::string old = agent.save();
-    old.replace(0, old.find('\n'), "goodput-agent 1");
-    const std::size_t from = old.find("measured_at "), to = old.find("metric_known ");
-    old.erase(from, to - from);
-    for (std::size_t at = 0; (at = old.find("whole_iteration ")) != std::string::npos;)
-        old.erase(at, old.find('\n', at) + 1 - at);
-    TrainingAgent restored(settings);
-    restored.restore(old);
-    CHECK(restored.learning_rate_factor() == agent.learning_rate_factor());
-    CHECK_THROWS_AS(restored.restore("goodput-agent 4" + old.substr(15)), std::invalid_argument);
+    for (const char* version : {"goodput-agent 2", "goodput-agent 4"})
+        CHECK_THROWS_AS(agent.restore(version + agent.save().substr(15)), std::invalid_argument);
 }
 
 TEST_CASE("Norms that are given at every step count as one step each, at one of eight as eight") {

@@ -202,23 +202,6 @@ TEST_CASE("Quantiles rise with the probability, the median is the model's own pr
     CHECK_THROWS_AS((void)Forecast(fit, {1, 1}, {24, 0}).quantile(std::nan("")), std::invalid_argument);
 }
 
-TEST_CASE("A model at a quantile takes that quantile's time at the reference batch") {
-    support::Random random(9);
-    const RefinedThroughput truth = support::random_refined(random, measured_batches);
-    const RefinedFit fit = fit_refined(of_shapes(noisy(truth, 0.03, random), {{1, 1}, {1, 2}, {2, 8}}));
-    const BatchPlan plan{static_cast<int>(std::lround(fit.reference_batch)), 0};
-    const std::vector<Shape> shapes{{1, 1}, {2, 8}, {4, 16}, {4, 16}};
-    for (const double probability : {0.1, 0.5, 0.9}) {
-        const RefinedThroughput model = at_quantile(fit, shapes, probability);
-        for (const Shape shape : shapes)
-            CHECK(model.iteration_seconds(shape, plan) ==
-                  doctest::Approx(Forecast(fit, shape, plan).quantile(probability)).epsilon(1e-9));
-        CHECK(model.iteration_seconds({1, 4}, plan) == fit.model.iteration_seconds({1, 4}, plan));
-        CHECK(std::is_sorted(model.shapes.begin(), model.shapes.end(),
-                             [](const ShapeFactor& a, const ShapeFactor& b) { return a.shape < b.shape; }));
-    }
-}
-
 TEST_CASE("What samples cannot tell is from the prior and said so") {
     support::Random random(6);
     const RefinedThroughput truth = support::random_refined(random, measured_batches);

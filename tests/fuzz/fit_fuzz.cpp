@@ -200,7 +200,6 @@ void check_job(const Measured& measured) {
                         last = now;
                     }
                 }
-            check_model(at_quantile(type.fit, shapes, 0.9));
         }
     }
     std::vector<Option> options;

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "goodput/share/fixed_shares.hpp"
 #include "goodput/share/share_time.hpp"
 #include "goodput/share/water_filling.hpp"
 #include "support/share_oracle.hpp"

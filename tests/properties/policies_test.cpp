@@ -9,7 +9,7 @@
 #include "goodput/policy/balanced_slowdown.hpp"
 #include "goodput/policy/hadar.hpp"
 #include "goodput/schedule/scheduler.hpp"
-#include "goodput/share/time_shares.hpp"
+#include "goodput/share/time_sharing.hpp"
 #include "goodput/tasks/pilots.hpp"
 #include "support/random_round.hpp"
 

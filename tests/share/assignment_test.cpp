@@ -163,7 +163,7 @@ TEST_CASE("a column of several places is as good as that many columns") {
         for (std::size_t j = 0; j < costs.places.size(); ++j)
             column_of.insert(column_of.end(), costs.places[j], j);
         const Assignment apart = least_cost_assignment(
-            costs.rows, column_of.size(),
+            costs.rows, std::vector<std::size_t>(column_of.size(), 1),
             [&](std::size_t row, std::size_t column) { return costs(row, column_of[column]); });
         CHECK(least_cost_assignment(costs.rows, costs.places, costs).cost ==
               doctest::Approx(apart.cost).epsilon(1e-12));
@@ -172,11 +172,12 @@ TEST_CASE("a column of several places is as good as that many columns") {
 
 TEST_CASE("costs that are no numbers and rows without a place are refused") {
     const double nan = std::numeric_limits<double>::quiet_NaN();
-    CHECK_THROWS_AS((void)least_cost_assignment(3, 2, [](std::size_t, std::size_t) { return 1.0; }),
+    const std::vector<std::size_t> none, two{1, 1};
+    CHECK_THROWS_AS((void)least_cost_assignment(3, two, [](std::size_t, std::size_t) { return 1.0; }),
                     std::invalid_argument);
     for (const double bad : {nan, HUGE_VAL, -HUGE_VAL, 1e200})
         CHECK_THROWS_AS((void)least_cost_assignment(
-                            2, 2, [&](std::size_t i, std::size_t j) { return i + j == 2 ? bad : 1.0; }),
+                            2, two, [&](std::size_t i, std::size_t j) { return i + j == 2 ? bad : 1.0; }),
                         std::invalid_argument);
-    CHECK(least_cost_assignment(0, 0, [](std::size_t, std::size_t) { return 1.0; }).cost == 0);
+    CHECK(least_cost_assignment(0, none, [](std::size_t, std::size_t) { return 1.0; }).cost == 0);
 }

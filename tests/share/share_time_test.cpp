@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "goodput/share/fixed_shares.hpp"
 #include "goodput/share/share_time.hpp"
 #include "support/share_cases.hpp"
 #include "support/share_oracle.hpp"

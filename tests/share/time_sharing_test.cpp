@@ -127,10 +127,12 @@ TEST_CASE("what is owed does not depend on how often it is booked, while nobody 
         plan.decisions.resize(2);
         TimeAccounts seldom(360), often(360);
         for (int round = 0; round < 20; ++round) {
-            RoundShares shares;
+            ShareResult shares;
+            shares.types = 2;
             for (std::size_t j = 0; j < 2; ++j) {
                 const double first = random.between(0, 1);
-                shares[now.jobs[j].name] = {first, random.between(0, 1 - first)};
+                shares.shares.push_back(first);
+                shares.shares.push_back(random.between(0, 1 - first));
                 plan.decisions[j].option.configuration = {};
                 if (random.chance(0.7))
                     plan.decisions[j].option.configuration =

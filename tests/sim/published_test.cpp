@@ -222,7 +222,6 @@ TEST_CASE("whatever it is given, a running job keeps within what its GPUs hold, 
         const support::ReplayWorld world(random, 1);
         const Application& application = world.applications[world.submissions[0].application];
         SiaWorld<PublishedModels> jobs(world.cluster, world.applications, world.submissions);
-        const SiaJob<PublishedModels>& job = jobs.job(0);
         Configuration held;
         std::optional<double> completed;
         for (double now = 0; !completed && now < 1e6; now += 60) {
@@ -232,19 +231,19 @@ TEST_CASE("whatever it is given, a running job keeps within what its GPUs hold, 
                 held = {type, size, {(gpus + size - 1) / size, gpus}};
                 jobs.start(0, held);
             }
-            const double before = job.done();
-            const std::size_t epoch = job.epoch();
+            const double before = jobs.done(0);
+            const std::size_t epoch = jobs.epoch(0);
             completed = jobs.train(0, held, now, 60);
-            REQUIRE(job.done() > before);
-            REQUIRE(job.epoch() >= epoch);
+            REQUIRE(jobs.done(0) > before);
+            REQUIRE(jobs.epoch(0) >= epoch);
             const ApplicationOnType& on_type = application.types[held.first().gpu_type];
-            REQUIRE(job.plan().atomic_batch >= on_type.min_atomic_batch);
-            REQUIRE(job.plan().atomic_batch <= on_type.largest_batch(held.first().shape));
-            REQUIRE(job.plan().total(held.gpus()) <= application.curve.max_batch());
-            REQUIRE(job.history().model().types[held.first().gpu_type].most_replicas > 0);
+            REQUIRE(jobs.plan(0).atomic_batch >= on_type.min_atomic_batch);
+            REQUIRE(jobs.plan(0).atomic_batch <= on_type.largest_batch(held.first().shape));
+            REQUIRE(jobs.plan(0).total(held.gpus()) <= application.curve.max_batch());
+            REQUIRE(jobs.history(0).model().types[held.first().gpu_type].most_replicas > 0);
         }
         CHECK(completed);
-        CHECK(job.done() == 1);
+        CHECK(jobs.done(0) == 1);
     }
 }
 
@@ -384,7 +383,6 @@ TEST_SUITE("data") {
 
         std::map<Configuration, double> weights, goodputs;
         SiaWorld<PublishedModels> world(cluster, applications, submissions);
-        const SiaJob<PublishedModels>& job = world.job(0);
         std::size_t row = 0;
         replay(cluster, world, FirstOfEqual{.weights = &weights, .goodputs = &goodputs},
                {.moves_restart = false, .last_second = 720},
@@ -394,15 +392,15 @@ TEST_SUITE("data") {
                    CAPTURE(at.time);
                    REQUIRE(now == at.time);
                    const double total = applications[0].curve.total_progress();
-                   CHECK(std::abs(job.done() * total - at.progress) < 5.1e-5);
+                   CHECK(std::abs(world.done(0) * total - at.progress) < 5.1e-5);
                    CHECK(*snapshot.jobs[0].remaining_examples ==
-                         doctest::Approx((1 - job.done()) * total * 128).epsilon(1e-12));
-                   CHECK(job.epoch() == at.epoch);
-                   CHECK(job.plan().atomic_batch == at.plan.atomic_batch);
-                   CHECK(job.plan().accumulation_steps == at.plan.accumulation_steps);
-                   CHECK(entries(job.history(), 0) == at.aws);
-                   CHECK(entries(job.history(), 1) == at.dgx);
-                   CHECK(entries(job.history(), 2) == at.rtx);
+                         doctest::Approx((1 - world.done(0)) * total * 128).epsilon(1e-12));
+                   CHECK(world.epoch(0) == at.epoch);
+                   CHECK(world.plan(0).atomic_batch == at.plan.atomic_batch);
+                   CHECK(world.plan(0).accumulation_steps == at.plan.accumulation_steps);
+                   CHECK(entries(world.history(0), 0) == at.aws);
+                   CHECK(entries(world.history(0), 1) == at.dgx);
+                   CHECK(entries(world.history(0), 2) == at.rtx);
                    CHECK(snapshot.jobs[0].restarts == at.restarts);
 
                    const Decision& decision = make_plan().decisions[0];

@@ -74,7 +74,7 @@ struct NoisyQuadratic {
     [[nodiscard]] std::size_t size() const { return gradient.size(); }
 
     /// The true statistics of P^-1 g.
-    template <goodput::GradientPreconditioner P = goodput::IdentityPreconditioner>
+    template <class P = goodput::AdamPreconditioner<double>>
     [[nodiscard]] goodput::GradientStatistics statistics(const P& metric = {}) const {
         goodput::GradientStatistics truth;
         for (std::size_t i = 0; i < size(); ++i) {
@@ -115,7 +115,7 @@ struct NoisyQuadratic {
 
 /// Norms of a step of `scale` times the initial batch size with these gradients, where they teach anything;
 /// of one parameter group.
-template <goodput::GradientPreconditioner P = goodput::IdentityPreconditioner>
+template <class P = goodput::AdamPreconditioner<double>>
 std::optional<goodput::GradientNorms> metered(goodput::GradientMeter& meter,
                                               const std::vector<std::vector<double>>& gradients, double scale,
                                               const P& metric = {}) {

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "goodput/share/problem.hpp"
-#include "goodput/share/result.hpp"
 
 namespace support {
 

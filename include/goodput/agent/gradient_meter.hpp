@@ -22,22 +22,67 @@
 //
 // In data-parallel training every replica adds its own microbatches; running_sum() and totals() are what the
 // replicas then add up among them, before end().
+//
+// In which metric is a gradient's norm taken? An optimiser that divides gradients by a diagonal P sees the
+// noise of P^-1 g, so that is what the noise scale of its training is computed from (Pollux's released code,
+// gradient_noise_scale.py):
+//
+//     SGD     P = 1
+//     Adam    P_i = sqrt(v_i / (1 - beta2^step)) + epsilon       once step >= 5; before, v is too poor: P = 1
+//
+// v must not contain the gradient that is measured yet, or large gradients divide themselves by themselves:
+// take P before the optimiser's update.
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "goodput/agent/gradient_preconditioner.hpp"
 #include "goodput/core/error.hpp"
+#include "goodput/core/sample.hpp"
 #include "goodput/fit/noise_scale.hpp"
 
 namespace goodput {
+
+/// The metric of Adam and AdamW; of SGD, too, whose P is 1, with no steps.
+template <std::floating_point Real>
+struct AdamPreconditioner {
+    std::span<const Real> second_moments{};  ///< v, not corrected for its start; one a parameter
+    std::int64_t step = 0;                   ///< updates that v has seen
+    double beta2 = 0.999;                    ///< in (0, 1)
+    double epsilon = 1e-8;                   ///< above 0
+
+    /// Whether v has seen enough updates.
+    [[nodiscard]] bool ready() const { return step >= 5; }
+
+    /// 1 / P_i.
+    [[nodiscard]] double inverse(std::size_t i) const { return inverse(i, correction()); }
+
+    /// The same with correction() computed once for all parameters.
+    [[nodiscard]] double inverse(std::size_t i, double correction) const {
+        return 1 / (std::sqrt(static_cast<double>(second_moments[i]) * correction) + epsilon);
+    }
+
+    /// What v is multiplied by for its start at zero.
+    [[nodiscard]] double correction() const {
+        return -1 / std::expm1(static_cast<double>(step) * std::log(beta2));
+    }
+
+    /// Refuses another number of moments than parameters, and settings outside their ranges.
+    void check(std::size_t parameters) const {
+        if (!(beta2 > 0 && beta2 < 1)) bad_input("Adam", "beta2", beta2, "between 0 and 1");
+        require_positive("Adam", "epsilon", epsilon);
+        require_at_least("Adam", "step", static_cast<double>(step), 0);
+        if (ready() && second_moments.size() != parameters)
+            bad_input("Adam", "number of second moments", second_moments.size(), text_of(parameters));
+    }
+};
 
 /// What a step's gradients said.
 enum class StepNorms {
@@ -87,13 +132,14 @@ public:
     /// before the optimiser's update; it is not kept. Refuses a piece that goes beyond the last parameter, a
     /// metric that check() refuses, and one that is ready where the step is not or the other way round
     /// (std::invalid_argument).
-    template <std::floating_point Real, GradientPreconditioner P = IdentityPreconditioner>
-    void add(std::span<const Real> piece, const P& metric = {});
+    template <std::floating_point Real, std::floating_point Moment = Real>
+    void add(std::span<const Real> piece, const AdamPreconditioner<Moment>& metric = {});
 
     /// Adds the next piece of the mean of all gradients, where that is given; `scale` is what it is
     /// multiplied by.
-    template <std::floating_point Real, GradientPreconditioner P = IdentityPreconditioner>
-    void add_mean(std::span<const Real> piece, const P& metric = {}, double scale = 1);
+    template <std::floating_point Real, std::floating_point Moment = Real>
+    void add_mean(std::span<const Real> piece, const AdamPreconditioner<Moment>& metric = {},
+                  double scale = 1);
     /// The squared norm of a group's part of it, by who has it already; of all groups then.
     void set_square_of_mean(std::size_t group, double square);
 
@@ -135,9 +181,9 @@ private:
 
     /// Calls `use(values, weights or null, first, size, group)` for the blocks of a piece that begins at
     /// parameter `first`.
-    template <class Real, class P, class Use>
-    void for_each_block(std::span<const Real> piece, const P& metric, std::size_t first, double scale,
-                        const Use& use);
+    template <class Real, class Moment, class Use>
+    void for_each_block(std::span<const Real> piece, const AdamPreconditioner<Moment>& metric,
+                        std::size_t first, double scale, const Use& use);
     /// Its own metric is not needed of a gradient that is only paired with the one before.
     [[nodiscard]] bool weighted() const { return step_.preconditioned && keeps(); }
     [[nodiscard]] bool keeps() const { return !step_.single || step_.before_the_next; }
@@ -145,8 +191,8 @@ private:
         return {step_.preconditioned, step_.preconditioned ? step_.scale_of_one * totals_.back() : 0};
     }
     /// Refuses a piece that cannot come next in what has `left` parameters to come.
-    template <class P>
-    void require_piece(std::size_t size, std::size_t left, const P& metric) const;
+    template <class Moment>
+    void require_piece(std::size_t size, std::size_t left, const AdamPreconditioner<Moment>& metric) const;
     StepNorms end_single(std::span<GradientNorms> norms);
     StepNorms end_several(std::span<GradientNorms> norms);
 
@@ -167,6 +213,62 @@ private:
     double previous_scale_ = 0;
     bool begun_ = false;
     bool has_previous_ = false, pairs_ = false;  ///< a gradient is kept; this step is paired with it
+};
+
+/// The noise scale of a model whose parameters form groups with learning rates of their own: an estimator for
+/// each (fit/noise_scale.hpp). Squared norms and traces of covariances add up over groups, so the statistics
+/// of the job are the sums of those of its groups; learning-rate rules look at each group alone.
+class GroupedNoiseScale {
+public:
+    /// `smoothing` as in NoiseScaleEstimator. Refuses zero groups (std::invalid_argument).
+    explicit GroupedNoiseScale(std::size_t groups, double smoothing = 0.999)
+        : groups_(groups, NoiseScaleEstimator(smoothing)) {
+        if (groups == 0) bad_input("noise scale", "parameter groups", groups, "at least 1");
+    }
+
+    /// Number of groups.
+    [[nodiscard]] std::size_t size() const { return groups_.size(); }
+
+    /// Takes in a step: the norms of each group. A step that is not finite in any group is skipped in all of
+    /// them, because the optimiser skips it too: false. Refuses another number of groups, and what
+    /// NoiseScaleEstimator::observe() refuses, and is unchanged then (std::invalid_argument).
+    bool observe(std::span<const GradientNorms> step) {
+        if (step.size() != groups_.size())
+            bad_input("noise scale", "parameter groups of a step", step.size(), text_of(groups_.size()));
+        bool finite = true;
+        for (const GradientNorms& norms : step) finite = NoiseScaleEstimator::usable(norms) && finite;
+        for (std::size_t g = 0; g < step.size(); ++g) {
+            if (finite)
+                groups_[g].observe(step[g]);
+            else if (step[g].restart)
+                groups_[g].reset();
+        }
+        return finite;
+    }
+
+    /// Statistics of one group; `group` below size().
+    [[nodiscard]] GradientStatistics statistics(std::size_t group) const {
+        return groups_[group].statistics();
+    }
+
+    /// What the estimator of a group remembers; `group` below size().
+    [[nodiscard]] NoiseScaleState state(std::size_t group) const { return groups_[group].state(); }
+    /// Goes on from there; `group` below size(). Refuses what NoiseScaleEstimator::restore() refuses.
+    void restore(std::size_t group, const NoiseScaleState& state) { groups_[group].restore(state); }
+
+    /// Their sum: what efficiency models and the scheduler take. Zero before the first step.
+    [[nodiscard]] GradientStatistics statistics() const {
+        GradientStatistics sum;
+        for (const NoiseScaleEstimator& group : groups_) {
+            const GradientStatistics part = group.statistics();
+            sum.squared_norm += part.squared_norm;
+            sum.variance += part.variance;
+        }
+        return sum;
+    }
+
+private:
+    std::vector<NoiseScaleEstimator> groups_;
 };
 
 }  // namespace goodput

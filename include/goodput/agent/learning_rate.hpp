@@ -4,22 +4,16 @@
 // By what to multiply the base learning rate, which was chosen for the initial batch size, when a step uses S
 // times as many examples:
 //
-//     linear        S                         Goyal et al. 2017: right as long as noise dominates
-//     square root   S^(1/2)                   Krizhevsky 2014: keeps the covariance of a step
-//     AdaScale      gain(S) in [1, S]         Johnson et al. 2020, from the gradient's noise: S while noise
-//                                             dominates, 1 once it does not
-//     AdamScale     gain(S)^(1/2)             Pollux's released code for Adam and AdamW
-//     LEGW          S^(1/2), and a warm-up of S times as many epochs (You et al. 2020)
+//     linear        S                    Goyal et al. 2017: right as long as noise dominates
+//     square root   S^(1/2)              Krizhevsky 2014: keeps the covariance of a step
+//     AdaScale      gain(S) in [1, S]    Johnson et al. 2020, from the gradient's noise: S while noise
+//     dominates,
+//                                        1 once it does not
+//     AdamScale     gain(S)^(1/2)        Pollux's released code for Adam and AdamW
 //
-// gain(S) is that of efficiency.hpp, for each parameter group with its own statistics. A rule is a small type
-// with one function; one of one's own needs nothing more.
+// gain(S) is that of efficiency.hpp, for each parameter group with its own statistics.
 
-#include <algorithm>
 #include <cmath>
-#include <concepts>
-#include <cstddef>
-#include <limits>
-#include <span>
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
@@ -27,92 +21,35 @@
 
 namespace goodput {
 
-/// What a rule may look at.
-struct LearningRateState {
-    double scale = 1;               ///< S, examples of a step over the initial batch size
-    GradientStatistics gradient{};  ///< of the parameter group; both zero: nothing is known yet
-    double progress = 0;            ///< scale-invariant iterations so far (progress.hpp)
+/// Says in which metric gradients are measured, and which rule scales the learning rate by default.
+enum class Optimizer {
+    sgd,       ///< gradients as they are
+    momentum,  ///< the same
+    adam       ///< Adam and AdamW: gradients divided by the root of their second moments
 };
 
-/// The factor on the base learning rate: `factor = rule.factor(state)`. Satisfied by the five rules below,
-/// which all refuse a scale that is not positive and finite (std::invalid_argument).
-template <class Rule>
-concept LearningRateRule = requires(const Rule& rule, const LearningRateState& state) {
-    { rule.factor(state) } -> std::convertible_to<double>;
+/// How the learning rate follows the batch size.
+enum class LearningRateScaling {
+    by_optimizer,  ///< AdaScale; for Adam its square root (AdamScale)
+    ada_scale,     ///< from the gradient's noise, whatever the optimiser
+    square_root,   ///< square root of the total batch over the initial one
+    linear         ///< the total batch over the initial one
 };
 
-/// Goyal et al.: S.
-struct LinearScaling {
-    /// Factor on the base learning rate.
-    [[nodiscard]] double factor(const LearningRateState& state) const {
-        require_positive("learning rate", "scale", state.scale);
-        return state.scale;
-    }
-};
-
-/// Krizhevsky: the square root of S.
-struct SquareRootScaling {
-    /// Factor on the base learning rate.
-    [[nodiscard]] double factor(const LearningRateState& state) const {
-        return std::sqrt(LinearScaling{}.factor(state));
-    }
-};
-
-/// For SGD. 1 while nothing is known of the gradient: then a larger rate is a risk without a reason. Refuses
-/// statistics that are negative or not finite (std::invalid_argument).
-struct AdaScale {
-    /// Factor on the base learning rate.
-    [[nodiscard]] double factor(const LearningRateState& state) const {
-        require_positive("learning rate", "scale", state.scale);
-        validate(state.gradient, "learning rate");
-        if (state.gradient.squared_norm + state.gradient.variance == 0) return 1;
-        return gain(state.gradient, state.scale);
-    }
-};
-
-/// For Adam and AdamW, with statistics of the preconditioned gradient. Otherwise as AdaScale.
-struct AdamScale {
-    /// Factor on the base learning rate.
-    [[nodiscard]] double factor(const LearningRateState& state) const {
-        return std::sqrt(AdaScale{}.factor(state));
-    }
-};
-
-/// Linear epoch gradual warm-up: the factor rises in proportion to progress over base_warmup_epochs S epochs,
-/// then is S^(1/2). Measured in progress, so that it lasts equally long in useful examples whatever the
-/// efficiency. Its first step has the factor 0: advance the progress first where that matters. Refuses
-/// negative epochs, sizes that are not positive and negative progress (std::invalid_argument).
-struct LegwScaling {
-    double base_warmup_epochs = 0;  ///< at the initial batch size
-    double dataset_examples = 0;    ///< examples of an epoch
-    double initial_batch = 0;       ///< total batch size, examples
-
-    /// Scale-invariant iterations that the warm-up takes at `scale`.
-    [[nodiscard]] double warmup_iterations(double scale) const {
-        require_at_least("LEGW", "warm-up epochs", base_warmup_epochs, 0);
-        require_positive("LEGW", "dataset", dataset_examples);
-        require_positive("LEGW", "initial batch", initial_batch);
-        return base_warmup_epochs * scale * dataset_examples / initial_batch;
-    }
-
-    /// Factor on the base learning rate.
-    [[nodiscard]] double factor(const LearningRateState& state) const {
-        const double full = SquareRootScaling{}.factor(state);
-        const double warmup = warmup_iterations(state.scale);
-        require_at_least("LEGW", "progress", state.progress, 0);
-        return state.progress < warmup ? full * state.progress / warmup : full;
-    }
-};
-
-/// Factors of all parameter groups: `factors[g]` from the statistics of group g, at one scale and progress.
-/// Refuses spans of different lengths (std::invalid_argument).
-template <LearningRateRule Rule>
-void learning_rate_factors(const Rule& rule, double scale, double progress,
-                           std::span<const GradientStatistics> groups, std::span<double> factors) {
-    if (factors.size() != groups.size())
-        bad_input("learning rate", "number of factors", factors.size(),
-                  "the number of parameter groups, " + text_of(groups.size()));
-    for (std::size_t g = 0; g < groups.size(); ++g) factors[g] = rule.factor({scale, groups[g], progress});
+/// The factor on the base learning rate at `scale` times the initial batch size, with the statistics of the
+/// parameter group, of the preconditioned gradient for Adam. While nothing is known of the gradient (both
+/// zero) AdaScale's is 1: then a larger rate is a risk without a reason. Refuses a scale that is not positive
+/// and finite, and statistics that are negative or not finite (std::invalid_argument).
+[[nodiscard]] inline double learning_rate_factor(LearningRateScaling scaling, Optimizer optimizer,
+                                                 double scale, const GradientStatistics& gradient) {
+    require_positive("learning rate", "scale", scale);
+    validate(gradient, "learning rate");
+    if (scaling == LearningRateScaling::linear) return scale;
+    if (scaling == LearningRateScaling::square_root) return std::sqrt(scale);
+    const bool known = gradient.squared_norm + gradient.variance > 0;
+    const double ada_scale = known ? gain(gradient, scale) : 1;
+    const bool is_root = scaling == LearningRateScaling::by_optimizer && optimizer == Optimizer::adam;
+    return is_root ? std::sqrt(ada_scale) : ada_scale;
 }
 
 }  // namespace goodput

@@ -55,6 +55,10 @@ struct TimedPlan {
     std::array<double, kept> step_seconds{};  ///< of the last microbatch or the iteration, a ring
     std::array<double, kept> sync_seconds{};  ///< the part of it, where known
 
+    /// These are of that type, shape and plan.
+    [[nodiscard]] bool of(std::size_t type, Shape on, BatchPlan ran) const {
+        return gpu_type == type && shape == on && plan == ran;
+    }
     /// The medians of what is kept.
     [[nodiscard]] ThroughputSample sample() const {
         ThroughputSample sample{
@@ -132,24 +136,16 @@ public:
     [[nodiscard]] std::span<const std::string> gpu_types() const { return gpu_types_; }
     /// What is kept.
     [[nodiscard]] std::span<const TimedPlan> plans() const { return plans_; }
-    /// The measurements of a type that the last fit explains.
-    [[nodiscard]] std::span<const ThroughputSample> fitted_samples(std::size_t type) const {
-        return samples_[type];
-    }
     /// The model of a type, measured or from what others say; null before the first fit.
     [[nodiscard]] const RefinedThroughput* model(std::size_t type) const {
         return fitted_ ? &models_[type].fit.model : nullptr;
     }
-    /// The fit behind it.
-    [[nodiscard]] const RefinedFit& fit_of(std::size_t type) const { return models_[type].fit; }
 
     /// The step's median where the plan has run long enough on this, else nothing.
     [[nodiscard]] std::optional<ThroughputSample> measured(std::size_t type, Shape shape,
                                                            BatchPlan plan) const {
         for (const TimedPlan& timed : plans_)
-            if (timed.gpu_type == type && timed.shape == shape && timed.plan == plan &&
-                timed.steps >= least_steps_)
-                return timed.sample();
+            if (timed.of(type, shape, plan) && timed.steps >= least_steps_) return timed.sample();
         return std::nullopt;
     }
     /// The largest total batch that has run long enough; 0: none.
@@ -177,7 +173,7 @@ public:
             archive("type", timed.gpu_type);
             ran(timed.shape, timed.plan);
             archive("sync_known", timed.sync_known);
-            if (archive.version() > 2) archive("whole_iteration", timed.whole_iteration);
+            archive("whole_iteration", timed.whole_iteration);
             archive("steps", timed.steps);
             archive("fitted_steps", timed.fitted_steps);
             archive("last_used", timed.last_used);
@@ -192,7 +188,7 @@ public:
                 archive("step_s", sample.step_seconds);
                 archive("sync_s", sample.sync_seconds);
                 archive("sync_known", sample.sync_known);
-                if (archive.version() > 2) archive("whole_iteration", sample.whole_iteration);
+                archive("whole_iteration", sample.whole_iteration);
             });
         });
         if constexpr (!std::is_const_v<Self>) self.take_up();
@@ -201,7 +197,7 @@ public:
 private:
     TimedPlan& find(std::size_t type, const ThroughputSample& step) {
         for (TimedPlan& timed : plans_) {
-            if (timed.gpu_type != type || timed.shape != step.shape || timed.plan != step.plan) continue;
+            if (!timed.of(type, step.shape, step.plan)) continue;
             if (timed.sync_known != step.sync_known || timed.whole_iteration != step.whole_iteration) {
                 timed.steps = timed.fitted_steps = 0;  // two kinds of times do not make one median
                 timed.sync_known = step.sync_known;
@@ -210,9 +206,7 @@ private:
             return timed;
         }
         if (plans_.size() == most_plans)
-            plans_.erase(std::min_element(
-                plans_.begin(), plans_.end(),
-                [](const TimedPlan& a, const TimedPlan& b) { return a.last_used < b.last_used; }));
+            plans_.erase(std::ranges::min_element(plans_, {}, &TimedPlan::last_used));
         plans_.push_back({.gpu_type = type,
                           .shape = step.shape,
                           .plan = step.plan,

@@ -9,27 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "goodput/agent/learning_rate.hpp"
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/shape.hpp"
 #include "goodput/model/batch_plan.hpp"
 
 namespace goodput {
-
-/// Says in which metric gradients are measured, and which rule scales the learning rate by default.
-enum class Optimizer {
-    sgd,       ///< gradients as they are
-    momentum,  ///< the same
-    adam       ///< Adam and AdamW: gradients divided by the root of their second moments
-};
-
-/// How the learning rate follows the batch size (agent/learning_rate.hpp).
-enum class LearningRateScaling {
-    by_optimizer,  ///< AdaScale; for Adam its square root (AdamScale)
-    ada_scale,     ///< from the gradient's noise, whatever the optimiser
-    square_root,   ///< square root of the total batch over the initial one
-    linear         ///< the total batch over the initial one
-};
 
 /// What the training is and may do. Defaults are for a single group of parameters under SGD.
 struct TrainingSettings {

@@ -23,7 +23,7 @@
 //
 // Who has the norms already gives them to observe(); gradients, one by one without keeping them, are for
 // GradientMeter (agent/gradient_meter.hpp), which also knows Adam's preconditioner. Parameter groups with
-// learning rates of their own take an estimator each (gradient_groups.hpp).
+// learning rates of their own take an estimator each (agent/gradient_meter.hpp).
 //
 // What it cannot do: tell a gradient of the loss from what replicas have in common by mistake (one random
 // seed for all); see a covariance that depends on the batch size.

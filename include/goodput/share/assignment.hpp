@@ -21,7 +21,6 @@
 #include <boost/iterator/transform_iterator.hpp>
 #include <boost/property_map/function_property_map.hpp>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <span>
@@ -42,25 +41,14 @@ struct Assignment {
     std::vector<double> column_dual{};  ///< v, by column: at most 0, and 0 where places are left
 };
 
-/// What a pair of a row and a column costs.
-template <class Cost>
-concept AssignmentCost = requires(const Cost& cost, std::size_t row, std::size_t column) {
-    { cost(row, column) } -> std::convertible_to<double>;
-};
-
-/// The least-cost assignment of `rows` rows to columns with `places` places each, at least 0. Costs may be
+/// The least-cost assignment of `rows` rows to columns with `places` places each, at least 0, where
+/// `cost(row, column)` is what a pair costs. Costs may be
 /// negative, at most 1e150 either way. Time rows^2 columns, memory 60 bytes times rows times columns. Refuses
 /// fewer places than rows and costs that are not such numbers (std::invalid_argument naming row, column and
 /// value). Of several optima always the same one.
-template <AssignmentCost Cost>
+template <class Cost>
 [[nodiscard]] Assignment least_cost_assignment(std::size_t rows, std::span<const std::size_t> places,
                                                const Cost& cost);
-
-/// The same with one place a column, at least as many columns as rows.
-template <AssignmentCost Cost>
-[[nodiscard]] Assignment least_cost_assignment(std::size_t rows, std::size_t columns, const Cost& cost) {
-    return least_cost_assignment(rows, std::vector<std::size_t>(columns, 1), cost);
-}
 
 namespace detail {
 
@@ -68,7 +56,7 @@ __extension__ using WholeCost = __int128;
 
 // Costs are at most `most` either way. In the network a row and the sink are on the left, a column and the
 // source on the right, so that every pair of a left and a right vertex has an arc there and one back.
-template <AssignmentCost Cost>
+template <class Cost>
 Assignment assign_by_flow(std::size_t rows, std::span<const std::size_t> places, const Cost& cost,
                           double most) {
     using Graph = boost::compressed_sparse_row_graph<boost::directedS>;
@@ -136,7 +124,7 @@ Assignment assign_by_flow(std::size_t rows, std::span<const std::size_t> places,
 
 }  // namespace detail
 
-template <AssignmentCost Cost>
+template <class Cost>
 Assignment least_cost_assignment(std::size_t rows, std::span<const std::size_t> places, const Cost& cost) {
     std::size_t room = 0;
     for (const std::size_t of_column : places) room += std::min(of_column, rows);

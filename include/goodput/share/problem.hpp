@@ -12,7 +12,9 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "goodput/core/error.hpp"
@@ -69,7 +71,7 @@ struct ShareProblem {
 
     /// Refuses numbers that are not finite or out of range (std::invalid_argument with job, field and value).
     void validate() const {
-        for (const double number : gpus) require_amount("share problem", "gpus", number);
+        for (const double number : gpus) require_number("share problem", "gpus", number, 1e-12);
         if (!dollars_per_hour.empty() && dollars_per_hour.size() != types())
             bad_input("share problem", "number of prices", dollars_per_hour.size(),
                       "that of GPU types, " + text_of(types()));
@@ -84,7 +86,7 @@ struct ShareProblem {
             if (job.rates.size() != types())
                 bad_input(subject(), "number of rates", job.rates.size(),
                           "that of GPU types, " + text_of(types()));
-            for (const double rate : job.rates) require_amount(subject, "rate", rate);
+            for (const double rate : job.rates) require_number(subject, "rate", rate, 1e-12);
             require_number(subject, "left", job.steps_left);
             require_number(subject, "age_s", job.age_seconds);
             require_number(subject, "isolated_s", job.isolated_seconds);
@@ -93,19 +95,74 @@ struct ShareProblem {
     }
 
 private:
+    /// `least`: above 0, of what is divided by.
     template <class Subject>
-    static void require_number(const Subject& subject, std::string_view field, double value) {
+    static void require_number(const Subject& subject, std::string_view field, double value,
+                               double least = 0) {
         require_at_least(subject, field, value, 0);
         if (value > 1e15) bad_input(detail::text_of_subject(subject), field, value, "at most 1e15");
-    }
-    /// Of what is divided by.
-    template <class Subject>
-    static void require_amount(const Subject& subject, std::string_view field, double value) {
-        require_number(subject, field, value);
-        if (value > 0 && value < 1e-12)
-            bad_input(detail::text_of_subject(subject), field, value, "0 or at least 1e-12");
+        if (value > 0 && value < least)
+            bad_input(detail::text_of_subject(subject), field, value, "0 or at least " + text_of(least));
     }
 };
+
+/// What a search for shares is asked for.
+struct ShareOptions {
+    /// Proven when objective and bound differ by at most gap times the larger of the two; with utilities, gap
+    /// times the sum of rate * slope, so that the unit of rates does not count. Above 0; much below 1e-8
+    /// rounding has the last word.
+    double gap = 1e-7;
+    /// Shares below that part of the job's largest are left out; 0: none. The middle of all best answers has
+    /// a trace of everything.
+    double least_part = 1e-10;
+};
+
+/// What is proven of shares.
+enum class ShareStatus {
+    optimal,    ///< to the gap asked for
+    feasible,   ///< all constraints are kept; see bound
+    infeasible  ///< no shares give the objective a finite number: nobody can run who has something to do
+};
+
+/// The word for it.
+[[nodiscard]] inline std::string_view name_of(ShareStatus status) {
+    if (status == ShareStatus::infeasible) return "infeasible";
+    return status == ShareStatus::optimal ? "optimal" : "feasible";
+}
+
+/// Shares of time, feasible in any case.
+struct ShareResult {
+    std::size_t types = 0;         ///< number of GPU types
+    std::vector<double> shares{};  ///< by job, then by GPU type: fractions of time
+    std::vector<double> rates{};   ///< by job: effective rate in steps/s
+    std::vector<double> levels{};  ///< by job, where the objective has levels: its own
+    /// The number that the objective stands for, over the jobs that can run; see ShareProblem::can_run().
+    double objective = 0;
+    double bound = 0;                           ///< no shares have a better one, up to rounding
+    ShareStatus status = ShareStatus::optimal;  ///< what is proven of them
+    /// By GPU type: by how much the objective would improve for each GPU more, at the margin, at least 0.
+    std::vector<double> prices{};
+    bool deadlines_met = true;   ///< false: they cannot be met together, and none was asked for
+    std::size_t iterations = 0;  ///< passes of the interior-point method, each over all jobs
+
+    /// The shares of one job, by GPU type.
+    [[nodiscard]] std::span<const double> of(std::size_t job) const {
+        return {shares.data() + job * types, types};
+    }
+    /// One line for a log.
+    [[nodiscard]] std::string report() const {
+        return std::string(name_of(status)) + ": objective " + rounded_text_of(objective) + ", bound " +
+               rounded_text_of(bound) + ", " + text_of(iterations) + " iterations";
+    }
+};
+
+/// Nobody has any time, at prices of 0.
+[[nodiscard]] inline ShareResult no_shares(const ShareProblem& problem) {
+    return {.types = problem.types(),
+            .shares = std::vector<double>(problem.jobs.size() * problem.types(), 0),
+            .rates = std::vector<double>(problem.jobs.size(), 0),
+            .prices = std::vector<double>(problem.types(), 0)};
+}
 
 /// Steps a second with an equal part of each GPU type's time, by job: what largest-minimum fairness is
 /// relative to (Gavel, section 4.1: the part of a type is its part of all GPUs, whatever the job's workers).

@@ -21,12 +21,10 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/share/concepts.hpp"
 #include "goodput/share/detail/level_search.hpp"
 #include "goodput/share/detail/share_program.hpp"
 #include "goodput/share/objectives.hpp"
 #include "goodput/share/problem.hpp"
-#include "goodput/share/result.hpp"
 
 namespace goodput {
 
@@ -42,42 +40,12 @@ template <ShareObjective O>
 
 namespace detail {
 
-/// Rates by job, where each type's time is dealt out equally.
-inline std::vector<double> equal_rates(const ShareProblem& problem, const ShareProgram& program) {
-    const std::size_t types = problem.types();
-    std::vector<double> wanted(types, 0), rates(problem.jobs.size(), 0);
-    for (std::size_t j = 0; j < problem.jobs.size(); ++j)
-        for (std::size_t t = 0; t < types; ++t)
-            if (program.usable(j, t)) wanted[t] += problem.jobs[j].workers;
-    for (std::size_t j = 0; j < problem.jobs.size(); ++j)
-        for (std::size_t t = 0; t < types; ++t)
-            if (program.usable(j, t))
-                rates[j] += problem.jobs[j].rates[t] *
-                            std::min(problem.gpus[t] / wanted[t], 1 / static_cast<double>(types));
-    return rates;
-}
-
-/// Where nobody who can run has something to do, but somebody else has, that one is at the level 0, which
-/// `number` stands for: for a time that is no number.
-template <class LevelAtRest>
-void settle_without_runners(const ShareProblem& problem, LevelAtRest level_at_rest, double number,
-                            ShareResult& result) {
-    for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
-        if (problem.can_run(j)) continue;
-        if (problem.jobs[j].steps_left <= 0 && !std::isfinite(level_at_rest(j))) continue;
-        result.objective = result.bound = number;
-        if (!std::isfinite(number)) result.status = ShareStatus::infeasible;
-    }
-}
-
 template <LevelObjective O>
 ShareResult share_by_level(const ShareProblem& problem, const O& objective, const ShareOptions& options) {
     ShareProgram program(problem);
-    const std::vector<double> equal = equal_rates(problem, program);
-    double first = std::numeric_limits<double>::infinity(), top = first;
+    double top = std::numeric_limits<double>::infinity();
     for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
         if (program.top_rate(j) <= 0) continue;
-        first = std::min(first, double(objective.level_at(problem, j, equal[j])));
         top = std::min(top, double(objective.level_at(problem, j, program.top_rate(j))));
     }
     const auto number = [&](double level) {
@@ -91,8 +59,7 @@ ShareResult share_by_level(const ShareProblem& problem, const O& objective, cons
         HighestLevel best = highest_level(
             problem, program,
             [&](std::size_t j, double level) { return objective.rate_for(problem, j, level); },
-            [&](std::size_t j, double rate) { return objective.level_at(problem, j, rate); }, first, top,
-            options);
+            [&](std::size_t j, double rate) { return objective.level_at(problem, j, rate); }, top, options);
         result = std::move(best.result);
         result.prices = std::move(best.prices);
         result.objective = number(best.reached);
@@ -104,13 +71,16 @@ ShareResult share_by_level(const ShareProblem& problem, const O& objective, cons
             price = price * scale > 0 ? std::min(price * scale, std::numeric_limits<double>::max()) : 0;
         set_status(result, options.gap);
     } else {
-        // Nobody has a need that he could have any of: there is nothing to prove, and no program.
-        result.types = problem.types();
-        result.shares.assign(problem.jobs.size() * problem.types(), 0);
-        result.rates.assign(problem.jobs.size(), 0);
-        result.prices.assign(problem.types(), 0);
-        settle_without_runners(
-            problem, [&](std::size_t j) { return objective.level_at(problem, j, 0); }, number(0), result);
+        // Nobody has a need that he could have any of: there is nothing to prove, and no program. Who has
+        // something to do and cannot run is at the level 0: for a time that is no number.
+        result = no_shares(problem);
+        for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
+            const bool has_need =
+                problem.jobs[j].steps_left > 0 || std::isfinite(objective.level_at(problem, j, 0));
+            if (problem.can_run(j) || !has_need) continue;
+            result.objective = result.bound = number(0);
+            if (!std::isfinite(number(0))) result.status = ShareStatus::infeasible;
+        }
     }
     for (std::size_t j = 0; j < problem.jobs.size(); ++j)
         result.levels.push_back(
@@ -138,7 +108,7 @@ inline bool deadlines_fit(const ShareProblem& problem, ShareProgram& program, co
         [&](std::size_t j, double rate) {
             return need(j) > 0 ? rate / need(j) : std::numeric_limits<double>::infinity();
         },
-        0.5, 2, options);
+        2, options);
     iterations += best.result.iterations;
     return best.bound >= 1;
 }
@@ -153,26 +123,22 @@ ShareResult share_by_value(const ShareProblem& problem, const O& objective, cons
         for (std::size_t t = 0; t < problem.types(); ++t)
             if (program.usable(j, t)) most = std::max(most, double(objective.value(problem, j, t)));
     const double scale = most > 0 ? 1 / most : 1;
+    const auto value = [&](std::size_t j, std::size_t t) { return scale * objective.value(problem, j, t); };
     program.build(
         [&](std::size_t j) -> ProgramRow {
             return {0, fit ? deadline_rate(problem.jobs[j]) / program.top_rate(j) : 0};
         },
-        [&](std::size_t j, std::size_t t) { return scale * objective.value(problem, j, t); }, true, false);
+        value, false);
     InteriorPoint<> method(program.program());
     method.solve(std::max(0.5 * options.gap, 1e-10));
-    ShareResult result;
-    program.take(method, options.least_part, result);
+    ShareResult result = program.shares_of(method, options.least_part);
     result.iterations = iterations + method.iterations();
     result.deadlines_met = fit;
     for (std::size_t j = 0; j < problem.jobs.size(); ++j)
         for (std::size_t t = 0; t < problem.types(); ++t)
             if (result.of(j)[t] > 0) result.objective += result.of(j)[t] * objective.value(problem, j, t);
-    result.bound = program.dual_value([&](std::size_t t) { return method.price(t); },
-                                      [&](std::size_t g) { return method.rate_price(g); }) /
-                   scale;
-    result.prices = program.gpu_prices(
-        [&](std::size_t t) { return method.price(t); }, [&](std::size_t g) { return method.rate_price(g); },
-        [&](std::size_t j, std::size_t t) { return scale * objective.value(problem, j, t); });
+    result.bound = program.dual_value(method, method.rate_prices()) / scale;
+    result.prices = program.gpu_prices(method, method.rate_prices(), value);
     for (double& price : result.prices) price /= scale;
     set_status(result, options.gap);
     return result;
@@ -198,13 +164,11 @@ struct GroupUtility {
 template <UtilityObjective O>
 ShareResult share_by_utility(const ShareProblem& problem, const O& objective, const ShareOptions& options) {
     ShareProgram program(problem);
-    program.build([](std::size_t) { return ProgramRow{}; }, [](std::size_t, std::size_t) { return 0.0; },
-                  false, true);
+    program.build([](std::size_t) { return ProgramRow{}; }, no_value, true);
     const GroupUtility<O> utility{problem, program, objective};
     InteriorPoint<GroupUtility<O>> method(program.program(), utility);
     method.solve(std::max(0.5 * options.gap, 1e-10));
-    ShareResult result;
-    program.take(method, options.least_part, result);
+    ShareResult result = program.shares_of(method, options.least_part);
     result.iterations = method.iterations();
     // Above a tangent no utility ever is, wherever that touches: here where its slope is the price of the
     // rate, which the types' prices fit. At the rate itself the slope is off by as much as that, times many
@@ -222,11 +186,9 @@ ShareResult share_by_utility(const ShareProblem& problem, const O& objective, co
         tangents += objective.utility(problem, j, touching * program.top_rate(j)) - slopes[g] * touching;
         size += slopes[g] * touching;
     }
-    result.bound = tangents + program.dual_value([&](std::size_t t) { return method.price(t); },
-                                                 [&](std::size_t g) { return slopes[g]; });
-    result.prices = program.gpu_prices([&](std::size_t t) { return method.price(t); },
-                                       [&](std::size_t g) { return slopes[g]; },
-                                       [](std::size_t, std::size_t) { return 0.0; });
+    const auto slope = [&](std::size_t g) { return slopes[g]; };
+    result.bound = tangents + program.dual_value(method, slope);
+    result.prices = program.gpu_prices(method, slope, no_value);
     // Of a sum of logarithms only differences mean something: a part of each job's rate.
     result.status =
         result.bound - result.objective <= options.gap * size ? ShareStatus::optimal : ShareStatus::feasible;
@@ -245,6 +207,73 @@ ShareResult share_time(const ShareProblem& problem, const O& objective, const Sh
         return detail::share_by_value(problem, objective, options);
     else
         return detail::share_by_utility(problem, objective, options);
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Shares that follow from a rule, with nothing to search for. The objective of each is the sum of rates,
+// which says nothing but how much comes out of it. No rule gives time to a job that is too large for every
+// type.
+
+namespace detail {
+
+template <class Share>
+ShareResult shares_by_rule(const ShareProblem& problem, Share share) {
+    ShareResult result;
+    result.types = problem.types();
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
+        double rate = 0;
+        for (std::size_t t = 0; t < problem.types(); ++t) {
+            result.shares.push_back(problem.too_large(j) ? 0 : share(j, t));
+            rate += result.shares.back() * problem.jobs[j].rates[t];
+        }
+        result.rates.push_back(rate);
+        result.objective += rate;
+    }
+    result.bound = result.objective;
+    result.prices.assign(problem.types(), 0);
+    return result;
+}
+
+}  // namespace detail
+
+/// Everybody has the same number of GPUs of each type, at all times at most (Gavel's isolated policy).
+/// Refuses what ShareProblem::validate() does.
+[[nodiscard]] inline ShareResult share_isolated(const ShareProblem& problem) {
+    problem.validate();
+    return detail::shares_by_rule(
+        problem, [&](std::size_t j, std::size_t t) { return isolated_share(problem, j, t); });
+}
+
+/// Everybody's time is dealt to the types as GPUs are: what fairness is relative to, and more than there is
+/// where jobs are many (Gavel's proportional policy). Refuses what ShareProblem::validate() does.
+[[nodiscard]] inline ShareResult share_proportionally(const ShareProblem& problem) {
+    problem.validate();
+    const double all = problem.all_gpus();
+    return detail::shares_by_rule(
+        problem, [&](std::size_t, std::size_t t) { return all > 0 ? problem.gpus[t] / all : 0; });
+}
+
+/// In their order, each job has all of its time on the type that is fastest for it among those with enough
+/// GPUs left; the first that finds none ends it, unless it fits nowhere at all (Gavel's first-in-first-out
+/// policy). Refuses what ShareProblem::validate() does.
+[[nodiscard]] inline ShareResult share_in_order(const ShareProblem& problem) {
+    problem.validate();
+    const std::size_t none = problem.types();
+    std::vector<std::size_t> type_of(problem.jobs.size(), none);
+    std::vector<double> left = problem.gpus;
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
+        const ShareJob& job = problem.jobs[j];
+        if (problem.too_large(j)) continue;
+        std::size_t best = none;
+        for (std::size_t t = 0; t < problem.types(); ++t)
+            if (left[t] >= job.workers && (best == none || job.rates[t] > job.rates[best])) best = t;
+        if (best == none) break;
+        if (job.rates[best] <= 0) continue;
+        type_of[j] = best;
+        left[best] -= job.workers;
+    }
+    return detail::shares_by_rule(problem,
+                                  [&](std::size_t j, std::size_t t) { return type_of[j] == t ? 1.0 : 0.0; });
 }
 
 }  // namespace goodput

@@ -1,24 +1,87 @@
 #ifndef GOODPUT_SHARE_TIME_SHARING_HPP
 #define GOODPUT_SHARE_TIME_SHARING_HPP
 
-// From shares of time to rounds: a scheduler that keeps account of the time that every job should have had on
-// every GPU type, and of the time that it did have there. Everything else is the Scheduler's: limits,
-// placement, prices, explanations, drained nodes.
+// Time sharing as a policy: an objective says which part of the time every job should have on every GPU type
+// (share/), and an option is worth how far its job is behind that. Giving GPUs to those who are owed most in
+// sum, round after round, keeps what is owed bounded wherever the shares can be had at all (max-weight
+// scheduling, Tassiulas and Ephremides 1992), so that in the long run everybody has his share. Gavel
+// (OSDI'20, section 5) gives GPUs greedily, by share over received share.
+//
+// From shares of time to rounds: TimeSharing is a scheduler that keeps account of the time that every job
+// should have had on every GPU type, and of the time that it did have there (Job::owed_seconds). Everything
+// else is the Scheduler's: limits, placement, prices, explanations, drained nodes.
 
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "goodput/policy/concepts.hpp"
+#include "goodput/policy/work_left.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
-#include "goodput/share/time_shares.hpp"
+#include "goodput/share/share_time.hpp"
 
 namespace goodput {
+
+/// Values options by how much time on their GPU type the job is owed under the shares of an objective.
+template <ShareObjective O = MaxMin>
+struct TimeShares {
+    /// Jobs run with the GPUs that their owners asked for.
+    static constexpr bool rigid_jobs = true;
+    static constexpr bool weights_count = false;  ///< the objective knows them
+
+    O objective{};                  ///< what shares are good for
+    double interval_seconds = 360;  ///< of a round, above 0: a share of it is owed in advance
+
+    /// The shares of the round: a row's rate on a GPU type is the goodput of its first option there.
+    [[nodiscard]] ShareResult shares_of(const Round& round, std::span<const OptionRow> rows) const {
+        ShareProblem problem;
+        problem.gpus.assign(round.cluster.gpu_types.size(), 0);
+        for (const Pool& pool : round.pools) problem.gpus[pool.gpu_type] += pool.gpus();
+        for (const OptionRow& row : rows) {
+            ShareJob job{.name = row.job.name, .workers = row.job.max_gpus, .weight = row.job.weight};
+            job.rates.assign(problem.types(), 0);
+            for (const Option& option : row.options) {
+                double& rate = job.rates[option.configuration.first().gpu_type];
+                if (rate == 0) rate = std::max(option.goodput, 0.0);
+            }
+            job.steps_left = row.job.remaining_examples.value_or(0);
+            job.age_seconds = round.age_of(row.job);
+            problem.jobs.push_back(std::move(job));
+        }
+        return share_time(problem, objective, {.gap = 1e-6});
+    }
+
+    /// GPU rounds that a job is owed on the option's type by the end of this one; next to nothing, by speed,
+    /// where it is owed none, so that nothing idles.
+    void value_round(const Round& round, std::span<const OptionRow> rows) const {
+        const ShareResult result = shares_of(round, rows);
+        for (std::size_t r = 0; r < rows.size(); ++r) {
+            const OptionRow& row = rows[r];
+            const double best = detail::best_goodput(row);
+            for (std::size_t k = 0; k < row.options.size(); ++k) {
+                const Option& option = row.options[k];
+                const std::size_t type = option.configuration.first().gpu_type;
+                row.values[k] = 0;
+                if (option.goodput <= 0) continue;
+                const double owed = type < row.job.owed_seconds.size() ? row.job.owed_seconds[type] : 0;
+                const double rounds = owed / interval_seconds + result.of(r)[type];
+                row.values[k] = option.configuration.gpus() *
+                                (std::max(rounds, 0.0) + leftover_worth * option.goodput / best);
+            }
+        }
+    }
+
+private:
+    static constexpr double leftover_worth = 1e-3;  // of a round
+};
+
+static_assert(RoundPolicy<TimeShares<>>);
 
 /// What jobs are owed, by name.
 class TimeAccounts {
@@ -54,13 +117,11 @@ public:
         }
         accounts_ = std::move(kept);
     }
-    /// Remembers the shares of the coming round and who holds what in it.
-    void note(const Snapshot& snapshot, const Plan& plan, const RoundShares& shares) {
+    /// Remembers the shares of the coming round, of all jobs of the snapshot, and who holds what in it.
+    void note(const Snapshot& snapshot, const Plan& plan, const ShareResult& shares) {
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             Account& account = accounts_[snapshot.jobs[j].name];
-            const auto found = shares.find(snapshot.jobs[j].name);
-            account.share.clear();
-            if (found != shares.end()) account.share = found->second;
+            account.share.assign(shares.of(j).begin(), shares.of(j).end());
             const Configuration& given = plan.decisions[j].option.configuration;
             account.held_type.reset();
             if (!given.empty()) account.held_type = given.first().gpu_type;
@@ -85,8 +146,7 @@ public:
     /// Rounds of `interval_seconds`, above 0.
     explicit TimeSharing(O objective = {}, double interval_seconds = 360, Predictor predictor = {},
                          AllotOptions options = {})
-        : shares_(std::make_unique<RoundShares>()),
-          scheduler_(TimeShares<O>{std::move(objective), interval_seconds, shares_.get()}, options, {}, {},
+        : scheduler_(TimeShares<O>{std::move(objective), interval_seconds}, options, {}, {},
                      std::move(predictor)),
           accounts_(interval_seconds) {
         require_positive("time sharing", "interval", interval_seconds);
@@ -98,12 +158,14 @@ public:
         snapshot_ = snapshot;
         accounts_.settle(snapshot_);
         const Plan& plan = scheduler_.plan(snapshot_);
-        accounts_.note(snapshot_, plan, *shares_);
+        std::vector<OptionRow> rows;
+        for (std::size_t j = 0; j < snapshot_.jobs.size(); ++j)
+            rows.push_back({snapshot_.jobs[j], scheduler_.options_of(j), {}});
+        accounts_.note(snapshot_, plan, scheduler_.policy().shares_of(scheduler_.round_of(snapshot_), rows));
         return plan;
     }
 
 private:
-    std::unique_ptr<RoundShares> shares_;  // of the last plan, where the policy leaves them
     Scheduler<TimeShares<O>, LeastMovesPlacer, Allotter<>, Predictor> scheduler_;
     TimeAccounts accounts_;
     Snapshot snapshot_;

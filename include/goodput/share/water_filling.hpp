@@ -32,7 +32,6 @@
 #include "goodput/share/detail/share_program.hpp"
 #include "goodput/share/objectives.hpp"
 #include "goodput/share/problem.hpp"
-#include "goodput/share/result.hpp"
 
 namespace goodput {
 
@@ -73,11 +72,8 @@ public:
           rising_(problem.jobs.size(), 0),
           one_(problem.jobs.size()),
           height_(problem.jobs.size(), 0),
-          place_(problem.jobs.size()) {
-        result_.types = problem.types();
-        result_.shares.assign(problem.jobs.size() * problem.types(), 0);
-        result_.rates.assign(problem.jobs.size(), 0);
-        result_.prices.assign(problem.types(), 0);
+          place_(problem.jobs.size()),
+          result_(no_shares(problem)) {
         for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
             rising_[j] = program_.top_rate(j) > 0;
             one_[j] = proportional_rate(problem, j) / problem.jobs[j].workers;
@@ -160,8 +156,7 @@ private:
                 },
                 accuracy);
             result_.iterations += trial.iterations();
-            ShareResult found;
-            trial.take(options_.least_part, found);
+            ShareResult found = trial.shares(options_.least_part);
             result_.shares = std::move(found.shares);
             result_.rates = std::move(found.rates);
             // Nobody but those who have stopped is in the way.
@@ -190,7 +185,7 @@ private:
         HighestLevel best = highest_level(
             problem_, program_, [&](std::size_t j, double at) { return levels.rate_for(problem_, j, at); },
             [&](std::size_t j, double rate) { return levels.level_at(problem_, j, rate); }, result_.bound,
-            result_.bound, options_);
+            options_);
         result_.iterations += best.result.iterations;
         result_.prices = std::move(best.prices);
     }
@@ -233,8 +228,7 @@ private:
                 program_, problem_.jobs.size(), [&](std::size_t j) { return one_[j] * height_[j]; },
                 accuracy);
             result_.iterations += trial.iterations();
-            ShareResult found;
-            trial.take(options_.least_part, found);
+            ShareResult found = trial.shares(options_.least_part);
             if (const double then = missed(found.rates); then < missing) {
                 missing = then;
                 result_.shares = std::move(found.shares);

@@ -98,9 +98,7 @@ public:
     /// Statistics at a total batch size: linear between the tabulated ones, constant outside.
     [[nodiscard]] GradientStatistics gradient(double batch, std::size_t epoch) const {
         const auto above =
-            static_cast<std::size_t>(std::lower_bound(batches_.begin(), batches_.end(), batch,
-                                                      [](int b, double value) { return b < value; }) -
-                                     batches_.begin());
+            static_cast<std::size_t>(std::ranges::lower_bound(batches_, batch) - batches_.begin());
         if (above == 0) return gradients_.front()[epoch];
         if (above == batches_.size()) return gradients_.back()[epoch];
         const GradientStatistics &low = gradients_[above - 1][epoch], &high = gradients_[above][epoch];

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -92,14 +93,29 @@ public:
                            [&](const NodeShare& share) { return index_of_[share.node] == happening.index; });
     }
     /// Notes what happened to its node; returns whether GPUs are gone with it at once.
-    bool note(const Happening& happening);
+    bool note(const Happening& happening) {
+        if (happening.kind == EventKind::job_fails) return false;
+        const std::size_t node = happening.index;
+        wanted_[node] = happening.kind == EventKind::node_returns || happening.kind == EventKind::node_added;
+        if (happening.kind != EventKind::node_fails || !there_[node]) return false;
+        there_[node] = 0;
+        gpus_ -= nodes_[node].gpus;
+        return true;
+    }
     /// Lets cluster() follow, with those nodes for which `may_be_there(node)`, an index into all that ever
     /// are: those at the start, `more`, those added. Returns for each node before its index now, or no_node;
     /// empty: nothing changed.
     template <class MayBeThere>
-    std::vector<std::size_t> settle(MayBeThere may_be_there);
-    std::vector<std::size_t> settle() {
-        return settle([](std::size_t) { return true; });
+    std::vector<std::size_t> settle(MayBeThere may_be_there) {
+        const std::vector<std::size_t> before = index_of_;
+        for (std::size_t node = 0; node < nodes_.size(); ++node)
+            there_[node] = wanted_[node] != 0 && may_be_there(node);
+        rebuild();
+        if (before == index_of_) return {};
+        std::vector<std::size_t> now_at(nodes_.size(), no_node), moved;
+        for (std::size_t i = 0; i < index_of_.size(); ++i) now_at[index_of_[i]] = i;
+        for (const std::size_t node : before) moved.push_back(now_at[node]);
+        return moved;
     }
     /// No failure or drain stands in the way of using it.
     [[nodiscard]] bool healthy(std::size_t node) const { return wanted_[node] != 0; }
@@ -107,7 +123,17 @@ public:
     [[nodiscard]] std::size_t index_of(std::size_t node) const { return index_of_[node]; }
 
 private:
-    void rebuild();
+    void rebuild() {
+        cluster_.nodes.clear();
+        index_of_.clear();
+        gpus_ = 0;
+        for (std::size_t node = 0; node < nodes_.size(); ++node) {
+            if (!there_[node]) continue;
+            cluster_.nodes.push_back(nodes_[node]);
+            index_of_.push_back(node);
+            gpus_ += nodes_[node].gpus;
+        }
+    }
 
     std::vector<Node> nodes_;           // all that ever are
     std::vector<char> wanted_, there_;  // by node: after the next decision, and now
@@ -151,96 +177,47 @@ inline bool name_before(std::string_view a, std::string_view b) {
 namespace detail {
 
 inline Timeline::Timeline(const Cluster& start, std::span<const Event> events, std::span<const Job> jobs,
-                          std::span<const Node> more)
-    : nodes_(start.nodes) {
-    const auto by_name = [](const auto& a, const auto& b) { return a.first < b.first; };
-    const auto find = [&](const auto& names, const Event& event) {
-        const std::pair<std::string_view, std::size_t> wanted{event.subject, 0};
-        const auto found = std::lower_bound(names.begin(), names.end(), wanted, by_name);
-        if (found == names.end() || found->first != event.subject)
-            bad_input("event", "subject", "'" + event.subject + "'",
-                      event.kind == EventKind::job_fails ? "the name of a job" : "the name of a node");
-        return found->second;
-    };
-    // Additions in their order, so that the nodes' order does not hang on that of the events.
-    std::vector<const Event*> sorted;
-    for (const Event& event : events) {
+                          std::span<const Node> more) {
+    for (const Event& event : events)
         require_at_least("event of '" + event.subject + "'", "time", event.time_seconds, 0);
-        sorted.push_back(&event);
-    }
-    std::stable_sort(sorted.begin(), sorted.end(), [](const Event* a, const Event* b) {
-        if (a->time_seconds != b->time_seconds) return a->time_seconds < b->time_seconds;
-        if (a->kind != b->kind) return a->kind < b->kind;
-        return name_before(a->subject, b->subject);
+    std::vector<Event> sorted(events.begin(), events.end());
+    std::ranges::stable_sort(sorted, [](const Event& a, const Event& b) {
+        if (a.time_seconds != b.time_seconds) return a.time_seconds < b.time_seconds;
+        return a.kind != b.kind ? a.kind < b.kind : name_before(a.subject, b.subject);
     });
     Cluster everything{start.gpu_types, start.nodes};
     everything.nodes.insert(everything.nodes.end(), more.begin(), more.end());
-    for (const Event* event : sorted)
-        if (event->kind == EventKind::node_added)
-            everything.nodes.push_back({event->subject, event->gpu_type, event->gpus});
+    // Additions in their order, so that the nodes' order does not hang on that of the events.
+    for (const Event& event : sorted)
+        if (event.kind == EventKind::node_added)
+            everything.nodes.push_back({event.subject, event.gpu_type, event.gpus});
     if (!sorted.empty() || !more.empty()) validate(everything);
-    there_.assign(everything.nodes.size(), 0);
+    nodes_ = std::move(everything.nodes);
+    there_.assign(nodes_.size(), 0);
     std::fill_n(there_.begin(), start.nodes.size(), char{1});
     wanted_ = there_;
     std::fill_n(wanted_.begin(), start.nodes.size() + more.size(), char{1});
-    nodes_ = everything.nodes;
 
-    std::vector<std::pair<std::string_view, std::size_t>> node_names, job_names;
-    if (!sorted.empty()) {
-        for (std::size_t i = 0; i < nodes_.size(); ++i) node_names.emplace_back(nodes_[i].name, i);
-        for (std::size_t i = 0; i < jobs.size(); ++i) job_names.emplace_back(jobs[i].name, i);
-        std::sort(node_names.begin(), node_names.end());
-        std::sort(job_names.begin(), job_names.end());
-    }
+    std::map<std::string_view, std::size_t> node_names, job_names;
+    for (std::size_t i = 0; i < nodes_.size() && !sorted.empty(); ++i) node_names.emplace(nodes_[i].name, i);
+    for (std::size_t i = 0; i < jobs.size() && !sorted.empty(); ++i) job_names.emplace(jobs[i].name, i);
     std::vector<char> known = wanted_;
-    for (const Event* event : sorted) {
-        const bool of_job = event->kind == EventKind::job_fails;
-        const std::size_t index = find(of_job ? job_names : node_names, *event);
-        if (event->kind == EventKind::node_added) known[index] = 1;
+    for (const Event& event : sorted) {
+        const bool of_job = event.kind == EventKind::job_fails;
+        const auto& names = of_job ? job_names : node_names;
+        const auto found = names.find(event.subject);
+        if (found == names.end())
+            bad_input("event", "subject", "'" + event.subject + "'",
+                      of_job ? "the name of a job" : "the name of a node");
+        const std::size_t index = found->second;
+        if (event.kind == EventKind::node_added) known[index] = 1;
         if (!of_job && !known[index])
-            bad_input("event of '" + event->subject + "'", "time", event->time_seconds,
+            bad_input("event of '" + event.subject + "'", "time", event.time_seconds,
                       "after the node's addition");
-        happenings_.push_back({event->time_seconds, event->kind, index});
+        happenings_.push_back({event.time_seconds, event.kind, index});
     }
     cluster_.gpu_types = start.gpu_types;
     rebuild();
-}
-
-inline bool Timeline::note(const Happening& happening) {
-    if (happening.kind == EventKind::job_fails) return false;
-    const std::size_t node = happening.index;
-    wanted_[node] = happening.kind == EventKind::node_returns || happening.kind == EventKind::node_added;
-    if (happening.kind != EventKind::node_fails || !there_[node]) return false;
-    there_[node] = 0;
-    gpus_ -= nodes_[node].gpus;
-    return true;
-}
-
-template <class MayBeThere>
-std::vector<std::size_t> Timeline::settle(MayBeThere may_be_there) {
-    std::vector<std::size_t> now_at(nodes_.size(), no_node);
-    const std::vector<std::size_t> before = index_of_;
-    for (std::size_t node = 0; node < nodes_.size(); ++node)
-        there_[node] = wanted_[node] != 0 && may_be_there(node);
-    rebuild();
-    if (before == index_of_) return {};
-    for (std::size_t i = 0; i < index_of_.size(); ++i) now_at[index_of_[i]] = i;
-    std::vector<std::size_t> moved;
-    moved.reserve(before.size());
-    for (const std::size_t node : before) moved.push_back(now_at[node]);
-    return moved;
-}
-
-inline void Timeline::rebuild() {
-    cluster_.nodes.clear();
-    index_of_.clear();
-    gpus_ = 0;
-    for (std::size_t node = 0; node < nodes_.size(); ++node) {
-        if (!there_[node]) continue;
-        cluster_.nodes.push_back(nodes_[node]);
-        index_of_.push_back(node);
-        gpus_ += nodes_[node].gpus;
-    }
 }
 
 }  // namespace detail

@@ -42,21 +42,38 @@ public:
     FairShare(const Application& application, const Cluster& cluster, int most_gpus);
 
     /// T(sharers) in seconds, for at least one sharer; infinite if the application does not run there.
-    [[nodiscard]] double seconds(double sharers) const;
+    [[nodiscard]] double seconds(double sharers) const {
+        return sum([sharers](const Holding& holding) {
+            return std::min(1.0, holding.gpus_of_pool / (sharers * holding.gpus));
+        });
+    }
     /// The same on one GPU, the fastest for it of all types.
-    [[nodiscard]] double one_gpu_seconds() const;
+    [[nodiscard]] double one_gpu_seconds() const {
+        return sum([](const Holding& holding) { return holding.gpus == 1 ? 1.0 : 0.0; });
+    }
 
 private:
     static constexpr int candidates = 24;  // batch sizes looked at
-
-    /// Sum over epochs of work / largest rate times factor(k); no time for an epoch without work.
-    template <class Factor>
-    [[nodiscard]] double sum(Factor factor) const;
 
     struct Holding {
         int gpus = 0;
         int gpus_of_pool = 0;
     };
+
+    /// Sum over epochs of work / largest rate times factor(holding); no time for an epoch without work.
+    template <class Factor>
+    [[nodiscard]] double sum(Factor factor) const {
+        double seconds = 0;
+        for (std::size_t epoch = 0; epoch < work_.size(); ++epoch) {
+            if (work_[epoch] <= 0) continue;
+            double rate = 0;
+            for (std::size_t k = 0; k < holdings_.size(); ++k)
+                rate = std::max(rate, rates_[epoch * holdings_.size() + k] * factor(holdings_[k]));
+            seconds += work_[epoch] / rate;
+        }
+        return seconds;
+    }
+
     std::vector<Holding> holdings_;
     std::vector<double> work_;   // by epoch
     std::vector<double> rates_;  // by epoch and holding
@@ -144,29 +161,6 @@ inline FairShare::FairShare(const Application& application, const Cluster& clust
             rates_.push_back(best);
         }
     }
-}
-
-template <class Factor>
-double FairShare::sum(Factor factor) const {
-    double seconds = 0;
-    for (std::size_t epoch = 0; epoch < work_.size(); ++epoch) {
-        if (work_[epoch] <= 0) continue;
-        double rate = 0;
-        for (std::size_t k = 0; k < holdings_.size(); ++k)
-            rate = std::max(rate, rates_[epoch * holdings_.size() + k] * factor(holdings_[k]));
-        seconds += work_[epoch] / rate;
-    }
-    return seconds;
-}
-
-inline double FairShare::seconds(double sharers) const {
-    return sum([&](const Holding& holding) {
-        return std::min(1.0, holding.gpus_of_pool / (sharers * holding.gpus));
-    });
-}
-
-inline double FairShare::one_gpu_seconds() const {
-    return sum([](const Holding& holding) { return holding.gpus == 1 ? 1.0 : 0.0; });
 }
 
 }  // namespace goodput

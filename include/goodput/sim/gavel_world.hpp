@@ -5,7 +5,7 @@
 // of all of them together, on each GPU type. The rules are those of Gavel's public simulator:
 //
 //   A job does whole steps in a round. A round ends when its last job has done its last step, and if nobody
-//   runs, with the next submission (step_round.hpp).
+//   runs, with the next submission (world_parts.hpp).
 //   Starts, moves and changes of the GPU type cost nothing, and nothing is lost by a failure.
 //   A job that has fewer steps left than GPUs, or is too slow for a step a GPU in a round, does nothing; the
 //   fifth such round in a row ends it. (The simulator drops it then; here it counts as complete.)
@@ -28,8 +28,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/model/job_model.hpp"
-#include "goodput/sim/job_names.hpp"
-#include "goodput/sim/step_round.hpp"
+#include "goodput/sim/world_parts.hpp"
 
 namespace goodput {
 
@@ -44,19 +43,6 @@ struct GavelJob {
     /// Steps a second of all its GPUs together, by GPU type of the cluster; 0: it cannot run there.
     std::vector<double> rates{};
 };
-
-/// A job of a fixed number of GPUs as schedulers get to know it, that can run on types whose rate is above 0:
-/// one unit of its work counts as an example.
-[[nodiscard]] inline Job rigid_job(std::string name, std::string kind, double submitted_seconds, int gpus,
-                                   std::span<const double> rates) {
-    Job job{.name = std::move(name), .kind = std::move(kind)};
-    job.submitted_seconds = submitted_seconds;
-    job.min_gpus = job.max_gpus = gpus;
-    job.adaptivity = Adaptivity::none;
-    job.initial_batch = job.target_batch = 1;
-    for (const double rate : rates) job.types.push_back({.max_atomic_batch = rate > 0 ? 1 : 0});
-    return job;
-}
 
 /// The jobs of a trace, for one replay.
 class GavelWorld {
@@ -126,16 +112,9 @@ public:
     }
     /// Steps a second, as measured.
     [[nodiscard]] auto predictor() const {
-        // How noisy gradients are does not matter here.
-        return [this](const Job& job, const JobModel&, std::span<Option> options,
-                      const std::optional<GradientStatistics>& = {}) {
-            const std::size_t index = index_of(job.name);
-            for (Option& option : options) {
-                option.plan = {1, 0};
-                option.goodput = rate(index, option.configuration.first().gpu_type);
-                option.knowledge = Knowledge::measured;
-            }
-        };
+        return known_goodput([this](const Job& job, const Option& option) {
+            return rate(index_of(job.name), option.configuration.first().gpu_type);
+        });
     }
     /// With an equal part of the GPUs of each type, in turns where that is less than its GPUs, and at most
     /// all the time: Gavel's isolated throughput.

@@ -42,11 +42,6 @@ private:
     std::uint64_t state_;
 };
 
-/// A time of a Weibull distribution of that shape and mean: mean / Gamma(1 + 1/k) * (-ln u)^(1/k).
-inline double weibull_time(double mean, double shape, SplitMix& random) {
-    return mean / std::tgamma(1 + 1 / shape) * std::pow(-std::log(random.unit()), 1 / shape);
-}
-
 }  // namespace detail
 
 /// The failures of every node of a cluster from second 0 to `until`, and their returns after
@@ -68,7 +63,10 @@ inline double weibull_time(double mean, double shape, SplitMix& random) {
         detail::SplitMix random(seed, node.name);
         double now = 0;
         while (true) {
-            now = to_milliseconds(now + detail::weibull_time(3600 / per_hour, interruptions.shape, random));
+            // A time of a Weibull distribution of that shape k and mean: mean / Gamma(1 + 1/k) (-ln u)^(1/k).
+            const double power = 1 / interruptions.shape;
+            now = to_milliseconds(now + 3600 / per_hour / std::tgamma(1 + power) *
+                                            std::pow(-std::log(random.unit()), power));
             if (now > until) break;
             if (events.size() >= 20'000'000)
                 bad_input("interruptions", "number", "more than 10 million", "fewer: raise the time between");

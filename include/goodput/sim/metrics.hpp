@@ -135,8 +135,11 @@ inline ReplayMetrics metrics_of(const ReplayResult& result) {
     if (metrics.jobs == 0) return metrics;
     std::vector<double> hours;
     double first = result.jobs.front().submitted_seconds, last = first, waited = 0, held = 0;
+    double lost = 0, allotted = 0;
     for (const JobOutcome& job : result.jobs) {
         first = std::min(first, job.submitted_seconds);
+        lost += job.lost_gpu_seconds;
+        allotted += job.gpu_seconds;
         metrics.gpu_hours_per_job += job.gpu_seconds / 3600;
         metrics.restarts_per_job += job.restarts;
         metrics.migrations_per_job += job.migrations;
@@ -151,11 +154,6 @@ inline ReplayMetrics metrics_of(const ReplayResult& result) {
         const double seconds = period.end_seconds - period.begin_seconds;
         waited -= seconds;
         held += seconds * period.configuration.gpus();
-    }
-    double lost = 0, allotted = 0;
-    for (const JobOutcome& job : result.jobs) {
-        lost += job.lost_gpu_seconds;
-        allotted += job.gpu_seconds;
     }
     if (allotted > 0) metrics.availability = 1 - lost / allotted;
     const auto count = static_cast<double>(metrics.jobs);

@@ -42,10 +42,8 @@ struct ExactPlans {
     [[nodiscard]] static int max_batch(int stated, int used) { return std::max(stated, used); }
 };
 
-/// Models of all GPU types of a kind of jobs together, from declared rates on. `Histories`:
-/// BasicKindHistories.
-template <class Histories>
-class ModelsOfKinds : public ExactPlans {
+/// Refined models of all GPU types of a kind of jobs together, from declared rates on.
+class RefinedModels : public ExactPlans {
 public:
     /// What its kind has shown, and its declared rates as measurements.
     JobHistory* begin(const Job& job) {
@@ -61,11 +59,8 @@ public:
     }
 
 private:
-    Histories kinds_;
+    KindHistories kinds_;
 };
-
-/// The same with refined models.
-using RefinedModels = ModelsOfKinds<KindHistories>;
 
 }  // namespace goodput
 

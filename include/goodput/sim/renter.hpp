@@ -17,13 +17,19 @@
 // and so on, and are paid by the minute from their order on.
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "goodput/availability/renting.hpp"
+#include "goodput/core/cluster.hpp"
+#include "goodput/core/error.hpp"
 #include "goodput/schedule/snapshot.hpp"
+#include "goodput/sim/replay_result.hpp"
 
 namespace goodput {
 
@@ -48,6 +54,105 @@ private:
     std::vector<int> nodes_;
 };
 static_assert(Renter<RentEverything>);
+
+// ---------------------------------------------------------------------------------------------------------
+
+namespace detail {
+
+/// The nodes of all offers, by index among the nodes that the timeline of a replay knows: those of the
+/// cluster at the start come first.
+class Rentals {
+public:
+    Rentals(const Cluster& start, std::span<const RentOffer> offers)
+        : offers_(offers), first_(start.nodes.size()) {
+        validate(offers, start);
+        for (std::size_t o = 0; o < offers.size(); ++o)
+            for (int n = 0; n < offers[o].most_nodes; ++n) {
+                nodes_.push_back({o});
+                known_.push_back(node_of(offers[o], offers[o].name + "-" + text_of(n)));
+            }
+        rented_.assign(offers.size(), 0);
+    }
+
+    /// All nodes that may be rented.
+    [[nodiscard]] std::span<const Node> nodes() const { return known_; }
+    [[nodiscard]] std::span<const RentOffer> offers() const { return offers_; }
+    /// By offer, with those that start.
+    [[nodiscard]] std::span<const int> rented() const { return rented_; }
+    [[nodiscard]] bool any() const {
+        return std::any_of(rented_.begin(), rented_.end(), [](int nodes) { return nodes > 0; });
+    }
+    /// It is rented and has started by `now`; nodes that cannot be rented always have.
+    [[nodiscard]] bool there(std::size_t node, double now) const {
+        if (node < first_ || node >= first_ + nodes_.size()) return true;
+        const Rented& of = nodes_[node - first_];
+        return of.since && *of.since + offers_[of.offer].start_seconds <= now;
+    }
+
+    /// The provider has taken it back, or it has failed: from then on it is not rented.
+    void lose(std::size_t node, double time, std::vector<RentedPeriod>& periods) {
+        if (node >= first_ && node < first_ + nodes_.size()) end(node - first_, time, periods);
+    }
+
+    /// Orders healthy nodes and gives others back until there are as many as wanted, as far as that is
+    /// possible. `loss(node)`: what giving back a node that is there would lose now; infinite where it cannot
+    /// be given back. `dropped(node)` is called after a node that was there is given back.
+    template <class Healthy, class Loss, class Dropped>
+    void follow(std::span<const int> wanted, double now, Healthy healthy, Loss loss, Dropped dropped,
+                std::vector<RentedPeriod>& periods) {
+        for (std::size_t o = 0; o < offers_.size(); ++o) {
+            const int aim = std::clamp(o < wanted.size() ? wanted[o] : 0, 0, offers_[o].most_nodes);
+            for (std::size_t i = 0; i < nodes_.size() && rented_[o] < aim; ++i)
+                if (nodes_[i].offer == o && !nodes_[i].since && healthy(first_ + i)) {
+                    nodes_[i].since = now;
+                    ++rented_[o];
+                }
+            while (rented_[o] > aim) {
+                std::size_t best = nodes_.size();
+                double least = std::numeric_limits<double>::infinity();
+                for (std::size_t i = nodes_.size(); i-- > 0;) {
+                    if (nodes_[i].offer != o || !nodes_[i].since) continue;
+                    const double its = there(first_ + i, now) ? loss(first_ + i) : -1;
+                    if (its < least) least = its, best = i;
+                }
+                if (best == nodes_.size()) break;
+                const bool was_there = there(first_ + best, now);
+                end(best, now, periods);
+                if (was_there) dropped(first_ + best);
+            }
+        }
+    }
+
+    /// The replay is over.
+    void end_all(double time, std::vector<RentedPeriod>& periods) {
+        for (std::size_t i = 0; i < nodes_.size(); ++i) end(i, time, periods);
+    }
+
+private:
+    struct Rented {
+        std::size_t offer = 0;
+        std::optional<double> since{};
+    };
+
+    void end(std::size_t i, double time, std::vector<RentedPeriod>& periods) {
+        Rented& of = nodes_[i];
+        if (!of.since) return;
+        const double end = std::max(time, *of.since);
+        const double minutes = std::ceil((end - *of.since) / 60);
+        if (end > *of.since)
+            periods.push_back({of.offer, *of.since, end, minutes / 60 * offers_[of.offer].dollars_per_hour});
+        of.since.reset();
+        --rented_[of.offer];
+    }
+
+    std::span<const RentOffer> offers_;
+    std::size_t first_;          // index of the first node that may be rented
+    std::vector<Rented> nodes_;  // by offer, then number
+    std::vector<Node> known_;    // the same
+    std::vector<int> rented_;    // by offer
+};
+
+}  // namespace detail
 
 }  // namespace goodput
 

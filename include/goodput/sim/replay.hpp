@@ -31,9 +31,7 @@
 #include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
-#include "goodput/sim/detail/rentals.hpp"
-#include "goodput/sim/detail/replay_checks.hpp"
-#include "goodput/sim/detail/replayed_job.hpp"
+#include "goodput/sim/detail/replayed_jobs.hpp"
 #include "goodput/sim/events.hpp"
 #include "goodput/sim/renter.hpp"
 #include "goodput/sim/replay_result.hpp"
@@ -100,15 +98,12 @@ ReplayResult replay(const Cluster& cluster, W& world, P policy, const ReplayOpti
 namespace detail {
 
 inline void validate(const ReplayOptions& options) {
-    require_at_least("replay", "interval", options.interval_seconds, shortest_interval);
-    if (options.interval_seconds > longest_time)
-        bad_input("replay", "interval", options.interval_seconds, "at most " + text_of(longest_time));
-    if (options.first_decision_seconds) {
-        const double first = *options.first_decision_seconds;
-        require_at_least("replay", "first decision", first, 0);
-        if (first > longest_time)
-            bad_input("replay", "first decision", first, "at most " + text_of(longest_time));
-    }
+    const auto require_time = [](const char* field, double seconds, double least) {
+        require_at_least("replay", field, seconds, least);
+        if (seconds > longest_time) bad_input("replay", field, seconds, "at most " + text_of(longest_time));
+    };
+    require_time("interval", options.interval_seconds, shortest_interval);
+    require_time("first decision", options.first_decision_seconds.value_or(0), 0);
     if (std::isnan(options.last_second)) bad_input("replay", "last second", options.last_second, "a number");
 }
 

@@ -104,222 +104,6 @@ inline Job sia_job(const Submission& submission, const Application& application,
 
 }  // namespace detail
 
-/// How one job of Sia's world trains and what it learns, from its submission to its completion.
-template <class Modelling>
-class SiaJob {
-public:
-    /// All of these have to outlive it: `known` is what the scheduler knows of it, `modelling` is shared
-    /// by all jobs of a world, `ended` are the totals of its application's jobs that have ended.
-    SiaJob(Job& known, const Application& application, Modelling& modelling, const SiaRules& rules,
-           const std::vector<double>& ended)
-        : known_(&known),
-          application_(&application),
-          modelling_(&modelling),
-          rules_(&rules),
-          ended_(&ended),
-          own_history_(application.types.size()),
-          shared_history_(modelling.begin(known)),
-          random_(rules.seed, known.name) {
-        if (pays()) paid_.choose(known.checkpoints.front(), rules.checkpoint_seconds);
-    }
-
-    /// How it trains since its last start.
-    [[nodiscard]] BatchPlan plan() const { return plan_; }
-    /// Epochs that are complete.
-    [[nodiscard]] std::size_t epoch() const { return epoch_; }
-    /// The part of its work that is done, from 0 to 1.
-    [[nodiscard]] double done() const { return progress_ / application_->curve.total_progress(); }
-    /// Its measurements and fits, or those of its kind.
-    [[nodiscard]] const JobHistory& history() const {
-        return shared_history_ ? *shared_history_ : own_history_;
-    }
-
-    /// What it tells the scheduler.
-    void report(Job& job, JobModel& model) const {
-        job.gradient = gradient_;
-        job.done_examples = progress_ * job.initial_batch;
-        job.remaining_examples = remaining_examples();
-        model = history().model();
-    }
-
-    /// Trains with what it holds for `left` seconds from `now` on; returns when its work was done, if it was.
-    std::optional<double> train(const Configuration& held, double now, double left) {
-        const PoolShare& on = held.first();
-        gpus_ = held.gpus();
-        while (left > 0) {
-            const auto total = static_cast<double>(plan_.total(held.gpus()));
-            const GradientStatistics gradient = application_->curve.gradient(total, epoch_);
-            const StepSeconds times = on_type(on).seconds(on.shape, plan_.atomic_batch);
-            gradient_ = gradient;
-            measure(on, times);
-            const double efficiency =
-                NoiseScaleEfficiency{static_cast<double>(known_->initial_batch), gradient}.efficiency(total);
-            const double gain = efficiency * total / known_->initial_batch;
-            const double iteration = times.step + plan_.accumulation_steps * (times.step - times.sync);
-            const double rate = gain / iteration / application_->slowdown * (pays() ? paid_.speed() : 1);
-            const double spell = pays() ? std::min(left, paid_.unchanged_seconds()) : left;
-            const double goal = application_->curve.progress_after(epoch_);
-            if (progress_ + rate * spell < goal) {
-                if (!pays()) checkpoint_within(rate, spell);
-                progress_ += rate * spell;
-                if (pays()) paid_.pass(spell, gpus_, {progress_, epoch_});
-                now += spell;
-                left -= spell;
-                if (left > 0) continue;  // the batch is chosen once a round and epoch
-            } else {
-                // Whole seconds, as published: epochs of a short job end on the clock's grid.
-                const double needed = rate > 0 ? std::nearbyint((goal - progress_) / rate) : 0;
-                progress_ = goal;
-                now += needed;
-                left -= needed;
-                ++epoch_;
-                estimate();
-                if (pays())
-                    paid_.pass(needed, gpus_, {progress_, epoch_});
-                else
-                    save();
-                if (epoch_ == application_->curve.epochs()) return now;
-            }
-            choose_batch(on);
-        }
-        return std::nullopt;
-    }
-
-    /// Starts or restarts; returns how long that takes.
-    double start(const Configuration& held) {
-        choose_batch(held.first());
-        return std::exchange(restores_, false) ? paid_.mechanism().restore_seconds
-                                               : application_->restart_seconds;
-    }
-
-    /// How the last decision would have it save its state.
-    void save_like(const Checkpointing& chosen) {
-        if (!pays() || chosen.mechanism >= known_->checkpoints.size()) return;
-        const double interval = rules_->checkpoints == CheckpointRule::chosen && chosen.interval_seconds > 0
-                                    ? chosen.interval_seconds
-                                    : rules_->checkpoint_seconds;
-        paid_.choose(known_->checkpoints[chosen.mechanism], interval);
-    }
-    /// GPU-seconds that its checkpoints and failures have cost so far, starts not included.
-    [[nodiscard]] double lost_gpu_seconds() const { return lost_ + paid_.lost_gpu_seconds(); }
-
-    /// Appends what its work came to, for later jobs of its application.
-    void note_total(std::vector<double>& ended) const {
-        ended.push_back(application_->curve.total_progress());
-    }
-
-    /// Takes a checkpoint.
-    void save() {
-        if (pays()) paid_.save({progress_, epoch_});
-        saved_progress_ = progress_;
-        saved_epoch_ = epoch_;
-        since_checkpoint_ = 0;
-    }
-
-    /// Goes back to its last checkpoint.
-    void fail() {
-        if (pays()) {
-            const bool caught = random_.unit() < paid_.mechanism().caught;
-            const bool kept = random_.unit() < paid_.mechanism().kept;
-            const detail::TrainingState back = paid_.fail({progress_, epoch_}, caught, kept);
-            progress_ = back.progress;
-            epoch_ = back.epoch;
-            restores_ = true;
-            return;
-        }
-        lost_ += since_checkpoint_ * gpus_;
-        progress_ = saved_progress_;
-        epoch_ = saved_epoch_;
-        since_checkpoint_ = 0;
-    }
-
-private:
-    [[nodiscard]] bool pays() const { return rules_->checkpoints != CheckpointRule::free; }
-    [[nodiscard]] const ApplicationOnType& on_type(const PoolShare& on) const {
-        return application_->types[on.gpu_type];
-    }
-
-    /// The checkpoints due within the next `seconds` of one epoch; only the last one matters.
-    void checkpoint_within(double rate, double seconds) {
-        since_checkpoint_ += seconds;
-        if (since_checkpoint_ < rules_->checkpoint_seconds) return;
-        since_checkpoint_ = std::fmod(since_checkpoint_, rules_->checkpoint_seconds);
-        saved_progress_ = progress_ + rate * std::max(seconds - since_checkpoint_, 0.0);
-        saved_epoch_ = epoch_;
-    }
-
-    /// What it says of the work that it has left.
-    [[nodiscard]] std::optional<double> remaining_examples() const {
-        if (rules_->work == WorkReport::declared)
-            return (application_->curve.total_progress() - progress_) * known_->initial_batch;
-        if (epoch_ == 0) return std::nullopt;
-        return std::max(expected_progress_ - progress_, 0.0) * known_->initial_batch;
-    }
-    /// What an epoch that has ended says of the work in all.
-    void estimate() {
-        if (rules_->work == WorkReport::declared || !(progress_ > 0)) return;
-        const MetricCurve& metric = application_->metric;
-        std::vector<CurvePoint> seen;
-        for (std::size_t epoch = 0; epoch < std::min(epoch_, metric.by_epoch.size()); ++epoch)
-            if (const double at = application_->curve.progress_after(epoch);
-                at > (seen.empty() ? 0 : seen.back().position))
-                seen.push_back({at, metric.by_epoch[epoch]});
-        const CurveForecast forecast =
-            forecast_curve(seen, metric.target, progress_, {.earlier_totals = *ended_});
-        // Who is at the target may go on for a little.
-        expected_progress_ = progress_ + std::max(forecast.remaining, forecast.interval.high / 4);
-    }
-
-    void measure(const PoolShare& on, StepSeconds times) {
-        if (history().has_measured(on.gpu_type, on.shape, plan_.atomic_batch)) return;
-        ThroughputSample sample{on.shape, plan_, times.step, times.sync};
-        if (!on_type(on).sync_measured) sample.sync_known = false, sample.sync_seconds = 0;
-        shared_history_ = modelling_->add(*known_, own_history_, on.gpu_type, sample);
-    }
-
-    /// The batch plan of largest goodput by the job's own model, or the initial batch while it has none for
-    /// this GPU type.
-    void choose_batch(const PoolShare& on) {
-        const BatchLimits limits{known_->initial_batch, application_->curve.max_batch(),
-                                 on_type(on).min_atomic_batch, on_type(on).largest_batch(on.shape),
-                                 known_->single_gpu_accumulates};
-        const TypeModel& model = history().model().types[on.gpu_type];
-        BestPlan best;
-        if (!rules_->rigid && measured_gradient(gradient_) && model.most_replicas > 0)
-            best = modelling_->best_plan(
-                model, NoiseScaleEfficiency{static_cast<double>(known_->initial_batch), *gradient_}, on.shape,
-                limits);
-        plan_ = best.goodput > 0
-                    ? best.plan
-                    : detail::share_of(rules_->rigid ? known_->target_batch : known_->initial_batch, on.shape,
-                                       limits);
-        if (!rules_->rigid)
-            known_->max_batch =
-                modelling_->max_batch(known_->max_batch, static_cast<int>(plan_.total(on.shape.gpus)));
-    }
-
-    Job* known_;  ///< its max_batch grows with what it uses
-    const Application* application_;
-    Modelling* modelling_;
-    const SiaRules* rules_;
-    const std::vector<double>* ended_;
-    JobHistory own_history_;
-    JobHistory* shared_history_;  ///< instead of that; of the modelling
-    BatchPlan plan_;
-    std::optional<GradientStatistics> gradient_;
-    double progress_ = 0;  ///< iterations at the initial batch size
-    std::size_t epoch_ = 0;
-    double expected_progress_ = 0;  ///< in all, as it was when the last epoch ended
-    double since_checkpoint_ = 0;   ///< seconds of training
-    double saved_progress_ = 0;
-    std::size_t saved_epoch_ = 0;
-    int gpus_ = 0;     ///< that it trained on last
-    double lost_ = 0;  ///< GPU-seconds of work done again, with free checkpoints
-    detail::PaidCheckpoints paid_;
-    bool restores_ = false;  ///< its next start is one after a failure
-    detail::SplitMix random_;
-};
-
 /// The jobs of a trace, for one replay.
 template <class Modelling = RefinedModels>
 class SiaWorld {
@@ -329,7 +113,7 @@ public:
     /// names.
     SiaWorld(const Cluster& cluster, std::span<const Application> applications,
              std::span<const Submission> submissions, const SiaRules& rules = {});
-    // Its jobs point into it.
+    // Its modelling points into it.
     SiaWorld(const SiaWorld&) = delete;
     SiaWorld& operator=(const SiaWorld&) = delete;
 
@@ -337,38 +121,133 @@ public:
 
     /// The jobs, with the largest batch that each was seen to use.
     [[nodiscard]] const std::vector<Job>& jobs() const { return known_; }
-    /// Lets a job train.
-    std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds) {
-        const std::optional<double> end = jobs_[job].train(held, begin, seconds);
-        if (end) jobs_[job].note_total(ended_[applications_[job]]);
-        return end;
+    /// Lets a job train with what it holds: epochs end on whole seconds.
+    std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds);
+    /// The part of its work that is done, from 0 to 1.
+    [[nodiscard]] double done(std::size_t job) const {
+        return trainings_[job].progress / application(job).curve.total_progress();
     }
-    /// The part of its work that is done.
-    [[nodiscard]] double done(std::size_t job) const { return jobs_[job].done(); }
     /// Its work, gradient and models.
-    void report(std::size_t job, Job& known, JobModel& model) const { jobs_[job].report(known, model); }
+    void report(std::size_t job, Job& known, JobModel& model) const {
+        known.gradient = trainings_[job].gradient;
+        known.done_examples = trainings_[job].progress * known.initial_batch;
+        known.remaining_examples = remaining_examples(job);
+        model = history(job).model();
+    }
     /// The modelling's.
     [[nodiscard]] auto predictor() const { return typename Modelling::Predictor(); }
-    /// Starts a job; returns what that takes.
-    double start(std::size_t job, const Configuration& held) { return jobs_[job].start(held); }
-    /// A checkpoint.
-    void save(std::size_t job) { jobs_[job].save(); }
-    /// Back to the last checkpoint.
-    void fail(std::size_t job) { jobs_[job].fail(); }
+    /// Starts or restarts a job; returns what that takes.
+    double start(std::size_t job, const Configuration& held) {
+        choose_batch(job, held.first());
+        Training& of = trainings_[job];
+        return std::exchange(of.restores, false) ? of.paid.mechanism().restore_seconds
+                                                 : application(job).restart_seconds;
+    }
+    /// Takes a checkpoint.
+    void save(std::size_t job) {
+        Training& of = trainings_[job];
+        if (pays()) of.paid.save({of.progress, of.epoch});
+        of.saved = {of.progress, of.epoch};
+        of.since_checkpoint = 0;
+    }
+    /// Goes back to its last checkpoint.
+    void fail(std::size_t job) {
+        Training& of = trainings_[job];
+        if (pays()) {
+            const bool caught = of.random.unit() < of.paid.mechanism().caught;
+            const bool kept = of.random.unit() < of.paid.mechanism().kept;
+            of.saved = of.paid.fail({of.progress, of.epoch}, caught, kept);
+            of.restores = true;
+        } else {
+            of.lost += of.since_checkpoint * of.gpus;
+            of.since_checkpoint = 0;
+        }
+        of.progress = of.saved.progress;
+        of.epoch = of.saved.epoch;
+    }
     /// How the last decision would have a job save its state.
-    void save_like(std::size_t job, const Checkpointing& chosen) { jobs_[job].save_like(chosen); }
-    /// What a job's checkpoints and failures have cost.
-    [[nodiscard]] double lost_gpu_seconds(std::size_t job) const { return jobs_[job].lost_gpu_seconds(); }
+    void save_like(std::size_t job, const Checkpointing& chosen) {
+        if (!pays() || chosen.mechanism >= known_[job].checkpoints.size()) return;
+        const bool says = rules_.checkpoints == CheckpointRule::chosen && chosen.interval_seconds > 0;
+        trainings_[job].paid.choose(known_[job].checkpoints[chosen.mechanism],
+                                    says ? chosen.interval_seconds : rules_.checkpoint_seconds);
+    }
+    /// GPU-seconds that a job's checkpoints and failures have cost so far, starts not included.
+    [[nodiscard]] double lost_gpu_seconds(std::size_t job) const {
+        return trainings_[job].lost + trainings_[job].paid.lost_gpu_seconds();
+    }
 
-    /// What the job does and has learned.
-    [[nodiscard]] const SiaJob<Modelling>& job(std::size_t job) const { return jobs_[job]; }
+    // What else there is to see of a job.
+
+    /// How it trains since its last start.
+    [[nodiscard]] BatchPlan plan(std::size_t job) const { return trainings_[job].plan; }
+    /// Epochs that are complete.
+    [[nodiscard]] std::size_t epoch(std::size_t job) const { return trainings_[job].epoch; }
+    /// Its measurements and fits, or those of its kind.
+    [[nodiscard]] const JobHistory& history(std::size_t job) const {
+        const Training& of = trainings_[job];
+        return of.shared_history ? *of.shared_history : of.own_history;
+    }
 
 private:
+    struct Training {
+        std::size_t application = 0;
+        JobHistory own_history;
+        JobHistory* shared_history = nullptr;  ///< instead of that; of the modelling
+        detail::SplitMix random;
+        BatchPlan plan{};
+        std::optional<GradientStatistics> gradient{};
+        double progress = 0;  ///< iterations at the initial batch size
+        std::size_t epoch = 0;
+        double expected_progress = 0;   ///< in all, as it was when the last epoch ended
+        double since_checkpoint = 0;    ///< seconds of training
+        detail::TrainingState saved{};  ///< with free checkpoints
+        int gpus = 0;                   ///< that it trained on last
+        double lost = 0;                ///< GPU-seconds of work done again, with free checkpoints
+        detail::PaidCheckpoints paid{};
+        bool restores = false;  ///< its next start is one after a failure
+    };
+
+    [[nodiscard]] bool pays() const { return rules_.checkpoints != CheckpointRule::free; }
+    [[nodiscard]] const Application& application(std::size_t job) const {
+        return applications_[trainings_[job].application];
+    }
+    [[nodiscard]] const ApplicationOnType& on_type(std::size_t job, const PoolShare& on) const {
+        return application(job).types[on.gpu_type];
+    }
+    [[nodiscard]] NoiseScaleEfficiency efficiency(std::size_t job, const GradientStatistics& gradient) const {
+        return {static_cast<double>(known_[job].initial_batch), gradient};
+    }
+    /// The checkpoints due within the next `seconds` of one epoch; only the last one matters.
+    void checkpoint_within(Training& of, double rate, double seconds) {
+        of.since_checkpoint += seconds;
+        if (of.since_checkpoint < rules_.checkpoint_seconds) return;
+        of.since_checkpoint = std::fmod(of.since_checkpoint, rules_.checkpoint_seconds);
+        of.saved = {of.progress + rate * std::max(seconds - of.since_checkpoint, 0.0), of.epoch};
+    }
+    /// What it says of the work that it has left.
+    [[nodiscard]] std::optional<double> remaining_examples(std::size_t job) const {
+        const Training& of = trainings_[job];
+        if (rules_.work == WorkReport::declared)
+            return (application(job).curve.total_progress() - of.progress) * known_[job].initial_batch;
+        if (of.epoch == 0) return std::nullopt;
+        return std::max(of.expected_progress - of.progress, 0.0) * known_[job].initial_batch;
+    }
+    void estimate(std::size_t job);
+    void measure(std::size_t job, const PoolShare& on, StepSeconds times) {
+        Training& of = trainings_[job];
+        if (history(job).has_measured(on.gpu_type, on.shape, of.plan.atomic_batch)) return;
+        ThroughputSample sample{on.shape, of.plan, times.step, times.sync};
+        if (!on_type(job, on).sync_measured) sample.sync_known = false, sample.sync_seconds = 0;
+        of.shared_history = modelling_.add(known_[job], of.own_history, on.gpu_type, sample);
+    }
+    void choose_batch(std::size_t job, const PoolShare& on);
+
     SiaRules rules_;
+    std::span<const Application> applications_;
     Modelling modelling_;
     std::vector<Job> known_;
-    std::vector<SiaJob<Modelling>> jobs_;
-    std::vector<std::size_t> applications_;   // by job
+    std::vector<Training> trainings_;
     std::vector<std::vector<double>> ended_;  // by application: the totals of jobs that have ended
 };
 
@@ -387,7 +266,7 @@ ReplayResult replay(const Cluster& cluster, std::span<const Application> applica
 template <class Modelling>
 SiaWorld<Modelling>::SiaWorld(const Cluster& cluster, std::span<const Application> applications,
                               std::span<const Submission> submissions, const SiaRules& rules)
-    : rules_(rules) {
+    : rules_(rules), applications_(applications) {
     require_between("world", "most GPUs a job", rules.most_gpus_per_job, 1, std::numeric_limits<int>::max());
     if (!(rules.checkpoint_seconds > 0))
         bad_input("world", "seconds from checkpoint to checkpoint", rules.checkpoint_seconds, "above 0");
@@ -402,8 +281,6 @@ SiaWorld<Modelling>::SiaWorld(const Cluster& cluster, std::span<const Applicatio
             if (!std::isfinite(metric)) bad_input(subject(), "metric", metric, "finite");
         require_positive(subject, "slowdown", application.slowdown);
     }
-    known_.reserve(submissions.size());
-    jobs_.reserve(submissions.size());
     ended_.resize(applications.size());
     for (const Submission& submission : submissions) {
         const auto subject = [&] { return "job '" + submission.name + "'"; };
@@ -412,10 +289,96 @@ SiaWorld<Modelling>::SiaWorld(const Cluster& cluster, std::span<const Applicatio
         require_between(subject, "num_replicas", submission.gpus, 1, 1 << 20);
         require_between(subject, "batch_size", submission.batch, 1, 1 << 30);
         const Application& application = applications[submission.application];
-        known_.push_back(detail::sia_job(submission, application, rules));
-        jobs_.emplace_back(known_.back(), application, modelling_, rules_, ended_[submission.application]);
-        applications_.push_back(submission.application);
+        const Job& known = known_.emplace_back(detail::sia_job(submission, application, rules));
+        trainings_.push_back({submission.application, JobHistory(application.types.size()),
+                              modelling_.begin(known), detail::SplitMix(rules.seed, known.name)});
+        if (pays()) trainings_.back().paid.choose(known.checkpoints.front(), rules.checkpoint_seconds);
     }
+}
+
+template <class Modelling>
+std::optional<double> SiaWorld<Modelling>::train(std::size_t job, const Configuration& held, double now,
+                                                 double left) {
+    Training& of = trainings_[job];
+    const TrainingCurve& curve = application(job).curve;
+    const PoolShare& on = held.first();
+    of.gpus = held.gpus();
+    while (left > 0) {
+        const auto total = static_cast<double>(of.plan.total(held.gpus()));
+        const GradientStatistics gradient = curve.gradient(total, of.epoch);
+        const StepSeconds times = on_type(job, on).seconds(on.shape, of.plan.atomic_batch);
+        of.gradient = gradient;
+        measure(job, on, times);
+        const double gain = efficiency(job, gradient).efficiency(total) * total / known_[job].initial_batch;
+        const double iteration = times.step + of.plan.accumulation_steps * (times.step - times.sync);
+        const double rate = gain / iteration / application(job).slowdown * (pays() ? of.paid.speed() : 1);
+        const double spell = pays() ? std::min(left, of.paid.unchanged_seconds()) : left;
+        const double goal = curve.progress_after(of.epoch);
+        if (of.progress + rate * spell < goal) {
+            if (!pays()) checkpoint_within(of, rate, spell);
+            of.progress += rate * spell;
+            if (pays()) of.paid.pass(spell, of.gpus, {of.progress, of.epoch});
+            now += spell;
+            left -= spell;
+            if (left > 0) continue;  // the batch is chosen once a round and epoch
+        } else {
+            // Whole seconds, as published: epochs of a short job end on the clock's grid.
+            const double needed = rate > 0 ? std::nearbyint((goal - of.progress) / rate) : 0;
+            of.progress = goal;
+            now += needed;
+            left -= needed;
+            ++of.epoch;
+            estimate(job);
+            if (pays())
+                of.paid.pass(needed, of.gpus, {of.progress, of.epoch});
+            else
+                save(job);
+            if (of.epoch == curve.epochs()) {
+                ended_[of.application].push_back(curve.total_progress());
+                return now;
+            }
+        }
+        choose_batch(job, on);
+    }
+    return std::nullopt;
+}
+
+/// What an epoch that has ended says of the work in all.
+template <class Modelling>
+void SiaWorld<Modelling>::estimate(std::size_t job) {
+    Training& of = trainings_[job];
+    if (rules_.work == WorkReport::declared || !(of.progress > 0)) return;
+    const MetricCurve& metric = application(job).metric;
+    std::vector<CurvePoint> seen;
+    for (std::size_t epoch = 0; epoch < std::min(of.epoch, metric.by_epoch.size()); ++epoch)
+        if (const double at = application(job).curve.progress_after(epoch);
+            at > (seen.empty() ? 0 : seen.back().position))
+            seen.push_back({at, metric.by_epoch[epoch]});
+    const CurveForecast forecast =
+        forecast_curve(seen, metric.target, of.progress, {.earlier_totals = ended_[of.application]});
+    // Who is at the target may go on for a little.
+    of.expected_progress = of.progress + std::max(forecast.remaining, forecast.interval.high / 4);
+}
+
+/// The batch plan of largest goodput by the job's own model, or the initial batch while it has none for this
+/// GPU type.
+template <class Modelling>
+void SiaWorld<Modelling>::choose_batch(std::size_t job, const PoolShare& on) {
+    Training& of = trainings_[job];
+    Job& known = known_[job];
+    const BatchLimits limits{known.initial_batch, application(job).curve.max_batch(),
+                             on_type(job, on).min_atomic_batch, on_type(job, on).largest_batch(on.shape),
+                             known.single_gpu_accumulates};
+    const TypeModel& model = history(job).model().types[on.gpu_type];
+    BestPlan best;
+    if (!rules_.rigid && measured_gradient(of.gradient) && model.most_replicas > 0)
+        best = modelling_.best_plan(model, efficiency(job, *of.gradient), on.shape, limits);
+    of.plan = best.goodput > 0 ? best.plan
+                               : detail::share_of(rules_.rigid ? known.target_batch : known.initial_batch,
+                                                  on.shape, limits);
+    if (!rules_.rigid)
+        known.max_batch =
+            modelling_.max_batch(known.max_batch, static_cast<int>(of.plan.total(on.shape.gpus)));
 }
 
 }  // namespace goodput

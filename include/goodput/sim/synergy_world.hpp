@@ -32,7 +32,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/model/job_model.hpp"
-#include "goodput/sim/job_names.hpp"
+#include "goodput/sim/world_parts.hpp"
 
 namespace goodput {
 
@@ -116,15 +116,9 @@ public:
     /// Iterations a second at the proportional share, as profiled. A Scheduler multiplies them by the factor
     /// of the host share that an option has.
     [[nodiscard]] auto predictor() const {
-        // How noisy gradients are does not matter here.
-        return [this](const Job& job, const JobModel&, std::span<Option> options,
-                      const std::optional<GradientStatistics>& = {}) {
-            for (Option& option : options) {
-                option.plan = {1, 0};
-                option.goodput = 1 / truth_[index_of(job.name)].iteration_seconds;
-                option.knowledge = Knowledge::measured;
-            }
-        };
+        return known_goodput([this](const Job& job, const Option&) {
+            return 1 / truth_[index_of(job.name)].iteration_seconds;
+        });
     }
     /// With the proportional share, at all times or, where its part of the cluster is smaller than that, in
     /// turns.
@@ -188,12 +182,8 @@ private:
         }
         needs.least = {std::min(share_.cores_per_gpu, needs.most.cores_per_gpu),
                        std::min(share_.memory_gib_per_gpu, needs.most.memory_gib_per_gpu)};
-        Job job{.name = truth.name, .kind = truth.model};
-        job.submitted_seconds = truth.submitted_seconds;
-        job.min_gpus = job.max_gpus = truth.gpus;
-        job.adaptivity = Adaptivity::none;
-        job.initial_batch = job.target_batch = 1;  // an iteration counts as an example
-        job.types = {{.max_atomic_batch = 1}};
+        const double sure[]{1};  // an iteration counts as an example
+        Job job = rigid_job(truth.name, truth.model, truth.submitted_seconds, truth.gpus, sure);
         job.remaining_examples = truth.iterations;
         job.host = std::move(needs);
         return job;

@@ -16,11 +16,10 @@
 //     4. otherwise: the four nearest columns in (log n, log K), each weighed by 1 / distance^2
 //
 // Every lookup is finite and within the range of what was measured. Cost: two binary searches for a measured
-// place, a few for rules 1 to 3, one pass over the columns for rule 4. Rules up to 2 are those with which
-// Sia's measurements were replayed. What it cannot do: extrapolate to larger batches or more nodes.
+// place, a few passes over the columns elsewhere. Rules up to 2 are those with which Sia's measurements were
+// replayed. What it cannot do: extrapolate to larger batches or more nodes.
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +35,6 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/core/shape.hpp"
-#include "goodput/sim/detail/measured_columns.hpp"
 
 namespace goodput {
 
@@ -67,7 +65,16 @@ public:
 
     /// How long do a step and its synchronisation take on a shape? `atomic_batch` in examples per GPU.
     /// Refuses what is no shape (nodes < 1 or gpus < nodes).
-    [[nodiscard]] StepSeconds seconds(Shape shape, double atomic_batch) const;
+    [[nodiscard]] StepSeconds seconds(Shape shape, double atomic_batch) const {
+        if (const Column* exact = find(shape)) return exact->at(atomic_batch);
+        StepSeconds sum;
+        for (const auto& [column, weight] : mix_for(shape)) {
+            const StepSeconds part = column->at(atomic_batch);
+            sum.step += weight * part.step;
+            sum.sync += weight * part.sync;
+        }
+        return sum;
+    }
 
     /// Up to which atomic batch is a shape known: the largest measured on its most even placement; where that
     /// was not measured, the largest on any shape of at least as many nodes and GPUs; else the largest of the
@@ -75,7 +82,7 @@ public:
     [[nodiscard]] int max_atomic_batch(Shape shape) const;
 
     /// Most nodes of any measurement.
-    [[nodiscard]] int max_nodes() const { return max_nodes_; }
+    [[nodiscard]] int max_nodes() const { return columns_.back().shape.nodes; }
 
     /// Seconds of one iteration: the step that synchronises, and computing alone for each further one.
     [[nodiscard]] double iteration_seconds(Shape shape, BatchPlan plan) const {
@@ -84,21 +91,31 @@ public:
     }
 
 private:
-    using Column = detail::MeasuredColumns::Column;
-    using Mix = detail::MeasuredColumns::Mix;
-
-    struct Shaped {
-        Shape shape;
-        double log_nodes, log_gpus;
-        Column column;
+    struct Row {
+        int atomic_batch = 0;
+        StepSeconds mean{};
+        int count = 0;
+    };
+    struct Column {
+        Shape shape{};
+        std::vector<Row> rows{};      // by batch
         bool even = false;            // of the most even placement alone
         int max_atomic_by_shape = 0;  // 0: measured by placement only
-    };
 
-    static void require_shape(Shape shape) {
-        require_between("throughput table", "shape.nodes", shape.nodes, 1, 1 << 20);
-        require_between("throughput table", "shape.gpus", shape.gpus, shape.nodes, 1 << 20);
-    }
+        /// Linear between measured batches, constant outside of them.
+        [[nodiscard]] StepSeconds at(double atomic_batch) const {
+            if (!(atomic_batch > rows.front().atomic_batch)) return rows.front().mean;
+            const auto above = std::ranges::upper_bound(rows, atomic_batch, {}, &Row::atomic_batch);
+            const Row& below = *(above - 1);
+            if (above == rows.end()) return below.mean;
+            const double part =
+                (atomic_batch - below.atomic_batch) / (above->atomic_batch - below.atomic_batch);
+            return {below.mean.step + part * (above->mean.step - below.mean.step),
+                    below.mean.sync + part * (above->mean.sync - below.mean.sync)};
+        }
+    };
+    /// Columns with weights that sum to 1.
+    using Mix = std::vector<std::pair<const Column*, double>>;
 
     /// Numbers of GPUs that differ by one at most, the larger ones side by side.
     static bool is_most_even(std::span<const int> ring) {
@@ -108,164 +125,128 @@ private:
         return *most - *least <= 1 && changes <= 2;
     }
 
-    static bool same_ratio(Shape a, Shape b) {
-        return std::int64_t{a.gpus} * b.nodes == std::int64_t{b.gpus} * a.nodes;
+    [[nodiscard]] const Column* find(Shape shape) const {
+        require_between("throughput table", "shape.nodes", shape.nodes, 1, 1 << 20);
+        require_between("throughput table", "shape.gpus", shape.gpus, shape.nodes, 1 << 20);
+        const auto found = std::ranges::lower_bound(columns_, shape, {}, &Column::shape);
+        return found != columns_.end() && found->shape == shape ? &*found : nullptr;
     }
-    // By GPUs a node, then nodes.
-    static bool ratio_less(Shape a, Shape b) {
-        const std::int64_t left = std::int64_t{a.gpus} * b.nodes, right = std::int64_t{b.gpus} * a.nodes;
-        return left != right ? left < right : a.nodes < b.nodes;
-    }
-
-    [[nodiscard]] const Shaped* find_shape(Shape shape) const;
     [[nodiscard]] Mix mix_for(Shape shape) const;
     [[nodiscard]] Mix nearest(Shape shape) const;
-    template <class Place>
-    [[nodiscard]] StepSeconds read(const Place& place, double atomic_batch) const {
-        const detail::ColumnRow row = columns_.read(place, atomic_batch);
-        return {row.step, row.sync};
-    }
 
-    detail::MeasuredColumns columns_;
-    std::vector<Shaped> shaped_;         // by shape
-    std::vector<std::size_t> by_ratio_;  // indices into shaped_, by GPUs a node, then nodes
-    int max_nodes_ = 0;
+    std::vector<Column> columns_;  // by shape
 };
 
 inline TabulatedThroughput::TabulatedThroughput(std::span<const ThroughputSample> by_shape,
                                                 std::span<const PlacementSample> by_placement,
                                                 std::string_view subject) {
-    std::map<Shape, detail::ColumnMeans> shapes, even;
+    std::map<Shape, std::map<int, Row>> shapes, even;
     std::map<Shape, int> largest_by_shape;
-    for (const PlacementSample& sample : by_placement) {
-        const std::vector<int>& ring = sample.gpus_by_node;
-        Shape shape{static_cast<int>(ring.size()), 0};
-        for (const int gpus : ring) {
+    const auto add = [](std::map<int, Row>& rows, const ThroughputSample& sample) {
+        Row& row = rows[sample.plan.atomic_batch];
+        row.atomic_batch = sample.plan.atomic_batch;
+        row.mean.step += sample.step_seconds;
+        row.mean.sync += sample.sync_seconds;
+        ++row.count;
+    };
+    for (const PlacementSample& placed : by_placement) {
+        Shape shape{static_cast<int>(placed.gpus_by_node.size()), 0};
+        for (const int gpus : placed.gpus_by_node) {
             require_between(subject, "placement.gpus", gpus, 1, 1 << 20);
             shape.gpus += gpus;
         }
-        validate(ThroughputSample{shape, {sample.atomic_batch, 0}, sample.step_seconds, sample.sync_seconds},
-                 subject);
-        shapes[shape].add(sample.atomic_batch, sample.step_seconds, sample.sync_seconds);
-        if (is_most_even(ring))
-            even[shape].add(sample.atomic_batch, sample.step_seconds, sample.sync_seconds);
+        const ThroughputSample sample{
+            shape, {placed.atomic_batch, 0}, placed.step_seconds, placed.sync_seconds};
+        validate(sample, subject);
+        add(shapes[shape], sample);
+        if (is_most_even(placed.gpus_by_node)) add(even[shape], sample);
     }
     for (const ThroughputSample& sample : by_shape) {
         validate(sample, subject);
-        const int atomic_batch = sample.plan.atomic_batch;
-        shapes[sample.shape].add(atomic_batch, sample.step_seconds, sample.sync_seconds);
+        add(shapes[sample.shape], sample);
         int& largest = largest_by_shape[sample.shape];
-        largest = std::max(largest, atomic_batch);
+        largest = std::max(largest, sample.plan.atomic_batch);
     }
     if (shapes.empty()) bad_input(subject, "number of samples", 0, "at least 1");
 
-    for (const auto& [shape, means] : shapes) {
-        const auto placed = even.find(shape);
-        const bool is_even = placed != even.end();
-        shaped_.push_back({shape, std::log(shape.nodes), std::log(shape.gpus),
-                           columns_.append(is_even ? placed->second : means), is_even,
-                           largest_by_shape[shape]});
-        by_ratio_.push_back(by_ratio_.size());
-        max_nodes_ = std::max(max_nodes_, shape.nodes);
+    for (const auto& [shape, all] : shapes) {
+        const bool is_even = even.contains(shape);
+        columns_.push_back({shape, {}, is_even, largest_by_shape[shape]});
+        for (auto [batch, row] : is_even ? even[shape] : all) {
+            row.mean.step /= row.count;
+            row.mean.sync /= row.count;
+            columns_.back().rows.push_back(row);
+        }
     }
-    std::sort(by_ratio_.begin(), by_ratio_.end(),
-              [&](std::size_t a, std::size_t b) { return ratio_less(shaped_[a].shape, shaped_[b].shape); });
-}
-
-inline StepSeconds TabulatedThroughput::seconds(Shape shape, double atomic_batch) const {
-    require_shape(shape);
-    if (const Shaped* exact = find_shape(shape)) return read(exact->column, atomic_batch);
-    return read(mix_for(shape), atomic_batch);
 }
 
 inline int TabulatedThroughput::max_atomic_batch(Shape shape) const {
-    require_shape(shape);
-    const Shaped* exact = find_shape(shape);
-    if (exact && exact->even) return columns_.largest_batch(exact->column);
+    const Column* exact = find(shape);
+    if (exact && exact->even) return exact->rows.back().atomic_batch;
     int most = 0;
-    for (const Shaped& shaped : shaped_)
-        if (shaped.shape.nodes >= shape.nodes && shaped.shape.gpus >= shape.gpus)
-            most = std::max(most, shaped.max_atomic_by_shape);
+    for (const Column& column : columns_)
+        if (column.shape.nodes >= shape.nodes && column.shape.gpus >= shape.gpus)
+            most = std::max(most, column.max_atomic_by_shape);
     if (most > 0) return most;
-    if (exact) return columns_.largest_batch(exact->column);
-    const Mix mix = mix_for(shape);
-    for (std::size_t i = 0; i < mix.count; ++i) most = std::max(most, columns_.largest_batch(mix.columns[i]));
+    for (const auto& [column, weight] : exact ? Mix{{exact, 1.0}} : mix_for(shape))
+        most = std::max(most, column->rows.back().atomic_batch);
     return most;
-}
-
-inline const TabulatedThroughput::Shaped* TabulatedThroughput::find_shape(Shape shape) const {
-    const auto found =
-        std::lower_bound(shaped_.begin(), shaped_.end(), shape,
-                         [](const Shaped& candidate, Shape wanted) { return candidate.shape < wanted; });
-    return found != shaped_.end() && found->shape == shape ? &*found : nullptr;
 }
 
 // For a shape without a column.
 inline TabulatedThroughput::Mix TabulatedThroughput::mix_for(Shape shape) const {
-    Mix mix;
-    if (shape.nodes > max_nodes_) {
-        const std::int64_t scaled = (std::int64_t{shape.gpus} * max_nodes_ + shape.nodes / 2) / shape.nodes;
-        shape = {max_nodes_, std::max(static_cast<int>(scaled), max_nodes_)};
-        if (const Shaped* exact = find_shape(shape)) {
-            mix.add(exact->column, 1);
-            return mix;
-        }
+    if (shape.nodes > max_nodes()) {
+        const std::int64_t scaled = (std::int64_t{shape.gpus} * max_nodes() + shape.nodes / 2) / shape.nodes;
+        shape = {max_nodes(), std::max(static_cast<int>(scaled), max_nodes())};
+        if (const Column* exact = find(shape)) return {{exact, 1.0}};
     }
-    const auto between = [&mix](const Shaped& below, const Shaped& above, int low, int at, int high) {
-        const double part = static_cast<double>(at - low) / (high - low);
-        mix.add(below.column, 1 - part);
-        mix.add(above.column, part);
+    // Linear in a number between the nearest columns of those that are alike, if there are such.
+    const auto between = [&](auto alike, int Shape::*number) -> Mix {
+        const Column* below = nullptr;
+        for (const Column& column : columns_) {
+            if (!alike(column.shape)) continue;
+            if (column.shape.*number > shape.*number) {
+                if (!below) return {};
+                const double part = static_cast<double>(shape.*number - below->shape.*number) /
+                                    (column.shape.*number - below->shape.*number);
+                return {{below, 1 - part}, {&column, part}};
+            }
+            below = &column;
+        }
+        return {};
     };
-
-    const auto next = std::lower_bound(
-        by_ratio_.begin(), by_ratio_.end(), shape,
-        [this](std::size_t index, Shape wanted) { return ratio_less(shaped_[index].shape, wanted); });
-    if (next != by_ratio_.begin() && next != by_ratio_.end()) {
-        const Shaped &below = shaped_[*(next - 1)], &above = shaped_[*next];
-        if (same_ratio(below.shape, shape) && same_ratio(above.shape, shape) && below.shape.nodes > 1) {
-            between(below, above, below.shape.nodes, shape.nodes, above.shape.nodes);
-            return mix;
-        }
-    }
-    const auto larger =
-        std::lower_bound(shaped_.begin(), shaped_.end(), shape,
-                         [](const Shaped& candidate, Shape wanted) { return candidate.shape < wanted; });
-    if (larger != shaped_.begin() && larger != shaped_.end()) {
-        const Shaped &below = *(larger - 1), &above = *larger;
-        if (below.shape.nodes == shape.nodes && above.shape.nodes == shape.nodes) {
-            between(below, above, below.shape.gpus, shape.gpus, above.shape.gpus);
-            return mix;
-        }
-    }
+    const auto same_gpus_a_node = [shape](Shape other) {
+        return other.nodes > 1 &&
+               std::int64_t{other.gpus} * shape.nodes == std::int64_t{shape.gpus} * other.nodes;
+    };
+    if (const Mix mix = between(same_gpus_a_node, &Shape::nodes); !mix.empty()) return mix;
+    const auto same_nodes = [shape](Shape other) { return other.nodes == shape.nodes; };
+    if (const Mix mix = between(same_nodes, &Shape::gpus); !mix.empty()) return mix;
     return nearest(shape);
 }
 
 inline TabulatedThroughput::Mix TabulatedThroughput::nearest(Shape shape) const {
-    const double log_nodes = std::log(shape.nodes), log_gpus = std::log(shape.gpus);
-    // One node and several are other machines: shapes are sorted by nodes, so each kind is one run.
-    const auto several = std::find_if(shaped_.begin(), shaped_.end(),
-                                      [](const Shaped& shaped) { return shaped.shape.nodes > 1; });
-    auto first = shape.nodes > 1 ? several : shaped_.begin();
-    auto last = shape.nodes > 1 ? shaped_.end() : several;
-    if (first == last) {
-        first = shaped_.begin();
-        last = shaped_.end();
+    // One node and several are other machines.
+    const auto same_kind = [shape](const Column& column) {
+        return (column.shape.nodes > 1) == (shape.nodes > 1);
+    };
+    const bool any_of_kind = std::ranges::any_of(columns_, same_kind);
+    Mix closest;  // by squared distance, then shape
+    for (const Column& column : columns_) {
+        if (any_of_kind && !same_kind(column)) continue;
+        const double nodes = std::log(column.shape.nodes) - std::log(shape.nodes);
+        const double gpus = std::log(column.shape.gpus) - std::log(shape.gpus);
+        closest.emplace_back(&column, nodes * nodes + gpus * gpus);
     }
-    std::array<std::pair<double, const Shaped*>, 4> closest{};  // by distance^2, then shape
-    std::size_t count = 0;
-    for (auto candidate = first; candidate != last; ++candidate) {
-        const double nodes = candidate->log_nodes - log_nodes, gpus = candidate->log_gpus - log_gpus;
-        const double distance = nodes * nodes + gpus * gpus;
-        if (count == closest.size() && distance >= closest.back().first) continue;
-        std::size_t at = count < closest.size() ? count++ : count - 1;
-        for (; at > 0 && closest[at - 1].first > distance; --at) closest[at] = closest[at - 1];
-        closest[at] = {distance, &*candidate};
-    }
+    std::ranges::stable_sort(closest, {}, &Mix::value_type::second);
+    closest.resize(std::min<std::size_t>(closest.size(), 4));
     double sum = 0;
-    for (std::size_t i = 0; i < count; ++i) sum += 1 / closest[i].first;
-    Mix mix;
-    for (std::size_t i = 0; i < count; ++i) mix.add(closest[i].second->column, 1 / closest[i].first / sum);
-    return mix;
+    for (auto& [column, weight] : closest) {
+        weight = 1 / weight;
+        sum += weight;
+    }
+    for (auto& [column, weight] : closest) weight /= sum;
+    return closest;
 }
 
 }  // namespace goodput

@@ -37,6 +37,7 @@
 #include "goodput/core/option.hpp"
 #include "goodput/core/tasks.hpp"
 #include "goodput/model/job_model.hpp"
+#include "goodput/sim/world_parts.hpp"
 #include "goodput/tasks/task_history.hpp"
 
 namespace goodput {
@@ -127,10 +128,14 @@ public:
                 [&](const Running& a, const Running& b) { return ends(job, a) < ends(job, b); });
             if (first == course.running.end() || ends(job, *first) > latest) break;
             const double end = std::max(ends(job, *first), begin);
-            finish(job, *first);
+            const double took = truth_[job].task_seconds[first->task];
+            course.tasks.strata[stratum_of(job, first->task)].finish(took);
+            course.done_seconds += took;
             course.running.erase(first);
             if (course.unfinished() == 0) {
-                learn(job);
+                Kind& kind = kinds_.at(truth_[job].kind);
+                kind.history.add(course.tasks);
+                kind.usual = kind.history.usual();
                 return end;
             }
             if (end < until - rounding) begin_tasks(course, end);
@@ -165,14 +170,7 @@ public:
     }
     /// A GPU does a task second a second.
     [[nodiscard]] auto predictor() const {
-        return [](const Job&, const JobModel&, std::span<Option> options,
-                  const std::optional<GradientStatistics>& = {}) {
-            for (Option& option : options) {
-                option.plan = {1, 0};
-                option.goodput = option.configuration.gpus();
-                option.knowledge = Knowledge::measured;
-            }
-        };
+        return known_goodput([](const Job&, const Option& option) { return option.configuration.gpus(); });
     }
     /// With its part of the GPUs, at least one, where the last task ends at the earliest.
     [[nodiscard]] double isolated_seconds(std::size_t job, double sharers) const {
@@ -234,16 +232,6 @@ private:
             course.waiting.insert(course.waiting.begin(), course.running.back().task);
             course.running.pop_back();
         }
-    }
-    void finish(std::size_t job, const Running& task) {
-        const double seconds = truth_[job].task_seconds[task.task];
-        courses_[job].tasks.strata[stratum_of(job, task.task)].finish(seconds);
-        courses_[job].done_seconds += seconds;
-    }
-    void learn(std::size_t job) {
-        Kind& kind = kinds_.at(truth_[job].kind);
-        kind.history.add(courses_[job].tasks);
-        kind.usual = kind.history.usual();
     }
 
     [[nodiscard]] static Course course_of(const TaskJob& job) {

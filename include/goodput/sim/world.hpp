@@ -35,9 +35,8 @@
 //   fail(job)                           it falls back to its last saved state. Without: failures lose no work
 //   save_like(job, chosen)              how the last decision would have the job save its state
 //                                       (Checkpointing), called after every decision that gives it GPUs
-//   lost_gpu_seconds(job) const         GPU-seconds so far that its checkpoints cost and that it had to do
-//   again
-//                                       after failures; starts are counted by the engine. Without: none
+//   lost_gpu_seconds(job) const         GPU-seconds so far of its checkpoints and of work done again after
+//                                       failures; starts are counted by the engine. Without: none
 //   isolated_seconds(job, sharers) const   how long it would have taken alone with its share of a cluster
 //                                       that so many jobs share on average: what finish-time fairness is
 //                                       relative to (metrics.hpp)

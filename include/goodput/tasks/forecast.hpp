@@ -24,7 +24,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <span>
 #include <string_view>
 
 #include <Eigen/Core>
@@ -126,31 +125,23 @@ private:
     double scatter_ = 0, freedom_ = 1;
 };
 
-namespace detail {
-
-/// Refuses what no fitter wrote, whose parts do not belong together (std::invalid_argument).
-inline void require_fit(std::string_view subject, const RefinedFit& fit) {
-    const std::size_t count = fit.coordinates.size();
-    if (count != refined_parameters + fit.model.batches.size() || fit.covariance.size() != count * count ||
-        fit.shape_variances.size() != fit.model.shapes.size())
-        bad_input(subject, "fit", "of no measurement of the job", "fitted, or predicted from other types");
-    validate(fit.model, subject);
-}
-
-}  // namespace detail
-
 inline Forecast::Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan)
     : gamma_(fit.model.gamma),
       accumulation_(plan.accumulation_steps),
       scatter_(fit.step_deviation),
       freedom_(fit.degrees_of_freedom) {
     detail::require_configuration("forecast", shape, plan);
-    detail::require_fit("forecast", fit);
     const RefinedThroughput& model = fit.model;
+    const std::size_t coordinates = fit.coordinates.size();
+    if (coordinates != refined_parameters + model.batches.size() ||
+        fit.covariance.size() != coordinates * coordinates ||
+        fit.shape_variances.size() != model.shapes.size())
+        bad_input("forecast", "fit", "of no measurement of the job", "fitted, or predicted from other types");
+    validate(model, "forecast");
     compute_ = model.compute_seconds(plan.atomic_batch) * model.compute_factor(shape);
     sync_ = model.sync_seconds(shape);
 
-    const auto count = static_cast<Eigen::Index>(fit.coordinates.size());
+    const auto count = static_cast<Eigen::Index>(coordinates);
     const Eigen::Map<const Eigen::MatrixXd> covariance(fit.covariance.data(), count, count);
     const auto variance = [&](const auto& for_each_slope) {
         Eigen::VectorXd slopes = Eigen::VectorXd::Zero(count);
@@ -166,33 +157,6 @@ inline Forecast::Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan)
     const auto [of_factor, of_sync_factor] = fit.factor_variances(shape);
     compute_variance_ += of_factor;
     sync_deviation_ = std::sqrt(of_sync + of_sync_factor);
-}
-
-/// The fitted model at another than the middle of what may be: a model that takes on each of `shapes` what an
-/// iteration ends within with `probability`, in (0, 1) (others get std::invalid_argument), so that batch
-/// plans and options can be careful (0.9) or optimistic (0.1). Exact at the reference batch without
-/// accumulation; at other batches in the same proportion. Other shapes stay as they are. No factor leaves the
-/// limits of a model (model/valid_model.hpp).
-[[nodiscard]] inline RefinedThroughput at_quantile(const RefinedFit& fit, std::span<const Shape> shapes,
-                                                   double probability) {
-    RefinedThroughput model = fit.model;
-    const BatchPlan plan{std::max(1, static_cast<int>(std::lround(fit.reference_batch))), 0};
-    const auto before = [](const ShapeFactor& at, const Shape& wanted) { return at.shape < wanted; };
-    for (const Shape shape : shapes) {
-        const Forecast forecast(fit, shape, plan);
-        // An iteration scales with both of its parts.
-        const double factor = forecast.quantile(probability) / forecast.median();
-        auto own = std::lower_bound(model.shapes.begin(), model.shapes.end(), shape, before);
-        if (own == model.shapes.end() || own->shape != shape) own = model.shapes.insert(own, {shape, 1, 1});
-        const ShapeFactor* fitted = fit.model.factor_of(shape);
-        // Assigned, not multiplied: a shape may be asked for twice.
-        const auto bounded = [](double value) {
-            return std::clamp(value, 1 / most_model_factor, most_model_factor);
-        };
-        own->compute = bounded(factor * (fitted ? fitted->compute : 1));
-        own->sync = bounded(factor * (fitted ? fitted->sync : 1));
-    }
-    return model;
 }
 
 }  // namespace goodput

@@ -19,6 +19,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -99,26 +100,9 @@ inline constexpr std::array curve_families{
     CurveFamily{CurveFamily::Kind::exponential, 0, 5},   CurveFamily{CurveFamily::Kind::logarithm, 0.02, 1},
     CurveFamily{CurveFamily::Kind::logarithm, 0.1, 1},   CurveFamily{CurveFamily::Kind::logarithm, 0.5, 1}};
 
-/// How many of the points are worth counting: residuals that follow each other repeat themselves.
-inline double independent_points(std::span<const CurvePoint> points, const CurveFamily& family, double slope,
-                                 double at_total, double now, double target, double sign) {
-    double before = 0, squares = 0, products = 0;
-    for (std::size_t i = 0; i < points.size(); ++i) {
-        const double residual =
-            sign * (points[i].metric - target) + slope * (at_total - family(points[i].position / now));
-        squares += residual * residual;
-        if (i > 0) products += residual * before;
-        before = residual;
-    }
-    const double n = static_cast<double>(points.size());
-    const double correlation = squares > 0 ? std::clamp(products / squares, 0.0, 0.98) : 0;
-    return std::max(n * (1 - correlation) / (1 + correlation), 1.0);
-}
-
-}  // namespace detail
-
-inline CurveForecast forecast_curve(std::span<const CurvePoint> points, const CurveTarget& target,
-                                    double passed, const CurveForecastOptions& options) {
+/// Refuses what forecast_curve() does.
+inline void validate_curve(std::span<const CurvePoint> points, const CurveTarget& target, double passed,
+                           const CurveForecastOptions& options) {
     constexpr std::string_view of = "learning curve";
     require_positive(of, "passed", passed);
     // Squares of larger ones would not be finite.
@@ -138,67 +122,89 @@ inline CurveForecast forecast_curve(std::span<const CurvePoint> points, const Cu
     require_positive(of, "earlier_spread", options.earlier_spread);
     require_at_least(of, "most_points", options.most_points, 1);
     for (const double total : options.earlier_totals) require_positive(of, "earlier_totals", total);
+}
 
+/// How many of the residuals are worth counting: those that follow each other repeat themselves.
+template <class Residual>
+double independent_points(std::size_t points, Residual residual) {
+    double before = 0, squares = 0, products = 0;
+    for (std::size_t i = 0; i < points; ++i) {
+        const double now = residual(i);
+        squares += now * now;
+        products += now * before;
+        before = now;
+    }
+    const double correlation = squares > 0 ? std::clamp(products / squares, 0.0, 0.98) : 0;
+    return std::max(static_cast<double>(points) * (1 - correlation) / (1 + correlation), 1.0);
+}
+
+/// What at least two points, with metrics relative to the target and rising, and positions in parts of what
+/// has passed, say of each total in the same unit: its likelihood, summed over families, but for a factor.
+inline std::vector<double> likelihoods_of(std::span<const CurvePoint> points, std::span<const double> totals,
+                                          double most_points) {
+    std::vector<LineSums> sums(curve_families.size());
+    for (std::size_t k = 0; k < sums.size(); ++k)
+        for (const CurvePoint& point : points)
+            sums[k].add(point.position, curve_families[k](point.position), point.metric);
+    double least = std::numeric_limits<double>::infinity(), counted = 1;
+    std::vector<std::vector<double>> squares(sums.size(), std::vector<double>(totals.size()));
+    for (std::size_t k = 0; k < sums.size(); ++k)
+        for (std::size_t c = 0; c < totals.size(); ++c) {
+            const double at_total = curve_families[k](totals[c]);
+            const double slope = std::max(sums[k].through(at_total, 0).slope, 0.0);
+            squares[k][c] = sums[k].squares({-slope * at_total, slope});
+            if (squares[k][c] >= least) continue;
+            least = squares[k][c];
+            counted = independent_points(points.size(), [&](std::size_t i) {
+                return points[i].metric + slope * (at_total - curve_families[k](points[i].position));
+            });
+        }
+    counted = std::min(counted, most_points);
+    // Exact curves say as much as those that are off by a hundredth of the way to go.
+    const double floor = 1e-4 * sums.front().squares({}) + std::numeric_limits<double>::min();
+    std::vector<double> likelihoods(totals.size(), 0.0);
+    for (std::size_t c = 0; c < totals.size(); ++c)
+        for (const std::vector<double>& of_family : squares)
+            likelihoods[c] += std::pow((least + floor) / (of_family[c] + floor), counted / 2);
+    return likelihoods;
+}
+
+}  // namespace detail
+
+inline CurveForecast forecast_curve(std::span<const CurvePoint> points, const CurveTarget& target,
+                                    double passed, const CurveForecastOptions& options) {
+    detail::validate_curve(points, target, passed, options);
     const double sign = target.higher_is_better ? 1 : -1;
-    const bool reached = std::ranges::any_of(
-        points, [&](const CurvePoint& point) { return sign * (point.metric - target.metric) >= 0; });
+    std::vector<CurvePoint> seen;
+    for (const CurvePoint& point : points)
+        seen.push_back({point.position / passed, sign * (point.metric - target.metric)});
+    if (std::ranges::any_of(seen, [](const CurvePoint& point) { return point.metric >= 0; }))
+        return {0, {0, passed * options.earlier_spread}};
 
     // Totals on a logarithmic grid, in parts of what has passed; and what was believed of them.
     constexpr std::size_t cells = 160;
     const double step = std::log(options.longest) / cells;
-    std::array<double, cells> belief{};
     const double earlier = static_cast<double>(options.earlier_totals.size());
     const double spread = std::max(options.earlier_spread, step);  // else a total falls between two cells
+    std::vector<double> totals, unlearned, posterior;
     for (std::size_t c = 0; c < cells; ++c) {
         const double log_ratio = (static_cast<double>(c) + 0.5) * step;
-        belief[c] = std::exp(-log_ratio) / (1 + earlier);  // density of the logarithm
+        totals.push_back(std::exp(log_ratio));
+        unlearned.push_back(std::exp(-log_ratio));  // density of the logarithm
+        posterior.push_back(unlearned[c] / (1 + earlier));
         for (const double total : options.earlier_totals) {
             const double off = (log_ratio - std::log(total / passed)) / spread;
-            belief[c] += std::exp(-off * off / 2) / spread / 2.5066282746310002 / (1 + earlier);
+            posterior[c] += std::exp(-off * off / 2) / spread / 2.5066282746310002 / (1 + earlier);
         }
     }
-    if (reached) {
-        const double most = passed * options.earlier_spread;
-        return {0, {0, most}};
+    if (seen.size() >= 2) {
+        const std::vector<double> likelihoods = detail::likelihoods_of(seen, totals, options.most_points);
+        for (std::size_t c = 0; c < cells; ++c) posterior[c] *= likelihoods[c];
     }
-
-    std::array<double, cells> posterior = belief;
-    if (points.size() >= 2) {
-        std::vector<LineSums> sums(detail::curve_families.size());
-        for (std::size_t k = 0; k < sums.size(); ++k)
-            for (const CurvePoint& point : points)
-                sums[k].add(point.position / passed, detail::curve_families[k](point.position / passed),
-                            sign * (point.metric - target.metric));
-        double least = std::numeric_limits<double>::infinity(), counted = 1;
-        std::vector<std::array<double, cells>> squares(sums.size());
-        for (std::size_t k = 0; k < sums.size(); ++k)
-            for (std::size_t c = 0; c < cells; ++c) {
-                const double total = std::exp((static_cast<double>(c) + 0.5) * step);
-                const double at_total = detail::curve_families[k](total);
-                const double slope = std::max(sums[k].through(at_total, 0).slope, 0.0);
-                squares[k][c] = sums[k].squares({-slope * at_total, slope});
-                if (squares[k][c] >= least) continue;
-                least = squares[k][c];
-                counted = detail::independent_points(points, detail::curve_families[k], slope, at_total,
-                                                     passed, target.metric, sign);
-            }
-        counted = std::min(counted, options.most_points);
-        // Exact curves say as much as those that are off by a hundredth of the way to go.
-        const double floor = 1e-4 * sums.front().squares({}) + std::numeric_limits<double>::min();
-        for (std::size_t c = 0; c < cells; ++c) {
-            double likelihood = 0;
-            for (std::size_t k = 0; k < sums.size(); ++k)
-                likelihood += std::pow((least + floor) / (squares[k][c] + floor), counted / 2);
-            posterior[c] = belief[c] * likelihood;
-        }
-    }
-    double sum = 0;
-    for (const double part : posterior) sum += part;
+    double sum = std::accumulate(posterior.begin(), posterior.end(), 0.0);
     if (!(sum > 0)) {  // earlier totals that have all been passed
-        for (std::size_t c = 0; c < cells; ++c)
-            posterior[c] = std::exp(-(static_cast<double>(c) + 0.5) * step);
-        sum = 0;
-        for (const double part : posterior) sum += part;
+        posterior = unlearned;
+        sum = std::accumulate(posterior.begin(), posterior.end(), 0.0);
     }
     const auto quantile = [&](double part) {
         double below = 0;

@@ -31,18 +31,6 @@
 
 namespace goodput {
 
-namespace detail {
-
-/// Whether an option is of a GPU type that comes before that of another by name: what makes no difference
-/// must not depend on the order in which a cluster lists its types.
-inline bool type_comes_first(const Round& round, const Option& option, const Option& other) {
-    const std::size_t its = option.configuration.first().gpu_type,
-                      others = other.configuration.first().gpu_type;
-    return its != others && round.cluster.gpu_types[its] < round.cluster.gpu_types[others];
-}
-
-}  // namespace detail
-
 /// Where a job's remaining work is estimated from.
 enum class TaskEstimates {
     own,      ///< its pilots: the published rule
@@ -147,11 +135,13 @@ inline void Pilots::value_round(const Round& round, std::span<const OptionRow> r
         for (const ResourceUse& use : row.uses(option)) left[use.resource] -= sign * use.units;
     };
     // Has more GPUs (sign 1) or fewer (-1) than another option, or as many of a type that comes first by
-    // name.
+    // name: what makes no difference must not depend on the order in which a cluster lists its types.
     const auto better = [&](const OptionRow& row, std::size_t option, std::size_t other, int sign) {
-        const int more = row.options[option].configuration.gpus() - row.options[other].configuration.gpus();
-        return more == 0 ? detail::type_comes_first(round, row.options[option], row.options[other])
-                         : more * sign > 0;
+        const Configuration &its = row.options[option].configuration,
+                            &others = row.options[other].configuration;
+        if (its.gpus() != others.gpus()) return (its.gpus() - others.gpus()) * sign > 0;
+        const auto& names = round.cluster.gpu_types;
+        return names[its.first().gpu_type] < names[others.first().gpu_type];
     };
     // What each keeps: the smallest option that has a GPU for all tasks that run.
     std::vector<std::size_t> chosen(rows.size(), no_index);

@@ -208,13 +208,6 @@ inline void add_log_normal(DurationEstimate& to, const TaskSample& sample, LogMe
     to.remaining_error = std::hypot(to.remaining_error, error);
 }
 
-inline DurationEstimate no_work_yet(const JobTasks& tasks, bool skewed) {
-    DurationEstimate estimate;
-    estimate.tasks = tasks.tasks();
-    estimate.skewed = skewed;
-    return estimate;
-}
-
 }  // namespace detail
 
 inline Interval remaining_interval(const DurationEstimate& estimate, double coverage) {
@@ -253,7 +246,7 @@ inline std::optional<DurationEstimate> estimate_own(const JobTasks& tasks) {
     relative = taught ? std::expm1(detail::bounded_variance(tasks.usual->within))
                       : (freedom > 0 ? relative / freedom : unknown);
 
-    DurationEstimate estimate = detail::no_work_yet(tasks, false);
+    DurationEstimate estimate{.tasks = tasks.tasks()};
     double variance = 0, by_freedom = 0;
     for (const TaskSample& sample : tasks.strata) {
         const double n = sample.finished, all = sample.tasks;
@@ -286,7 +279,7 @@ inline std::optional<DurationEstimate> estimate_own(const JobTasks& tasks) {
 
 inline std::optional<DurationEstimate> estimate_usual(const JobTasks& tasks) {
     if (!tasks.usual) return std::nullopt;
-    DurationEstimate estimate = detail::no_work_yet(tasks, true);
+    DurationEstimate estimate{.tasks = tasks.tasks(), .skewed = true};
     const double within = detail::bounded_variance(tasks.usual->within);
     const detail::LogMean known{tasks.usual->mean_log_seconds,
                                 detail::bounded_variance(tasks.usual->between)};
@@ -305,7 +298,7 @@ inline std::optional<DurationEstimate> estimate_combined(const JobTasks& tasks) 
         each_sampled &= sample.finished > 0;
     }
     if (!taught && (freedom == 0 || !each_sampled)) return estimate_own(tasks);
-    double factor = 1, prior_mean = 0, precision = 0;
+    double prior_mean = 0, precision = 0;
     if (taught) {
         squares += tasks.usual->within_freedom * tasks.usual->within;
         freedom += tasks.usual->within_freedom;
@@ -314,10 +307,10 @@ inline std::optional<DurationEstimate> estimate_combined(const JobTasks& tasks) 
     }
     const double within = detail::bounded_variance(squares / freedom);
     // Tasks that are not log-normal have another mean than log-normal ones: as much as earlier jobs' had.
-    factor = taught ? tasks.usual->mean_factor *
-                          std::exp((within - detail::bounded_variance(tasks.usual->within)) / 2)
-                    : std::exp(within / 2);
-    DurationEstimate estimate = detail::no_work_yet(tasks, true);
+    const double factor = taught ? tasks.usual->mean_factor *
+                                       std::exp((within - detail::bounded_variance(tasks.usual->within)) / 2)
+                                 : std::exp(within / 2);
+    DurationEstimate estimate{.tasks = tasks.tasks(), .skewed = true};
     for (const TaskSample& sample : tasks.strata)
         detail::add_log_normal(estimate, sample, detail::posterior_of(sample, prior_mean, precision, within),
                                within, factor);

@@ -1,4 +1,3 @@
-#include <goodput/agent/learning_rate.hpp>
 #include <goodput/model/batch_plan.hpp>
 #include <goodput/model/pipeline.hpp>
 
@@ -7,9 +6,8 @@ using namespace goodput;
 struct Right {
     double iteration_seconds(Shape, BatchPlan) const { return 1; }
     double efficiency(double) const { return 1; }
-    double factor(const LearningRateState&) const { return 1; }
 };
-static_assert(ThroughputModel<Right> && EfficiencyModel<Right> && LearningRateRule<Right>);
+static_assert(ThroughputModel<Right> && EfficiencyModel<Right>);
 
 struct Missing {};
 // says: ThroughputModel
@@ -33,7 +31,6 @@ static_assert(EfficiencyModel<Misspelled>);
 struct NotConst {
     double iteration_seconds(Shape, BatchPlan) { return 1; }
     double efficiency(double) { return 1; }
-    double factor(const LearningRateState&) { return 1; }
 };
 // says: ThroughputModel
 // says: const
@@ -43,10 +40,6 @@ static_assert(ThroughputModel<NotConst>);
 // says: const
 // says: model.efficiency(total_batch)
 static_assert(EfficiencyModel<NotConst>);
-// says: LearningRateRule
-// says: const
-// says: rule.factor(state)
-static_assert(LearningRateRule<NotConst>);
 
 struct ReturnsText {
     const char* iteration_seconds(Shape, BatchPlan) const { return "1 s"; }

@@ -28,17 +28,6 @@ double sum_of_squares(std::size_t size, const double* weights, const Value& valu
     return weights ? sum([&](std::size_t i) { return weights[i] * square(i); }) : sum(square);
 }
 
-/// i -> 1 / P_i.
-template <GradientPreconditioner P>
-auto inverse_of(const P& metric) {
-    if constexpr (requires { metric.inverse(std::size_t{0}, metric.correction()); })
-        return [&metric, correction = metric.correction()](std::size_t i) {
-            return metric.inverse(i, correction);
-        };
-    else
-        return [&metric](std::size_t i) { return metric.inverse(i); };
-}
-
 }  // namespace detail
 
 inline void GradientMeter::begin(const MeteredStep& step) {
@@ -47,32 +36,31 @@ inline void GradientMeter::begin(const MeteredStep& step) {
     pairs_ = has_previous_ && step.after_the_last && step.single;
     has_previous_ = false;  // until this step, which takes its place, has ended
     step_ = step;
-    std::fill(totals_.begin(), totals_.end(), 0);
-    std::fill(mean_squares_.begin(), mean_squares_.end(), 0);
+    for (std::vector<double>* sums : {&totals_, &mean_squares_, &pair_squares_, &both_squares_})
+        std::fill(sums->begin(), sums->end(), 0.0);
     std::fill(mean_square_set_.begin(), mean_square_set_.end(), false);
-    std::fill(pair_squares_.begin(), pair_squares_.end(), 0);
-    std::fill(both_squares_.begin(), both_squares_.end(), 0);
     position_ = mean_position_ = 0;
     begun_ = true;
 }
 
-template <class P>
-void GradientMeter::require_piece(std::size_t size, std::size_t left, const P& metric) const {
+template <class Moment>
+void GradientMeter::require_piece(std::size_t size, std::size_t left,
+                                  const AdamPreconditioner<Moment>& metric) const {
     if (!begun_) bad_input("gradients", "step", "not begun", "begun before a gradient is added");
     if (size > left)
         bad_input("gradients", "size of a piece", size,
                   "at most what is left of the gradient, " + text_of(left));
     metric.check(size);
-    if (static_cast<bool>(metric.ready()) != step_.preconditioned)
+    if (metric.ready() != step_.preconditioned)
         bad_input("gradients", "preconditioner", step_.preconditioned ? "missing or not ready" : "ready",
                   "as begin() was told of the whole step");
 }
 
-template <class Real, class P, class Use>
-void GradientMeter::for_each_block(std::span<const Real> piece, const P& metric, std::size_t first,
-                                   double scale, const Use& use) {
+template <class Real, class Moment, class Use>
+void GradientMeter::for_each_block(std::span<const Real> piece, const AdamPreconditioner<Moment>& metric,
+                                   std::size_t first, double scale, const Use& use) {
     const double over = 1 / scale;
-    const auto inverse = detail::inverse_of(metric);
+    const double correction = weighted() ? metric.correction() : 0;
     std::size_t group = 0;
     while (ends_[group] <= first && group + 1 < ends_.size()) ++group;
     Block values, weights;
@@ -84,7 +72,7 @@ void GradientMeter::for_each_block(std::span<const Real> piece, const P& metric,
         for (std::size_t i = 0; i < size; ++i) values[i] = static_cast<double>(from[i]) * over;
         if (weighted())
             for (std::size_t i = 0; i < size; ++i) {
-                const double part = inverse(done + i);
+                const double part = metric.inverse(done + i, correction);
                 weights[i] = part * part;
             }
         use(values.data(), weighted() ? weights.data() : nullptr, at, size, group);
@@ -92,8 +80,8 @@ void GradientMeter::for_each_block(std::span<const Real> piece, const P& metric,
     }
 }
 
-template <std::floating_point Real, GradientPreconditioner P>
-void GradientMeter::add(std::span<const Real> piece, const P& metric) {
+template <std::floating_point Real, std::floating_point Moment>
+void GradientMeter::add(std::span<const Real> piece, const AdamPreconditioner<Moment>& metric) {
     require_piece(piece.size(), parameters_ - position_, metric);
     if (step_.single && count() > 0)
         bad_input("gradients", "gradients of the step", 2, "1, as the plan says");
@@ -138,8 +126,9 @@ void GradientMeter::add(std::span<const Real> piece, const P& metric) {
     totals_.back() += 1;
 }
 
-template <std::floating_point Real, GradientPreconditioner P>
-void GradientMeter::add_mean(std::span<const Real> piece, const P& metric, double scale) {
+template <std::floating_point Real, std::floating_point Moment>
+void GradientMeter::add_mean(std::span<const Real> piece, const AdamPreconditioner<Moment>& metric,
+                             double scale) {
     require_positive("gradients", "scale of the mean", scale);
     if (!mean_given_) bad_input("gradients", "mean_given", false, "told to the meter beforehand");
     require_piece(piece.size(), parameters_ - mean_position_, metric);

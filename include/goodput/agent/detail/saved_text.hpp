@@ -18,11 +18,10 @@
 namespace goodput::detail {
 
 inline constexpr std::string_view saved_text_heading = "goodput-agent ";
-inline constexpr int saved_text_version = 3;  // 1 and 2, with less, are read as well
+inline constexpr int saved_text_version = 3;
 
 class SavedTextWriter {
 public:
-    [[nodiscard]] static int version() { return saved_text_version; }
     void operator()(std::string_view name, const std::string& value) {
         add(name, text_of(value.size()) + ":" + value);
     }
@@ -50,11 +49,11 @@ public:
     explicit SavedTextReader(std::string_view text) : text_(text) {
         if (!text_.starts_with(saved_text_heading)) fail(saved_text_heading);
         at_ = saved_text_heading.size();
-        number(version_);
-        require_between("saved agent", "version", version_, 1, saved_text_version);
+        int version = 0;
+        number(version);
+        require_between("saved agent", "version", version, saved_text_version, saved_text_version);
         end_line();
     }
-    [[nodiscard]] int version() const { return version_; }
     void operator()(std::string_view name, std::string& value) {
         expect(name);
         std::size_t size = 0;
@@ -117,7 +116,6 @@ private:
 
     std::string_view text_;
     std::size_t at_ = 0;
-    int version_ = 0;
 };
 
 }  // namespace goodput::detail

@@ -24,15 +24,9 @@ inline BatchPlan initial_plan(Shape shape, const BatchLimits& limits) {
 
 }  // namespace detail
 
-inline BatchLimits TrainingAgent::limits() const {
-    return {settings_.initial_batch, settings_.max_batch, settings_.min_atomic_batch,
-            holding_.max_atomic_batch > 0 ? holding_.max_atomic_batch : settings_.max_atomic_batch};
-}
-
 inline void TrainingAgent::hold(const Holding& holding) {
     validate(holding);
-    BatchLimits allowed{settings_.initial_batch, settings_.max_batch, settings_.min_atomic_batch,
-                        holding.max_atomic_batch > 0 ? holding.max_atomic_batch : settings_.max_atomic_batch};
+    BatchLimits allowed = limits_on(holding);
     BatchPlan plan = detail::initial_plan(holding.shape(), allowed);
     if (plan.atomic_batch == 0)
         bad_input("holding", "gpus", holding.gpus,
@@ -58,13 +52,8 @@ inline void TrainingAgent::hold(const Holding& holding) {
     change(plan);
 }
 
-inline void TrainingAgent::change(BatchPlan plan) {
-    plan_ = plan;
-    warmup_left_ = settings_.warmup_steps;
-}
-
 inline BestPlan TrainingAgent::best_plan() const {
-    BatchLimits allowed = limits();
+    BatchLimits allowed = limits_on(holding_);
     const double tried = std::max(times_.largest_total_batch(), 1.0 * settings_.initial_batch);
     allowed.max_batch = static_cast<int>(std::min(1.0 * allowed.max_batch, settings_.largest_growth * tried));
     return best_batch_plan(*model(), efficiency_model(), holding_.shape(), allowed);
@@ -74,25 +63,9 @@ inline double TrainingAgent::learning_rate_factor(std::size_t group) const {
     if (group >= settings_.groups())
         bad_input("agent", "parameter group", group, "below " + text_of(settings_.groups()));
     if (holding_.gpus == 0) return 1;
-    const LearningRateState state{total_batch() / settings_.initial_batch,
-                                  knows_noise() ? statistics(group) : GradientStatistics{}};
-    switch (settings_.scaling) {
-        case LearningRateScaling::linear:
-            return LinearScaling{}.factor(state);
-        case LearningRateScaling::square_root:
-            return SquareRootScaling{}.factor(state);
-        case LearningRateScaling::ada_scale:
-            return AdaScale{}.factor(state);
-        case LearningRateScaling::by_optimizer:
-            break;
-    }
-    return settings_.optimizer == Optimizer::adam ? AdamScale{}.factor(state) : AdaScale{}.factor(state);
-}
-
-inline void TrainingAgent::require_time(double now_seconds, double since) const {
-    if (!std::isfinite(now_seconds)) bad_input("agent", "seconds", now_seconds, "a finite number");
-    if (now_seconds < since)
-        bad_input("agent", "seconds", now_seconds, "no less than before, " + text_of(since));
+    return goodput::learning_rate_factor(settings_.scaling, settings_.optimizer,
+                                         total_batch() / settings_.initial_batch,
+                                         knows_noise() ? statistics(group) : GradientStatistics{});
 }
 
 inline int TrainingAgent::steps_a_measurement(bool single, bool splits) const {
@@ -133,13 +106,6 @@ inline void TrainingAgent::begin_step(double now_seconds, const StepGradients& g
     ++steps_;
 }
 
-inline void TrainingAgent::end_microbatch(double now_seconds) {
-    if (!begun_) bad_input("agent", "step", "not begun", "begun before a microbatch ends");
-    require_time(now_seconds, last_mark_);
-    last_mark_ = now_seconds;
-    ++marks_;
-}
-
 inline bool TrainingAgent::end_step(double now_seconds, std::optional<double> synchronisation_seconds) {
     if (!begun_) bad_input("agent", "step", "not begun", "begun before it ends");
     require_time(now_seconds, last_mark_);
@@ -167,15 +133,6 @@ inline bool TrainingAgent::end_step(double now_seconds, std::optional<double> sy
     return finish(now_seconds, synchronisation_seconds, said, static_cast<double>(steps_ - measured_at_));
 }
 
-/// The averages begin anew: what they said is believed until they are old enough again.
-inline void TrainingAgent::begin_anew() {
-    if (measured_enough()) {
-        before_.clear();
-        for (std::size_t g = 0; g < noise_.size(); ++g) before_.push_back(noise_.statistics(g));
-    }
-    measured_steps_ = 0;
-}
-
 inline bool TrainingAgent::finish(double now_seconds, std::optional<double> synchronisation_seconds,
                                   StepNorms said, double stands_for) {
     if (synchronisation_seconds)
@@ -195,7 +152,9 @@ inline bool TrainingAgent::finish(double now_seconds, std::optional<double> sync
         if (noise_.observe(norms_)) ++measured_steps_;
         if (measured_enough()) before_.clear();
     }
-    progress_.advance(statistics(), scale);
+    const GradientStatistics gradient = statistics();
+    const bool known = gradient.squared_norm + gradient.variance > 0;
+    progress_ += known ? gain(gradient, scale) : std::min(scale, 1.0);
     if (warmup_left_ > 0)
         --warmup_left_;
     else
@@ -222,17 +181,12 @@ inline void TrainingAgent::add_time(double now_seconds, std::optional<double> sy
     if (sample.step_seconds > least && sample.step_seconds <= most_step_seconds) times_.add(type_, sample);
 }
 
-inline bool TrainingAgent::pays(double goodput, double present, int changes) const {
-    const double horizon = settings_.retune_horizon_seconds;
-    return goodput > settings_.retune_gain * present &&
-           goodput * (horizon - changes * settings_.retune_seconds) > present * horizon;
-}
-
 inline BatchPlan TrainingAgent::plan_to_try() const {
     if (!settings_.tries_larger_batches) return {};
     const Shape shape = holding_.shape();
-    const double most = std::min<double>(
-        limits().max_atomic_batch, settings_.max_batch / (shape.gpus * (plan_.accumulation_steps + 1.0)));
+    const double most =
+        std::min<double>(limits_on(holding_).max_atomic_batch,
+                         settings_.max_batch / (shape.gpus * (plan_.accumulation_steps + 1.0)));
     const int atomic = static_cast<int>(std::min(2.0 * plan_.atomic_batch, most));
     const double enough = 1.5 * plan_.atomic_batch;
     if (atomic < enough) return {};
@@ -269,10 +223,10 @@ inline bool TrainingAgent::adopt(BatchPlan plan) {
     require_outside_step();
     if (holding_.gpus == 0) bad_input("agent", "holding", "unknown", "told by hold() before a plan");
     if (plan == plan_) return false;
-    require_between("plan", "atomic batch", plan.atomic_batch, 1, limits().max_atomic_batch);
+    require_between("plan", "atomic batch", plan.atomic_batch, 1, limits_on(holding_).max_atomic_batch);
     require_between("plan", "accumulation steps", plan.accumulation_steps, 0, 1 << 20);
     const double total = 1.0 * holding_.gpus * plan.atomic_batch * (plan.accumulation_steps + 1.0);
-    const BatchPlan initial = detail::initial_plan(holding_.shape(), limits());
+    const BatchPlan initial = detail::initial_plan(holding_.shape(), limits_on(holding_));
     const double most =
         std::max<double>(settings_.max_batch, static_cast<double>(initial.total(holding_.gpus)));
     if (!(total >= settings_.initial_batch && total <= most))
@@ -309,18 +263,16 @@ void TrainingAgent::for_each_field(Self& self, Archive& archive) {
     const auto require_same = [](std::string_view field, std::size_t saved, std::size_t own) {
         if (saved != own) bad_input("saved agent", field, saved, "that of the settings, " + text_of(own));
     };
-    TrainingSettings own{.parameters = self.settings_.parameters,
-                         .group_sizes = self.settings_.group_sizes,
-                         .initial_batch = self.settings_.initial_batch};
-    archive("parameters", own.parameters);
-    require_same("parameters", own.parameters, self.settings_.parameters);
-    archive.list("group_sizes", own.group_sizes, own.parameters, [&](auto& size) { archive("size", size); });
-    if (own.group_sizes != self.settings_.group_sizes)
+    std::size_t parameters = self.settings_.parameters;
+    std::vector<std::size_t> group_sizes = self.settings_.group_sizes;
+    auto initial_batch = static_cast<std::size_t>(self.settings_.initial_batch);
+    archive("parameters", parameters);
+    require_same("parameters", parameters, self.settings_.parameters);
+    archive.list("group_sizes", group_sizes, parameters, [&](auto& size) { archive("size", size); });
+    if (group_sizes != self.settings_.group_sizes)
         bad_input("saved agent", "group_sizes", "different", "those of the settings");
-    archive("initial_batch", own.initial_batch);
-    if (own.initial_batch != self.settings_.initial_batch)
-        bad_input("saved agent", "initial_batch", own.initial_batch,
-                  "that of the settings, " + text_of(self.settings_.initial_batch));
+    archive("initial_batch", initial_batch);
+    require_same("initial_batch", initial_batch, static_cast<std::size_t>(self.settings_.initial_batch));
     archive("gpu_type", self.holding_.gpu_type);
     archive("nodes", self.holding_.nodes);
     archive("gpus", self.holding_.gpus);
@@ -330,23 +282,21 @@ void TrainingAgent::for_each_field(Self& self, Archive& archive) {
     archive("steps", self.steps_);
     archive("measured_steps", self.measured_steps_);
     archive("warmup_left", self.warmup_left_);
-    archive("progress", self.progress_.iterations);
+    archive("progress", self.progress_);
     std::vector<NoiseScaleState> noise;
     for (std::size_t g = 0; g < self.noise_.size(); ++g) noise.push_back(self.noise_.state(g));
-    archive.list("noise", noise, own.parameters, [&](auto& of_group) {
+    archive.list("noise", noise, parameters, [&](auto& of_group) {
         archive("squared_norm", of_group.squared_norm);
         archive("variance", of_group.variance);
         archive("weight", of_group.weight);
         archive("differenced", of_group.differenced);
     });
     require_same("number of groups", noise.size(), self.settings_.groups());
-    if (archive.version() > 1) {
-        archive("measured_at", self.measured_at_);
-        archive.list("before", self.before_, noise.size(), [&](auto& of_group) {
-            archive("squared_norm", of_group.squared_norm);
-            archive("variance", of_group.variance);
-        });
-    }
+    archive("measured_at", self.measured_at_);
+    archive.list("before", self.before_, noise.size(), [&](auto& of_group) {
+        archive("squared_norm", of_group.squared_norm);
+        archive("variance", of_group.variance);
+    });
     bool metric_known = self.meter_.reported().has_value();
     GradientMeter::Metric metric = self.meter_.reported().value_or(GradientMeter::Metric{});
     archive("metric_known", metric_known);
@@ -357,14 +307,13 @@ void TrainingAgent::for_each_field(Self& self, Archive& archive) {
         require_at_least("saved agent", "metric_scale", metric.scale, 0);
         for (std::size_t g = 0; g < noise.size(); ++g) self.noise_.restore(g, noise[g]);
         if (metric_known) self.meter_.restore(metric);
-        self.take_up(archive.version());
+        self.take_up();
     }
 }
 
 /// Goes on from what was read.
-inline void TrainingAgent::take_up(int version) {
+inline void TrainingAgent::take_up() {
     constexpr std::string_view subject = "saved agent";
-    if (version < 2) measured_at_ = steps_;
     require_between(subject, "steps", steps_, 0, std::int64_t{1} << 60);
     require_between(subject, "measured_steps", measured_steps_, 0, steps_);
     require_between(subject, "measured_at", measured_at_, 0, steps_);
@@ -372,7 +321,7 @@ inline void TrainingAgent::take_up(int version) {
         bad_input(subject, "before", before_.size(), "none or one a group");
     for (const GradientStatistics& of_group : before_) validate(of_group, subject);
     require_between(subject, "warmup_left", warmup_left_, 0, 1 << 20);
-    require_at_least(subject, "progress", progress_.iterations, 0);
+    require_at_least(subject, "progress", progress_, 0);
     if (holding_.gpus == 0) return;
     validate(holding_);
     require_between(subject, "local_batch", plan_.atomic_batch, 1, 1 << 30);

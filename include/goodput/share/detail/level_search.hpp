@@ -67,17 +67,14 @@ public:
     LevelTrial(ShareProgram& program, std::size_t jobs, Asked asked, double accuracy)
         : program_(program), jobs_(jobs), method_(built(program, asked)) {
         method_.solve(accuracy);
-        worth_ = program.dual_value([&](std::size_t t) { return price(t); },
-                                    [&](std::size_t g) { return method_.rate_price(g); });
+        worth_ = program.dual_value(method_, method_.rate_prices());
     }
     [[nodiscard]] std::size_t iterations() const { return method_.iterations(); }
     /// Of all of a type's GPUs.
     [[nodiscard]] double price(std::size_t type) const { return method_.price(type); }
     /// Of a GPU, by type; `unit` is what the price of 1 stands for.
     [[nodiscard]] std::vector<double> gpu_prices(double unit) const {
-        std::vector<double> prices = program_.gpu_prices([&](std::size_t t) { return price(t); },
-                                                         [&](std::size_t g) { return method_.rate_price(g); },
-                                                         [](std::size_t, std::size_t) { return 0.0; });
+        std::vector<double> prices = program_.gpu_prices(method_, method_.rate_prices(), no_value);
         for (double& of_gpu : prices) of_gpu *= unit;
         return prices;
     }
@@ -93,7 +90,9 @@ public:
         return sum;
     }
     /// Shares and rates.
-    void take(double least_part, ShareResult& result) const { program_.take(method_, least_part, result); }
+    [[nodiscard]] ShareResult shares(double least_part) const {
+        return program_.shares_of(method_, least_part);
+    }
 
 private:
     template <class Asked>
@@ -102,7 +101,7 @@ private:
             [&](std::size_t job) -> ProgramRow {
                 return {asked(job) / program.top_rate(job), 0};
             },
-            [](std::size_t, std::size_t) { return 0.0; }, false, false);
+            no_value, false);
         program.program().reward = 1;
         return program.program();
     }
@@ -121,21 +120,20 @@ std::vector<double> level_prices(const LevelTrial& trial, Needed needed, double 
 }
 
 /// Highest level: `rate_for(job, level)` in steps/s, `level_at(job, rate)` its inverse, infinity where a job
-/// does not count. `first` is where to begin, `top` where to end at the latest, both above 0.
+/// does not count. `top`, above 0, cannot be passed: there it begins.
 template <class RateFor, class LevelAt>
 HighestLevel highest_level(const ShareProblem& problem, ShareProgram& program, RateFor rate_for,
-                           LevelAt level_at, double first, double top, const ShareOptions& options) {
+                           LevelAt level_at, double top, const ShareOptions& options) {
     const double gap = options.gap;
     const std::size_t jobs = problem.jobs.size();
     HighestLevel best;
     best.bound = top;
-    double level = std::min(first, top);
+    double level = top;
     for (int step = 0; step < 40; ++step) {
         const LevelTrial trial(
             program, jobs, [&](std::size_t job) { return rate_for(job, level); }, std::max(0.5 * gap, 1e-10));
         best.result.iterations += trial.iterations();
-        ShareResult found;
-        trial.take(options.least_part, found);
+        ShareResult found = trial.shares(options.least_part);
         double reached = top;
         for (std::size_t j = 0; j < jobs; ++j)
             if (program.top_rate(j) > 0) reached = std::min(reached, level_at(j, found.rates[j]));
@@ -145,10 +143,9 @@ HighestLevel highest_level(const ShareProblem& problem, ShareProgram& program, R
         const double bound = highest_where(needed, trial.worth(), std::min(reached, best.bound), best.bound);
         const bool higher = reached > best.reached || step == 0;
         if (higher) {
-            const std::size_t iterations = best.result.iterations;
             best.reached = reached;
+            found.iterations = best.result.iterations;
             best.result = std::move(found);
-            best.result.iterations = iterations;
         }
         if (bound < best.bound || step == 0) {
             best.bound = std::min(best.bound, bound);

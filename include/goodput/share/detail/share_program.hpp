@@ -13,7 +13,6 @@
 
 #include "goodput/share/detail/interior_point.hpp"
 #include "goodput/share/problem.hpp"
-#include "goodput/share/result.hpp"
 
 namespace goodput::detail {
 
@@ -21,6 +20,9 @@ namespace goodput::detail {
 struct ProgramRow {
     double slope = 0, floor = 0;
 };
+
+/// Shares are worth nothing for their own sake.
+inline constexpr auto no_value = [](std::size_t, std::size_t) { return 0.0; };
 
 /// A share problem's jobs in groups, for programs that differ in rows and values only.
 class ShareProgram {
@@ -49,10 +51,10 @@ public:
     /// Steps/s of a job on its fastest type at all times; 0: it can run nowhere.
     [[nodiscard]] double top_rate(std::size_t job) const { return top_[job]; }
 
-    /// Builds the program: `row(job)` is what is asked of a job, and with `value(job, type)` shares are worth
-    /// something. Jobs alike are put together unless they have a utility.
+    /// Builds the program: `row(job)` is what is asked of a job, `value(job, type)` what its time there is
+    /// worth for its own sake. Jobs alike are put together unless they have a utility.
     template <class Row, class Value>
-    const BlockProgram& build(Row row, Value value, bool has_values, bool utility) {
+    const BlockProgram& build(Row row, Value value, bool utility) {
         const std::size_t n = program_.types, jobs = problem_.jobs.size();
         BlockProgram& p = program_;
         for (auto* list : {&p.copies, &p.use, &p.rate, &p.value, &p.slope, &p.floor}) list->clear();
@@ -70,7 +72,7 @@ public:
                 const bool can = usable(j, t);
                 its.push_back(can ? problem_.jobs[j].workers / problem_.gpus[t] : 0);
                 its.push_back(can ? problem_.jobs[j].rates[t] / top_[j] : 0);
-                its.push_back(can && has_values ? value(j, t) : 0);
+                its.push_back(can ? value(j, t) : 0);
             }
             if (utility) its.push_back(static_cast<double>(j));
             const auto [known, is_new] = group_like.try_emplace(its, p.groups());
@@ -85,7 +87,7 @@ public:
             for (std::size_t t = 0; t < n; ++t) {
                 p.use.push_back(its[2 + 3 * t]);
                 p.rate.push_back(its[3 + 3 * t]);
-                if (has_values) p.value.push_back(its[4 + 3 * t]);
+                p.value.push_back(its[4 + 3 * t]);
             }
             job_of_.push_back(j);
         }
@@ -101,7 +103,7 @@ public:
     /// Shares and rates of all jobs out of an end of the method, put right where rounding has left them
     /// beyond a limit.
     template <class Method>
-    void take(const Method& method, double least_part, ShareResult& result) const {
+    [[nodiscard]] ShareResult shares_of(const Method& method, double least_part) const {
         const std::size_t n = program_.types, groups = program_.groups();
         std::vector<double> shares(groups * n), used(n, 0);
         for (std::size_t g = 0; g < groups; ++g) {
@@ -117,9 +119,7 @@ public:
                 used[t] += program_.copies[g] * program_.use[g * n + t] * shares[g * n + t];
             }
         }
-        result.types = n;
-        result.shares.assign(problem_.jobs.size() * n, 0);
-        result.rates.assign(problem_.jobs.size(), 0);
+        ShareResult result = no_shares(problem_);
         for (std::size_t j = 0; j < problem_.jobs.size(); ++j) {
             if (group_of_[j] == no_group) continue;
             for (std::size_t t = 0; t < n; ++t) {
@@ -128,42 +128,43 @@ public:
                 result.rates[j] += share * problem_.jobs[j].rates[t];
             }
         }
+        return result;
     }
 
-    /// What a group's time is worth at prices of all of each type's capacity, with its rate at a price (in
+    /// What a group's time is worth at the prices that the method has found, with its rate at a price (in
     /// parts of its top rate): the best that any shares of it can have.
-    template <class Prices>
-    [[nodiscard]] double best_reduced(std::size_t g, double rate_price, const Prices& prices) const {
+    template <class Method>
+    [[nodiscard]] double best_reduced(std::size_t g, double rate_price, const Method& method) const {
         double best = 0;
         for (std::size_t t = 0; t < program_.types; ++t) {
             const std::size_t at = g * program_.types + t;
             if (program_.use[at] <= 0) continue;
-            best = std::max(
-                best, program_.value_of(at) + rate_price * program_.rate[at] - program_.use[at] * prices(t));
+            best = std::max(best, program_.value[at] + rate_price * program_.rate[at] -
+                                      program_.use[at] * method.price(t));
         }
         return best;
     }
     /// Bound on what prices leave: capacities at their prices and every group at its best, less floors.
-    template <class Prices, class RatePrices>
-    [[nodiscard]] double dual_value(const Prices& prices, const RatePrices& rate_price) const {
+    template <class Method, class RatePrices>
+    [[nodiscard]] double dual_value(const Method& method, const RatePrices& rate_price) const {
         double sum = 0;
         for (std::size_t t = 0; t < program_.types; ++t)
-            if (problem_.gpus[t] > 0) sum += prices(t);
+            if (problem_.gpus[t] > 0) sum += method.price(t);
         for (std::size_t g = 0; g < program_.groups(); ++g)
             sum += program_.copies[g] *
-                   (best_reduced(g, rate_price(g), prices) - rate_price(g) * program_.floor[g]);
+                   (best_reduced(g, rate_price(g), method) - rate_price(g) * program_.floor[g]);
         return sum;
     }
 
     /// Of one GPU of each type. Of a type without any, it is what the first one would be worth to a job of
     /// one worker; `value(job, type)` is what the job's time there has for its own sake.
-    template <class Prices, class RatePrices, class Value>
-    [[nodiscard]] std::vector<double> gpu_prices(const Prices& prices, const RatePrices& rate_price,
+    template <class Method, class RatePrices, class Value>
+    [[nodiscard]] std::vector<double> gpu_prices(const Method& method, const RatePrices& rate_price,
                                                  Value value) const {
         std::vector<double> of_gpu(program_.types, 0);
         for (std::size_t t = 0; t < program_.types; ++t) {
             if (problem_.gpus[t] > 0) {
-                of_gpu[t] = prices(t) / problem_.gpus[t];
+                of_gpu[t] = method.price(t) / problem_.gpus[t];
                 continue;
             }
             for (std::size_t j = 0; j < problem_.jobs.size(); ++j) {
@@ -171,7 +172,7 @@ public:
                 if (job.rates[t] <= 0 || (job.workers > 1 && problem_.too_large(j))) continue;
                 double gain = value(j, t);
                 if (const std::size_t g = group_of_[j]; g != no_group)
-                    gain += rate_price(g) * job.rates[t] / top_[j] - best_reduced(g, rate_price(g), prices);
+                    gain += rate_price(g) * job.rates[t] / top_[j] - best_reduced(g, rate_price(g), method);
                 of_gpu[t] = std::max(of_gpu[t], gain / job.workers);
             }
         }

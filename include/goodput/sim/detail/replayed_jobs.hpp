@@ -1,23 +1,81 @@
-#ifndef GOODPUT_SIM_DETAIL_REPLAYED_JOB_HPP
-#define GOODPUT_SIM_DETAIL_REPLAYED_JOB_HPP
+#ifndef GOODPUT_SIM_DETAIL_REPLAYED_JOBS_HPP
+#define GOODPUT_SIM_DETAIL_REPLAYED_JOBS_HPP
+
+// The jobs of a replay: what is refused of them, of their world and of its scheduler, their order, and how
+// each of them fares.
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/placement.hpp"
 #include "goodput/model/job_model.hpp"
+#include "goodput/schedule/snapshot.hpp"
+#include "goodput/sim/events.hpp"
 #include "goodput/sim/replay_result.hpp"
 #include "goodput/sim/world.hpp"
 
-namespace goodput {
+namespace goodput::detail {
 
-namespace detail {
+/// Seconds; far more than what is lost where times of decades are added up.
+inline constexpr double shortest_interval = 1e-3;
+inline constexpr double longest_time = 1e12;
+
+template <World W>
+void validate_world(const W& world) {
+    const std::span<const Job> jobs = world.jobs();
+    double last = 0;
+    std::vector<const std::string*> names;
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+        const auto subject = [&] { return "job '" + jobs[j].name + "'"; };
+        names.push_back(&jobs[j].name);
+        require_at_least(subject, "time", jobs[j].submitted_seconds, last);
+        last = jobs[j].submitted_seconds;
+        if (last > longest_time) bad_input(subject(), "time", last, "at most " + text_of(longest_time));
+        if (const double done = world.done(j); !(done >= 0 && done < 1))
+            bad_input(subject(), "part that is done", done, "at least 0 and below 1 before a replay");
+    }
+    require_own_names("job", names);
+}
+
+/// The jobs' order: by time, then by name.
+inline std::vector<std::size_t> order_of(std::span<const Job> jobs) {
+    std::vector<std::size_t> order(jobs.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const Job &first = jobs[a], &second = jobs[b];
+        if (first.submitted_seconds != second.submitted_seconds)
+            return first.submitted_seconds < second.submitted_seconds;
+        return name_before(first.name, second.name);
+    });
+    return order;
+}
+
+/// Refuses a plan that a scheduler of one's own may get wrong. `used` is a buffer.
+inline void check_plan(const Plan& plan, const Snapshot& snapshot, std::vector<int>& used) {
+    if (plan.decisions.size() != snapshot.jobs.size())
+        bad_input("scheduler", "number of decisions", plan.decisions.size(),
+                  "that of jobs, " + text_of(snapshot.jobs.size()));
+    const std::vector<Node>& nodes = snapshot.cluster.nodes;
+    used.assign(nodes.size(), 0);
+    for (const Decision& decision : plan.decisions)
+        for (const NodeShare& share : decision.placement) {
+            if (share.node >= nodes.size())
+                bad_input("scheduler", "index of a node", share.node, "below " + text_of(nodes.size()));
+            if ((used[share.node] += share.gpus) > nodes[share.node].gpus)
+                bad_input("scheduler", "GPUs given of node '" + nodes[share.node].name + "'",
+                          used[share.node], "at most " + text_of(nodes[share.node].gpus));
+        }
+}
 
 /// One job of a replay: what it holds, and what came of that. How it trains is its world's to say.
 template <World W>
@@ -34,9 +92,10 @@ public:
     [[nodiscard]] int restarts() const { return std::max(starts_ - 1, 0); }
 
     [[nodiscard]] JobOutcome outcome() const {
-        return {
-            of_trace().submitted_seconds, completed_,        restarts(), gpu_seconds_, migrations_, failures_,
-            world_->done(index_),         lost_gpu_seconds()};
+        double lost = starting_gpu_seconds_;
+        if constexpr (LosingWorld<W>) lost += std::as_const(*world_).lost_gpu_seconds(index_);
+        return {of_trace().submitted_seconds, completed_, restarts(), gpu_seconds_, migrations_, failures_,
+                world_->done(index_),         lost};
     }
 
     /// The job and its model as the scheduler sees them now.
@@ -142,12 +201,6 @@ private:
         if constexpr (FailingWorld<W>) world_->fail(index_);
     }
 
-    [[nodiscard]] double lost_gpu_seconds() const {
-        double of_world = 0;
-        if constexpr (LosingWorld<W>) of_world = std::as_const(*world_).lost_gpu_seconds(index_);
-        return starting_gpu_seconds_ + of_world;
-    }
-
     [[nodiscard]] bool on_known_nodes(const Placement& placement) const {
         return std::all_of(placement.begin(), placement.end(), [&](const NodeShare& share) {
             return std::any_of(placement_.begin(), placement_.end(),
@@ -169,8 +222,6 @@ private:
     int failures_ = 0;
 };
 
-}  // namespace detail
-
-}  // namespace goodput
+}  // namespace goodput::detail
 
 #endif

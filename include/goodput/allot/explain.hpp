@@ -3,6 +3,7 @@
 
 // Why every job got what it got, and what every resource is worth, in one call.
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -28,7 +29,7 @@ struct Explanation {
 /// (RangeEnd::deadline). Allocates. A result of another problem and one that is infeasible (see conflict.hpp)
 /// get std::invalid_argument.
 [[nodiscard]] inline Explanation explain(const AllotmentProblem& problem, const AllotResult& result,
-                                         std::optional<Duration> deadline = {}) {
+                                         std::optional<std::chrono::nanoseconds> deadline = {}) {
     detail::require_result_of(problem, result);
     Allotter<> solver;
     detail::CapacityRange range(problem, solver, deadline);

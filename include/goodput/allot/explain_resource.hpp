@@ -24,6 +24,7 @@
 // nothing is said but the price (`RangeEnd::deadline`).
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -73,16 +74,15 @@ struct ResourceExplanation {
 
 /// What `resource` is worth, and over which capacities. Solves the relaxation some ten times, as long as the
 /// deadline allows (none if left out). std::invalid_argument as with explain_job.
-[[nodiscard]] inline ResourceExplanation explain_resource(const AllotmentProblem& problem,
-                                                          const AllotResult& result, std::size_t resource,
-                                                          std::optional<Duration> deadline = {});
+[[nodiscard]] inline ResourceExplanation explain_resource(
+    const AllotmentProblem& problem, const AllotResult& result, std::size_t resource,
+    std::optional<std::chrono::nanoseconds> deadline = {});
 
 /// The same with a solver that is kept. If `result` is a reference into that solver, the answer is the same,
 /// but the result is overwritten.
-[[nodiscard]] inline ResourceExplanation explain_resource(const AllotmentProblem& problem,
-                                                          const AllotResult& result, std::size_t resource,
-                                                          Allotter<>& solver,
-                                                          std::optional<Duration> deadline = {});
+[[nodiscard]] inline ResourceExplanation explain_resource(
+    const AllotmentProblem& problem, const AllotResult& result, std::size_t resource, Allotter<>& solver,
+    std::optional<std::chrono::nanoseconds> deadline = {});
 
 namespace detail {
 
@@ -90,7 +90,8 @@ namespace detail {
 class CapacityRange {
 public:
     /// Its memory may serve several resources of one problem; its time is that of all of them.
-    CapacityRange(const AllotmentProblem& problem, Allotter<>& solver, std::optional<Duration> deadline)
+    CapacityRange(const AllotmentProblem& problem, Allotter<>& solver,
+                  std::optional<std::chrono::nanoseconds> deadline)
         : problem_(problem), solver_(solver), clock_(deadline) {
         fitting_.capacity = problem.capacity;
         for (std::size_t job = 0; job < problem.jobs(); ++job) {
@@ -286,7 +287,7 @@ private:
 
 inline ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
                                             std::size_t resource, Allotter<>& solver,
-                                            std::optional<Duration> deadline) {
+                                            std::optional<std::chrono::nanoseconds> deadline) {
     detail::require_result_of(problem, result);
     if (resource >= problem.capacity.size())
         bad_input("explanation", "resource", resource,
@@ -297,7 +298,8 @@ inline ResourceExplanation explain_resource(const AllotmentProblem& problem, con
 }
 
 inline ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
-                                            std::size_t resource, std::optional<Duration> deadline) {
+                                            std::size_t resource,
+                                            std::optional<std::chrono::nanoseconds> deadline) {
     Allotter<> solver;
     return explain_resource(problem, result, resource, solver, deadline);
 }

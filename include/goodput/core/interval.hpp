@@ -1,6 +1,8 @@
 #ifndef GOODPUT_CORE_INTERVAL_HPP
 #define GOODPUT_CORE_INTERVAL_HPP
 
+// Between which two numbers something lies.
+
 namespace goodput {
 
 /// From `low` to `high`.

@@ -12,6 +12,7 @@
 // that.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -89,7 +90,7 @@ Published read_choices(std::istream& in) {
 
 AllotOptions until(double seconds) {
     AllotOptions options{.gap = 0};
-    options.deadline = Duration::of_nanoseconds(static_cast<std::int64_t>(1e9 * seconds));
+    options.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 * seconds));
     options.most_states = SIZE_MAX;
     return options;
 }

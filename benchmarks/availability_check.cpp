@@ -72,8 +72,8 @@ void compare_intervals(int cases) {
             const double share = goodput::useful_share(it.job, it.how, std::max(interval, 1e-3));
             return share > 0 ? best.availability / share - 1 : std::numeric_limits<double>::infinity();
         };
-        young.push_back(loss(goodput::young_interval(it.job, it.how)));
-        daly.push_back(loss(goodput::daly_interval(it.job, it.how)));
+        young.push_back(loss(test::young_interval(it.job, it.how)));
+        daly.push_back(loss(test::daly_interval(it.job, it.how)));
     }
     const auto print = [](const char* name, const std::vector<double>& loss) {
         std::cout << name << ": expected time longer by " << 100 * quantile_of(loss, 0.5)
@@ -95,8 +95,8 @@ void print_curves() {
         const goodput::Checkpointing best = goodput::best_checkpointing(job, how, 86400);
         std::cout << (first ? "" : ", ") << "{\"name\": \"" << how.name << "\", \"best\": ["
                   << best.interval_seconds << ", " << best.availability
-                  << "], \"young\": " << goodput::young_interval(job, how)
-                  << ", \"daly\": " << goodput::daly_interval(job, how) << ", \"points\": [";
+                  << "], \"young\": " << test::young_interval(job, how)
+                  << ", \"daly\": " << test::daly_interval(job, how) << ", \"points\": [";
         first = false;
         for (double interval = 20; interval < 30000; interval *= 1.1)
             std::cout << (interval == 20 ? "" : ", ") << "[" << interval << ", "

@@ -2,6 +2,7 @@
 // there.
 
 #include <algorithm>
+#include <any>
 #include <goodput/schedule/scheduler.hpp>
 #include <iostream>
 #include <string>
@@ -15,7 +16,7 @@ struct Deadline {
 /// least.
 struct DeadlineFirst {
     double value(const goodput::Round& round, const goodput::Job& job, const goodput::Option& option) const {
-        const Deadline* deadline = job.user.get<Deadline>();
+        const Deadline* deadline = std::any_cast<Deadline>(&job.user);
         const double left = deadline ? std::max(deadline->seconds - round.time_seconds, 60.0) : 1e6;
         return option.goodput / left;
     }
@@ -31,7 +32,7 @@ int main() {
         job.initial_batch = 64;
         job.max_batch = 1024;
         job.types = {{.max_atomic_batch = 64}};
-        if (hours > 0) job.user = goodput::UserData::of(Deadline{3600.0 * hours});
+        if (hours > 0) job.user = Deadline{3600.0 * hours};
         now.jobs.push_back(job);
     }
     const goodput::Plan plan = goodput::plan(now, DeadlineFirst());

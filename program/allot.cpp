@@ -56,7 +56,7 @@ goodput::AllotOptions read(const Field& line, goodput::AllotmentProblem& problem
     if (const Field deadline = line["deadline_ms"]; deadline.given()) {
         constexpr double longest_ms = 1e12;  // thirty years, and far from overflowing nanoseconds
         const double milliseconds = std::min(deadline.number_at_least(0), longest_ms);
-        options.deadline = goodput::Duration::of_nanoseconds(static_cast<std::int64_t>(milliseconds * 1e6));
+        options.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(milliseconds * 1e6));
     }
     for (auto [name, limit] :
          {std::pair("most_states", &options.most_states), std::pair("memory_states", &options.memory_states)})
@@ -159,8 +159,8 @@ Json conflict_in(const goodput::AllotmentProblem& problem, goodput::AllotOptions
                  double milliseconds) {
     if (options.deadline) {
         const auto spent = static_cast<std::int64_t>(milliseconds * 1e6);
-        options.deadline = goodput::Duration::of_nanoseconds(
-            std::max<std::int64_t>(options.deadline->nanoseconds - spent, 0));
+        options.deadline =
+            std::chrono::nanoseconds(std::max<std::int64_t>(options.deadline->count() - spent, 0));
     }
     goodput::Conflict conflict = goodput::conflict_of(problem, options);
     if (!conflict.proven) conflict = {};

@@ -246,7 +246,7 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
         round.warnings.insert(round.warnings.end(), plan.warnings.begin(), plan.warnings.end());
         for (const std::string& warning : round.warnings) answer["warnings"].push_back(shortened(warning));
         if (command.advise)
-            answer["advice"] = json_of(Advisor(round.hour_worth, {}, {}, true,
+            answer["advice"] = json_of(Advisor(round.hour_worth, {}, {},
                                                goodput::Limits(goodput::TeamQuotas(std::move(round.teams))))
                                            .advise(round.snapshot, round.offers),
                                        round.offers);

@@ -5,6 +5,7 @@
 // and written as far as both sides know them.
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -16,7 +17,6 @@
 #include <string_view>
 
 #include "goodput/allot/result.hpp"
-#include "goodput/core/duration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/goodput.h"
 
@@ -185,7 +185,7 @@ void write_element(Struct* array, std::size_t index, std::size_t size, const Str
     if (deadline_ms > 0) {
         constexpr double longest_ms = 1e12;  // thirty years, and far from overflowing nanoseconds
         options.deadline =
-            Duration::of_nanoseconds(static_cast<std::int64_t>(std::min(deadline_ms, longest_ms) * 1e6));
+            std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(deadline_ms, longest_ms) * 1e6));
     }
     constexpr std::uint64_t most = std::numeric_limits<std::size_t>::max();
     if (most_states > 0) options.most_states = static_cast<std::size_t>(std::min(most_states, most));

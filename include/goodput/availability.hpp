@@ -9,6 +9,7 @@
 #include "goodput/availability/live_periods.hpp"
 #include "goodput/availability/lost_time.hpp"
 #include "goodput/availability/node_renter.hpp"
+#include "goodput/availability/rent_offer.hpp"
 #include "goodput/availability/renting.hpp"
 #include "goodput/availability/usual_mechanisms.hpp"
 

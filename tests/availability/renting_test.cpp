@@ -61,12 +61,13 @@ Snapshot random_snapshot(support::Random& random, std::size_t jobs) {
     return snapshot;
 }
 
-std::vector<RentOffer> two_offers(support::Random& random, int most) {
-    return {{.name = "slow", .gpus = 4, .dollars_per_hour = random.between(1, 6), .most_nodes = most},
+std::vector<RentOffer> two_offers(support::Random& random, int most, int gpus = 4) {
+    const double slow = random.between(1, 6), fast = random.between(4, 40);
+    return {{.name = "slow", .gpus = gpus, .dollars_per_hour = slow * gpus / 4, .most_nodes = most},
             {.name = "fast",
              .gpu_type = 1,
-             .gpus = 4,
-             .dollars_per_hour = random.between(4, 40),
+             .gpus = gpus,
+             .dollars_per_hour = fast * gpus / 4,
              .most_nodes = most}};
 }
 
@@ -76,13 +77,12 @@ struct Choice {
     double cost = 0, hours = 0, start = 0;
 };
 
-/// All that a job that waits could hold, with what it costs until it ends.
+/// All that a job that waits could hold of nodes of one GPU, with what it costs until it ends.
 std::vector<Choice> choices_of(const Job& job, std::span<const RentOffer> offers, double hour_worth) {
     std::vector<Choice> choices;
     for (std::size_t o = 0; o < offers.size(); ++o)
-        for (const int gpus : {1, 2, 4, 8, 12, 16}) {
-            if (gpus > offers[o].most_nodes * offers[o].gpus) continue;
-            const double price = offers[o].dollars_per_hour / offers[o].gpus * gpus;
+        for (int gpus = 1; gpus <= std::min(16, offers[o].most_nodes); ++gpus) {
+            const double price = offers[o].dollars_per_hour * gpus;
             const double rate =
                 job.types[offers[o].gpu_type].reference_rate * std::pow(gpus, job.owed_seconds[0]);
             const double hours = *job.remaining_examples / rate / 3600;
@@ -97,19 +97,18 @@ TEST_CASE("A job alone wants what costs least until it ends") {
     for (int round = 0; round < 200; ++round) {
         const double hour_worth = std::exp(random.between(-2, 5));
         const Snapshot snapshot = random_snapshot(random, 1);
-        const std::vector<RentOffer> offers = two_offers(random, 8);
+        const std::vector<RentOffer> offers = two_offers(random, 32, 1);
         const std::vector<Choice> choices = choices_of(snapshot.jobs[0], offers, hour_worth);
         const Choice best = *std::min_element(choices.begin(), choices.end(),
                                               [](const auto& a, const auto& b) { return a.cost < b.cost; });
-        Advisor advisor(hour_worth, {}, {}, false);
+        Advisor advisor(hour_worth);
         const RentAdvice& advice = advisor.advise(snapshot, offers);
         for (std::size_t o = 0; o < offers.size(); ++o) {
             CHECK(advice.offers[o].gpus_wanted == (o == best.offer ? best.gpus : 0));
-            CHECK(advice.offers[o].nodes == (o == best.offer ? (best.gpus + 3) / 4 : 0));
-            CHECK(advice.offers[o].gpu_worth == doctest::Approx(offers[o].dollars_per_hour / 4));
+            CHECK(advice.offers[o].nodes == (o == best.offer ? best.gpus : 0));
+            CHECK(advice.offers[o].gpu_worth == doctest::Approx(offers[o].dollars_per_hour));
         }
-        CHECK(advice.dollars_per_hour ==
-              doctest::Approx((best.gpus + 3) / 4 * offers[best.offer].dollars_per_hour));
+        CHECK(advice.dollars_per_hour == doctest::Approx(best.gpus * offers[best.offer].dollars_per_hour));
     }
 }
 
@@ -119,8 +118,8 @@ TEST_CASE("Where limits bind, who gets what is as good as the best of all possib
     for (int round = 0; round < 100; ++round) {
         const double hour_worth = std::exp(random.between(1, 5));
         const Snapshot snapshot = random_snapshot(random, 3);
-        const std::vector<RentOffer> offers = two_offers(random, 1);
-        Advisor advisor(hour_worth, {}, {}, false);
+        const std::vector<RentOffer> offers = two_offers(random, 4, 1);
+        Advisor advisor(hour_worth);
         const RentAdvice advice = advisor.advise(snapshot, offers);
         std::vector<std::vector<Choice>> all;
         for (const Job& job : snapshot.jobs) {
@@ -129,7 +128,7 @@ TEST_CASE("Where limits bind, who gets what is as good as the best of all possib
             for (const Choice& choice : all.back()) least = std::min(least, choice.cost);
             for (Choice& choice : all.back())  // now: dollars an hour that it is worth
                 choice.cost = (least - choice.start) / choice.hours -
-                              offers[choice.offer].dollars_per_hour / 4 * choice.gpus;
+                              offers[choice.offer].dollars_per_hour * choice.gpus;
             all.back().push_back({0, 0, 0, 0, 0});
         }
         double best = -1;
@@ -145,11 +144,11 @@ TEST_CASE("Where limits bind, who gets what is as good as the best of all possib
                 }
         for (std::size_t o = 0; o < offers.size(); ++o) {
             CHECK(advice.offers[o].gpus_wanted == best_gpus[o]);
-            CHECK(advice.offers[o].nodes == (best_gpus[o] > 0 ? 1 : 0));
-            CHECK(advice.offers[o].gpu_worth >= offers[o].dollars_per_hour / 4 - 1e-9);
+            CHECK(advice.offers[o].nodes == best_gpus[o]);
+            CHECK(advice.offers[o].gpu_worth >= offers[o].dollars_per_hour - 1e-9);
         }
-        bound += advice.offers[0].gpu_worth > offers[0].dollars_per_hour / 4 + 1e-6 ||
-                 advice.offers[1].gpu_worth > offers[1].dollars_per_hour / 4 + 1e-6;
+        bound += advice.offers[0].gpu_worth > offers[0].dollars_per_hour + 1e-6 ||
+                 advice.offers[1].gpu_worth > offers[1].dollars_per_hour + 1e-6;
     }
     CHECK(bound > 10);
 }
@@ -162,7 +161,6 @@ TEST_CASE("What jobs want is brought together where the rest of a node would cos
         {.name = "slow", .gpus = 4, .dollars_per_hour = 4, .most_nodes = 9},
         {.name = "fast", .gpu_type = 1, .gpus = 8, .dollars_per_hour = 32, .most_nodes = 9}};
     // One fast GPU is best by the GPU, but only eight are to be had.
-    CHECK(Advisor(1, {}, {}, false).advise(snapshot, offers).offers[1].nodes == 1);
     CHECK(Advisor(1).advise(snapshot, offers).offers[0].nodes == 1);
     CHECK(Advisor(1).advise(snapshot, offers).offers[1].nodes == 0);
     // Where time is dear, or eight jobs share the node, it is worth its price.
@@ -181,13 +179,11 @@ TEST_CASE("Bringing jobs together leaves nobody without GPUs that had some") {
         const double hour_worth = std::exp(random.between(-1, 4));
         const Snapshot snapshot = random_snapshot(random, 5);
         const std::vector<RentOffer> offers = two_offers(random, 6);
-        const RentAdvice up = Advisor(hour_worth, {}, {}, false).advise(snapshot, offers);
         const RentAdvice shared = Advisor(hour_worth).advise(snapshot, offers);
         CHECK(shared.offers[0].gpus_wanted + shared.offers[1].gpus_wanted >= 5);
         for (std::size_t o = 0; o < offers.size(); ++o) {
             CHECK(shared.offers[o].nodes <= offers[o].most_nodes);
             CHECK(shared.offers[o].gpus_wanted <= shared.offers[o].nodes * offers[o].gpus);
-            CHECK(up.offers[o].gpus_wanted <= up.offers[o].nodes * offers[o].gpus);
         }
     }
 }
@@ -196,17 +192,17 @@ TEST_CASE("Dearer hours of jobs never want fewer GPUs, dearer nodes never more")
     support::Random random(3);
     for (int round = 0; round < 50; ++round) {
         const Snapshot snapshot = random_snapshot(random, 6);
-        std::vector<RentOffer> offers = two_offers(random, 50);
+        std::vector<RentOffer> offers = two_offers(random, 200, 1);
         offers.pop_back();
         int last = 0;
         for (const double worth : {0.1, 1.0, 5.0, 25.0, 125.0, 625.0}) {
-            const int wanted = Advisor(worth, {}, {}, false).advise(snapshot, offers).offers[0].gpus_wanted;
+            const int wanted = Advisor(worth).advise(snapshot, offers).offers[0].gpus_wanted;
             CHECK(wanted >= last);
             last = wanted;
         }
         for (const double dearer : {1.5, 3.0, 10.0}) {
             offers[0].dollars_per_hour *= dearer;
-            const int wanted = Advisor(625, {}, {}, false).advise(snapshot, offers).offers[0].gpus_wanted;
+            const int wanted = Advisor(625).advise(snapshot, offers).offers[0].gpus_wanted;
             CHECK(wanted <= last);
             last = wanted;
         }
@@ -335,17 +331,15 @@ TEST_CASE("jobs that keep what they hold count as served, however much others wo
         }
         const std::vector<RentOffer> offers{
             {.name = "slow", .gpus = 4, .dollars_per_hour = 4, .most_nodes = random.integer(0, 2)}};
-        Advisor advisor(random.between(1, 50), {}, {}, random.chance(0.5));
+        Advisor advisor(random.between(1, 50));
         const OfferAdvice advice = advisor.advise(snapshot, offers).offers[0];
         CHECK(advice.nodes <= offers[0].most_nodes);
         // Without the node that is kept, the others want as much as with it.
         Snapshot without = snapshot;
         without.cluster.nodes.erase(without.cluster.nodes.begin());
         without.jobs.erase(without.jobs.begin() + 2);
-        const OfferAdvice alone =
-            Advisor(advisor.hour_worth(), {}, {}, false).advise(without, offers).offers[0];
-        const OfferAdvice kept =
-            Advisor(advisor.hour_worth(), {}, {}, false).advise(snapshot, offers).offers[0];
+        const OfferAdvice alone = Advisor(advisor.hour_worth()).advise(without, offers).offers[0];
+        const OfferAdvice kept = Advisor(advisor.hour_worth()).advise(snapshot, offers).offers[0];
         CHECK(kept.gpus_wanted == alone.gpus_wanted);
         CHECK(kept.nodes == alone.nodes);
         crowded += alone.gpu_worth > 1.01;
@@ -365,8 +359,8 @@ TEST_CASE("nothing is rented for jobs of a team beyond its quota") {
         const double hour_worth = random.between(1, 200);
         const int quota = random.integer(0, 12);
         Advisor free(hour_worth);
-        Limited limited(hour_worth, {}, {}, true, Limits(TeamQuotas({{.team = "team", .gpus = quota}}))),
-            wide(hour_worth, {}, {}, true, Limits(TeamQuotas({{.team = "team", .gpus = 1e6}})));
+        Limited limited(hour_worth, {}, {}, Limits(TeamQuotas({{.team = "team", .gpus = quota}}))),
+            wide(hour_worth, {}, {}, Limits(TeamQuotas({{.team = "team", .gpus = 1e6}})));
         int wanted = 0, wanted_freely = 0;
         for (const OfferAdvice& of : limited.advise(snapshot, offers).offers) {
             wanted += of.gpus_wanted;
@@ -382,7 +376,7 @@ TEST_CASE("nothing is rented for jobs of a team beyond its quota") {
         snapshot.cluster.nodes = {{"rented", 1, 4}};
         snapshot.jobs[0].preemptible = false;
         snapshot.jobs[0].placement = {{0, 4}};
-        Limited none(hour_worth, {}, {}, true, Limits(TeamQuotas({{.team = "team", .gpus = 0}})));
+        Limited none(hour_worth, {}, {}, Limits(TeamQuotas({{.team = "team", .gpus = 0}})));
         const RentAdvice& advice = none.advise(snapshot, offers);
         CHECK(advice.offers[0].nodes == 0);
         CHECK(advice.offers[1].nodes == 1);

@@ -20,7 +20,6 @@
 
 #include "goodput/core/batch.hpp"
 #include "goodput/core/cluster.hpp"
-#include "goodput/core/duration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/placement.hpp"
@@ -371,18 +370,4 @@ TEST_CASE("a measurement is refused unless its GPUs, examples and times can be")
           }).starts_with("job 'bert-3': samples.sync_s is -1,"));
     CHECK(refusal_of([](ThroughputSample& s) { s.sync_seconds = s.step_seconds; }) ==
           "job 'bert-3': samples.sync_s is 0.25, but must be below samples.step_s = 0.25");
-}
-
-TEST_CASE("a duration is taken from any of std::chrono's, and ends at what it can hold") {
-    using namespace std::chrono_literals;
-    CHECK(Duration(5ms).nanoseconds == 5'000'000);
-    CHECK(Duration(1ns) < Duration(1us));
-    CHECK(Duration(-2s).nanoseconds == -2'000'000'000);
-    CHECK(Duration(std::chrono::nanoseconds::max()).nanoseconds == std::numeric_limits<std::int64_t>::max());
-    CHECK(Duration(std::chrono::hours::max()).nanoseconds == std::numeric_limits<std::int64_t>::max());
-    CHECK(Duration(std::chrono::hours::min()).nanoseconds == -std::numeric_limits<std::int64_t>::max());
-    CHECK(Duration(std::chrono::duration<double>(0.25)).nanoseconds == 250'000'000);
-    CHECK(Duration(std::chrono::duration<double, std::pico>(2500)).nanoseconds == 2);
-    CHECK(Duration(std::chrono::duration<double>(std::nan(""))).nanoseconds == 0);
-    CHECK(Duration(9'007'199'254'740'993ns).nanoseconds == 9'007'199'254'740'993);  // no double has this
 }

@@ -236,9 +236,9 @@ TEST_CASE("Bad measurements, options and questions are refused with field and va
     const auto with = [](HostSample sample) {
         return host_refusal([&] { (void)HostFit(std::vector<HostSample>{sample}, {.subject = "job 'a'"}); });
     };
-    CHECK(with({{0, 64}, 1}) == "job 'a': cores is 0, but must be between 1e-6 and 1e6");
-    CHECK(with({{4, -1}, 1}) == "job 'a': memory_gib is -1, but must be between 1e-6 and 1e6");
-    CHECK(with({{4, 64}, 0}) == "job 'a': speed is 0, but must be between 1e-12 and 1e12");
+    CHECK(with({{0, 64}, 1}) == "job 'a': cores is 0, but must be between 1e-06 and 1e+06");
+    CHECK(with({{4, -1}, 1}) == "job 'a': memory_gib is -1, but must be between 1e-06 and 1e+06");
+    CHECK(with({{4, 64}, 0}) == "job 'a': speed is 0, but must be between 1e-12 and 1e+12");
     constexpr double infinity = std::numeric_limits<double>::infinity();
     CHECK(with({{4, 64}, std::nan("")}).find("speed is nan") != std::string::npos);
     CHECK(with({{infinity, 64}, 1}).find("cores is inf") != std::string::npos);

@@ -94,7 +94,7 @@ struct SolverOfSomeTime {
     double takes;
 
     AllotResult operator()(const AllotmentProblem& problem, const AllotOptions& options) {
-        given->push_back(options.deadline ? static_cast<double>(options.deadline->nanoseconds) * 1e-9 : -1);
+        given->push_back(options.deadline ? static_cast<double>(options.deadline->count()) * 1e-9 : -1);
         const auto begin = std::chrono::steady_clock::now();
         AllotResult result = solver(problem, options);
         // Far from proven, as a solver is whose time is over, so that it is asked again.
@@ -181,8 +181,10 @@ TEST_CASE("the caller's deadline is for all that is asked at prices, not for eac
         CAPTURE(limit);
         std::vector<double> given;
         Scheduler<OfGoodput, LeastMovesPlacer, SolverOfSomeTime, CurvePowerPredictor, Limits<>, NeverDone>
-            scheduler({}, {.gap = 1e-9, .deadline = std::chrono::duration<double>(limit)}, {},
-                      SolverOfSomeTime{&given, 0.02});
+            scheduler(
+                {},
+                {.gap = 1e-9, .deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 * limit))},
+                {}, SolverOfSomeTime{&given, 0.02});
         const auto begin = std::chrono::steady_clock::now();
         const Plan& plan = scheduler.plan(snapshot);
         const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

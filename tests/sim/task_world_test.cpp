@@ -179,7 +179,7 @@ TEST_CASE("strata are reported apart, and bad input is refused with job, field a
     };
     refuses({.name = "x"}, "job 'x': number of tasks is 0, but must be between 1 and 268435456");
     refuses({.name = "x", .task_seconds = {0}},
-            "job 'x': seconds of a task is 0, but must be a finite number of at least 1e-09");
+            "job 'x': seconds of a task is 0, but must be between 1e-09 and 1e+12");
     refuses({.name = "x", .task_seconds = {1}, .strata = {1}},
             "job 'x': stratum of a task is 1, but must be between 0 and 0");
     refuses({.name = "x", .task_seconds = {1, 2}, .strata = {1, 1}},

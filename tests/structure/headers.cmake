@@ -28,9 +28,8 @@ set(fit_third_party "^(${eigen}|ceres/(jet|tiny_solver|tiny_solver_autodiff_func
 set(place_third_party "^boost/[a-z_/]+[.]hpp$")
 set(share_third_party "^(${eigen}|boost/[a-z_/]+[.]hpp)$")
 set(parallel_third_party "${fit_third_party}")
-set(hosts_third_party "^${eigen}$")
 set(tasks_third_party "^${eigen}$")
-set(availability_third_party "^${eigen}$")
+set(availability_third_party "^boost/math/tools/minima[.]hpp$")
 # The one header that needs the library of Ceres Solver.
 set(with_ceres goodput/fit/ceres_backend.hpp)
 set(with_ceres_third_party "^(${eigen}|ceres/[a-z_]+[.]h)$")

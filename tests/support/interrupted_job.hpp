@@ -39,6 +39,18 @@ inline double draw_live_seconds(const goodput::Interruptions& job, Draws& draws)
     return mean / std::tgamma(1 + 1 / job.shape) * std::pow(-std::log(draws.next()), 1 / job.shape);
 }
 
+/// Young's rule: the square root of twice what a checkpoint costs times the mean live period; seconds.
+/// First-order: cheap checkpoints, rare interruptions (Communications of the ACM 17, 1974).
+inline double young_interval(const goodput::Interruptions& job, const goodput::CheckpointMechanism& how) {
+    return std::sqrt(2 * how.pause_seconds * 3600 / job.per_hour);
+}
+/// Daly's higher-order estimate (Future Generation Computer Systems 22, 2006, equation 37); seconds.
+inline double daly_interval(const goodput::Interruptions& job, const goodput::CheckpointMechanism& how) {
+    const double mean = 3600 / job.per_hour, ratio = how.pause_seconds / (2 * mean);
+    if (ratio >= 1) return mean;
+    return young_interval(job, how) * (1 + std::sqrt(ratio) / 3 + ratio / 9) - how.pause_seconds;
+}
+
 /// The useful part of the time, and how sure that is.
 struct SimulatedShare {
     double share = 0;

@@ -404,7 +404,7 @@ TEST_CASE("bad input is refused with subject, field and value") {
     refuses(tasks_of(0, {}), "job 'x': tasks is 0, but must be between 1 and 268435456");
     refuses(tasks_of(1, {1, 2}), "job 'x': tasks that have ended is 2, but must be between 0 and 1");
     refuses(tasks_of(3, {}, {nan}),
-            "job 'x': seconds of a running task is nan, but must be a finite number of at least 0");
+            "job 'x': seconds of a running task is nan, but must be between 0 and 1e+12");
     JobTasks said_of_none = tasks_of(3, {});
     said_of_none.strata[0].mean_seconds = nan;
     refuses(said_of_none,

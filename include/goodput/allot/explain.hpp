@@ -3,6 +3,7 @@
 
 // Why every job got what it got, and what every resource is worth, in one call.
 
+#include <chrono>
 #include <optional>
 #include <vector>
 
@@ -10,7 +11,6 @@
 #include "goodput/allot/explain_resource.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/core/duration.hpp"
 
 namespace goodput {
 
@@ -25,7 +25,7 @@ struct Explanation {
 /// (RangeEnd::deadline). Allocates. A result of another problem and one that is infeasible (see conflict.hpp)
 /// get std::invalid_argument.
 [[nodiscard]] Explanation explain(const AllotmentProblem& problem, const AllotResult& result,
-                                  std::optional<Duration> deadline = {});
+                                  std::optional<std::chrono::nanoseconds> deadline = {});
 
 }  // namespace goodput
 

@@ -24,6 +24,7 @@
 // nothing is said but the price (`RangeEnd::deadline`).
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -73,13 +74,13 @@ struct ResourceExplanation {
 /// deadline allows (none if left out). std::invalid_argument as with explain_job.
 [[nodiscard]] ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
                                                    std::size_t resource,
-                                                   std::optional<Duration> deadline = {});
+                                                   std::optional<std::chrono::nanoseconds> deadline = {});
 
 /// The same with a solver that is kept. If `result` is a reference into that solver, the answer is the same,
 /// but the result is overwritten.
 [[nodiscard]] ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
                                                    std::size_t resource, Allotter<>& solver,
-                                                   std::optional<Duration> deadline = {});
+                                                   std::optional<std::chrono::nanoseconds> deadline = {});
 
 }  // namespace goodput
 

@@ -4,13 +4,13 @@
 // What the allotment solver is asked for, and its answer with the certificate.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "goodput/core/duration.hpp"
 #include "goodput/core/error.hpp"
 
 namespace goodput {
@@ -26,7 +26,7 @@ struct AllotOptions {
     /// options at some prices, and a first allotment, in all 30 to 70 ns an option. What else is under way is
     /// given up within some tens of microseconds (sorting: a few per cent of the time so far), after which
     /// the first allotment may still have to be made.
-    std::optional<Duration> deadline = std::nullopt;
+    std::optional<std::chrono::nanoseconds> deadline = std::nullopt;
     /// False: the answer depends on the problem alone. True: the search for prices starts from those of the
     /// last problem solved, if that had as many resources. That takes somewhat less time, and the answer may
     /// be another one within the gap.

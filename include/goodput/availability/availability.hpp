@@ -45,20 +45,6 @@ namespace goodput {
     return detail::CheckpointReward(job, mechanism).useful_share(interval_seconds);
 }
 
-/// Young's rule: the square root of twice what a checkpoint costs times the mean live period; seconds.
-/// Infinite where there are no interruptions. First-order: cheap checkpoints, rare interruptions
-/// (Communications of the ACM 17, 1974).
-[[nodiscard]] inline double young_interval(const Interruptions& job, const CheckpointMechanism& mechanism) {
-    if (job.per_hour == 0) return std::numeric_limits<double>::infinity();
-    return std::sqrt(2 * mechanism.pause_seconds * 3600 / job.per_hour);
-}
-/// Daly's higher-order estimate (2006, equation 37); seconds. Infinite where there are no interruptions.
-[[nodiscard]] inline double daly_interval(const Interruptions& job, const CheckpointMechanism& mechanism) {
-    const double mean = 3600 / job.per_hour, ratio = mechanism.pause_seconds / (2 * mean);
-    if (ratio >= 1) return mean;
-    return young_interval(job, mechanism) * (1 + std::sqrt(ratio) / 3 + ratio / 9) - mechanism.pause_seconds;
-}
-
 /// The interval of largest useful share, at most `longest_seconds` (above 0, finite): what the job has left
 /// to do, say. In closed form where interruptions strike at random and all of a checkpoint's cost is its
 /// pause (Lambert's W, as Daly's derivation ends), otherwise by search.
@@ -116,48 +102,22 @@ namespace goodput {
         return Checkpointing{0, interval, useful_share_until_end(job, mechanism, interval, left_seconds)};
     };
     Checkpointing best = at(long_run_seconds);
-    double start = std::max(std::round(left_seconds / long_run_seconds), 1.0);
+    const double start = std::max(std::round(left_seconds / long_run_seconds), 1.0);
     if (!mechanism.saves || start > 1e6) return best;
-    // With so many intervals, the rest as the last of them.
-    const auto best_of = [&](double parts) {
-        // A little longer, so that rounding does not make one part more of it.
-        const double equal = std::max(left_seconds / parts * (1 + 1e-12), mechanism.write_seconds);
-        Checkpointing found = at(equal);
-        const double longest = parts > 1 ? left_seconds / (parts - 1) : 0;
-        if (longest <= equal) return found;
-        // A second nearly always costs more in a whole interval than in the rest, so that all are equally
-        // long; but where most work is caught at interruptions, a short rest may be better.
-        const auto longer = [&](double part) { return at(equal + part * (longest - equal)); };
-        if (!(longer(0.01).availability > found.availability)) return found;
-        return detail::best_between(0, 1, found, longer);
-    };
-    double of_start = -1;
+    // A second nearly always costs more in a whole interval than in the rest, so that all are equally long.
     const auto consider = [&](double parts) {
-        const Checkpointing here = best_of(parts);
+        // A little longer, so that rounding does not make one part more of it.
+        const Checkpointing here = at(std::max(left_seconds / parts * (1 + 1e-12), mechanism.write_seconds));
         if (here.availability > best.availability) best = here;
-        if (here.availability > of_start) {
-            of_start = here.availability;
-            start = parts;
-        }
+        return here.availability;
     };
-    consider(start);
+    const double of_start = consider(start);
     consider(1);
-    // Where interruptions spare some of the work anyway, there may be several numbers that are better than
-    // those beside them.
-    if (mechanism.caught > 0 || mechanism.kept < 1) {
-        const double shortest = std::max(
-            {mechanism.write_seconds, mechanism.pause_seconds / 8,
-             young_interval(job, {.pause_seconds = mechanism.pause_seconds + mechanism.write_seconds}) / 8,
-             left_seconds * 1e-6});
-        for (double parts = 2; parts < left_seconds / shortest; parts *= 2) consider(parts);
-    }
     for (const double step : {-1.0, 1.0})
-        for (double parts = start + step, last = of_start; parts >= 1; parts += step) {
-            const double before = last;
-            const Checkpointing here = best_of(parts);
-            last = here.availability;
-            if (last > best.availability) best = here;
-            if (!(last > before)) break;
+        for (double parts = start + step, before = of_start; parts >= 1; parts += step) {
+            const double here = consider(parts);
+            if (!(here > before)) break;
+            before = here;
         }
     return best;
 }

@@ -34,10 +34,8 @@ public:
     explicit InterruptionWatch(const Interruptions& expected, double between_false_alarms = 200)
         : expected_(expected), threshold_(between_false_alarms) {
         validate(expected, "watch");
-        if (!(expected.per_hour >= 1e-12))
-            bad_input("watch", "interruptions_h", expected.per_hour, "above 0");
-        if (!(between_false_alarms >= 1 && between_false_alarms <= 1e12))
-            bad_input("watch", "between_false_alarms", between_false_alarms, "from 1 to 1e12");
+        require_at_least("watch", "interruptions_h", expected.per_hour, 1e-12);
+        require_between("watch", "between_false_alarms", between_false_alarms, 1, 1e12);
     }
 
     /// A piece of a live period, from `from_seconds` to `to_seconds` after its beginning; `interrupted` at

@@ -20,12 +20,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "goodput/availability/live_periods.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/interruptions.hpp"
 #include "goodput/core/interval.hpp"
+#include "goodput/model/distributions.hpp"
 
 namespace goodput {
 
@@ -144,21 +146,14 @@ inline PeriodPosterior period_posterior(std::span<const double> ended, std::span
 inline void validate(const ObservedPeriods& seen, const InterruptionPrior& prior,
                      const InterruptionFitOptions& options) {
     constexpr std::string_view of = "interruptions";
-    const auto require_times = [&](std::string_view field, std::span<const double> times, double least) {
-        for (const double t : times)
-            if (!(t >= least && t <= longest_checkpoint_seconds))
-                bad_input(of, field, t, least > 0 ? "a microsecond to 1e15 seconds" : "from 0 to 1e15");
-    };
-    require_times("live_s", seen.live_seconds, 1e-6);
-    require_times("running_s", seen.running_seconds, 0);
-    require_times("off_s", seen.off_seconds, 0);
-    const auto require_within = [&](std::string_view field, double value, double least, double most) {
-        if (!(value >= least && value <= most)) bad_input(of, field, value, "out of its range");
-    };
-    require_within("prior interruptions_h", prior.per_hour, 1e-8, most_interruptions_per_hour);
-    require_within("prior off_s", prior.off_seconds, 1e-6, longest_checkpoint_seconds);
-    require_within("prior spread", prior.spread, 0, 10);
-    require_within("prior shape_spread", prior.shape_spread, 1e-3, 2);
+    for (const auto& [field, times, least] :
+         {std::tuple{"live_s", &seen.live_seconds, 1e-6}, std::tuple{"running_s", &seen.running_seconds, 0.0},
+          std::tuple{"off_s", &seen.off_seconds, 0.0}})
+        for (const double t : *times) require_between(of, field, t, least, longest_checkpoint_seconds);
+    require_between(of, "prior interruptions_h", prior.per_hour, 1e-8, most_interruptions_per_hour);
+    require_between(of, "prior off_s", prior.off_seconds, 1e-6, longest_checkpoint_seconds);
+    require_between(of, "prior spread", prior.spread, 0, 10);
+    require_between(of, "prior shape_spread", prior.shape_spread, 1e-3, 2);
     if (!(options.coverage > 0 && options.coverage < 1))
         bad_input(of, "coverage", options.coverage, "above 0 and below 1");
     require_at_least(of, "clear_evidence", options.clear_evidence, 0);

@@ -5,7 +5,6 @@
 // that lose least. Nothing is computed where no node is ever interrupted.
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -31,8 +30,8 @@ namespace goodput {
 /// What interruptions cost each option of a round. Keeps its buffers.
 class LostTime {
 public:
-    /// Finds how often nodes of each pool are lost: the mean of its open nodes, or of those that jobs hold
-    /// where none is open. Whether any node is ever interrupted. The round's pools have to outlive the
+    /// Finds how often nodes of each pool are lost: the mean of its open nodes, or of the drained ones where
+    /// none is open. Whether any node is ever interrupted. The round's pools have to outlive the
     /// answers.
     bool begin_round(const Round& round) {
         best_.clear();
@@ -42,9 +41,7 @@ public:
                            [](const Node& node) { return node.interruptions_per_hour > 0; });
         of_pool_.clear();
         for (std::size_t pool = 0; any_ && pool < pools_.size(); ++pool)
-            of_pool_.push_back(mean_of(round.cluster, pools_[pool].nodes.empty()
-                                                          ? held_nodes(round, pools_[pool])
-                                                          : pools_[pool].nodes));
+            of_pool_.push_back(mean_of(round.cluster, pools_[pool]));
         return any_;
     }
 
@@ -104,18 +101,11 @@ private:
     static constexpr double longest_interval = 30 * 86400.0;
     static constexpr double least_availability = 1e-9;  // who would never get anywhere still has options
 
-    /// Nodes of a pool that jobs hold, ascending.
-    static std::vector<std::size_t> held_nodes(const Round& round, const Pool& pool) {
-        std::vector<std::size_t> held;
-        for (const Job& job : round.jobs)
-            for (const NodeShare& share : job.placement)
-                if (is_node_of(round.cluster.nodes[share.node], pool)) held.push_back(share.node);
-        std::sort(held.begin(), held.end());
-        held.erase(std::unique(held.begin(), held.end()), held.end());
-        return held;
-    }
-    static OfPool mean_of(const Cluster& cluster, std::span<const std::size_t> nodes) {
+    static OfPool mean_of(const Cluster& cluster, const Pool& pool) {
         OfPool of;
+        std::vector<std::size_t> nodes = pool.nodes;
+        for (std::size_t node = 0; pool.nodes.empty() && node < cluster.nodes.size(); ++node)
+            if (is_node_of(cluster.nodes[node], pool)) nodes.push_back(node);
         if (nodes.empty()) return of;
         of.memory_gib_per_gpu = std::numeric_limits<double>::infinity();
         for (const std::size_t index : nodes) {
@@ -164,25 +154,16 @@ private:
     }
 
     double best_interval(const Interruptions& all, const CheckpointMechanism& mechanism) {
-        const Key key{all.per_hour,
-                      mechanism.pause_seconds,
-                      mechanism.write_seconds,
-                      mechanism.write_slowdown,
-                      mechanism.restore_seconds,
-                      mechanism.caught,
-                      mechanism.kept,
-                      static_cast<double>(mechanism.stored_every)};
-        const auto known = best_.find(key);
-        if (known != best_.end()) return known->second;
-        const double best = best_checkpointing(all, mechanism, longest_interval).interval_seconds;
-        return best_.emplace(key, best).first->second;
+        const auto [known, fresh] = best_.try_emplace({all.per_hour, mechanism}, 0);
+        if (fresh) known->second = best_checkpointing(all, mechanism, longest_interval).interval_seconds;
+        return known->second;
     }
 
-    using Key = std::array<double, 8>;
     bool any_ = false;
     std::span<const Pool> pools_;
     std::vector<OfPool> of_pool_;
-    std::map<Key, double> best_;  // intervals of this round: many jobs are alike
+    // Intervals of this round, by interruptions an hour and mechanism: many jobs are alike.
+    std::map<std::pair<double, CheckpointMechanism>, double> best_;
 };
 
 static_assert(NotingFactor<LostTime>);

@@ -29,7 +29,7 @@ class NodeRenter {
 public:
     /// See RentAdvisor.
     explicit NodeRenter(double hour_worth, Predictor predictor = {}, P policy = {}, Pack limits = {})
-        : advisor_(hour_worth, std::move(predictor), std::move(policy), true, std::move(limits)) {}
+        : advisor_(hour_worth, std::move(predictor), std::move(policy), std::move(limits)) {}
 
     /// By offer: the nodes to have from now on. `rented` says by offer how many there are, those that start
     /// included. Snapshots' times must not go back. Valid until the next call; refuses what

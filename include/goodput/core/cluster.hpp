@@ -86,8 +86,8 @@ inline void validate(const Node& node, const Cluster& cluster, int left = most_g
     require_at_least(subject, "cores", node.cores, 0);
     require_at_least(subject, "memory_gib", node.memory_gib, 0);
     require_at_least(subject, "dollars_per_hour", node.dollars_per_hour, 0);
-    detail::require_up_to(subject, "interruptions_per_hour", node.interruptions_per_hour,
-                          most_interruptions_per_hour);
+    require_between(subject, "interruptions_per_hour", node.interruptions_per_hour, 0,
+                    most_interruptions_per_hour);
 }
 
 /// Refuses what validate(Node) refuses of any node, and more than most_gpus_of_cluster in all.

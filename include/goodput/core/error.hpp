@@ -89,6 +89,14 @@ void require_between(const Subject& subject, std::string_view field, long long v
     bad_input(detail::text_of_subject(subject), field, value,
               "between " + text_of(least) + " and " + text_of(most));
 }
+/// The same for other numbers; refuses NaN.
+template <MessageSubject Subject, std::floating_point Number>
+void require_between(const Subject& subject, std::string_view field, Number value,
+                     std::type_identity_t<Number> least, std::type_identity_t<Number> most) {
+    if (value >= least && value <= most) return;
+    bad_input(detail::text_of_subject(subject), field, value,
+              "between " + text_of(least) + " and " + text_of(most));
+}
 
 }  // namespace goodput
 

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <limits>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "goodput/core/configuration.hpp"
@@ -73,30 +73,6 @@ void validate(const HostNeeds& needs, const Subject& subject) {
 
 namespace detail {
 
-/// The measured coordinates on both sides of `at`, and how far it is from the lower to the upper one.
-struct Between {
-    double low = 0, high = 0, part = 0;
-    double below = 1;  ///< part of the least measured coordinate, where it is less than that
-
-    template <class Coordinate>
-    Between(const std::vector<HostSpeed>& points, Coordinate coordinate, double at) {
-        constexpr double far = std::numeric_limits<double>::infinity();
-        low = -far;
-        high = far;
-        for (const HostSpeed& point : points) {
-            const double here = coordinate(point);
-            if (here <= at) low = std::max(low, here);
-            if (here >= at) high = std::min(high, here);
-        }
-        if (low == -far) {
-            low = high;
-            if (high > 0) below = at / high;
-        }
-        if (high == far) high = low;
-        part = high > low ? (at - low) / (high - low) : 0;
-    }
-};
-
 /// The factor at a point of the grid.
 inline double factor_at(const std::vector<HostSpeed>& points, double cores, double memory) {
     double with_no_more = -1, least = std::numeric_limits<double>::infinity();
@@ -113,20 +89,34 @@ inline double factor_at(const std::vector<HostSpeed>& points, double cores, doub
 
 inline double HostNeeds::factor(const HostShare& share) const {
     if (speed.empty()) return 1;
-    // What is not counted is not what limits.
-    constexpr double enough = std::numeric_limits<double>::infinity();
-    const detail::Between cores(
-        speed, [](const HostSpeed& point) { return point.cores_per_gpu; },
-        share.counts_cores() ? share.cores_per_gpu : enough);
-    const detail::Between memory(
-        speed, [](const HostSpeed& point) { return point.memory_gib_per_gpu; },
-        share.counts_memory() ? share.memory_gib_per_gpu : enough);
-    const auto along_cores = [&](double gib) {
-        const double low = detail::factor_at(speed, cores.low, gib);
-        return low + cores.part * (detail::factor_at(speed, cores.high, gib) - low);
+    constexpr double far = std::numeric_limits<double>::infinity();
+    double below = 1;  // part of the least that was measured, where it is less than that
+    // The measured amounts on both sides of one, and how far it is from the lower to the upper one. What is
+    // not counted is not what limits.
+    const auto between = [&](double HostSpeed::*amount, bool counts, double wanted) {
+        const double at = counts ? wanted : far;
+        double low = -far, high = far;
+        for (const HostSpeed& point : speed) {
+            if (point.*amount <= at) low = std::max(low, point.*amount);
+            if (point.*amount >= at) high = std::min(high, point.*amount);
+        }
+        if (low == -far) {
+            low = high;
+            if (high > 0) below *= at / high;
+        }
+        if (high == far) high = low;
+        return std::tuple{low, high, high > low ? (at - low) / (high - low) : 0};
     };
-    const double low = along_cores(memory.low);
-    return (low + memory.part * (along_cores(memory.high) - low)) * cores.below * memory.below;
+    const auto [few, many, cores] =
+        between(&HostSpeed::cores_per_gpu, share.counts_cores(), share.cores_per_gpu);
+    const auto [little, much, memory] =
+        between(&HostSpeed::memory_gib_per_gpu, share.counts_memory(), share.memory_gib_per_gpu);
+    const auto along_cores = [&, few = few, many = many, cores = cores](double gib) {
+        const double low = detail::factor_at(speed, few, gib);
+        return low + cores * (detail::factor_at(speed, many, gib) - low);
+    };
+    const double low = along_cores(little);
+    return (low + memory * (along_cores(much) - low)) * below;
 }
 
 /// A measurement as it would have been at factor 1, so that samples with different shares are of one model:

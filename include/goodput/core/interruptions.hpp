@@ -3,7 +3,7 @@
 
 // How nodes are lost while jobs run on them, and the ways in which a job can save its state against that.
 
-#include <cmath>
+#include <compare>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -45,6 +45,9 @@ struct CheckpointMechanism {
     double kept = 1;                ///< part of the interruptions that its checkpoints outlive; 0 to 1. Below
                                     ///< 1 in a peer's memory, which may be lost together with the node
     int stored_every = 1;           ///< every so many checkpoints one goes to storage, which keeps it always
+
+    /// In the order of its parts.
+    friend auto operator<=>(const CheckpointMechanism&, const CheckpointMechanism&) = default;
 };
 
 /// How a job saves its state: with which of its mechanisms, how often, and what is left of its time.
@@ -54,22 +57,11 @@ struct Checkpointing {
     double availability = 1;      ///< useful part of its time; 0 to 1
 };
 
-namespace detail {
-
-template <class Subject>
-void require_up_to(const Subject& subject, std::string_view field, double value, double most) {
-    if (!(value >= 0 && value <= most))
-        bad_input(subject(), field, value, "between 0 and " + std::to_string(std::llround(most)));
-}
-
-}  // namespace detail
-
 /// Refuses negative or excessive rates and times, and shapes below `least_live_shape`
 /// (std::invalid_argument).
 inline void validate(const Interruptions& interruptions, std::string_view subject) {
-    const auto of = [&] { return std::string(subject); };
-    detail::require_up_to(of, "interruptions_h", interruptions.per_hour, most_interruptions_per_hour);
-    detail::require_up_to(of, "off_s", interruptions.off_seconds, longest_checkpoint_seconds);
+    require_between(subject, "interruptions_h", interruptions.per_hour, 0, most_interruptions_per_hour);
+    require_between(subject, "off_s", interruptions.off_seconds, 0, longest_checkpoint_seconds);
     if (!(interruptions.shape >= least_live_shape))
         bad_input(subject, "shape", interruptions.shape, "at least 0.05");
 }
@@ -82,13 +74,13 @@ void validate(const CheckpointMechanism& mechanism, const Subject& owner = {}) {
         const std::string whose(detail::text_of_subject(owner));
         return whose + (whose.empty() ? "" : ", ") + "checkpoint mechanism '" + mechanism.name + "'";
     };
-    detail::require_up_to(of, "pause_seconds", mechanism.pause_seconds, longest_checkpoint_seconds);
-    detail::require_up_to(of, "write_seconds", mechanism.write_seconds, longest_checkpoint_seconds);
-    detail::require_up_to(of, "restore_seconds", mechanism.restore_seconds, longest_checkpoint_seconds);
+    require_between(of, "pause_seconds", mechanism.pause_seconds, 0, longest_checkpoint_seconds);
+    require_between(of, "write_seconds", mechanism.write_seconds, 0, longest_checkpoint_seconds);
+    require_between(of, "restore_seconds", mechanism.restore_seconds, 0, longest_checkpoint_seconds);
     require_at_least(of, "memory_gib_per_gpu", mechanism.memory_gib_per_gpu, 0);
-    detail::require_up_to(of, "write_slowdown", mechanism.write_slowdown, 1);
-    detail::require_up_to(of, "caught", mechanism.caught, 1);
-    detail::require_up_to(of, "kept", mechanism.kept, 1);
+    require_between(of, "write_slowdown", mechanism.write_slowdown, 0, 1);
+    require_between(of, "caught", mechanism.caught, 0, 1);
+    require_between(of, "kept", mechanism.kept, 0, 1);
     require_between(of, "stored_every", mechanism.stored_every, 1, most_stored_every);
 }
 

@@ -3,6 +3,7 @@
 
 // A training job as the scheduler sees it at the moment of a decision.
 
+#include <any>
 #include <limits>
 #include <optional>
 #include <string>
@@ -15,7 +16,6 @@
 #include "goodput/core/placement.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/core/tasks.hpp"
-#include "goodput/core/user_data.hpp"
 
 namespace goodput {
 
@@ -95,7 +95,7 @@ struct Job {
     /// was allotted cannot be laid out so, it waits. limit_to_domains() keeps offers within reach.
     std::string within{};
     std::optional<JobTasks> tasks{};  ///< where it is many tasks of one GPU each; none: it is not
-    UserData user{};                  ///< for policies, limits and makers of the user's own
+    std::any user{};  ///< for policies, limits and makers of the user's own; copied with the job
 
     /// A decision has to leave it where it is.
     [[nodiscard]] bool keeps_what_it_holds() const {
@@ -141,8 +141,7 @@ inline void validate(const Job& job, const Cluster& cluster) {
         require_between(of, "max_nodes", limits.max_nodes, 1, std::numeric_limits<int>::max());
         require_at_least(of, "reference_rate", limits.reference_rate, 0);
     }
-    if (!(job.weight >= 1e-9 && job.weight <= 1e9))
-        bad_input(subject(), "weight", job.weight, "between 1e-9 and 1e9");
+    require_between(subject, "weight", job.weight, 1e-9, 1e9);
     if (job.host) validate(*job.host, subject);
     for (const CheckpointMechanism& mechanism : job.checkpoints) validate(mechanism, subject);
     if (job.checkpoint_seconds) require_positive(subject, "checkpoint_seconds", *job.checkpoint_seconds);

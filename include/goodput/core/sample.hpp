@@ -78,10 +78,7 @@ void validate(const ThroughputSample& sample, const Subject& subject) {
     require_between(subject, "samples.gpus", sample.shape.gpus, sample.shape.nodes, 1 << 20);
     require_between(subject, "samples.local_batch", sample.plan.atomic_batch, 1, 1 << 30);
     require_between(subject, "samples.accumulation", sample.plan.accumulation_steps, 0, 1 << 20);
-    require_positive(subject, "samples.step_s", sample.step_seconds);
-    if (!(sample.step_seconds >= least_step_seconds && sample.step_seconds <= most_step_seconds))
-        bad_input(detail::text_of_subject(subject), "samples.step_s", sample.step_seconds,
-                  "between " + text_of(least_step_seconds) + " and " + text_of(most_step_seconds));
+    require_between(subject, "samples.step_s", sample.step_seconds, least_step_seconds, most_step_seconds);
     require_at_least(subject, "samples.sync_s", sample.sync_seconds, 0);
     require_at_least(subject, "samples.cores_per_gpu", sample.host.cores_per_gpu, 0);
     require_at_least(subject, "samples.memory_gib_per_gpu", sample.host.memory_gib_per_gpu, 0);

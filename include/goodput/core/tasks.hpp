@@ -22,17 +22,6 @@ inline constexpr double most_task_seconds = 1e12;
 /// Tasks of one job; more are refused.
 inline constexpr int most_tasks = 1 << 28;
 
-namespace detail {
-
-template <MessageSubject Subject>
-void require_task_seconds(const Subject& subject, std::string_view field, double seconds, double least) {
-    require_at_least(subject, field, seconds, least);
-    if (seconds > most_task_seconds)
-        bad_input(text_of_subject(subject), field, seconds, "at most " + text_of(most_task_seconds));
-}
-
-}  // namespace detail
-
 /// Tasks of one job that may be expected to be alike, and what those that have ended say of their seconds.
 struct TaskSample {
     int tasks = 0;                          ///< all of them, at least 1
@@ -47,7 +36,7 @@ struct TaskSample {
     /// that run. Refuses seconds below a nanosecond or beyond reason, and more tasks than that
     /// (std::invalid_argument).
     void finish(double seconds) {
-        detail::require_task_seconds("task", "seconds", seconds, least_task_seconds);
+        require_between("task", "seconds", seconds, least_task_seconds, most_task_seconds);
         require_between("task", "number", finished, 0, most_tasks - 1);
         ++finished;
         const double log_seconds = std::log(seconds), count = finished;
@@ -121,14 +110,12 @@ void validate(const JobTasks& tasks, const Subject& subject) {
         require_between(subject, "tasks that have ended", sample.finished, 0,
                         sample.tasks - sample.running());
         for (const double seconds : sample.running_seconds)
-            detail::require_task_seconds(subject, "seconds of a running task", seconds, 0);
-        for (const auto& [field, squares] :
-             {std::pair{"squared deviations of tasks", sample.squared_deviations},
-              std::pair{"squared log deviations of tasks", sample.squared_log_deviations}}) {
-            require_at_least(subject, field, squares, 0);
-            if (squares > most_task_seconds * most_task_seconds * most_tasks)
-                bad_input(detail::text_of_subject(subject), field, squares, "those of tasks that can be");
-        }
+            require_between(subject, "seconds of a running task", seconds, 0, most_task_seconds);
+        // Beyond what tasks that can be would add up to.
+        constexpr double most_squares = most_task_seconds * most_task_seconds * most_tasks;
+        require_between(subject, "squared deviations of tasks", sample.squared_deviations, 0, most_squares);
+        require_between(subject, "squared log deviations of tasks", sample.squared_log_deviations, 0,
+                        most_squares);
         if (sample.finished == 0) {
             if (sample.mean_seconds != 0 || sample.squared_deviations != 0 || sample.mean_log_seconds != 0 ||
                 sample.squared_log_deviations != 0)
@@ -136,25 +123,21 @@ void validate(const JobTasks& tasks, const Subject& subject) {
                           "above 0 where something is said of them");
             continue;
         }
-        detail::require_task_seconds(subject, "mean seconds of tasks", sample.mean_seconds,
-                                     least_task_seconds);
-        if (!(std::abs(sample.mean_log_seconds) <= 100))
-            bad_input(detail::text_of_subject(subject), "mean log seconds of tasks", sample.mean_log_seconds,
-                      "between -100 and 100");
+        require_between(subject, "mean seconds of tasks", sample.mean_seconds, least_task_seconds,
+                        most_task_seconds);
+        require_between(subject, "mean log seconds of tasks", sample.mean_log_seconds, -100, 100);
     }
     if (!tasks.usual) return;
-    if (!(std::abs(tasks.usual->mean_log_seconds) <= 100))
-        bad_input(detail::text_of_subject(subject), "usual mean log seconds", tasks.usual->mean_log_seconds,
-                  "between -100 and 100");
+    const UsualTasks& usual = *tasks.usual;
+    require_between(subject, "usual mean log seconds", usual.mean_log_seconds, -100, 100);
     constexpr double most = 1e60;  // beyond what jobs that are accepted can say, and its square is finite
-    for (const auto& [field, value] : {std::pair{"usual variance between jobs", tasks.usual->between},
-                                       std::pair{"usual variance within a job", tasks.usual->within},
-                                       std::pair{"usual degrees of freedom", tasks.usual->within_freedom},
-                                       std::pair{"usual mean factor", tasks.usual->mean_factor},
-                                       std::pair{"usual variance of work", tasks.usual->work}}) {
+    for (const auto& [field, value] : {std::pair{"usual variance between jobs", usual.between},
+                                       std::pair{"usual variance within a job", usual.within},
+                                       std::pair{"usual degrees of freedom", usual.within_freedom},
+                                       std::pair{"usual mean factor", usual.mean_factor},
+                                       std::pair{"usual variance of work", usual.work}}) {
         require_positive(subject, field, value);
-        if (value > most)
-            bad_input(detail::text_of_subject(subject), field, value, "at most " + text_of(most));
+        require_between(subject, field, value, 0, most);
     }
 }
 

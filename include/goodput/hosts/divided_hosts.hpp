@@ -29,22 +29,22 @@ public:
             }))
             return;
         claims_.clear();
-        of_.clear();
         for (const PlacedJob& job : placed) claim(round, problem, job);
         do division_.divide(round.cluster, claims_);
-        while (give_way(problem, round.pools.size()));
+        while (give_way(problem, placed, round.pools.size()));
         left_.clear();
         for (const Node& node : round.cluster.nodes) left_.push_back({node.cores, node.memory_gib});
         cluster_ = &round.cluster;
         for (std::size_t c = 0; c < claims_.size(); ++c) {
-            const std::size_t chosen = claims_[c].chosen;
-            placed[c].option = chosen == no_option ? no_option : of_[c].options[chosen];
-            if (chosen == no_option) {
+            const detail::HostClaim& claim = claims_[c];
+            if (claim.chosen == no_option) {
+                placed[c].option = no_option;
                 placed[c].why =
                     "its nodes cannot give the cores and the memory that it needs beside those of others";
                 continue;
             }
-            placed[c].placement = claims_[c].placement;
+            placed[c].option = claim.variants[claim.chosen].option;
+            placed[c].placement = claim.placement;
             take(placed[c].options[placed[c].option].configuration, placed[c].placement);
         }
     }
@@ -66,12 +66,6 @@ public:
     }
 
 private:
-    struct OfClaim {
-        std::size_t job = 0;
-        std::size_t allotted = 0;            ///< of its variants
-        std::vector<std::size_t> options{};  ///< by variant
-    };
-
     [[nodiscard]] double units(const Configuration& configuration, const NodeShare& held,
                                std::size_t r) const {
         const Node& node = cluster_->nodes[held.node];
@@ -89,7 +83,6 @@ private:
         // Several nodes in one domain stay there.
         claim.may_pay = !placed.keeps && (job.within.empty() || claim.placement.size() == 1);
         claim.movable = claim.may_pay && (placed.placement != job.placement || job.restart_cost_seconds == 0);
-        OfClaim& of = of_.emplace_back(OfClaim{placed.job, 0, {}});
         for (std::size_t k = 0; k < placed.options.size(); ++k) {
             const Option& option = placed.options[k];
             const double value = problem.value(placed.job, k);
@@ -97,9 +90,8 @@ private:
             if (!chosen && (!option.configuration.same_gpus(placed.options[placed.option].configuration) ||
                             (value <= 0 && !placed.keeps)))
                 continue;
-            if (chosen) claim.chosen = of.allotted = claim.variants.size();
-            claim.variants.push_back({option.configuration.host(), value, option.goodput});
-            of.options.push_back(k);
+            if (chosen) claim.chosen = claim.variants.size();
+            claim.variants.push_back({option.configuration.host(), value, option.goodput, k});
         }
         prefer_faster(claim);
     }
@@ -119,53 +111,44 @@ private:
 
     /// Nodes know nothing of other limits. Where these variants take more of one than there is, nobody gets
     /// one that takes more of it than what was allotted, which respects it, and the answer is true.
-    bool give_way(const AllotmentProblem& problem, std::size_t pools) {
+    bool give_way(const AllotmentProblem& problem, std::span<const PlacedJob> placed, std::size_t pools) {
         taken_.assign(problem.capacity.size(), 0);
         for (std::size_t c = 0; c < claims_.size(); ++c)
             if (claims_[c].chosen != no_option)
-                for (const ResourceUse& use : uses_of(problem, c, claims_[c].chosen))
+                for (const ResourceUse& use :
+                     problem.uses(placed[c].job, claims_[c].variants[claims_[c].chosen].option))
                     taken_[use.resource] += use.units;
         for (std::size_t row = pools; row < taken_.size(); ++row)
-            if (taken_[row] > problem.capacity[row] * (1 + 1e-9) && leave_out(problem, row)) return true;
+            if (taken_[row] > problem.capacity[row] * (1 + 1e-9) && leave_out(problem, placed, row))
+                return true;
         return false;
     }
     /// Whether anything was left out.
-    bool leave_out(const AllotmentProblem& problem, std::size_t row) {
-        const auto units_in_row = [&](std::size_t c, std::size_t variant) {
-            double sum = 0;
-            for (const ResourceUse& use : uses_of(problem, c, variant))
-                sum += use.resource == row ? use.units : 0;
-            return sum;
-        };
+    bool leave_out(const AllotmentProblem& problem, std::span<const PlacedJob> placed, std::size_t row) {
         bool any = false;
         for (std::size_t c = 0; c < claims_.size(); ++c) {
-            detail::HostClaim& claim = claims_[c];
-            OfClaim& of = of_[c];
-            const double most = units_in_row(c, of.allotted) * (1 + 1e-12);
-            std::size_t kept = 0, allotted = 0;
-            for (std::size_t v = 0; v < claim.variants.size(); ++v) {
-                if (units_in_row(c, v) > most) continue;
-                if (v == of.allotted) allotted = kept;
-                claim.variants[kept] = claim.variants[v];
-                of.options[kept++] = of.options[v];
-            }
-            any |= kept < claim.variants.size();
-            claim.variants.resize(kept);
-            of.options.resize(kept);
-            claim.chosen = of.allotted = allotted;
+            std::vector<detail::HostVariant>& variants = claims_[c].variants;
+            const auto units_of = [&](std::size_t option) {
+                double sum = 0;
+                for (const ResourceUse& use : problem.uses(placed[c].job, option))
+                    sum += use.resource == row ? use.units : 0;
+                return sum;
+            };
+            const std::size_t allotted = placed[c].option;
+            const double most = units_of(allotted) * (1 + 1e-12);
+            any |= std::erase_if(variants, [&](const detail::HostVariant& variant) {
+                       return units_of(variant.option) > most;
+                   }) > 0;
+            claims_[c].chosen = static_cast<std::size_t>(
+                std::ranges::find(variants, allotted, &detail::HostVariant::option) - variants.begin());
         }
         return any;
-    }
-    [[nodiscard]] std::span<const ResourceUse> uses_of(const AllotmentProblem& problem, std::size_t claim,
-                                                       std::size_t variant) const {
-        return problem.uses(of_[claim].job, of_[claim].options[variant]);
     }
 
     const Cluster* cluster_ = nullptr;
     std::vector<double> taken_;              // by row
     std::vector<detail::HostAmounts> left_;  // by node
     std::vector<detail::HostClaim> claims_;  // by placed job
-    std::vector<OfClaim> of_;                // by claim
     detail::HostDivision division_;
 };
 

@@ -38,6 +38,7 @@
 #include "goodput/core/interval.hpp"
 #include "goodput/hosts/detail/host_posterior.hpp"
 #include "goodput/hosts/host_speed.hpp"
+#include "goodput/model/distributions.hpp"
 
 namespace goodput {
 
@@ -111,7 +112,7 @@ namespace detail {
 inline void require_share(std::string_view subject, const HostShare& share) {
     for (const auto& [field, value] :
          {std::pair{"cores", share.cores_per_gpu}, std::pair{"memory_gib", share.memory_gib_per_gpu}})
-        if (!(value >= 1e-6 && value <= 1e6)) bad_input(subject, field, value, "between 1e-6 and 1e6");
+        require_between(subject, field, value, 1e-6, 1e6);
 }
 
 inline bool has_no_more(const HostShare& a, const HostShare& b) {
@@ -161,8 +162,7 @@ inline HostFit::HostFit(std::span<const HostSample> samples, const HostFitOption
         if (!(value > 0 && value <= 1)) bad_input(options.subject, field, value, "above 0 and at most 1");
     for (const HostSample& sample : samples) {
         detail::require_share(options.subject, sample.share);
-        if (!(sample.speed >= 1e-12 && sample.speed <= 1e12))
-            bad_input(options.subject, "speed", sample.speed, "between 1e-12 and 1e12");
+        require_between(options.subject, "speed", sample.speed, 1e-12, 1e12);
     }
     std::vector<HostShare> shares;
     std::vector<double> y;

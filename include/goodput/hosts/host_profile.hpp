@@ -37,13 +37,6 @@ struct HostProfile {
     double largest_error = 0;         ///< expected relative error of HostForecast::speed, at worst
 };
 
-namespace detail {
-
-/// At least so many surfaces are put together as one finding of a measurement.
-inline constexpr std::size_t alike_surfaces = 16;
-
-}  // namespace detail
-
 /// Which of these shares should be measured next, to know the speed with all of them? None where the expected
 /// relative error is within `tolerance` with each. Refuses no shares, shares that no sample can have, and a
 /// tolerance that is not above 0 (std::invalid_argument).
@@ -51,6 +44,7 @@ inline constexpr std::size_t alike_surfaces = 16;
                                                  double tolerance = 0.03) {
     require_positive("host profile", "tolerance", tolerance);
     if (grid.empty()) bad_input("host profile", "shares", grid.size(), "at least 1");
+    constexpr std::size_t alike_surfaces = 16;  // at least so many are one finding of a measurement
     HostProfile profile;
     std::vector<HostForecast> at;
     for (const HostShare& share : grid) {
@@ -71,7 +65,7 @@ inline constexpr std::size_t alike_surfaces = 16;
             std::sort(order.begin(), order.end(),
                       [&](std::size_t a, std::size_t b) { return found[a] < found[b]; });
             for (std::size_t from = 0, to = 0; from < order.size(); from = to) {
-                while (to < order.size() && (to - from < detail::alike_surfaces ||
+                while (to < order.size() && (to - from < alike_surfaces ||
                                              found[order[to]] < found[order[from]] + 2 * at[x].deviation))
                     ++to;
                 for (std::size_t z = 0; z < grid.size(); ++z) {

@@ -158,63 +158,59 @@ private:
         return enough;
     }
 
-    /// The amounts that the job counts and that some node counts, within the job's limits.
-    [[nodiscard]] HostShare clamped(const HostNeeds& needs, const detail::HostAmounts& amounts) const {
+    /// Says which amounts count: those that the job counts and that some of the nodes count. Whether any
+    /// does.
+    template <class Nodes, class NodeOf>
+    bool find_counted(const HostNeeds& needs, const Nodes& nodes, NodeOf node_of) {
+        for (std::size_t r = 0; r < detail::host_resources; ++r)
+            counts_[r] = detail::counts(needs.most, r) && std::ranges::any_of(nodes, [&](const auto& node) {
+                             return left_.usual(node_of(node), r) < std::numeric_limits<double>::infinity();
+                         });
+        variants_.clear();
+        return counted_ = counts_[0] || counts_[1];
+    }
+    /// Adds a variant: of these amounts what counts, within the job's limits. How fast it is.
+    double offer(const HostNeeds& needs, const detail::HostAmounts& amounts) {
         HostShare share;
         for (std::size_t r = 0; r < detail::host_resources; ++r)
             if (counts_[r])
                 detail::set_amount(share, r,
                                    std::clamp(amounts[r], detail::a_gpu_of(needs.least, r),
                                               detail::a_gpu_of(needs.most, r)));
-        return share;
+        return variants_.emplace_back(Variant{share, needs.factor(share)}).factor;
     }
-    /// Adds a variant.
-    const Variant& offer(const HostNeeds& needs, const detail::HostAmounts& amounts) {
-        const HostShare share = clamped(needs, amounts);
-        return variants_.emplace_back(Variant{share, needs.factor(share)});
-    }
-    void offer_least_and_measured(const HostNeeds& needs) {
+    /// Finds variants with these shares, other amounts, the least and what was measured, of those that
+    /// `gives(share)`. `floor`: none that is slower than with every share.
+    template <class Gives>
+    void find_useful(const HostNeeds& needs, const Shares& shares, const Shares& others, bool floor,
+                     Gives gives) {
+        double least = std::numeric_limits<double>::infinity();
+        for (const detail::HostAmounts& share : shares) least = std::min(least, offer(needs, share));
+        for (const detail::HostAmounts& other : others) offer(needs, other);
         offer(needs, {needs.least.cores_per_gpu, needs.least.memory_gib_per_gpu});
         for (const HostSpeed& speed : needs.speed)
             offer(needs, {speed.cores_per_gpu, speed.memory_gib_per_gpu});
+        std::erase_if(variants_, [&](const Variant& one) {
+            return (floor && one.factor < least * (1 - tolerance)) || !gives(one.share);
+        });
+        keep_useful(shares);
     }
 
     /// Those that a GPU of the pool may be given; none where its nodes count neither cores nor memory, or the
     /// job counts nothing of it.
     void find_variants(const Cluster& cluster, const HostNeeds& needs, const Pool& pool, OfPool& of) {
         if (of.alike.empty()) find_alike(cluster, pool, of);
-        for (std::size_t r = 0; r < detail::host_resources; ++r)
-            counts_[r] = detail::counts(needs.most, r) &&
-                         std::any_of(pool.nodes.begin(), pool.nodes.end(), [&](std::size_t node) {
-                             return detail::host_capacity(cluster.nodes[node], r) > 0;
-                         });
-        counted_ = counts_[0] || counts_[1];
-        variants_.clear();
-        if (!counted_) return;
-        double least = std::numeric_limits<double>::infinity();
-        for (const detail::HostAmounts& share : of.shares)
-            least = std::min(least, offer(needs, share).factor);
-        for (const detail::HostAmounts& share : of.usual) offer(needs, share);
-        offer_least_and_measured(needs);
-        const auto nobody_gives = [&](const Variant& one) {
-            return std::none_of(of.alike.begin(), of.alike.end(),
-                                [&](const Alike& alike) { return within(one.share, 1, alike.amounts); });
-        };
-        std::erase_if(variants_, [&](const Variant& one) {
-            return one.factor < least * (1 - tolerance) || nobody_gives(one);
+        if (!find_counted(needs, pool.nodes, [](std::size_t node) { return node; })) return;
+        find_useful(needs, of.shares, of.usual, true, [&](const HostShare& share) {
+            return std::ranges::any_of(of.alike,
+                                       [&](const Alike& alike) { return within(share, 1, alike.amounts); });
         });
-        keep_useful(of.shares);
     }
+    /// Those of what it keeps.
     void find_kept_variants(const Job& job) {
         HostNeeds needs = *job.host;
+        if (!find_counted(needs, job.placement, [](const NodeShare& held) { return held.node; })) return;
         Shares shares;
-        for (std::size_t r = 0; r < detail::host_resources; ++r)
-            counts_[r] = detail::counts(needs.most, r) &&
-                         std::any_of(job.placement.begin(), job.placement.end(), [&](const NodeShare& held) {
-                             return left_.usual(held.node, r) < std::numeric_limits<double>::infinity();
-                         });
-        counted_ = counts_[0] || counts_[1];
-        if (!counted_) return;
         for (const NodeShare& held : job.placement) {
             shares.push_back({left_.usual(held.node, 0), left_.usual(held.node, 1)});
             if (left_.is_cut_back(job))
@@ -223,52 +219,34 @@ private:
                                        std::min(detail::a_gpu_of(needs.least, r), shares.back()[r]));
         }
         thin_shares(shares);
-        double least = std::numeric_limits<double>::infinity();
-        for (const detail::HostAmounts& share : shares) least = std::min(least, offer(needs, share).factor);
-        if (!left_.has_its_share(job)) least = 0;
-        offer_least_and_measured(needs);
-        offer(needs, {job.host->least.cores_per_gpu, job.host->least.memory_gib_per_gpu});
+        const HostShare& least = job.host->least;
         const detail::HostAmounts most = left_.most_beside_others(job);
-        std::erase_if(variants_, [&](const Variant& one) {
-            return one.factor < least * (1 - tolerance) || !within(one.share, 1, most);
-        });
-        keep_useful(shares);
+        find_useful(needs, shares, {{least.cores_per_gpu, least.memory_gib_per_gpu}},
+                    left_.has_its_share(job), [&](const HostShare& share) { return within(share, 1, most); });
     }
 
     /// Groups the nodes of a pool by what they have, and finds the shares of their GPUs.
     void find_alike(const Cluster& cluster, const Pool& pool, OfPool& of) const {
-        auto& [alikes, shares, usual] = of;
-        alikes.clear();
-        shares.clear();
+        of = {};
         const bool nobody_comes = std::none_of(pool.nodes.begin(), pool.nodes.end(),
                                                [&](std::size_t node) { return left_.gpus(node) > 0; });
+        Shares all;
         for (const std::size_t node : pool.nodes) {
-            detail::HostAmounts amounts;
-            for (std::size_t r = 0; r < detail::host_resources; ++r)
-                amounts[r] = left_.usual(node, r) * cluster.nodes[node].gpus;
-            if (alikes.empty() || alikes.back().amounts != amounts) alikes.push_back({amounts, 0});
-            ++alikes.back().nodes;
+            const int gpus = cluster.nodes[node].gpus;
+            all.push_back({left_.usual(node, 0) * gpus, left_.usual(node, 1) * gpus});
             // Where all is kept by others, the job waits for what is usual.
-            if (left_.gpus(node) > 0 || nobody_comes)
-                if (const auto share = left_.share(node); shares.empty() || shares.back() != share)
-                    shares.push_back(share);
+            if (left_.gpus(node) > 0 || nobody_comes) of.shares.push_back(left_.share(node));
         }
-        if (alikes.size() > 1) {
-            std::sort(alikes.begin(), alikes.end(),
-                      [](const Alike& a, const Alike& b) { return a.amounts < b.amounts; });
-            std::size_t kept = 0;
-            for (std::size_t i = 1; i < alikes.size(); ++i)
-                if (alikes[i].amounts == alikes[kept].amounts)
-                    alikes[kept].nodes += alikes[i].nodes;
-                else
-                    alikes[++kept] = alikes[i];
-            alikes.resize(kept + 1);
+        std::sort(all.begin(), all.end());
+        for (const detail::HostAmounts& amounts : all) {
+            if (of.alike.empty() || of.alike.back().amounts != amounts) {
+                of.alike.push_back({amounts, 0});
+                of.usual.push_back({amounts[0] / pool.gpus_per_node, amounts[1] / pool.gpus_per_node});
+            }
+            ++of.alike.back().nodes;
         }
-        usual.clear();
-        for (const Alike& alike : alikes)
-            usual.push_back({alike.amounts[0] / pool.gpus_per_node, alike.amounts[1] / pool.gpus_per_node});
-        thin_shares(shares);
-        thin_shares(usual);
+        thin_shares(of.shares);
+        thin_shares(of.usual);
     }
     /// Leaves few shares: of neighbours that are too many, the least of each.
     static void thin_shares(std::vector<detail::HostAmounts>& shares) {
@@ -307,28 +285,26 @@ private:
     /// Leaves the first, the fastest, of each share the fastest that takes no more, and every so many of the
     /// others.
     void thin(const Shares& shares) {
-        const auto slower = [](const Variant& a, const Variant& b) { return a.factor < b.factor; };
         std::vector<char> stays(variants_.size(), 0);
-        const auto at = [&](auto variant) -> char& {
-            return stays[static_cast<std::size_t>(variant - variants_.begin())];
+        const auto keep_fastest = [&](auto fits) {
+            std::size_t best = no_index;
+            for (std::size_t i = 0; i < variants_.size(); ++i)
+                if (fits(variants_[i].share) &&
+                    (best == no_index || variants_[i].factor > variants_[best].factor))
+                    best = i;
+            if (best != no_index) stays[best] = 1;
         };
         stays.front() = 1;
-        at(std::max_element(variants_.begin(), variants_.end(), slower)) = 1;
-        for (const detail::HostAmounts& share : shares) {
-            auto best = variants_.end();
-            for (auto one = variants_.begin(); one != variants_.end(); ++one)
-                if (within(one->share, 1, share) && (best == variants_.end() || slower(*best, *one)))
-                    best = one;
-            if (best != variants_.end()) at(best) = 1;
-        }
+        keep_fastest([](const HostShare&) { return true; });
+        for (const detail::HostAmounts& amounts : shares)
+            keep_fastest([&](const HostShare& share) { return within(share, 1, amounts); });
         const auto must = static_cast<std::size_t>(std::count(stays.begin(), stays.end(), 1));
         const std::size_t size = variants_.size(), others = most_variants - must;
-        for (std::size_t i = 0; i < size; ++i)
-            if (i * others / size != (i + 1) * others / size) stays[i] = 1;
-        std::vector<Variant> left;
-        for (std::size_t i = 0; i < size; ++i)
-            if (stays[i]) left.push_back(variants_[i]);
-        variants_ = std::move(left);
+        std::size_t next = 0;
+        std::erase_if(variants_, [&](const Variant&) {
+            const std::size_t i = next++;
+            return !stays[i] && i * others / size == (i + 1) * others / size;
+        });
     }
 
     detail::HostsLeft left_;

@@ -45,22 +45,19 @@ struct FreeSpace {
     std::vector<int> free;
     free.reserve(cluster.nodes.size());
     for (const Node& node : cluster.nodes) free.push_back(node.gpus);
-    const auto visit = [&](auto&& change) {
-        for (std::size_t job = 0; job < placements.size(); ++job)
-            for (const NodeShare& share : placements[job]) change(job, share);
-    };
-    visit([&](std::size_t job, const NodeShare& share) {
-        if (share.node >= free.size())
-            bad_input("placement " + text_of(job), "node", share.node, "an index into the cluster's nodes");
-        if (share.gpus < 1 || share.gpus > free[share.node])
-            bad_input("placement " + text_of(job), "gpus on node '" + cluster.nodes[share.node].name + "'",
-                      share.gpus,
-                      "between 1 and the " + text_of(free[share.node]) + " GPUs that others leave");
-        free[share.node] -= share.gpus;
-    });
-    visit([&](std::size_t job, const NodeShare& share) {
-        if (placements[job].size() > 1) free[share.node] = 0;
-    });
+    for (std::size_t job = 0; job < placements.size(); ++job)
+        for (const NodeShare& share : placements[job]) {
+            const auto subject = [&] { return "placement " + text_of(job); };
+            if (share.node >= free.size())
+                bad_input(subject(), "node", share.node, "an index into the cluster's nodes");
+            if (share.gpus < 1 || share.gpus > free[share.node])
+                bad_input(subject(), "gpus on node '" + cluster.nodes[share.node].name + "'", share.gpus,
+                          "between 1 and the " + text_of(free[share.node]) + " GPUs that others leave");
+            free[share.node] -= share.gpus;
+        }
+    for (const Placement& placement : placements)
+        for (const NodeShare& share : placement)
+            if (placement.size() > 1) free[share.node] = 0;
     for (std::size_t node = 0; node < free.size(); ++node)
         if (cluster.nodes[node].drained) free[node] = 0;
     return free;

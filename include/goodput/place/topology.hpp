@@ -42,25 +42,21 @@ struct Topology {
 /// Refuses costs that are negative or not finite, levels without a domain for each node, and domains that are
 /// not nested (std::invalid_argument). O(levels * nodes log nodes).
 inline void validate(const Topology& topology, const Cluster& cluster) {
-    std::vector<std::size_t> order;
     for (std::size_t l = 0; l < topology.levels.size(); ++l) {
         const TopologyLevel& level = topology.levels[l];
         const auto subject = [&] { return "topology level '" + level.name + "'"; };
         require_at_least(subject, "cost", level.cost, 0);
         if (level.domain_of.size() != cluster.nodes.size())
             bad_input(subject(), "size of domain_of", level.domain_of.size(), "the number of nodes");
-        if (l + 1 == topology.levels.size()) continue;
-        const TopologyLevel& outer = topology.levels[l + 1];
-        if (outer.domain_of.size() != level.domain_of.size()) continue;  // refused in its turn
-        order.resize(cluster.nodes.size());
-        for (std::size_t node = 0; node < order.size(); ++node) order[node] = node;
-        std::sort(order.begin(), order.end(),
-                  [&](std::size_t a, std::size_t b) { return level.domain_of[a] < level.domain_of[b]; });
-        for (std::size_t i = 1; i < order.size(); ++i)
-            if (level.domain_of[order[i]] == level.domain_of[order[i - 1]] &&
-                outer.domain_of[order[i]] != outer.domain_of[order[i - 1]])
-                bad_input(subject(), "domain " + text_of(level.domain_of[order[i]]), "in several",
-                          "in one domain of level '" + outer.name + "'");
+        if (l == 0) continue;
+        const TopologyLevel& inner = topology.levels[l - 1];
+        std::map<std::size_t, std::size_t> domain_around;
+        for (std::size_t node = 0; node < level.domain_of.size(); ++node) {
+            const std::size_t domain = inner.domain_of[node];
+            if (domain_around.emplace(domain, level.domain_of[node]).first->second != level.domain_of[node])
+                bad_input("topology level '" + inner.name + "'", "domain " + text_of(domain), "in several",
+                          "in one domain of level '" + level.name + "'");
+        }
     }
 }
 

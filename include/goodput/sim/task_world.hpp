@@ -243,8 +243,8 @@ private:
                       "none or that of tasks, " + text_of(job.task_seconds.size()));
         Course course;
         for (std::size_t t = 0; t < job.task_seconds.size(); ++t) {
-            detail::require_task_seconds(subject, "seconds of a task", job.task_seconds[t],
-                                         least_task_seconds);
+            require_between(subject, "seconds of a task", job.task_seconds[t], least_task_seconds,
+                            most_task_seconds);
             const int stratum = job.strata.empty() ? 0 : job.strata[t];
             require_between(subject, "stratum of a task", stratum, 0,
                             static_cast<long long>(job.task_seconds.size()) - 1);

@@ -35,6 +35,7 @@
 #include "goodput/core/shape.hpp"
 #include "goodput/fit/fitted_slopes.hpp"
 #include "goodput/fit/refined_fit.hpp"
+#include "goodput/model/distributions.hpp"
 #include "goodput/model/valid_model.hpp"
 
 namespace goodput {

@@ -6,35 +6,22 @@
 // Without a deadline nobody ever looks, so that nothing depends on time.
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <ctime>
-#include <limits>
 #include <optional>
 
-#include "goodput/core/duration.hpp"
-
 namespace goodput::detail {
-
-/// Nanoseconds on a clock that only moves on. POSIX's, which is what std::chrono::steady_clock reads.
-inline std::int64_t steady_nanoseconds() {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
-}
 
 class Clock {
 public:
     Clock() = default;
     /// Begins now.
-    explicit Clock(const std::optional<Duration>& deadline) : limited_(deadline.has_value()) {
-        if (!limited_) return;
-        const std::int64_t now = steady_nanoseconds();
+    explicit Clock(const std::optional<std::chrono::nanoseconds>& deadline) {
+        if (!deadline) return;
+        const auto now = Steady::now();
         // A deadline beyond what the clock can count to is none.
-        if (deadline->nanoseconds >= std::numeric_limits<std::int64_t>::max() - now)
-            limited_ = false;
-        else
-            end_ = now + deadline->nanoseconds;
+        limited_ = *deadline < Steady::time_point::max() - now;
+        if (limited_) end_ = now + *deadline;
     }
 
     /// Whether the deadline has passed, as far as is known; `work`: numbers to be read or computed next.
@@ -47,21 +34,22 @@ public:
     bool late() {
         if (!limited_ || late_) return late_;
         work_ = 0;
-        return late_ = steady_nanoseconds() >= end_;
+        return late_ = Steady::now() >= end_;
     }
 
     /// A deadline for a part of what has to be done by this one.
-    [[nodiscard]] std::optional<Duration> left() const {
+    [[nodiscard]] std::optional<std::chrono::nanoseconds> left() const {
         if (!limited_) return std::nullopt;
-        return Duration::of_nanoseconds(std::max<std::int64_t>(end_ - steady_nanoseconds(), 0));
+        return std::max(std::chrono::nanoseconds(end_ - Steady::now()), std::chrono::nanoseconds(0));
     }
 
 private:
+    using Steady = std::chrono::steady_clock;
     static constexpr std::size_t work_between_looks = 1 << 14;
 
     bool limited_ = false, late_ = false;
     std::size_t work_ = 0;
-    std::int64_t end_ = 0;
+    Steady::time_point end_{};
 };
 
 }  // namespace goodput::detail

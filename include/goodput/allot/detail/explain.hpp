@@ -3,6 +3,7 @@
 
 // The bodies behind explain.hpp.
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -15,12 +16,11 @@
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/core/bodies.hpp"
-#include "goodput/core/duration.hpp"
 
 namespace goodput {
 
 GOODPUT_BODY Explanation explain(const AllotmentProblem& problem, const AllotResult& result,
-                                 std::optional<Duration> deadline) {
+                                 std::optional<std::chrono::nanoseconds> deadline) {
     detail::require_result_of(problem, result);
     Allotter<> solver;
     detail::CapacityRange range(problem, solver, deadline);

@@ -4,6 +4,7 @@
 // The bodies behind explain_resource.hpp.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +32,8 @@ namespace detail {
 class CapacityRange {
 public:
     /// Its memory may serve several resources of one problem; its time is that of all of them.
-    CapacityRange(const AllotmentProblem& problem, Allotter<>& solver, std::optional<Duration> deadline)
+    CapacityRange(const AllotmentProblem& problem, Allotter<>& solver,
+                  std::optional<std::chrono::nanoseconds> deadline)
         : problem_(problem), solver_(solver), clock_(deadline) {
         fitting_.capacity = problem.capacity;
         for (std::size_t job = 0; job < problem.jobs(); ++job) {
@@ -227,7 +229,7 @@ private:
 
 GOODPUT_BODY ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
                                                   std::size_t resource, Allotter<>& solver,
-                                                  std::optional<Duration> deadline) {
+                                                  std::optional<std::chrono::nanoseconds> deadline) {
     detail::require_result_of(problem, result);
     if (resource >= problem.capacity.size())
         bad_input("explanation", "resource", resource,
@@ -238,7 +240,8 @@ GOODPUT_BODY ResourceExplanation explain_resource(const AllotmentProblem& proble
 }
 
 GOODPUT_BODY ResourceExplanation explain_resource(const AllotmentProblem& problem, const AllotResult& result,
-                                                  std::size_t resource, std::optional<Duration> deadline) {
+                                                  std::size_t resource,
+                                                  std::optional<std::chrono::nanoseconds> deadline) {
     Allotter<> solver;
     return explain_resource(problem, result, resource, solver, deadline);
 }

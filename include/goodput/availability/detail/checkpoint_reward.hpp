@@ -2,10 +2,10 @@
 #define GOODPUT_AVAILABILITY_DETAIL_CHECKPOINT_REWARD_HPP
 
 #include <algorithm>
+#include <boost/math/tools/minima.hpp>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
-#include <utility>
 #include <vector>
 
 #include "goodput/availability/live_periods.hpp"
@@ -20,10 +20,8 @@ inline std::vector<double> ring_occupancy(std::vector<double> moves, double stay
     const std::size_t states = moves.size();
     const auto one_after_the_other = [states](const std::vector<double>& a, const std::vector<double>& b) {
         std::vector<double> both(states, 0);
-        for (std::size_t i = 0; i < states; ++i) {
-            for (std::size_t k = 0; k < states - i; ++k) both[i + k] += a[i] * b[k];
-            for (std::size_t k = states - i; k < states; ++k) both[i + k - states] += a[i] * b[k];
-        }
+        for (std::size_t i = 0; i < states; ++i)
+            for (std::size_t k = 0; k < states; ++k) both[(i + k) % states] += a[i] * b[k];
         return both;
     };
     // (1 - stays) (1 + A + A^2 + ...) = (1 - stays) (1 + A) (1 + A^2) (1 + A^4) ..., with A a period that
@@ -44,39 +42,17 @@ inline std::vector<double> ring_occupancy(std::vector<double> moves, double stay
 /// The best interval as a part of the mean live period, where a checkpoint costs `cost` of it: u with
 /// log(1 - u) + u + cost = 0, which is 1 + W0(-e^(-cost - 1)) with Lambert's W.
 inline double best_interval_part(double cost) {
-    const double p = std::sqrt(-2 * std::expm1(-cost));  // where the root is nearly double: W0's series
-    double u = p < 0.7 ? p - p * p / 3 + 11.0 / 72 * p * p * p : 1 - std::exp(-cost - 1);
-    if (p < 1e-3) return u;
-    if (cost > 30) return u;
+    const double p = std::sqrt(-2 * std::expm1(-cost)), most = 1 - std::exp(-cost - 1);  // both at least u
+    if (p < 1e-3) return p - p * p / 3 + 11.0 / 72 * p * p * p;  // a nearly double root: W0's series
+    if (cost > 30) return most;
+    // Newton's method from above: what is 0 there is concave and falls.
+    double u = std::min(p, most);
     for (int pass = 0; pass < 50; ++pass) {
         const double step = (std::log1p(-u) + u + cost) * (1 - u) / u;
-        u = std::min(u + step, (1 + u) / 2);
+        u += step;
         if (std::abs(step) <= 1e-14 * u) break;
     }
     return u;
-}
-
-/// The best of `best` and of what at(x), a Checkpointing, is on the way to its peak between two x, by golden
-/// sections to the hundred-thousandth part of the way.
-template <class At>
-Checkpointing best_between(double from, double to, Checkpointing best, const At& at) {
-    const double shrink = (std::sqrt(5.0) - 1) / 2;
-    double a = to - shrink * (to - from), b = from + shrink * (to - from);
-    Checkpointing at_a = at(a), at_b = at(b);
-    for (int pass = 0; pass < 24; ++pass) {
-        for (const Checkpointing& tried : {at_a, at_b})
-            if (tried.availability > best.availability) best = tried;
-        if (at_a.availability >= at_b.availability) {
-            to = std::exchange(b, a);
-            at_b = at_a;
-            at_a = at(a = to - shrink * (to - from));
-        } else {
-            from = std::exchange(a, b);
-            at_a = at_b;
-            at_b = at(b = from + shrink * (to - from));
-        }
-    }
-    return best;
 }
 
 /// What a live period of a job leaves behind, for one mechanism and all intervals.
@@ -244,7 +220,7 @@ private:
         return best;
     }
 
-    /// The best of many intervals on a logarithmic grid, then between its neighbours by golden sections: a
+    /// The best of many intervals on a logarithmic grid, then between its neighbours by Brent's method: a
     /// share may have several peaks where live periods are nearly equally long.
     [[nodiscard]] Checkpointing search(double least, double longest, double mean) const {
         // Logarithms of parts of the longest one, so that the unit of time says nothing.
@@ -252,23 +228,22 @@ private:
             const double interval = longest * std::exp(log_part);
             return Checkpointing{0, interval, useful_share(interval)};
         };
-        const double high = 0;
+        const double shortest = std::log(least / longest);
         const double young = std::sqrt(2 * std::max(how_.pause_seconds, 1e-6 * mean) * mean);
-        const double low =
-            std::max(std::log(least / longest), std::min(std::log(young / longest) - 7, high - 1));
+        const double low = std::max(shortest, std::min(std::log(young / longest) - 7, -1.0));
         const int cells = job_.shape == 1 ? 12 : 96;
-        const double step = (high - low) / cells;
-        Checkpointing best = at(high);
-        double centre = high;
-        for (int i = 0; i < cells; ++i)
-            if (const Checkpointing here = at(low + i * step); here.availability > best.availability) {
-                best = here;
-                centre = low + i * step;
-            }
-        best = best_between(std::max(centre - step, low), std::min(centre + step, high), best, at);
-        // Where saving costs nothing, the shortest interval is best, below all of the grid.
-        const Checkpointing shortest = at(std::log(least / longest));
-        if (shortest.availability > best.availability) best = shortest;
+        Checkpointing best = at(0);
+        double centre = 0;
+        const auto consider = [&](double log_part) {
+            const Checkpointing here = at(log_part);
+            if (here.availability > best.availability) best = here, centre = log_part;
+        };
+        for (int i = 0; i < cells; ++i) consider(low - low * i / cells);
+        consider(boost::math::tools::brent_find_minima(
+                     [&](double log_part) { return -at(log_part).availability; },
+                     std::max(centre + low / cells, low), std::min(centre - low / cells, 0.0), 20)
+                     .first);
+        consider(shortest);  // where saving costs nothing
         return best;
     }
 

@@ -16,8 +16,8 @@
 //
 //     prices . capacity + sum over its jobs of (largest value less price)
 //
-// is at least what any jobs on it can be worth together, so the change of this number bounds what a swap can
-// gain. The best few are tried, with both nodes divided anew, as long as that finds something.
+// is at least what any jobs on it can be worth together, so the change of this number is about what a swap
+// can gain at most. The best few are tried, with both nodes divided anew, as long as that finds something.
 
 #include <algorithm>
 #include <cmath>
@@ -64,45 +64,36 @@ private:
     /// the worth of both groups and the number of jobs that get nothing of them.
     template <class Better>
     bool try_moves(std::size_t a, std::size_t b, std::span<const Move> moves, Better better) {
-        kept_.clear();
-        keep(a);
-        if (nodes_.node(a).group != nodes_.node(b).group) keep(b);
         const HostNodes::Group group_a = nodes_.group_of(a), group_b = nodes_.group_of(b);
-        const bool whole = moves.empty();
+        chosen_.clear();
+        for (const HostNodes::Group& group : {group_a, group_b})
+            for (const std::size_t member : group.members)
+                for (const std::size_t c : nodes_.node(member).claims)
+                    chosen_.emplace_back(c, nodes_.claim(c).chosen);
         const auto apply = [&](bool back) {
-            if (whole)
-                exchange_all(a, b);
-            else
-                for (const Move& move : moves)
-                    back ? go(move.claim, move.to, move.from) : go(move.claim, move.from, move.to);
+            if (moves.empty()) exchange_all(a, b);
+            for (const Move& move : moves)
+                back ? go(move.claim, move.to, move.from) : go(move.claim, move.from, move.to);
         };
         apply(false);
         nodes_.solve_with(a);
-        if (nodes_.node(a).group != nodes_.node(b).group) nodes_.solve_with(b);
+        if (!are_one(a, b)) nodes_.solve_with(b);
         if (better(worth_of(a, b), unplaced_on(a, b))) return true;
         apply(true);
         nodes_.group_of(a) = group_a;
         nodes_.group_of(b) = group_b;
-        for (const Kept& kept : kept_) {
-            nodes_.node(kept.node).price = kept.price;
-            for (const auto& [c, chosen] : kept.chosen) nodes_.claim(c).chosen = chosen;
-        }
+        for (const auto& [c, chosen] : chosen_) nodes_.claim(c).chosen = chosen;
         return false;
     }
+    /// Whether jobs tie two nodes together.
+    [[nodiscard]] bool are_one(std::size_t a, std::size_t b) const {
+        return nodes_.node(a).group == nodes_.node(b).group;
+    }
     [[nodiscard]] double worth_of(std::size_t a, std::size_t b) const {
-        const bool one = nodes_.node(a).group == nodes_.node(b).group;
-        return nodes_.group_of(a).worth + (one ? 0 : nodes_.group_of(b).worth);
+        return nodes_.group_of(a).worth + (are_one(a, b) ? 0 : nodes_.group_of(b).worth);
     }
     [[nodiscard]] std::size_t unplaced_on(std::size_t a, std::size_t b) const {
-        const bool one = nodes_.node(a).group == nodes_.node(b).group;
-        return nodes_.unplaced_with(a) + (one ? 0 : nodes_.unplaced_with(b));
-    }
-    void keep(std::size_t n) {
-        for (const std::size_t member : nodes_.group_of(n).members) {
-            Kept& kept = kept_.emplace_back(Kept{member, nodes_.node(member).price, {}});
-            for (const std::size_t c : nodes_.node(member).claims)
-                kept.chosen.emplace_back(c, nodes_.claim(c).chosen);
-        }
+        return nodes_.unplaced_with(a) + (are_one(a, b) ? 0 : nodes_.unplaced_with(b));
     }
     /// It lies on one node.
     void go(std::size_t c, std::size_t from, std::size_t to) {
@@ -148,13 +139,13 @@ private:
         const std::size_t a = tightest_node(c);
         std::size_t tries_left = most_rooms;
         for (std::size_t b = 0; b < nodes_.size() && tries_left > 0; ++b) {
-            if (b == a || !are_alike(a, b) || !could_host(c, a, b)) continue;
+            if (b == a || !are_alike(a, b)) continue;
             for (const auto find :
                  {&HostDivision::find_free, &HostDivision::find_whole, &HostDivision::find_partners}) {
                 if (!(this->*find)(c, a, b, pay)) continue;
                 --tries_left;
                 const std::size_t before = unplaced_on(a, b);
-                const double short_before = shortage(c);
+                const std::ptrdiff_t short_before = shortage(c);
                 if (try_moves(a, b, moves_, [&](double, std::size_t unplaced) {
                         return unplaced < before ||
                                // Nobody else gets nothing instead.
@@ -220,10 +211,6 @@ private:
     [[nodiscard]] bool may_leave(std::size_t c, bool pay) const {
         return may_move(c, pay) && nodes_.claim(c).placement.size() == 1;
     }
-    /// Whether a node alone would have the least that the job takes of the other one.
-    [[nodiscard]] bool could_host(std::size_t c, std::size_t a, std::size_t b) const {
-        return has(b, [&](std::size_t r) { return nodes_.least_units(c, b, nodes_.gpus_on(c, a), r); });
-    }
     /// Whether a node has what `units(resource)` says, where it counts that.
     template <class Units>
     [[nodiscard]] bool has(std::size_t n, Units units) const {
@@ -233,45 +220,40 @@ private:
         }
         return true;
     }
-    /// The least that a job and those on a node take of it, but for those that leave.
+    /// The least that those on `from` who get anything, and `also`, would take of the node `to`, but for
+    /// those that leave.
+    [[nodiscard]] double least_of_all(std::size_t from, std::size_t to, std::size_t also, std::size_t r,
+                                      std::span<const std::size_t> leave = {}) const {
+        double units = 0;
+        for (const std::size_t c : nodes_.node(from).claims)
+            if ((c == also || nodes_.claim(c).chosen != no_option) &&
+                std::find(leave.begin(), leave.end(), c) == leave.end())
+                units += nodes_.least_units(c, to, nodes_.gpus_on(c, from), r);
+        return units;
+    }
+    /// Whether a node has that for a job that comes and the others, but for those that leave.
     [[nodiscard]] bool least_fits(std::size_t n, std::size_t comes,
                                   std::span<const std::size_t> leave) const {
         return has(n, [&](std::size_t r) {
-            double units = nodes_.least_units(comes, n, nodes_.claim(comes).placement.front().gpus, r);
-            for (const std::size_t c : nodes_.node(n).claims)
-                if (nodes_.claim(c).chosen != no_option &&
-                    std::find(leave.begin(), leave.end(), c) == leave.end())
-                    units += nodes_.least_units(c, n, nodes_.gpus_on(c, n), r);
-            return units;
+            return nodes_.least_units(comes, n, nodes_.claim(comes).placement.front().gpus, r) +
+                   least_of_all(n, n, no_option, r, leave);
         });
     }
-    /// The least that those on `from` who get anything, and `also`, would take of the node `to`.
     [[nodiscard]] bool least_of_all_fits(std::size_t from, std::size_t to, std::size_t also) const {
-        return has(to, [&](std::size_t r) {
-            double units = 0;
-            for (const std::size_t c : nodes_.node(from).claims)
-                if (c == also || nodes_.claim(c).chosen != no_option)
-                    units += nodes_.least_units(c, to, nodes_.gpus_on(c, from), r);
-            return units;
-        });
+        return has(to, [&](std::size_t r) { return least_of_all(from, to, also, r); });
     }
     /// What a node lacks for the least that the job and the others on it take, as a part of what it has.
     [[nodiscard]] double lacks(std::size_t c, std::size_t n) const {
         double lacking = 0;
-        for (std::size_t r = 0; r < host_resources; ++r) {
-            const double all = nodes_.capacity(n, r);
-            double units = 0;
-            for (const std::size_t other : nodes_.node(n).claims)
-                if (other == c || nodes_.claim(other).chosen != no_option)
-                    units += nodes_.least_units(other, n, nodes_.gpus_on(other, n), r);
-            if (all > 0) lacking = std::max(lacking, units / all - 1);
-        }
+        for (std::size_t r = 0; r < host_resources; ++r)
+            if (const double all = nodes_.capacity(n, r); all > 0)
+                lacking = std::max(lacking, least_of_all(n, n, c, r) / all - 1);
         return lacking;
     }
-    [[nodiscard]] double shortage(std::size_t c) const {
-        double sum = 0;
-        for (const NodeShare& held : nodes_.claim(c).placement) sum += lacks(c, held.node) > 1e-9 ? 1 : 0;
-        return sum;
+    /// How many of its nodes lack something.
+    [[nodiscard]] std::ptrdiff_t shortage(std::size_t c) const {
+        return std::ranges::count_if(nodes_.claim(c).placement,
+                                     [&](const NodeShare& held) { return lacks(c, held.node) > 1e-9; });
     }
     [[nodiscard]] std::size_t tightest_node(std::size_t c) const {
         const Placement& placement = nodes_.claim(c).placement;
@@ -320,7 +302,7 @@ private:
     [[nodiscard]] double dearness(std::size_t n) const {
         double sum = 0;
         for (std::size_t r = 0; r < host_resources; ++r)
-            sum += nodes_.node(n).price[r] * nodes_.capacity(n, r);
+            sum += nodes_.group_of(n).price[r] * nodes_.capacity(n, r);
         return sum / nodes_.cluster().nodes[n].gpus;
     }
 
@@ -384,12 +366,10 @@ private:
         const auto may_go = [&](std::size_t c) {
             return may_leave(c, false) && nodes_.claim(c).chosen != no_option;
         };
-        // What the present allotments leave of the bounds at these prices can be had as well.
-        const double slack = nodes_.group_of(a).slack + nodes_.group_of(b).slack;
         for (const std::size_t leaves : nodes_.node(a).claims) {
             if (!may_go(leaves)) continue;
             const int gpus = nodes_.claim(leaves).placement.front().gpus;
-            const double out = nodes_.reduced(leaves, b) - nodes_.reduced(leaves, a) + slack;
+            const double out = nodes_.reduced(leaves, b) - nodes_.reduced(leaves, a);
             if (gpus <= nodes_.node(b).free_gpus) note(leaves, no_option, out);
             for (const std::size_t comes : nodes_.node(b).claims)
                 if (may_go(comes) && nodes_.claim(comes).placement.front().gpus == gpus)
@@ -407,17 +387,11 @@ private:
         });
     }
 
-    struct Kept {
-        std::size_t node = 0;
-        HostAmounts price{};
-        std::vector<std::pair<std::size_t, std::size_t>> chosen{};  ///< claim, variant
-    };
-
     HostNodes nodes_;
     std::vector<HostVariant> wished_;  // by claim
     std::vector<Move> moves_;
-    std::vector<Kept> kept_;          // before a try
-    std::vector<std::size_t> order_;  // nodes that may change jobs
+    std::vector<std::pair<std::size_t, std::size_t>> chosen_;  // before a try, by claim
+    std::vector<std::size_t> order_;                           // nodes that may change jobs
     std::vector<Swap> swaps_;
 };
 

@@ -34,7 +34,8 @@ namespace goodput::detail {
 struct HostVariant {
     HostShare share{};
     double value = 0;
-    double speed = 0;  ///< of the job with it; nobody is slower than with its share of its nodes
+    double speed = 0;        ///< of the job with it; nobody is slower than with its share of its nodes
+    std::size_t option = 0;  ///< of the job, which it stands for
 };
 
 /// A job that has nodes.
@@ -54,13 +55,12 @@ public:
         std::size_t group = 0;              ///< of the nodes that jobs tie together
         int free_gpus = 0;                  ///< on it
         std::vector<std::size_t> claims{};  ///< on it
-        HostAmounts price{};                ///< of a core and of a GiB, when it was divided last
         HostAmounts share{};                ///< of a GPU that nobody keeps; infinity where it is not counted
     };
     struct Group {
         std::vector<std::size_t> members{};
-        double worth = 0;  ///< of its jobs, when it was divided last
-        double slack = 0;  ///< by how much they could be worth more at its prices
+        double worth = 0;     ///< of its jobs, when it was divided last
+        HostAmounts price{};  ///< of a core and of a GiB then, if it is one node
     };
 
     /// Groups the nodes, and divides what each group has.
@@ -79,7 +79,6 @@ public:
     [[nodiscard]] const Group& group_of(std::size_t n) const { return groups_[nodes_[n].group]; }
     [[nodiscard]] HostClaim& claim(std::size_t c) { return claims_[c]; }
     [[nodiscard]] const HostClaim& claim(std::size_t c) const { return claims_[c]; }
-    [[nodiscard]] std::size_t claims() const { return claims_.size(); }
     [[nodiscard]] const Cluster& cluster() const { return *cluster_; }
 
     /// Cores or memory of it; 0 where it does not count them.
@@ -116,13 +115,14 @@ public:
     /// Divides what a node's group has.
     void solve_with(std::size_t n) { solve(nodes_[n].group); }
 
-    /// At the prices of a node: the largest value less price of the variants of a job that lies on one node.
+    /// At the prices of a node that is a group of its own: the largest value less price of the variants of a
+    /// job that lies on one node.
     [[nodiscard]] double reduced(std::size_t c, std::size_t n) const {
         double best = -std::numeric_limits<double>::infinity();
         for (const HostVariant& variant : claims_[c].variants) {
             double value = variant.value;
             for (std::size_t r = 0; r < host_resources; ++r)
-                value -= nodes_[n].price[r] * units(variant, n, claims_[c].placement.front().gpus, r);
+                value -= group_of(n).price[r] * units(variant, n, claims_[c].placement.front().gpus, r);
             best = std::max(best, value);
         }
         return best;
@@ -136,7 +136,6 @@ private:
             root_[n] = n;
             nodes_[n].free_gpus = cluster_->nodes[n].gpus;
             nodes_[n].claims.clear();
-            nodes_[n].price = {};
         }
         for (std::size_t c = 0; c < claims_.size(); ++c)
             for (const NodeShare& held : claims_[c].placement) {
@@ -147,11 +146,7 @@ private:
                 const std::size_t a = root_of(held.node), b = root_of(claims_[c].placement.front().node);
                 root_[std::max(a, b)] = std::min(a, b);
             }
-        groups_.resize(nodes_.size());
-        for (Group& group : groups_) {
-            group.members.clear();
-            group.worth = group.slack = 0;
-        }
+        groups_.assign(nodes_.size(), {});
         for (std::size_t n = 0; n < nodes_.size(); ++n) {
             nodes_[n].group = root_of(n);
             groups_[nodes_[n].group].members.push_back(n);
@@ -249,18 +244,9 @@ private:
                     result.choice[k] == no_option ? no_option : variant_of_[first_of_[k] + result.choice[k]];
         }
         group.worth = found ? result.objective : 0;
-        for (std::size_t m = 0; m < group.members.size(); ++m)
-            for (std::size_t r = 0; r < host_resources; ++r)
-                nodes_[group.members[m]].price[r] =
-                    result.prices.empty() ? 0 : result.prices[host_resources * m + r];
-        group.slack = group.members.size() == 1 ? bound_of(group.members.front()) - group.worth : 0;
-    }
-    /// At its prices, no less than the jobs on a node can be worth together.
-    [[nodiscard]] double bound_of(std::size_t n) const {
-        double bound = 0;
-        for (std::size_t r = 0; r < host_resources; ++r) bound += nodes_[n].price[r] * capacity(n, r);
-        for (const std::size_t c : nodes_[n].claims) bound += reduced(c, n);
-        return bound;
+        if (group.members.size() > 1) return;
+        for (std::size_t r = 0; r < host_resources; ++r)
+            group.price[r] = result.prices.empty() ? 0 : result.prices[r];
     }
     /// The problem of these nodes; its jobs are jobs_.
     void pose(std::span<const std::size_t> members, bool all_must, bool floors) {

@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "goodput/core/configuration.hpp"
-#include "goodput/core/interval.hpp"
 #include "goodput/hosts/host_speed.hpp"
+#include "goodput/model/distributions.hpp"
 
 namespace goodput::detail {
 

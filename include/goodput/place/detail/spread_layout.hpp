@@ -48,7 +48,6 @@ public:
 private:
     static constexpr std::size_t tries = 400;         // pairs laid out anew, a pool
     static constexpr std::size_t most_steps = 2'000;  // domains tried in one search
-    static constexpr std::size_t most_searched = 24;  // jobs; of more, who does not fit at once is left out
 
     struct Roamer {
         std::size_t job = 0, level = 0, nodes = 0;
@@ -190,10 +189,11 @@ inline void SpreadLayout::lay_out_all(std::vector<std::size_t>& homeless) {
     move_contents();
 }
 
-// Nodes for all roaming jobs that have to lie within a domain; those that find none are homeless. Of these
-// as few as the search can see, the jobs that run before the others and then by their index.
+// Nodes for all roaming jobs that have to lie within a domain, if the search finds some for all of them; else
+// for those that find a domain one after the other. The others are homeless.
 inline void SpreadLayout::settle_all(std::vector<std::size_t>& homeless) {
     wishes_.clear();
+    unfulfilled_.clear();
     reserved_ = 0;
     for (std::size_t r = 0; r < roaming_.size(); ++r)
         if (may_lie_anywhere(roaming_[r]))
@@ -201,37 +201,9 @@ inline void SpreadLayout::settle_all(std::vector<std::size_t>& homeless) {
         else
             wishes_.push_back(r);
     for (const std::size_t node : choice_.nodes()) reserved_ += content_[node] == restarting ? 1 : 0;
-    const std::vector<std::size_t> all = wishes_;
-    const auto succeeds = [&](bool skips) {
-        steps_ = most_steps;
-        unfulfilled_.clear();
-        return settle(0, skips);
-    };
-    if (succeeds(false)) return;
-    if (all.size() > most_searched) {
-        succeeds(true);
-    } else {
-        std::vector<std::size_t> order = all, kept, left_out;
-        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-            const std::size_t of_a = roaming_[a].job, of_b = roaming_[b].job;
-            const bool runs_a = !requests_[of_a].current.empty(), runs_b = !requests_[of_b].current.empty();
-            return runs_a != runs_b ? runs_a : of_a < of_b;
-        });
-        for (const std::size_t r : order) {
-            wishes_ = kept;
-            wishes_.insert(std::lower_bound(wishes_.begin(), wishes_.end(), r), r);
-            choice_.make_all_available();
-            if (succeeds(false))
-                kept = wishes_;
-            else
-                left_out.push_back(r);
-        }
-        wishes_ = kept;
-        choice_.make_all_available();
-        succeeds(false);
-        unfulfilled_ = std::move(left_out);
-    }
-    std::sort(unfulfilled_.begin(), unfulfilled_.end());
+    steps_ = most_steps;
+    if (settle(0, false)) return;
+    settle(0, true);
     for (std::size_t i = unfulfilled_.size(); i-- > 0;) {
         const auto at = roaming_.begin() + static_cast<std::ptrdiff_t>(unfulfilled_[i]);
         (*placements_)[at->job].clear();

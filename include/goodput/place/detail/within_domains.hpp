@@ -76,10 +76,6 @@ private:
     double give_free_nodes(PlacementResult& result) const;
     void say_why(PlacementResult& result) const;
     void bound_moves(PlacementResult& result, bool first_draft);
-    [[nodiscard]] std::string text_of_need(const PlacementRequest& request) const {
-        return text_of(request.part.shape.nodes) + " whole " + cluster_.gpu_types[request.part.gpu_type] +
-               " nodes of " + text_of(request.part.gpus_per_node) + " GPUs";
-    }
     [[nodiscard]] bool is_open(std::size_t node) const { return !cluster_.nodes[node].drained; }
     [[nodiscard]] std::int64_t cost_of(std::size_t job) const {
         return milliseconds(requests_[job].move_cost);
@@ -158,10 +154,12 @@ inline void WithinDomains::read() {
         if (pool == pools_.size()) continue;  // the inner placer says so
         const auto most = largest_domain(level, pools_[pool], [&](std::size_t n) { return is_open(n); });
         if (most.size() < static_cast<std::size_t>(request.part.shape.nodes)) {
-            impossible_[job] = {Outcome::impossible, "needs " + text_of_need(request) + " in one " +
-                                                         request.within + "; no " + request.within +
-                                                         " has more than " + text_of(most.size()) +
-                                                         " that are healthy"};
+            const PoolShare& part = request.part;
+            impossible_[job] = {
+                Outcome::impossible,
+                "needs " + text_of(part.shape.nodes) + " whole " + cluster_.gpu_types[part.gpu_type] +
+                    " nodes of " + text_of(part.gpus_per_node) + " GPUs in one " + request.within + "; no " +
+                    request.within + " has more than " + text_of(most.size()) + " that are healthy"};
             asked_[job].part = {};
         } else if (holders_.holds(job)) {
             asked_[job].leaves = true;
@@ -200,8 +198,7 @@ inline void WithinDomains::count_moves(PlacementResult& result) const {
     result.move_cost = static_cast<double>(cost) / 1000;
 }
 
-// Who would have to leave for a job to have nodes of one domain, the cheapest domains first; for each of them
-// also everybody who can.
+// Who would have to leave for a job to have nodes of one domain, the cheapest domains first.
 inline auto WithinDomains::ways_to_vacate(std::size_t job, const PlacementResult& result) const
     -> std::vector<Leaving> {
     const PlacementRequest& request = requests_[job];
@@ -217,35 +214,30 @@ inline auto WithinDomains::ways_to_vacate(std::size_t job, const PlacementResult
     std::map<std::size_t, std::vector<std::size_t>> domains;
     for (const std::size_t node : pools_[find_pool(pools_, request.part)].nodes)
         if (is_open(node) && !blocked[node]) domains[level.domain_of[node]].push_back(node);
-    std::vector<std::pair<Leaving, Leaving>> ways;
+    std::vector<Leaving> ways;
     for (auto& [domain, nodes] : domains) {
         if (nodes.size() < static_cast<std::size_t>(request.part.shape.nodes)) continue;
-        Leaving all, some;
-        for (const std::size_t node : nodes) all.jobs.insert(stayers[node].begin(), stayers[node].end());
+        Leaving leaving;
         for (int left = request.part.shape.nodes; left > 0; --left) {
             const auto added = [&](std::size_t node) {
                 std::pair<std::int64_t, std::size_t> sum{0, 0};
                 for (const std::size_t other : stayers[node])
-                    if (!some.jobs.contains(other)) sum.first += cost_of(other), ++sum.second;
+                    if (!leaving.jobs.contains(other)) sum.first += cost_of(other), ++sum.second;
                 return sum;
             };
             const auto next = std::min_element(nodes.begin(), nodes.end(), [&](std::size_t a, std::size_t b) {
                 return added(a) < added(b);
             });
-            some.cost += added(*next).first;
-            some.jobs.insert(stayers[*next].begin(), stayers[*next].end());
+            leaving.cost += added(*next).first;
+            leaving.jobs.insert(stayers[*next].begin(), stayers[*next].end());
             nodes.erase(next);
         }
-        ways.push_back({std::move(some), std::move(all)});
+        ways.push_back(std::move(leaving));
     }
     std::stable_sort(ways.begin(), ways.end(),
-                     [](const auto& a, const auto& b) { return a.first.cost < b.first.cost; });
+                     [](const Leaving& a, const Leaving& b) { return a.cost < b.cost; });
     if (ways.size() > most_domains) ways.resize(most_domains);
-    std::vector<Leaving> list;
-    for (const auto& [some, all] : ways) list.push_back(some);
-    for (const auto& [some, all] : ways)
-        if (all.jobs != some.jobs) list.push_back(all);
-    return list;
+    return ways;
 }
 
 // What is still free goes to those who were given up and fit there. Returns what they cost by their spread.

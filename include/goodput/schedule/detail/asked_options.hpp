@@ -22,6 +22,7 @@
 // second. Each asks once in any case, so that there is a bound.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -71,7 +72,9 @@ public:
     AllotResult allot(const Parts& parts, Solver& solver, const AllotOptions& options, bool again) {
         const std::size_t jobs = parts.snapshot.jobs.size();
         AllotmentProblem& problem = parts.rows.problem;
-        Clock clock(options.deadline), first_half(half_of(options.deadline));
+        std::optional<std::chrono::nanoseconds> half = options.deadline;
+        if (half) *half /= 2;
+        Clock clock(options.deadline), first_half(half);
         const auto until = [&](const Clock& end) {
             AllotOptions within = options;
             within.deadline = end.left();
@@ -130,10 +133,6 @@ private:
     static constexpr int most_passes = 100;
     static constexpr std::size_t few = 3;
 
-    static std::optional<Duration> half_of(const std::optional<Duration>& deadline) {
-        if (!deadline) return std::nullopt;
-        return Duration::of_nanoseconds(deadline->nanoseconds / 2);
-    }
     struct Answer {
         double bound = 0;     ///< on all allotments
         double unlisted = 0;  ///< on those that use an option which is still not listed

@@ -1,0 +1,66 @@
+#ifndef GOODPUT_AVAILABILITY_RENT_OFFER_HPP
+#define GOODPUT_AVAILABILITY_RENT_OFFER_HPP
+
+// Nodes that can be rented.
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/core/interruptions.hpp"
+
+namespace goodput {
+
+/// Nodes of one kind that can be rented.
+struct RentOffer {
+    std::string name{};                 ///< unique among the offers
+    std::size_t gpu_type = 0;           ///< index into Cluster::gpu_types
+    int gpus = 1;                       ///< of a node, at least 1
+    double dollars_per_hour = 0;        ///< what the whole node costs
+    int most_nodes = 0;                 ///< that may be rented at one time
+    double start_seconds = 180;         ///< from the order, which is paid for, to the first job
+    bool spot = false;                  ///< the provider may take it back
+    double interruptions_per_hour = 0;  ///< how often each node is expected to be lost
+};
+
+/// Refuses names given twice, unknown GPU types, two offers of nodes of one pool, and numbers out of range
+/// (std::invalid_argument naming the offer).
+inline void validate(std::span<const RentOffer> offers, const Cluster& cluster) {
+    std::vector<const std::string*> names;
+    for (const RentOffer& offer : offers) {
+        const auto subject = [&] { return "offer '" + offer.name + "'"; };
+        names.push_back(&offer.name);
+        if (offer.gpu_type >= cluster.gpu_types.size())
+            bad_input(subject(), "gpu_type", offer.gpu_type, "an index into the cluster's GPU types");
+        require_between(subject, "gpus", offer.gpus, 1, 1 << 20);
+        require_between(subject, "most_nodes", offer.most_nodes, 0, 1 << 20);
+        require_at_least(subject, "dollars_per_hour", offer.dollars_per_hour, 0);
+        require_at_least(subject, "start_seconds", offer.start_seconds, 0);
+        require_between(subject, "interruptions_per_hour", offer.interruptions_per_hour, 0,
+                        most_interruptions_per_hour);
+        for (const RentOffer& other : offers)
+            if (&other < &offer && other.gpu_type == offer.gpu_type && other.gpus == offer.gpus &&
+                other.spot == offer.spot)
+                bad_input(subject(), "nodes", "'" + other.name + "'",
+                          "of a GPU type, size or spot of their own");
+    }
+    detail::require_own_names("offer", names);
+}
+
+/// A node of an offer.
+[[nodiscard]] inline Node node_of(const RentOffer& offer, std::string name) {
+    return {.name = std::move(name),
+            .gpu_type = offer.gpu_type,
+            .gpus = offer.gpus,
+            .dollars_per_hour = offer.dollars_per_hour,
+            .interruptions_per_hour = offer.interruptions_per_hour,
+            .spot = offer.spot};
+}
+
+}  // namespace goodput
+
+#endif

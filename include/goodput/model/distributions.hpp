@@ -1,0 +1,123 @@
+#ifndef GOODPUT_MODEL_DISTRIBUTIONS_HPP
+#define GOODPUT_MODEL_DISTRIBUTIONS_HPP
+
+// Distribution functions and quantiles that the standard library lacks. Boost.Math has them all, but parsing
+// it takes longer than the rest of a header that needs one of them (docs/design.md).
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace goodput {
+
+namespace detail {
+
+/// What Stirling's formula for ln Gamma(a) leaves out, for a of at least 10 (Abramowitz and Stegun 6.1.41).
+inline double stirling_rest(double a) {
+    const double inverse = 1 / a, square = inverse * inverse;
+    return inverse * (1.0 / 12 + square * (-1.0 / 360 + square * (1.0 / 1260 - square / 1680)));
+}
+
+/// ln Gamma(a), a > 0. std::lgamma writes the sign into a global, so that threads would race.
+inline double log_gamma(double a) {
+    if (a < 10) return std::log(std::tgamma(a));
+    return (a - 0.5) * std::log(a) - a + 0.5 * std::log(2 * std::numbers::pi) + stirling_rest(a);
+}
+
+/// e^exponent, kept within what is a number and above 0. Rises with the exponent.
+inline double bounded_exp(double exponent) { return std::exp(std::clamp(exponent, -600.0, 600.0)); }
+
+/// z with P(|Z| < z) = coverage for a standard normal Z, coverage in (0, 1).
+inline double normal_quantile(double coverage) {
+    // Newton's method from zero: the distribution function is concave there, so that it rises to the root.
+    double z = 0;
+    for (int i = 0; i < 60; ++i) {
+        const double step =
+            (std::erf(z / std::sqrt(2.0)) - coverage) * std::sqrt(std::acos(-1.0) / 2) * std::exp(z * z / 2);
+        z -= step;
+        if (std::abs(step) < 1e-12) break;
+    }
+    return z;
+}
+
+/// The regularised incomplete beta function I_x(a, b), x at most (a + 1) / (a + b + 2), by its continued
+/// fraction; `log_beta` is ln B(a, b) (Abramowitz and Stegun 26.5.8, by Lentz' method).
+inline double lower_beta_part(double a, double b, double x, double log_beta) {
+    double c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), fraction = d;
+    for (int m = 1; m < 1000; ++m) {
+        const double n = m;
+        double part = n * (b - n) * x / ((a + 2 * n - 1) * (a + 2 * n));
+        d = 1 / (1 + part * d);
+        c = 1 + part / c;
+        fraction *= c * d;
+        part = -(a + n) * (a + b + n) * x / ((a + 2 * n) * (a + 2 * n + 1));
+        d = 1 / (1 + part * d);
+        c = 1 + part / c;
+        fraction *= c * d;
+        if (std::abs(c * d - 1) < 1e-15) break;
+    }
+    return std::exp(a * std::log(x) + b * std::log1p(-x) - log_beta) * fraction / a;
+}
+
+/// The same for Student's t with at least one degree of freedom, not necessarily a whole number of them.
+inline double student_quantile(double coverage, double freedom) {
+    const double z = normal_quantile(coverage), n = std::max(freedom, 1.0), zz = z * z;
+    // So near to the normal distribution that an expansion about it is exact.
+    if (n > 500)
+        return z * (1 + (zz + 1) / (4 * n) + ((5 * zz + 16) * zz + 3) / (96 * n * n) +
+                    (((3 * zz + 19) * zz + 17) * zz - 15) / (384 * n * n * n));
+    const double a = n / 2, b = 0.5;
+    const double log_beta = log_gamma(a) + log_gamma(b) - log_gamma(a + b);
+    // Newton's method from below the root: P(|T| < t) is concave in t, so that it rises to it.
+    double t = z;
+    for (int i = 0; i < 200; ++i) {
+        const double x = n / (n + t * t), other = t * t / (n + t * t);
+        const double short_of = x * (a + b + 2) <= a + 1 ? lower_beta_part(a, b, x, log_beta) - (1 - coverage)
+                                                         : coverage - lower_beta_part(b, a, other, log_beta);
+        const double density = 2 / std::sqrt(n) * std::exp((a + b) * std::log(x) - log_beta);
+        const double step = short_of / density;
+        t += step;
+        if (!(step > 1e-13 * t)) break;
+    }
+    return t;
+}
+
+/// The regularised lower incomplete gamma function P(a, x), a > 0, x >= 0: the part of a gamma distribution
+/// of shape a that lies below x. By its series below a + 1 and by its continued fraction above (Abramowitz
+/// and Stegun 6.5.29 and 6.5.31).
+inline double lower_gamma_part(double a, double x) {
+    if (!(x > 0)) return 0;
+    if (std::isinf(x)) return 1;
+    // x^a e^-x / Gamma(a); where a is large, Stirling's formula leaves a difference of nearly equal numbers.
+    const double off = (x - a) / a;
+    const double front = a < 10 ? std::exp(a * std::log(x) - x - log_gamma(a))
+                                : std::exp(a * (std::log1p(off) - off) - stirling_rest(a)) *
+                                      std::sqrt(a / (2 * std::numbers::pi));
+    // Both sums take some ten times the root of a terms where x is near a.
+    if (x < a + 1) {
+        double term = 1 / a, sum = term;
+        for (double n = 1; term > 1e-17 * sum; ++n) sum += term *= x / (a + n);
+        return std::fmin(sum * front, 1);
+    }
+    // Lentz' method.
+    constexpr double tiny = 1e-300;
+    double b = x + 1 - a, c = 1 / tiny, d = 1 / b, fraction = d;
+    for (double n = 1, most = 500 + 20 * std::sqrt(a); n < most; ++n) {
+        const double an = -n * (n - a);
+        b += 2;
+        d = an * d + b;
+        if (std::abs(d) < tiny) d = tiny;
+        c = b + an / c;
+        if (std::abs(c) < tiny) c = tiny;
+        d = 1 / d;
+        fraction *= d * c;
+        if (std::abs(d * c - 1) < 1e-15) break;
+    }
+    return std::fmax(1 - front * fraction, 0);
+}
+
+}  // namespace detail
+
+}  // namespace goodput
+
+#endif

@@ -11,19 +11,81 @@
 #include <limits>
 #include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "goodput/parallel/detail/batch_divisions.hpp"
 #include "goodput/parallel/detail/box_prices.hpp"
 #include "goodput/parallel/detail/chain_columns.hpp"
-#include "goodput/parallel/detail/gpu_room.hpp"
-#include "goodput/parallel/detail/known_chains.hpp"
 #include "goodput/parallel/detail/plan_goal.hpp"
 #include "goodput/parallel/detail/plan_incumbent.hpp"
 #include "goodput/parallel/detail/search_box.hpp"
 #include "goodput/parallel/detail/zone_packing.hpp"
 
 namespace goodput::detail {
+
+/// The GPUs that a growing chain has left, by several weights.
+class GpuRoom {
+public:
+    /// Begins with all GPUs that the box may have.
+    void begin(BatchDivision& division, const SearchBox& box) {
+        left_.clear();
+        if (!division.tests.empty()) {
+            for (const GpuTest& test : division.tests)
+                left_.push_back(refund(box.gpus, test.weight) * (1 + 1e-12));
+            return;
+        }
+        const std::size_t types = division.gpus.size();
+        std::vector<std::vector<double>> weights{std::vector<double>(types, 1)};
+        for (std::size_t t = 0; t < types && types > 1; ++t) {
+            weights.emplace_back(types, 0);
+            weights.back()[t] = 1;
+            for (const double factor : {2.0, 4.0}) {
+                weights.emplace_back(types, 1);
+                weights.back()[t] = factor;
+            }
+        }
+        for (auto& weight : weights) {
+            GpuTest test;
+            test.need = stage_charges(division.common->tables, division.replicas, [&](const StageClass& its) {
+                return its.tensor_parallel * weight[its.gpu_type];
+            });
+            test.least = *std::min_element(test.need.begin(), test.need.end());
+            test.weight = std::move(weight);
+            left_.push_back(refund(box.gpus, test.weight) * (1 + 1e-12));
+            division.tests.push_back(std::move(test));
+        }
+    }
+    /// Takes the GPUs of a stage of class k; false, and nothing taken, where they do not suffice for the
+    /// stages behind it.
+    bool take(const BatchDivision& division, std::size_t k, std::size_t behind) {
+        for (std::size_t i = 0; i < left_.size(); ++i)
+            if (division.tests[i].need[k] + static_cast<double>(behind) * division.tests[i].least > left_[i])
+                return false;
+        for (std::size_t i = 0; i < left_.size(); ++i) left_[i] -= division.tests[i].need[k];
+        return true;
+    }
+    /// Gives back what take() took.
+    void give(const BatchDivision& division, std::size_t k) {
+        for (std::size_t i = 0; i < left_.size(); ++i) left_[i] += division.tests[i].need[k];
+    }
+
+private:
+    std::vector<double> left_{};  // by test
+};
+
+/// What a chain's first stages come to.
+struct PartialChain {
+    std::size_t layer = 0;  // next one
+    double largest = 0;     // seconds of the largest complete stage
+    double open = 0;        // computing and receiving of the last stage, whose sending is not known yet
+    double sum = 0;         // computing, sending and prices so far
+    double seconds = 0;     // without prices
+    double reduce = 0, update = 0;
+    double spending = 0;
+    std::size_t k = 0;     // class of the last stage
+    bool crossed = false;  // no message behind it has to cross the cut between zones
+};
 
 /// Looks at the chains of boxes.
 template <class Stop>
@@ -57,18 +119,11 @@ public:
         chain_.classes.clear();
         room_.begin(division, box);
         extend(division, box,
-               PartialChain{0,
-                            box.low,
-                            0,
-                            -refund(box.gpus, box.price),
-                            0,
-                            box.reduce_low,
-                            division.common->tables.least_update(),
-                            0,
-                            0,
-                            division.cut() == nullptr,
-                            {}});
-        known_.clear();
+               {.largest = box.low,
+                .sum = -refund(box.gpus, box.price),
+                .reduce = box.reduce_low,
+                .update = division.common->tables.least_update(),
+                .crossed = division.cut() == nullptr});
         return !gave_up_;
     }
 
@@ -137,7 +192,7 @@ private:
                 stopped_ = searched_ >= question_.most_searched || stop_();
             if (stopped_ || searched_ > most_searched_)
                 gave_up_ = true;
-            else if (left == 1 || !is_worse(division, so_far, next, stage)) {
+            else {
                 chain_.ends.push_back(end);
                 chain_.classes.push_back(k);
                 if (left > 1)
@@ -149,14 +204,6 @@ private:
             }
             room_.give(division, k);
         }
-    }
-
-    /// Whether a partial chain as good as this one was there before. Across zones nobody can tell: the zones
-    /// that stages have to lie in are looked at in whole chains only, and there the worse one may be better.
-    bool is_worse(const BatchDivision& division, const PartialChain& so_far, PartialChain& next,
-                  std::size_t stage) {
-        return !division.region().has_cut() &&
-               known_.was_here(place_of(division.common->tables, so_far, next, stage), next);
     }
 
     /// Finds plans of a whole chain; its own bound needs no prices, and knows where its stages can lie.
@@ -219,7 +266,6 @@ private:
     std::size_t stages_ = 0;  // of the chains looked at
     Chain chain_{};
     GpuRoom room_{};
-    KnownChains known_{};
 };
 
 }  // namespace goodput::detail

@@ -20,7 +20,6 @@
 #include "goodput/parallel/detail/plan_goal.hpp"
 #include "goodput/parallel/detail/plan_incumbent.hpp"
 #include "goodput/parallel/detail/search_box.hpp"
-#include "goodput/parallel/detail/stage_bounds.hpp"
 
 namespace goodput::detail {
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -20,13 +19,6 @@ inline constexpr double never = std::numeric_limits<double>::infinity();
 
 /// How many times gradients count that the last of several stages hands back.
 inline constexpr double last_weight = backward_weight(1, 2);
-
-/// A number whose bits all depend on all of `x`.
-[[nodiscard]] constexpr std::uint64_t mixed_bits(std::uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
 
 /// Replicas of one GPU type and tensor-parallel degree.
 struct StageClass {

@@ -113,3 +113,24 @@ TEST_CASE("Learning-rate rules refuse what cannot be") {
     CHECK_THROWS_AS((void)factor(by_optimizer, 2, {-1, 1}, Optimizer::adam), std::invalid_argument);
     CHECK_THROWS_AS((void)factor(by_optimizer, 2, {1, nan}, Optimizer::adam), std::invalid_argument);
 }
+
+TEST_CASE("LEGW warms up in proportion to progress, S times as long, to the square root of S") {
+    const LegwWarmup rule{2, 50000, 125};  // 800 iterations at the initial batch size
+    for (const double scale : {1.0, 4.0, 16.0}) {
+        const double length = 800 * scale, full = std::sqrt(scale);
+        CHECK(rule.iterations(scale) == doctest::Approx(length));
+        CHECK(rule.factor(scale, 0) == 0);
+        CHECK(rule.factor(scale, length / 4) == doctest::Approx(full / 4));
+        CHECK(rule.factor(scale, length * 0.999999) == doctest::Approx(full));
+        CHECK(rule.factor(scale, length) == full);
+        CHECK(rule.factor(scale, 100 * length) == full);
+    }
+    CHECK(LegwWarmup{0, 5e4, 128}.factor(1, 0) == 1);
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    for (const double scale : {0.0, -1.0, nan, std::numeric_limits<double>::infinity()})
+        CHECK_THROWS_AS((void)LegwWarmup({1, 10, 1}).factor(scale, 0), std::invalid_argument);
+    CHECK_THROWS_AS((void)LegwWarmup({-1, 10, 1}).factor(2, 0), std::invalid_argument);
+    CHECK_THROWS_AS((void)LegwWarmup({1, 0, 1}).factor(2, 0), std::invalid_argument);
+    CHECK_THROWS_AS((void)LegwWarmup({1, 10, 0}).factor(2, 0), std::invalid_argument);
+    CHECK_THROWS_AS((void)LegwWarmup({1, 10, 1}).factor(2, nan), std::invalid_argument);
+}

@@ -4,12 +4,12 @@
 // By what to multiply the base learning rate, which was chosen for the initial batch size, when a step uses S
 // times as many examples:
 //
-//     linear        S                    Goyal et al. 2017: right as long as noise dominates
-//     square root   S^(1/2)              Krizhevsky 2014: keeps the covariance of a step
-//     AdaScale      gain(S) in [1, S]    Johnson et al. 2020, from the gradient's noise: S while noise
-//     dominates,
-//                                        1 once it does not
-//     AdamScale     gain(S)^(1/2)        Pollux's released code for Adam and AdamW
+//     linear        S                         Goyal et al. 2017: right as long as noise dominates
+//     square root   S^(1/2)                   Krizhevsky 2014: keeps the covariance of a step
+//     AdaScale      gain(S) in [1, S]         Johnson et al. 2020, from the gradient's noise: S while noise
+//                                             dominates, 1 once it does not
+//     AdamScale     gain(S)^(1/2)             Pollux's released code for Adam and AdamW
+//     LEGW          S^(1/2), and a warm-up of S times as many epochs (You et al. 2020)
 //
 // gain(S) is that of efficiency.hpp, for each parameter group with its own statistics.
 
@@ -51,6 +51,32 @@ enum class LearningRateScaling {
     const bool is_root = scaling == LearningRateScaling::by_optimizer && optimizer == Optimizer::adam;
     return is_root ? std::sqrt(ada_scale) : ada_scale;
 }
+
+/// LEGW, linear epoch gradual warm-up: the factor rises in proportion to progress over base_epochs S epochs,
+/// then is S^(1/2). For a training loop that sets its learning rate itself.
+struct LegwWarmup {
+    double base_epochs = 0;       ///< at the initial batch size, at least 0
+    double dataset_examples = 0;  ///< examples of an epoch
+    double initial_batch = 0;     ///< total batch size, examples
+
+    /// Scale-invariant iterations (TrainingAgent::progress()) that the warm-up takes at `scale`. Refuses
+    /// negative epochs, and sizes and scales that are not positive and finite (std::invalid_argument).
+    [[nodiscard]] double iterations(double scale) const {
+        require_at_least("LEGW", "warm-up epochs", base_epochs, 0);
+        require_positive("LEGW", "dataset", dataset_examples);
+        require_positive("LEGW", "initial batch", initial_batch);
+        require_positive("LEGW", "scale", scale);
+        return base_epochs * scale * dataset_examples / initial_batch;
+    }
+
+    /// Factor on the base learning rate after so many scale-invariant iterations, at least 0 (refused
+    /// otherwise). The first step's is 0.
+    [[nodiscard]] double factor(double scale, double progress) const {
+        const double warmup = iterations(scale);
+        require_at_least("LEGW", "progress", progress, 0);
+        return std::sqrt(scale) * (progress < warmup ? progress / warmup : 1);
+    }
+};
 
 }  // namespace goodput
 

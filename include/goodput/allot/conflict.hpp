@@ -24,19 +24,12 @@
 // and to find the smallest conflict among all: what is returned is irreducible, and the smallest where
 // `smallest` says so.
 
-#include <algorithm>
 #include <cstddef>
-#include <limits>
-#include <numeric>
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "goodput/allot/allot.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/core/error.hpp"
 
 namespace goodput {
 

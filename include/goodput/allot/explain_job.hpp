@@ -14,17 +14,13 @@
 //     the others hold leaves too little. No worth would be the answer, only room: `no_room` names the
 //     resource that lacks most, as a share of its capacity.
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/core/error.hpp"
 
 namespace goodput {
 

@@ -23,22 +23,14 @@
 // may change (`RangeEnd::options`); elsewhere it does (`RangeEnd::price`). Where the caller's time is up
 // nothing is said but the price (`RangeEnd::deadline`).
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <optional>
-#include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/core/error.hpp"
 
 namespace goodput {
 

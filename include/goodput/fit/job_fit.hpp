@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "goodput/core/bodies.hpp"

@@ -20,9 +20,7 @@
 // never negative, infinite or not a number. Whoever would rather know calls validate() first.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <variant>
@@ -31,12 +29,10 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/model/batch_plan.hpp"
-#include "goodput/model/detail/plan_range.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/model/pipeline.hpp"
 #include "goodput/model/pollux.hpp"
-#include "goodput/model/valid_model.hpp"
 
 namespace goodput {
 

@@ -4,16 +4,14 @@
 // Why one job has what a plan gives it, in numbers and in one line of plain words. explain_plan.hpp makes
 // them.
 
-#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/shape.hpp"
 #include "goodput/core/verdict.hpp"
-#include "goodput/schedule/snapshot.hpp"
 
 namespace goodput {
 

@@ -8,12 +8,9 @@
 // (JobFitter), or each type alone with a fit of one's own.
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
-#include <map>
 #include <span>
-#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>

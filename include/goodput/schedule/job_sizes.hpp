@@ -20,20 +20,16 @@
 // of, and neither is anybody before one of a kind has ended: the policy has to think of something.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "goodput/core/job.hpp"
-#include "goodput/schedule/kind_of.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput {

@@ -10,7 +10,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "goodput/core/job.hpp"
 #include "goodput/core/sample.hpp"

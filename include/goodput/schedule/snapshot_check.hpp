@@ -10,16 +10,12 @@
 // known, and what one of them gives back may not be free.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <set>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
-#include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/schedule/snapshot.hpp"
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
-#include "goodput/allot/detail/explain_job.hpp"
 #include "goodput/allot/detail/explain_resource.hpp"
 #include "goodput/allot/detail/units.hpp"
 #include "goodput/allot/explain.hpp"

@@ -3,7 +3,6 @@
 
 // The bodies behind explain_job.hpp.
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>

@@ -16,7 +16,6 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/detail/refined_fitter.hpp"
 #include "goodput/fit/job_fit.hpp"
-#include "goodput/fit/least_squares.hpp"
 #include "goodput/fit/refined_fit.hpp"
 #include "goodput/fit/refined_fitter.hpp"
 #include "goodput/fit/refined_prior.hpp"

@@ -19,10 +19,8 @@
 // TinyBackend::negligible: no parameter is further from the optimum than a thirtieth of its deviation.
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>

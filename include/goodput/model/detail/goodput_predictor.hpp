@@ -10,7 +10,6 @@
 #include <optional>
 #include <span>
 #include <variant>
-#include <vector>
 
 #include "goodput/core/bodies.hpp"
 #include "goodput/core/job.hpp"

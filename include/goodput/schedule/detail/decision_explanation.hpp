@@ -4,9 +4,7 @@
 // The bodies behind decision_explanation.hpp.
 
 #include <cmath>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "goodput/core/bodies.hpp"
 #include "goodput/core/cluster.hpp"

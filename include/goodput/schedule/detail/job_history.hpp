@@ -5,20 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <map>
-#include <span>
-#include <string>
 #include <string_view>
-#include <variant>
-#include <vector>
 
 #include "goodput/core/bodies.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/fit/job_fit.hpp"
-#include "goodput/model/job_model.hpp"
 #include "goodput/schedule/job_history.hpp"
 
 namespace goodput {

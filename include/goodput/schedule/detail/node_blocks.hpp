@@ -17,16 +17,12 @@
 // every size. Where nodes have a power of two of GPUs and nobody keeps a part of one, the pool's GPUs imply
 // all.
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
-#include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/limits.hpp"

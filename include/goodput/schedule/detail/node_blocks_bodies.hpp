@@ -5,15 +5,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "goodput/core/bodies.hpp"
 #include "goodput/core/cluster.hpp"
-#include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/schedule/detail/node_blocks.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"

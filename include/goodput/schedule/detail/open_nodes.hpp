@@ -17,15 +17,12 @@
 // Where a job over several nodes does not have its nodes to itself, the placer may have to lay it out anew:
 // then keeping takes all that it occupies, like any other configuration.
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/placement.hpp"
 #include "goodput/core/resource_use.hpp"
 
 namespace goodput::detail {

@@ -5,10 +5,8 @@
 // An option then costs what its nodes cost, and not a mean that no node has. Nodes over which one job runs
 // stay together, so that it can go on as it is.
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"

@@ -3,7 +3,6 @@
 
 // The bodies behind running_plans.hpp.
 
-#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <string>

@@ -3,20 +3,13 @@
 
 // The bodies behind snapshot.hpp.
 
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "goodput/allot/result.hpp"
 #include "goodput/core/bodies.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
-#include "goodput/core/placement.hpp"
-#include "goodput/core/verdict.hpp"
-#include "goodput/model/job_model.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput {

@@ -8,8 +8,6 @@
 #include <cstddef>
 #include <set>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "goodput/core/bodies.hpp"

@@ -21,9 +21,7 @@
 // on the one that is worth most. Nobody is put back on what is worth nothing to him, except who must run.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <limits>
 #include <span>
 #include <vector>
 

@@ -8,12 +8,8 @@
 #include <cstddef>
 #include <limits>
 #include <span>
-#include <vector>
 
-#include "goodput/allot/allot.hpp"
-#include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/problem.hpp"
-#include "goodput/allot/result.hpp"
 #include "goodput/core/bodies.hpp"
 #include "goodput/schedule/detail/steady_choice.hpp"
 

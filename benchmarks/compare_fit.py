@@ -25,7 +25,7 @@ import numpy as np
 
 import published_fit
 
-PEERS = pathlib.Path(__file__).resolve().parent.parent / "examples" / "cli"  # which has peers/
+PEERS = pathlib.Path(__file__).resolve().parent.parent / "program"  # which has peers/
 PROGRAM = r"""
 #include <algorithm>
 #include <chrono>

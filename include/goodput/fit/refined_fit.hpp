@@ -15,6 +15,7 @@
 #include "goodput/fit/refined_parameters.hpp"
 #include "goodput/fit/refined_prior.hpp"
 #include "goodput/model/refined.hpp"
+#include "goodput/model/valid_model.hpp"
 
 namespace goodput {
 
@@ -76,6 +77,22 @@ inline std::array<ParameterEvidence, refined_parameters> RefinedFit::evidence() 
 }
 
 inline std::string RefinedFit::report() const { return detail::report_of(*this, refined_parameter_names); }
+
+/// Whether a fit's model can be predicted from, with numbers that say how sure it is.
+[[nodiscard]] inline bool is_whole(const RefinedFit& fit) {
+    const std::size_t count = fit.coordinates.size();
+    if (count != refined_parameters + fit.model.batches.size() || fit.covariance.size() != count * count ||
+        fit.shape_variances.size() != fit.model.shapes.size())
+        return false;
+    const auto positive = [](double number) { return std::isfinite(number) && number > 0; };
+    bool whole = positive(fit.step_deviation) && positive(fit.degrees_of_freedom) && is_valid(fit.model);
+    for (const double coordinate : fit.coordinates) whole = whole && std::isfinite(coordinate);
+    for (const double covariance : fit.covariance) whole = whole && std::isfinite(covariance);
+    for (std::size_t i = 0; i < count; ++i) whole = whole && fit.covariance[i * count + i] > 0;
+    for (const auto& [compute, sync] : fit.shape_variances)
+        whole = whole && positive(compute) && positive(sync);
+    return whole;
+}
 
 }  // namespace goodput
 

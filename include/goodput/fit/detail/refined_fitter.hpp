@@ -63,22 +63,6 @@ inline void validate(const RefinedFitOptions& options) {
     require_positive(options.subject, "prior.compute_deviation", prior.compute_deviation);
 }
 
-/// Whether a fit's model can be predicted from, with numbers that say how sure it is.
-inline bool is_whole(const RefinedFit& fit) {
-    const std::size_t count = fit.coordinates.size();
-    if (count != refined_parameters + fit.model.batches.size() || fit.covariance.size() != count * count ||
-        fit.shape_variances.size() != fit.model.shapes.size())
-        return false;
-    const auto positive = [](double number) { return std::isfinite(number) && number > 0; };
-    bool whole = positive(fit.step_deviation) && positive(fit.degrees_of_freedom) && is_valid(fit.model);
-    for (const double coordinate : fit.coordinates) whole = whole && std::isfinite(coordinate);
-    for (const double covariance : fit.covariance) whole = whole && std::isfinite(covariance);
-    for (std::size_t i = 0; i < count; ++i) whole = whole && fit.covariance[i * count + i] > 0;
-    for (const auto& [compute, sync] : fit.shape_variances)
-        whole = whole && positive(compute) && positive(sync);
-    return whole;
-}
-
 /// The model of the prior of `fit` at its reference, with break points at `breaks`, and the prior's
 /// covariance. Where that is no model, the prior is the one of a job of which nothing is known, and a
 /// reference that far beyond what was measured is no time is the nearest one that is.

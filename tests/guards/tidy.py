@@ -40,7 +40,7 @@ def all_headers(scratch):
 def flags():
     packages = subprocess.run(["pkg-config", "--cflags-only-I", "eigen3"], capture_output=True, text=True)
     system = [flag[2:] for flag in packages.stdout.split()] or ["/usr/include/eigen3"]
-    folders = [ROOT / "include", ROOT / "examples" / "cli", ROOT / "examples" / "slurm"]
+    folders = [ROOT / "include", ROOT / "program", ROOT / "examples" / "slurm"]
     return ["-std=c++20", *(f"-I{folder}" for folder in folders), *(f"-isystem{folder}" for folder in system)]
 
 

@@ -327,7 +327,8 @@ TEST_CASE("a policy that looks ahead still runs jobs with the useful part of wha
             Option alone = got;
             Factors<> nothing;
             GoodputPredictor predict;
-            REQUIRE(detail::predict_one(calm, j, predict, nothing, alone));
+            ListedShapes maker;
+            REQUIRE(detail::predict_one(calm, j, predict, nothing, maker, false, alone));
             REQUIRE(got.goodput == doctest::Approx(alone.goodput * got.checkpointing.availability));
             ++given;
         }

@@ -10,6 +10,7 @@
 #include "goodput/tasks/pilots.hpp"
 #include "support/pool_uses.hpp"
 #include "support/random.hpp"
+#include "support/task_samples.hpp"
 #include "support/validation.hpp"
 
 #include <doctest/doctest.h>
@@ -18,14 +19,7 @@ using namespace goodput;
 
 namespace {
 
-JobTasks tasks_of(int tasks, const std::vector<double>& finished, std::vector<double> running = {}) {
-    JobTasks result{{TaskSample{.tasks = tasks}}, {}};
-    for (const double seconds : finished) result.strata[0].finish(seconds);
-    result.strata[0].running_seconds = std::move(running);
-    return result;
-}
-
-UsualTasks usual_of(double seconds, double between, double within) {
+UsualTasks usual_seconds_of(double seconds, double between, double within) {
     return {.mean_log_seconds = std::log(seconds),
             .between = between,
             .within = within,
@@ -64,9 +58,9 @@ struct TaskQueue {
             }
             const int more = random.integer(0, 30);
             const int tasks = static_cast<int>(finished.size() + running.size()) + std::max(more, 1);
-            job.tasks = tasks_of(tasks, finished, running);
+            job.tasks = support::tasks_of(tasks, finished, running);
             if (random.chance(0.5))
-                job.tasks->usual = usual_of(60, random.between(0.01, 2), random.between(0.01, 2));
+                job.tasks->usual = usual_seconds_of(60, random.between(0.01, 2), random.between(0.01, 2));
             if (random.chance(0.1)) job.tasks.reset();
             jobs.push_back(job);
             std::vector<Option> offered;
@@ -176,25 +170,25 @@ TEST_CASE("no task that runs loses its GPU, no more is given than there is, and 
 
 TEST_CASE("a job's place under the published rule: pilots, then nothing known, then its own estimate") {
     const Pilots published{.estimates = TaskEstimates::own};
-    const TaskPriority fresh = published.priority(tasks_of(100, {}));
+    const TaskPriority fresh = published.priority(support::tasks_of(100, {}));
     CHECK(fresh.pilots == 3);
-    const TaskPriority begun = published.priority(tasks_of(100, {10}, {5, 5}));
+    const TaskPriority begun = published.priority(support::tasks_of(100, {10}, {5, 5}));
     CHECK(begun.pilots == 0);
     CHECK(begun.queue == fresh.queue);  // two pilots still run
-    const TaskPriority known = published.priority(tasks_of(100, {10, 20, 30}));
+    const TaskPriority known = published.priority(support::tasks_of(100, {10, 20, 30}));
     CHECK(known.queue < begun.queue);
     CHECK(known.work_seconds == doctest::Approx(97 * 20));
-    const TaskPriority few = published.priority(tasks_of(3, {}));
+    const TaskPriority few = published.priority(support::tasks_of(3, {}));
     CHECK(few.pilots == 0);
     CHECK(few.queue < known.queue);
-    CHECK(published.priority(tasks_of(3, {5}, {2})).queue == few.queue);
+    CHECK(published.priority(support::tasks_of(3, {5}, {2})).queue == few.queue);
 }
 
 TEST_CASE("by history there are no pilots, and a job without one is served last") {
     const Pilots by_history{.estimates = TaskEstimates::usual};
-    JobTasks tasks = tasks_of(100, {1, 1, 1});
+    JobTasks tasks = support::tasks_of(100, {1, 1, 1});
     const TaskPriority unknown = by_history.priority(tasks);
-    tasks.usual = usual_of(60, 0.1, 0.1);
+    tasks.usual = usual_seconds_of(60, 0.1, 0.1);
     const TaskPriority known = by_history.priority(tasks);
     CHECK(unknown.pilots + known.pilots == 0);
     CHECK(known.queue < unknown.queue);
@@ -205,18 +199,18 @@ TEST_CASE("by history there are no pilots, and a job without one is served last"
 TEST_CASE(
     "combined: pilots where jobs differ, none where earlier jobs say enough, the published rule without") {
     const Pilots ours;
-    JobTasks tasks = tasks_of(100, {});
+    JobTasks tasks = support::tasks_of(100, {});
     CHECK(ours.priority(tasks).pilots == published_pilots(100));
-    tasks.usual = usual_of(60, 1, 0.2);
+    tasks.usual = usual_seconds_of(60, 1, 0.2);
     CHECK(ours.priority(tasks).pilots == best_pilots(100, *tasks.usual));
     CHECK(ours.priority(tasks).pilots > 0);
-    tasks.usual = usual_of(60, 0.001, 0.2);
+    tasks.usual = usual_seconds_of(60, 0.001, 0.2);
     CHECK(ours.priority(tasks).pilots == 0);
     CHECK(ours.priority(tasks).work_seconds == doctest::Approx(100 * 60 * std::exp(0.1 + 0.0005)));
     // What it has learned from its own tasks moves it, and one that will not end does.
-    tasks.usual = usual_of(60, 1, 0.2);
+    tasks.usual = usual_seconds_of(60, 1, 0.2);
     const double before = ours.priority(tasks).work_seconds;
-    JobTasks fast = tasks_of(100, {5, 6, 7}), stuck = tasks_of(100, {}, {600});
+    JobTasks fast = support::tasks_of(100, {5, 6, 7}), stuck = support::tasks_of(100, {}, {600});
     fast.usual = stuck.usual = tasks.usual;
     CHECK(ours.priority(fast).work_seconds < before / 5);
     CHECK(ours.priority(stuck).work_seconds > 5 * before);

@@ -13,6 +13,7 @@
 #include "goodput/tasks/task_durations.hpp"
 #include "goodput/tasks/task_history.hpp"
 #include "support/random.hpp"
+#include "support/task_samples.hpp"
 #include "support/validation.hpp"
 
 #include <doctest/doctest.h>
@@ -24,13 +25,6 @@ namespace {
 double normal(support::Random& random) {
     const double radius = std::sqrt(-2 * std::log(1 - random.unit()));
     return radius * std::cos(2 * std::acos(-1.0) * random.unit());
-}
-
-JobTasks tasks_of(int tasks, const std::vector<double>& finished, std::vector<double> running = {}) {
-    JobTasks result{{TaskSample{.tasks = tasks}}, {}};
-    for (const double seconds : finished) result.strata[0].finish(seconds);
-    result.strata[0].running_seconds = std::move(running);
-    return result;
 }
 
 /// Calls visit(indices) for every choice of `count` of `all`.
@@ -58,7 +52,7 @@ struct Moment {
 };
 Moment moment(support::Random& random, const UsualTasks& usual, int tasks, int ended, int together,
               double watched) {
-    Moment result{tasks_of(tasks, {}), 0};
+    Moment result{support::tasks_of(tasks, {}), 0};
     const double mean_log = usual.mean_log_seconds + std::sqrt(usual.between) * normal(random);
     for (int t = 0; t < tasks; ++t) {
         const double seconds = std::exp(mean_log + std::sqrt(usual.within) * normal(random));
@@ -94,7 +88,7 @@ TEST_CASE("over all samples, the own estimate is right on average, and so is its
         for_each_choice(all, n, [&](const std::vector<std::size_t>& chosen) {
             std::vector<double> finished;
             for (const std::size_t i : chosen) finished.push_back(population[i]);
-            const DurationEstimate found = *estimate_own(tasks_of(all, finished));
+            const DurationEstimate found = *estimate_own(support::tasks_of(all, finished));
             const double truth = sum_of(population) - sum_of(finished);
             estimates += found.mean_seconds();
             squared_errors += (found.remaining_seconds - truth) * (found.remaining_seconds - truth);
@@ -140,7 +134,7 @@ TEST_CASE("own intervals hold the truth as often as they claim where tasks are n
         for (int j = 0; j < jobs; ++j) {
             std::vector<double> population(20);
             for (double& seconds : population) seconds = std::max(100 + 10 * normal(random), 1.0);
-            const JobTasks tasks = tasks_of(20, {population.begin(), population.begin() + n});
+            const JobTasks tasks = support::tasks_of(20, {population.begin(), population.begin() + n});
             const DurationEstimate estimate = *estimate_own(tasks);
             const Interval interval = remaining_interval(estimate, 0.9);
             const double truth = sum_of(population) - estimate.spent_seconds;
@@ -189,7 +183,7 @@ TEST_CASE("while tasks run that began together, own estimates are too low and co
         const double mean_log = 4 + normal(random);
         for (double& each : seconds) each = std::exp(mean_log + std::sqrt(0.3) * normal(random));
         const double watched = std::exp(mean_log);
-        JobTasks tasks = tasks_of(1000, {});
+        JobTasks tasks = support::tasks_of(1000, {});
         for (const double each : seconds)
             if (each <= watched)
                 tasks.strata[0].finish(each);
@@ -244,7 +238,7 @@ TEST_CASE("the combined estimate is the mean of the density that is written down
 TEST_CASE(
     "the longer tasks run, the longer a job is expected to be; those that have just begun say nothing") {
     const UsualTasks usual = usual_of(std::log(60), 0.5, 0.2);
-    JobTasks tasks = tasks_of(100, {50, 70});
+    JobTasks tasks = support::tasks_of(100, {50, 70});
     tasks.usual = usual;
     const double without = estimate_combined(tasks)->mean_seconds();
     double before = 0;
@@ -282,20 +276,20 @@ TEST_CASE("the combined estimate is off by less than either of its sources, wher
 
 TEST_CASE(
     "with one ended task the spread of earlier jobs' tasks counts, and without these nothing is claimed") {
-    JobTasks tasks = tasks_of(10, {20});
+    JobTasks tasks = support::tasks_of(10, {20});
     CHECK(estimate_own(tasks)->mean_seconds() == doctest::Approx(20));
     CHECK(std::isinf(remaining_interval(*estimate_own(tasks), 0.5).high));
     CHECK(std::isinf(estimate_combined(tasks)->remaining_error));
     tasks.usual = usual_of(0, 1, 0.5);
     // N (N - 1) of the relative variance, e^0.5 - 1.
     CHECK(estimate_own(tasks)->remaining_error == doctest::Approx(20 * std::sqrt(90 * std::expm1(0.5))));
-    CHECK_FALSE(estimate_own(tasks_of(10, {})));
-    CHECK_FALSE(estimate_combined(tasks_of(10, {}, {3})));
-    CHECK_FALSE(estimate_usual(tasks_of(10, {1, 2})));
+    CHECK_FALSE(estimate_own(support::tasks_of(10, {})));
+    CHECK_FALSE(estimate_combined(support::tasks_of(10, {}, {3})));
+    CHECK_FALSE(estimate_usual(support::tasks_of(10, {1, 2})));
 }
 
 TEST_CASE("a job whose tasks have all ended has nothing left, and nothing to be unsure of") {
-    JobTasks tasks = tasks_of(3, {1, 2, 3});
+    JobTasks tasks = support::tasks_of(3, {1, 2, 3});
     for (const bool taught : {false, true}) {
         if (taught) tasks.usual = usual_of(0, 1, 0.5);
         for (const auto& found : {estimate_own(tasks), estimate_combined(tasks)}) {
@@ -317,7 +311,7 @@ TEST_CASE("history learns variances within and between jobs, and what a further 
             const double mean_log = 3 + std::sqrt(0.4) * normal(random);
             std::vector<double> seconds(40);
             for (double& each : seconds) each = std::exp(mean_log + std::sqrt(0.7) * normal(random));
-            history.add(tasks_of(40, seconds));
+            history.add(support::tasks_of(40, seconds));
         }
         const UsualTasks usual = *history.usual();
         between += usual.between / repetitions;
@@ -340,14 +334,14 @@ TEST_CASE("a history that changes follows, and is believed less while it does") 
     support::Random random(4);
     for (int j = 0; j < 64; ++j) {
         const double noise = 0.1 * normal(random);
-        steady.add(tasks_of(2, {std::exp(2 + noise), std::exp(2 + noise)}));
-        changing.add(tasks_of(2, {std::exp(2 + noise + 0.2 * j), std::exp(2 + noise + 0.2 * j)}));
+        steady.add(support::tasks_of(2, {std::exp(2 + noise), std::exp(2 + noise)}));
+        changing.add(support::tasks_of(2, {std::exp(2 + noise + 0.2 * j), std::exp(2 + noise + 0.2 * j)}));
     }
     CHECK(steady.usual()->between < 0.02);
     CHECK(changing.usual()->between > 0.2);
     CHECK(changing.usual()->mean_log_seconds > 2 + 0.2 * 58);  // the last four, not all
     TaskHistory one;
-    one.add(tasks_of(2, {1, 2}));
+    one.add(support::tasks_of(2, {1, 2}));
     CHECK_FALSE(one.usual());
 }
 
@@ -358,7 +352,7 @@ TEST_CASE("jobs that differ in their spread make a job's own spread count for mo
         const double spread = j % 2 == 0 ? 0.1 : 1.5;
         std::vector<double> seconds(50);
         for (double& each : seconds) each = std::exp(3 + spread * normal(random));
-        mixed.add(tasks_of(50, seconds));
+        mixed.add(support::tasks_of(50, seconds));
     }
     CHECK(mixed.usual()->within_freedom < 4);
 }
@@ -401,11 +395,11 @@ TEST_CASE("bad input is refused with subject, field and value") {
         CHECK_THROWS_WITH_AS(validate(tasks, "job 'x'"), message, std::invalid_argument);
     };
     refuses({}, "job 'x': number of strata of tasks is 0, but must be at least 1");
-    refuses(tasks_of(0, {}), "job 'x': tasks is 0, but must be between 1 and 268435456");
-    refuses(tasks_of(1, {1, 2}), "job 'x': tasks that have ended is 2, but must be between 0 and 1");
-    refuses(tasks_of(3, {}, {nan}),
+    refuses(support::tasks_of(0, {}), "job 'x': tasks is 0, but must be between 1 and 268435456");
+    refuses(support::tasks_of(1, {1, 2}), "job 'x': tasks that have ended is 2, but must be between 0 and 1");
+    refuses(support::tasks_of(3, {}, {nan}),
             "job 'x': seconds of a running task is nan, but must be between 0 and 1e+12");
-    JobTasks said_of_none = tasks_of(3, {});
+    JobTasks said_of_none = support::tasks_of(3, {});
     said_of_none.strata[0].mean_seconds = nan;
     refuses(said_of_none,
             "job 'x': tasks that have ended is 0, but must be above 0 where something is said of them");
@@ -413,7 +407,7 @@ TEST_CASE("bad input is refused with subject, field and value") {
             "job 'x': tasks of all strata is 268435457, but must be between 1 and 268435456");
     TaskSample full{.tasks = most_tasks, .finished = most_tasks};
     CHECK_THROWS_AS(full.finish(1), std::invalid_argument);
-    JobTasks tasks = tasks_of(3, {1});
+    JobTasks tasks = support::tasks_of(3, {1});
     tasks.usual = usual_of(0, 0, 1);
     refuses(tasks, "job 'x': usual variance between jobs is 0, but must be a finite number above 0");
     tasks.usual = usual_of(nan, 1, 1);

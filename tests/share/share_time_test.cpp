@@ -362,7 +362,7 @@ TEST_CASE("bad input is refused with job, field and value") {
     CHECK(with([](ShareProblem& p) { p.jobs[0].workers = 0; }) ==
           "job 'bert': gpus is 0, but must be between 1 and 1048576");
     CHECK(with([](ShareProblem& p) { p.jobs[0].weight = 0; }) ==
-          "job 'bert': weight is 0, but must be between 1e-09 and 1e+09");
+          "job 'bert': weight is 0, but must be between 1e-9 and 1e9");
     CHECK(with([&](ShareProblem& p) { p.jobs[0].rates[0] = nan; }).find("job 'bert': rate is nan") == 0);
     CHECK(with([](ShareProblem& p) { p.jobs[0].rates[0] = -1; }).find("job 'bert': rate is -1") == 0);
     CHECK(with([](ShareProblem& p) { p.jobs[0].rates[0] = 1e300; }).find("job 'bert': rate is 1e+300") == 0);

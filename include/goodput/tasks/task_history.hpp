@@ -29,6 +29,8 @@ public:
     void add(const JobTasks& tasks);
     /// What is to be expected of the next one; none before two jobs have ended.
     [[nodiscard]] std::optional<UsualTasks> usual() const;
+    /// Jobs that are remembered.
+    [[nodiscard]] std::size_t jobs() const { return jobs_.size(); }
 
 private:
     struct Past {

@@ -133,7 +133,7 @@ inline std::string line_of(const TrainingReport& report) {
     add("accumulation", text_of(sample.plan.accumulation_steps));
     add(sample.whole_iteration ? "iteration_s" : "step_s", text_of(sample.step_seconds));
     if (sample.sync_known) add("sync_s", text_of(sample.sync_seconds));
-    if (gradient.squared_norm + gradient.variance > 0)
+    if (goodput::measured_gradient(gradient))
         add("gradient",
             "{\"sqr\": " + text_of(gradient.squared_norm) + ", \"var\": " + text_of(gradient.variance) + "}");
     return line + "}";

@@ -1,6 +1,5 @@
 #include "peers/box_backend.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <vector>
@@ -24,12 +23,6 @@ Minimisation BoxBackend::minimise(const PolluxResiduals& residuals, const Pollux
         problem.SetParameterLowerBound(point.data(), i, box.lower[i]);
         problem.SetParameterUpperBound(point.data(), i, box.upper[i]);
     }
-    ceres::Solver::Options solver;
-    solver.linear_solver_type = ceres::DENSE_QR;
-    solver.num_threads = 1;
-    solver.logging_type = ceres::SILENT;
-    solver.parameter_tolerance = 1e-14;
-    solver.gradient_tolerance = 0;
     // Steps of Ceres are cut off at bounds, and what lies at one hinders the others. So who wants to leave
     // the box is held, and the others go on, until nobody else does and the sum falls no more.
     for (;;) {
@@ -49,15 +42,13 @@ Minimisation BoxBackend::minimise(const PolluxResiduals& residuals, const Pollux
         }
         problem.SetManifold(point.data(),
                             held.empty() ? nullptr : new ceres::SubsetManifold(residuals.parameters(), held));
-        // Ceres stops where a step changes the sum by less than this part of it.
-        solver.function_tolerance =
-            std::max(options.relative_tolerance, options.absolute_tolerance / std::max(squares, 1e-300));
-        solver.max_num_iterations = options.max_iterations - result.iterations;
+        ceres::Solver::Options solver = ceres_options(options, squares);
+        solver.max_num_iterations -= result.iterations;
+        solver.parameter_tolerance = 1e-14;
         ceres::Solver::Summary summary;
         ceres::Solve(solver, &problem, &summary);
-        result.iterations += std::max(0, static_cast<int>(summary.iterations.size()) - 1);
-        result.status = summary.termination_type == ceres::CONVERGENCE ? FitStatus::converged
-                                                                       : FitStatus::iteration_limit;
+        const Minimisation last = minimisation_of(summary);
+        result = {last.status, result.iterations + last.iterations};
         if (!(2 * summary.final_cost <= squares) || !point.allFinite()) return result;
         x = point;
         if (result.status != FitStatus::converged ||

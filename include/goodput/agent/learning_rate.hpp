@@ -46,8 +46,7 @@ enum class LearningRateScaling {
     validate(gradient, "learning rate");
     if (scaling == LearningRateScaling::linear) return scale;
     if (scaling == LearningRateScaling::square_root) return std::sqrt(scale);
-    const bool known = gradient.squared_norm + gradient.variance > 0;
-    const double ada_scale = known ? gain(gradient, scale) : 1;
+    const double ada_scale = measured_gradient(gradient) ? gain(gradient, scale) : 1;
     const bool is_root = scaling == LearningRateScaling::by_optimizer && optimizer == Optimizer::adam;
     return is_root ? std::sqrt(ada_scale) : ada_scale;
 }
@@ -59,8 +58,9 @@ struct LegwWarmup {
     double dataset_examples = 0;  ///< examples of an epoch
     double initial_batch = 0;     ///< total batch size, examples
 
-    /// Scale-invariant iterations (TrainingAgent::progress()) that the warm-up takes at `scale`. Refuses
-    /// negative epochs, and sizes and scales that are not positive and finite (std::invalid_argument).
+    /// Scale-invariant iterations (TrainingAgent::progress_steps()) that the warm-up takes at `scale`.
+    /// Refuses negative epochs, and sizes and scales that are not positive and finite
+    /// (std::invalid_argument).
     [[nodiscard]] double iterations(double scale) const {
         require_at_least("LEGW", "warm-up epochs", base_epochs, 0);
         require_positive("LEGW", "dataset", dataset_examples);

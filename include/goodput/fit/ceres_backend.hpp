@@ -53,39 +53,50 @@ private:
     const R& residuals_;
 };
 
+/// Options of a small dense problem (dense QR, one thread, no log) whose sum of squares is `squares`: Ceres
+/// stops where a step changes it by less than a part, which is the larger one of both tolerances.
+[[nodiscard]] inline ceres::Solver::Options ceres_options(const LeastSquaresOptions& options,
+                                                          double squares) {
+    ceres::Solver::Options solver;
+    solver.linear_solver_type = ceres::DENSE_QR;
+    solver.num_threads = 1;
+    solver.logging_type = ceres::SILENT;
+    solver.max_num_iterations = options.max_iterations;
+    solver.function_tolerance =
+        std::max(options.relative_tolerance, options.absolute_tolerance / std::max(squares, 1e-300));
+    solver.gradient_tolerance = 0;
+    return solver;
+}
+
+/// How ceres::Solve ended.
+[[nodiscard]] inline Minimisation minimisation_of(const ceres::Solver::Summary& summary) {
+    return {
+        summary.termination_type == ceres::CONVERGENCE ? FitStatus::converged : FitStatus::iteration_limit,
+        std::max(0, static_cast<int>(summary.iterations.size()) - 1)};
+}
+
 /// Minimises with ceres::Solve (Levenberg-Marquardt, dense QR, one thread).
 struct CeresBackend {
     /// As TinyBackend::minimise.
     template <Residuals R>
     Minimisation minimise(const R& residuals, SmallVector& y, const LeastSquaresOptions& options) const {
-        Minimisation result;
         Linearisation here;
         here.find(residuals, y);
-        if (!std::isfinite(here.residuals.squaredNorm())) return result;
+        const double squares = here.residuals.squaredNorm();
+        if (!std::isfinite(squares)) return {};
         ceres::Problem::Options owned;
         owned.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
         ceres::Problem problem(owned);
         CeresResiduals<R> block(residuals);
         SmallVector point = y;
         problem.AddResidualBlock(&block, nullptr, point.data());
-        ceres::Solver::Options solver;
-        solver.linear_solver_type = ceres::DENSE_QR;
-        solver.num_threads = 1;
-        solver.logging_type = ceres::SILENT;
+        ceres::Solver::Options solver = ceres_options(options, squares);
         solver.max_num_iterations = std::max(1, options.max_iterations);
-        // Ceres stops where a step changes the sum by less than this part of it.
-        solver.function_tolerance =
-            std::max(options.relative_tolerance,
-                     options.absolute_tolerance / std::max(here.residuals.squaredNorm(), 1e-300));
         solver.parameter_tolerance = 1e-12;
-        solver.gradient_tolerance = 0;
         ceres::Solver::Summary summary;
         ceres::Solve(solver, &problem, &summary);
-        result.iterations = std::max(0, static_cast<int>(summary.iterations.size()) - 1);
-        result.status = summary.termination_type == ceres::CONVERGENCE ? FitStatus::converged
-                                                                       : FitStatus::iteration_limit;
         if (summary.final_cost <= summary.initial_cost && point.allFinite()) y = point;
-        return result;
+        return minimisation_of(summary);
     }
 };
 

@@ -153,8 +153,7 @@ inline bool TrainingAgent::finish(double now_seconds, std::optional<double> sync
         if (measured_enough()) before_.clear();
     }
     const GradientStatistics gradient = statistics();
-    const bool known = gradient.squared_norm + gradient.variance > 0;
-    progress_ += known ? gain(gradient, scale) : std::min(scale, 1.0);
+    progress_ += measured_gradient(gradient) ? gain(gradient, scale) : std::min(scale, 1.0);
     if (warmup_left_ > 0)
         --warmup_left_;
     else

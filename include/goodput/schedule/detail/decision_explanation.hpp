@@ -54,10 +54,6 @@ GOODPUT_BODY std::string room_needed(const Alternative& alternative, const std::
 
 }  // namespace detail
 
-}  // namespace goodput
-
-namespace goodput {
-
 GOODPUT_BODY std::string DecisionExplanation::report(const Cluster& cluster) const {
     std::string text = reason_report(cluster);
     for (const std::string& note : notes) text += "; " + note;

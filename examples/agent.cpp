@@ -12,7 +12,6 @@
 #include <goodput/agent/training_agent.hpp>
 
 int main() {
-    // [loop]
     constexpr std::size_t size = 64;
     constexpr double base_rate = 0.004;  // right for 16 examples
     std::mt19937 random(1);
@@ -20,6 +19,7 @@ int main() {
     std::vector<float> truth(size), weights(size), gradient(size), example(size);
     for (float& weight : truth) weight = normal(random);
 
+    // [loop]
     goodput::TrainingAgent agent(
         {.parameters = size, .initial_batch = 16, .max_batch = 1024, .max_atomic_batch = 512});
     agent.hold({.gpu_type = "cpu", .nodes = 1, .gpus = 1});

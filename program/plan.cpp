@@ -48,15 +48,10 @@ const char* text_of_knowledge(goodput::Knowledge knowledge) {
     return "unknown";
 }
 
-/// What becomes of a job: "start", "restart" (with other GPUs than it holds, or over another number of
-/// nodes), "move" (to other nodes with the same), "stays", "stops" or "waits".
-const char* change_of(const goodput::Job& job, const goodput::Decision& decision,
-                      const goodput::Cluster& cluster) {
-    if (job.placement.empty()) return decision.placement.empty() ? "waits" : "start";
-    if (decision.placement.empty()) return "stops";
-    if (!decision.starts) return "stays";
-    const auto held = goodput::configuration_of(job.placement, cluster);
-    return decision.option.configuration.same_shapes(held) ? "move" : "restart";
+/// What becomes of a job, as answers say it.
+const char* text_of_action(goodput::Action action) {
+    constexpr const char* names[] = {"waits", "start", "stays", "move", "restart", "stops"};
+    return names[static_cast<int>(action)];
 }
 
 /// Whether a decision costs the job its restart_cost_s: it has run before, and runs anew.
@@ -96,7 +91,7 @@ std::string in_words_of_json(std::string reason) {
 Json answer_for(const goodput::Job& job, const goodput::Decision& decision, const goodput::Cluster& cluster) {
     Json answer;
     answer["name"] = job.name;
-    answer["starts"] = change_of(job, decision, cluster);
+    answer["starts"] = text_of_action(decision.action);
     answer["costs_restart"] = costs_restart(job, decision);
     if (decision.placement.empty()) {
         answer["nodes"] = Json::array();

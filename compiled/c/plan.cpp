@@ -100,15 +100,12 @@ AnyScheduler make_scheduler(const goodput_scheduler_settings& settings) {
     }
 }
 
-std::int32_t action_of(const Placement& held, const Decision& decision, const Cluster& cluster) {
-    if (decision.placement.empty()) return held.empty() ? GOODPUT_WAIT : GOODPUT_STOP;
-    if (held.empty()) return GOODPUT_START;
-    if (!decision.starts) return GOODPUT_STAY;
-    return configuration_of(held, cluster).same_shapes(configuration_of(decision.placement, cluster))
-               ? GOODPUT_MOVE
-               : GOODPUT_RESTART;
-}
-
+static_assert(GOODPUT_WAIT == static_cast<int>(Action::wait) &&
+              GOODPUT_START == static_cast<int>(Action::start) &&
+              GOODPUT_STAY == static_cast<int>(Action::stay) &&
+              GOODPUT_MOVE == static_cast<int>(Action::move) &&
+              GOODPUT_RESTART == static_cast<int>(Action::restart) &&
+              GOODPUT_STOP == static_cast<int>(Action::stop));
 static_assert(GOODPUT_RUNS == static_cast<int>(Outcome::runs) &&
               GOODPUT_WAITS == static_cast<int>(Outcome::waits) &&
               GOODPUT_IMPOSSIBLE == static_cast<int>(Outcome::impossible));
@@ -150,7 +147,7 @@ struct Answer {
           limits(plan_fields.limit, plan_fields.limit_capacity, plan_fields.limit_size, "limit") {}
 
     void write(const Snapshot& snapshot, const Plan& plan, std::size_t warnings) {
-        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) add_decision(j, snapshot, plan.decisions[j]);
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) add_decision(j, plan.decisions[j]);
         for (const PoolPrice& pool : plan.prices)
             prices.add({pool.gpu_type, pool.gpus_per_node, pool.spot ? 1 : 0, pool.price});
         for (const LimitUse& limit : plan.limits) limits.add({limit.capacity, limit.used, limit.price});
@@ -181,9 +178,9 @@ struct Answer {
     }
 
 private:
-    void add_decision(std::size_t j, const Snapshot& snapshot, const Decision& decision) {
+    void add_decision(std::size_t j, const Decision& decision) {
         goodput_decision out{};
-        out.action = action_of(snapshot.jobs[j].placement, decision, snapshot.cluster);
+        out.action = static_cast<std::int32_t>(decision.action);
         out.outcome = static_cast<std::int32_t>(decision.verdict.outcome);
         out.first_share = shares.count();
         out.share_count = decision.placement.size();

@@ -105,6 +105,9 @@ TEST_CASE(
         const Decision& decision = made.decisions[spoiled];
         CHECK(decision.placement == sound.jobs[spoiled].placement);
         CHECK(!decision.starts);
+        CHECK(decision.action == (!decision.placement.empty()           ? Action::stay
+                                  : bad.jobs[spoiled].placement.empty() ? Action::wait
+                                                                        : Action::stop));
         CHECK(decision.verdict.reason.starts_with("set aside: "));
         CHECK((decision.verdict.outcome == Outcome::runs) == !decision.placement.empty());
         CHECK(explain_plan(scheduler, bad)[spoiled].reason == DecisionReason::set_aside);
@@ -168,6 +171,7 @@ TEST_CASE("a node that shrank under its jobs: one too many is set aside, and nob
     snapshot.jobs = {elastic("large", 8, {{0, 8}}), elastic("new", 8)};
     const Plan one = plan(snapshot);
     CHECK(one.decisions[0].placement == Placement{{0, 8}});
+    CHECK(one.decisions[0].action == Action::stay);
     CHECK(!one.decisions[0].starts);
     REQUIRE(!one.decisions[1].placement.empty());
     CHECK(one.decisions[1].placement.front().node == 1);

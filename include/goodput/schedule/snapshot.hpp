@@ -35,13 +35,27 @@ struct Snapshot {
     return snapshot.models.empty() ? nothing_known : snapshot.models[job];
 }
 
+/// What whoever runs the jobs has to do with one of them.
+enum class Action {
+    wait,     ///< nothing: it holds no GPU and gets none
+    start,    ///< start it: it held nothing
+    stay,     ///< let it go on with the GPUs that it holds; its batch may be another one
+    move,     ///< stop it, and start it on other nodes in the same shapes of the same GPU types
+    restart,  ///< stop it, and start it with other GPUs, or over another number of nodes
+    stop      ///< stop it: it gets nothing this round
+};
+
+/// What leads from the GPUs that a job holds to those that it is given; both on nodes of the cluster.
+[[nodiscard]] Action action_of(const Placement& held, const Placement& given, const Cluster& cluster);
+
 /// What one job gets, and why.
 struct Decision {
-    Option option{};        ///< empty allotment: nothing this round
-    double value = 0;       ///< of the option, under the policy
-    Placement placement{};  ///< empty: nothing this round
-    bool starts = false;    ///< starts, or continues with other GPUs than it holds
-    Verdict verdict{};      ///< runs, waits or impossible, with the reason
+    Option option{};               ///< empty allotment: nothing this round
+    double value = 0;              ///< of the option, under the policy
+    Placement placement{};         ///< empty: nothing this round
+    Action action = Action::wait;  ///< what to do so that it holds the placement
+    bool starts = false;           ///< the action is start, move or restart
+    Verdict verdict{};             ///< runs, waits or impossible, with the reason
 };
 
 /// The mechanism by which a job saves its state with an option, chosen among those that it has
@@ -116,6 +130,9 @@ struct Plan {
     /// One line for a log.
     [[nodiscard]] std::string report() const;
 };
+
+/// Fills in the actions of a plan's decisions, by what the snapshot's jobs hold and what they are given.
+void find_actions(const Snapshot& snapshot, Plan& plan);
 
 /// Appends what goes with a GPU in words: "12 cores and 64 GiB a GPU"; nothing where nothing is counted.
 void append_description(std::string& text, const HostShare& share);

@@ -38,7 +38,7 @@ public:
 
     /// Makes the decisions of jobs that are set aside what they hold, all of it that is on nodes that are
     /// there.
-    void give_what_is_held(Plan& plan) const;
+    void give_what_is_held(const Snapshot& given, Plan& plan) const;
 
 private:
     struct SetAside {

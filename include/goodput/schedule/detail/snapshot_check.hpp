@@ -36,9 +36,12 @@ GOODPUT_BODY const Snapshot& SnapshotCheck::operator()(const Snapshot& snapshot,
     return copy_;
 }
 
-GOODPUT_BODY void SnapshotCheck::give_what_is_held(Plan& plan) const {
+GOODPUT_BODY void SnapshotCheck::give_what_is_held(const Snapshot& given, Plan& plan) const {
     for (const SetAside& each : set_aside_) {
         Decision& decision = plan.decisions[each.job];
+        // What it holds may name nodes that are not there.
+        decision.action =
+            each.held.empty() ? action_of(given.jobs[each.job].placement, {}, given.cluster) : Action::stay;
         decision.starts = false;
         decision.placement = each.held;
         decision.option.configuration = configuration_of(each.held, copy_.cluster);

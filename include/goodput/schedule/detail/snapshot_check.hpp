@@ -21,7 +21,7 @@ namespace goodput {
 
 GOODPUT_BODY const Snapshot& SnapshotCheck::operator()(const Snapshot& snapshot, bool topology,
                                                        std::vector<std::string>& warnings) {
-    warnings.clear();
+    warnings = snapshot.warnings;
     set_aside_.clear();
     check_whole(snapshot);
     try {

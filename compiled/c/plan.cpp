@@ -236,6 +236,8 @@ struct goodput_scheduler {
         why_of_offers.clear();
         goodput::c::RoundInput input = goodput::c::read_round(round, gpu_types);
         memory.take_in(input.snapshot, input.news, input.cancelled);
+        input.snapshot.warnings.insert(input.snapshot.warnings.begin(), input.warnings.begin(),
+                                       input.warnings.end());
         std::visit(
             [&](auto& any) {
                 any.placer().set_topology(std::move(input.topology));

@@ -56,8 +56,8 @@ public:
         read_host_speeds();
         read_held();
         read_checkpoints();
-        keep_within_domains();
         for (Job& job : jobs()) of_job(job, [&] { validate(job, cluster()); });
+        keep_within_domains();
         read_models();
         read_samples();
         for (std::size_t j = 0; j < jobs().size(); ++j) {
@@ -135,7 +135,7 @@ private:
             } catch (const std::invalid_argument& error) {
                 if (input_.snapshot.strict) throw;
                 // Who holds something there may keep it.
-                input_.snapshot.warnings.push_back(std::string(error.what()) + "; nobody new comes to it");
+                input_.warnings.push_back(std::string(error.what()) + "; nobody new comes to it");
                 node.drained = true;
                 cluster().nodes.push_back(std::move(node));
                 sites.emplace_back();
@@ -361,7 +361,8 @@ private:
             require_index(subject, "job", from.job, jobs().size(), "jobs");
             of_job(jobs()[from.job],
                    [&] { require_index(subject, "node", from.node, cluster().nodes.size(), "nodes"); });
-            jobs()[from.job].placement.push_back({from.node, from.gpus});
+            if (from.node < cluster().nodes.size())
+                jobs()[from.job].placement.push_back({from.node, from.gpus});
         }
         for (Job& job : jobs()) {
             std::sort(job.placement.begin(), job.placement.end());

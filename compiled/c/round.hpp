@@ -22,6 +22,7 @@ struct RoundInput {
     Snapshot snapshot{};          ///< its models: only of jobs that bring their own
     std::vector<JobNews> news{};  ///< by job
     std::vector<std::string> cancelled{};
+    std::vector<std::string> warnings{};  ///< of nodes that are set aside, but for those that a plan names
     Topology topology{};
     std::vector<TeamQuota> teams{};
     std::optional<double> budget_h{}, spot_gpus{}, deadline_ms{};

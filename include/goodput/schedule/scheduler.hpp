@@ -135,6 +135,10 @@ public:
             price_groups_.forget(snapshot.cluster, plan_.decisions[j].placement,
                                  plan_.decisions[j].option.configuration);
         check_.give_what_is_held(plan_);
+        if constexpr (requires { parts_.placer.warn(snapshot.jobs, plan_.warnings); })
+            parts_.placer.warn(snapshot.jobs, plan_.warnings);
+        if constexpr (requires { parts_.limits.warn(round_of(snapshot), plan_.warnings); })
+            parts_.limits.warn(round_of(snapshot), plan_.warnings);
         return plan_;
     }
     /// The plan for a snapshot, without a call after each step.

@@ -196,15 +196,17 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
                        .limited_by(goodput::TeamQuotas(), goodput::Budget(), goodput::SpotCap()))
             .counting(goodput::LostTime());
     goodput::BasicJobMemory memory{PlanHistories(models)};
-    std::vector<std::string> gpu_types;  // in the order in which rounds have named them
+    KnownNames known;
     return serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
-        Round round = read_round(document, gpu_types, warnings);
+        Round round = read_round(document, known, warnings);
         round.snapshot.strict = command.strict;
         if (!command.advise && !round.offers.empty())
             warnings.say("offers", "round: offers are only looked at with --advise");
         Milliseconds milliseconds;
         Stopwatch stopwatch;
         memory.take_in(round.snapshot, round.news, round.cancelled);
+        round.snapshot.warnings.insert(round.snapshot.warnings.begin(), round.warnings.begin(),
+                                       round.warnings.end());
         milliseconds.fit = stopwatch.lap();
         scheduler.placer().set_topology(std::move(round.topology));
         scheduler.limits() = Limits(goodput::TeamQuotas(round.teams), goodput::Budget(round.budget_h),
@@ -230,8 +232,9 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
             }
         });
         Json answer = answer_of(round.snapshot, plan, milliseconds);
-        round.warnings.insert(round.warnings.end(), plan.warnings.begin(), plan.warnings.end());
-        for (const std::string& warning : round.warnings) answer["warnings"].push_back(shortened(warning));
+        for (const std::string& warning : plan.warnings) warnings.mention(warning);
+        for (const std::vector<std::string>* said : {&warnings.of_line(), &plan.warnings})
+            for (const std::string& warning : *said) answer["warnings"].push_back(shortened(warning));
         if (command.advise)
             answer["advice"] = json_of(Advisor(round.hour_worth, {}, {},
                                                goodput::Limits(goodput::TeamQuotas(std::move(round.teams))))
@@ -243,7 +246,9 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
                 answer["limits"][l]["why"] = plan.limits[l].report();
         }
         memory.keep(round.snapshot, plan);
-        gpu_types = round.snapshot.cluster.gpu_types;
+        known.gpu_types = round.snapshot.cluster.gpu_types;
+        known.nodes.clear();
+        for (const goodput::Node& node : round.snapshot.cluster.nodes) known.nodes.insert(node.name);
         return answer;
     });
 }
@@ -251,7 +256,7 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
 }  // namespace
 
 int run_plan(const PlanCommand& command, std::istream& in, std::ostream& out) {
-    const PlanModels models = plan_models(command.models, command.policy);
+    const PlanModels models = plan_models(command.models);
     return with_policy(command.policy, command.policy_options, [&]<class P>(const P& policy) {
         return serve_rounds(any_policy<!goodput::RoundPolicy<P>>(policy), models, command, in, out);
     });

@@ -186,7 +186,7 @@ TEST_CASE("of two jobs of one name the second is set aside; a job without a name
     CHECK(made.decisions[1].placement.empty());
     CHECK(made.decisions[2].placement.empty());
     CHECK(made.decisions[3].placement.size() == 1);
-    CHECK(made.report().find("2 jobs or nodes set aside") != std::string::npos);
+    CHECK(made.report().find("; 2 warnings") != std::string::npos);
 }
 
 TEST_CASE("what is no matter of one job or node is refused in any case") {

@@ -146,6 +146,10 @@ public:
                                  plan_.decisions[j].option.configuration);
         find_actions(snapshot, plan_);
         check_.give_what_is_held(given, plan_);
+        if constexpr (requires { parts_.placer.warn(snapshot.jobs, plan_.warnings); })
+            parts_.placer.warn(snapshot.jobs, plan_.warnings);
+        if constexpr (requires { parts_.limits.warn(round_of(snapshot), plan_.warnings); })
+            parts_.limits.warn(round_of(snapshot), plan_.warnings);
         return plan_;
     }
     /// The plan for a snapshot, without a call after each step.

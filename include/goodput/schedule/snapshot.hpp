@@ -27,6 +27,9 @@ struct Snapshot {
     /// Refuse the snapshot (std::invalid_argument) where a job or a node makes no sense, instead of setting
     /// that one aside (Plan::warnings).
     bool strict = false;
+    /// What was noticed while the snapshot was made (JobMemory, readers of formats), one sentence each: the
+    /// plan repeats it (Plan::warnings).
+    std::vector<std::string> warnings{};
 };
 
 /// What has been measured of the job of that index; an empty model where nothing has.
@@ -119,7 +122,8 @@ struct PlanFault {
 struct Plan {
     std::vector<Decision> decisions{};  ///< by job
     std::vector<PlanFault> faults{};    ///< of the policy and the predictor; empty if all is well
-    /// Jobs and nodes that make no sense, one sentence each. Such a job keeps what it holds, or waits, and
+    /// Jobs and nodes that make no sense, and what in the snapshot or the limits probably is a slip, one
+    /// sentence each; none of it is an error. A job that makes no sense keeps what it holds, or waits, and
     /// its verdict says why; such a node takes nobody new, and who holds something there keeps it.
     std::vector<std::string> warnings{};
     std::vector<PoolPrice> prices{};            ///< by pool, in the order of pools_of(cluster)

@@ -47,7 +47,7 @@ GOODPUT_BODY std::string Plan::report() const {
     };
     append_count(conflicts.size(), " limits exceeded by what is kept");
     append_count(faults.size(), " faults of the policy");
-    append_count(warnings.size(), " jobs or nodes set aside");
+    append_count(warnings.size(), " warnings");
     return text;
 }
 

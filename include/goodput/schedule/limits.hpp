@@ -140,6 +140,12 @@ consteval bool limit_fits() {
                 { limit.counts_dollars() } -> std::convertible_to<bool>;
             },
         "Limit: counts_dollars is not: bool counts_dollars() const");
+    static_assert(
+        !requires { &L::warn; } ||
+            requires(const L& limit, const Round& round, std::vector<std::string>& warnings) {
+                limit.warn(round, warnings);
+            },
+        "Limit: warn is not: void warn(const Round&, std::vector<std::string>& warnings) const");
     return true;
 }
 

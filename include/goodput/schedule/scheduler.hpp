@@ -137,9 +137,10 @@ public:
         const Snapshot& snapshot = check_(given, KnowsTopology<NodePlacer>, plan_.warnings);
         by_price_ = parts_.limits.counts_dollars() && price_groups_.find(snapshot);
         // What does not fit has been named in one line, which is not to be followed by pages.
-        if constexpr (Policy<P> && Placer<NodePlacer> && AllotmentSolver<Solver> &&
-                      OptionPredictor<Predictor> && OptionMaker<Maker> && NodeStation<Station> &&
-                      Pack::all_fit && Factor::all_fit)
+        if constexpr (
+            Policy<P> && Placer<NodePlacer> && AllotmentSolver<Solver> && OptionPredictor<Predictor> &&
+            OptionMaker<Maker> && NodeStation<Station> && !requires { requires !Pack::all_fit; } &&
+            !requires { requires !Factor::all_fit; })
             plan_round(by_price_ ? price_groups_.snapshot() : snapshot, step);
         for (std::size_t j = 0; by_price_ && j < plan_.decisions.size(); ++j)
             price_groups_.forget(snapshot.cluster, plan_.decisions[j].placement,

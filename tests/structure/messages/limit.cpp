@@ -86,3 +86,9 @@ struct DollarsNotConst : Right {
 };
 // says: Limit: counts_dollars is not: bool counts_dollars() const
 Plan dollars_not_const = Scheduler<Sia>().limited_by(DollarsNotConst{}).plan(now);
+
+struct WarnsOfText : Right {
+    std::string warn(const Round&) const { return ""; }
+};
+// says: Limit: warn is not: void warn(const Round&, std::vector<std::string>& warnings) const
+Plan warns_of_text = Scheduler<Sia>().limited_by(WarnsOfText{}).plan(now);

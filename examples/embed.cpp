@@ -73,7 +73,7 @@ struct Loop {
         job.restarts += decision.starts && job.attained_gpu_seconds > 0;  // the first start is none
         if (decision.action == Action::stop) std::cout << "  stop " << job.name << "\n";
         if (decision.starts)  // Action::start, move or restart: the last two stop it first
-            std::cout << (decision.action == Action::start ? "  start " : "  restart ") << job.name << " on "
+            std::cout << (decision.action == Action::start ? "  start " : "  restart ") << job.name << ": "
                       << describe(now.cluster, given) << ", batch " << batch.atomic_batch << "\n";
         job.placement = decision.placement;
         job.attained_gpu_seconds += 60.0 * given.gpus();

@@ -26,4 +26,4 @@ __all__ = ["Agent", "Fit", "NotYet", "Scheduler", "State", "Trainer", "allot", "
 
 def version() -> str:
     """The version of the library, "1.2.3"."""
-    return library().goodput_version().decode()
+    return str(library().goodput_version().decode())

@@ -183,7 +183,7 @@ class Agent:
     def _read(self, name: str, kind: Any, capacity: int) -> "list[float]":
         read, count = (kind * capacity)(), ctypes.c_size_t()
         getattr(self._handle, name)(read, capacity, count)
-        return read[:count.value]
+        return list(read[:count.value])
 
 
 def _seconds(now: Optional[float]) -> float:

@@ -23,7 +23,7 @@ def allot(capacity: Sequence[float], jobs: Sequence[AllotJob], *, gap: Optional[
         options = [option for job in jobs for option in job["options"]]
         uses = [use for option in options for use in option["use"]]
         begins = {"option_begin": (len(job["options"]) for job in jobs), "use_begin": (len(option["use"]) for option in options)}
-        arrays = {"capacity": (ctypes.c_double, list(capacity)),
+        arrays: "dict[str, tuple[Any, list[Any]]]" = {"capacity": (ctypes.c_double, list(capacity)),
                   "must": (ctypes.c_uint8, [bool(job.get("must")) for job in jobs]),
                   "value": (ctypes.c_double, [option["value"] for option in options]),
                   "use_resource": (ctypes.c_uint32, [_index(resource) for resource, _ in uses]),

@@ -17,7 +17,7 @@ import os
 import re
 import sys
 import types
-from typing import Any, Iterator, Sequence
+from typing import Any, Iterator, Sequence, cast
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NUMBERS = {"size_t": ctypes.c_size_t, "double": ctypes.c_double, "float": ctypes.c_float, "int32_t": ctypes.c_int32,
@@ -33,14 +33,14 @@ class TooSmall(RuntimeError):
     """An array of the answer is too small; its counts say what is needed."""
 
 
-def declarations(header: str) -> tuple[dict, dict, dict]:
+def declarations(header: str) -> tuple[dict[str, Any], dict[str, int], dict[str, Any]]:
     """What a header declares: structs {name: [(type, field)]}, values {name: number}, functions {name: [result, ...]}."""
     with open(header, encoding="utf-8") as file:
         text = re.sub(r"//[^\n]*", "", file.read())
     structs = {}
     for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\} \1;", text, re.S):
         structs[name] = [_split(field) for field in body.split(";") if field.strip()]
-    values = {}
+    values: dict[str, int] = {}
     for body in re.findall(r"enum \{(.*?)\};", text, re.S):
         values.update((name, int(number)) for name, number in re.findall(r"(\w+)\s*=\s*(\d+)", body))
     values.update((name, int(number)) for name, number in re.findall(r"#define (GOODPUT_\w+) (\d+)\n", text))
@@ -51,7 +51,7 @@ def declarations(header: str) -> tuple[dict, dict, dict]:
     return structs, values, functions
 
 
-def structs_of(declared: dict) -> dict[str, Any]:
+def structs_of(declared: dict[str, Any]) -> dict[str, Any]:
     """The structs of declarations() as classes of ctypes."""
     known: dict[str, Any] = {}
     for name, fields in declared.items():
@@ -141,6 +141,7 @@ def numbers(values: Any) -> tuple[Any, int, Any]:
     """A gradient or a tensor as (pointer, count, what keeps it alive): a tensor of PyTorch on any device, an array of
     numpy or whatever else shows its memory, or a sequence of numbers. Nothing is copied where it lies in this process'
     memory in one piece, as float or double."""
+    kind: Any
     if hasattr(values, "data_ptr"):
         values = values.detach().cpu()
         if str(values.dtype) not in ("torch.float32", "torch.float64"):
@@ -217,7 +218,7 @@ def _split(declaration: str) -> tuple[str, str]:
 
 def _type(kind: str, known: dict[str, Any]) -> Any:
     words = [word for word in kind.replace("*", " * ").split() if word != "const"]
-    base, stars = words[0], len(words) - 1
+    base, stars, made = words[0], len(words) - 1, cast(Any, None)
     if base == "void":
         return ctypes.c_void_p if stars else None
     if base == "char":

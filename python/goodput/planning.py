@@ -160,13 +160,13 @@ class _Reader:
                     setattr(made, field, document[field])
                     made.flags |= flag
             nodes, jobs = document["nodes"], document["jobs"]
-        self.node_of = {}
-        names = {"node": [self.named("node", self.node, node, index) for index, node in enumerate(nodes)],
+        self.node_of: "dict[str, int]" = {}
+        names: "dict[str, list[Any]]" = {"node": [self.named("node", self.node, node, index) for index, node in enumerate(nodes)],
                  "team": [], "team_quota": [], "sample": [], "host_speed": [], "held": [], "limits": [], "job": []}
         for name, team in document.get("teams", {}).items():
             with about(f"team '{name}'"):
                 self.team(name, team, names)
-        by_type = []
+        by_type: "list[dict[int, Any]]" = []
         for index, job in enumerate(jobs):
             by_type.append({})
             names["job"].append(self.named("job", self.job, job, index, names, by_type[-1]))
@@ -213,7 +213,7 @@ class _Reader:
         return make(c.goodput_node, name=encoded(node["name"]), gpu_type=self.type_of(node["gpu_type"]), gpus=node["gpus"],
                     flags=flags, zone=encoded(node.get("zone", "")), rack=encoded(node.get("rack", "")), **numbers)
 
-    def team(self, name: str, team: Any, names: "dict[str, list]") -> None:
+    def team(self, name: str, team: Any, names: "dict[str, list[Any]]") -> None:
         c = self.c
         self.knows(team, Team, f"team '{name}'")
         flags = {"gpus": c.GOODPUT_TEAM_HAS_GPUS, "budget_h": c.GOODPUT_TEAM_HAS_BUDGET,
@@ -225,7 +225,7 @@ class _Reader:
         names["team"].append(make(c.goodput_team, name=encoded(name), weight=team.get("weight", 0),
                                   flags=sum(flags[field] for field in given), **given))
 
-    def job(self, job: Any, j: int, names: "dict[str, list]", of_type: "dict[int, dict]") -> Any:
+    def job(self, job: Any, j: int, names: "dict[str, list[Any]]", of_type: "dict[int, Any]") -> Any:
         """The job's struct; its samples, speeds and what it holds go to `names`, its limits to `of_type`."""
         c, batch, subject = self.c, job["batch"], f"job '{job['name']}'"
         for document, kind in ((job, Job), (batch, Batch), (job.get("host", {}), Host), (job.get("gradient", {}), Gradient)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 import os
 import time
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Iterator, Optional, cast
 
 from .agent import Agent, State
 
@@ -53,8 +53,9 @@ class Trainer:
         kind = "adam" if "betas" in first else "momentum" if first.get("momentum") else "sgd"
         if kind == "adam":
             more = {"adam_beta2": first["betas"][1], "adam_epsilon": first["eps"], **more}
-        self.agent = Agent(**{"parameters": [sum(each.numel() for each in group) for group in self._groups],
-                              "optimizer": kind, "mean_given": True, **more})
+        more = {"parameters": [sum(each.numel() for each in group) for group in self._groups], "optimizer": kind,
+                "mean_given": True, **more}
+        self.agent = Agent(**more)
         self._holding, self._holds = (gpu_type, self.replicas, nodes), False
 
     @property
@@ -70,7 +71,8 @@ class Trainer:
         clock, agent = self._clock, self.agent
         wanted = agent.begin_step(clock(), self.gradient_scale(), self._adam_updates())
         plan = agent.state
-        moments, mean, ended = self._moments(), [], False
+        moments, ended = self._moments(), False
+        mean: "list[Any]" = []
         try:
             for microbatch in range(plan.accumulation + 1):
                 if microbatch > 0:
@@ -188,6 +190,6 @@ class Trainer:
         tensor = values
         if isinstance(values, array.array):
             tensor = torch.tensor(values.tolist(), dtype=torch.float64, device=self._parameters[0].device)
-        torch.distributed.all_reduce(tensor)
+        cast(Any, torch.distributed).all_reduce(tensor)
         if tensor is not values:
             values[:] = array.array("d", tensor.tolist())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plans rounds in Python: what `goodput plan --models refined --explain` answers, without the program.
+"""Plans rounds in Python: what `goodput plan --explain --advise` answers, without the program.
 
     python3 plan.py [goodput | sia] < rounds       one JSON document a line, as docs/program.md describes
 

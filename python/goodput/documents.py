@@ -14,13 +14,14 @@ class Gradient(TypedDict):
 
 
 class Measured(TypedDict, total=False):
-    """A step time: gpu_type, nodes, gpus, local_batch and step_s are required."""
+    """A step time: gpu_type, nodes, gpus, local_batch, and step_s or iteration_s, are required."""
     gpu_type: str
     nodes: int
     gpus: int
     local_batch: int
     accumulation: int
     step_s: float
+    iteration_s: float
     sync_s: float
     cores_per_gpu: float
     memory_gib_per_gpu: float
@@ -45,6 +46,7 @@ class Batch(TypedDict, total=False):
     """initial and local are required; max for jobs that adapt their batch, target for the others."""
     initial: int
     max: int
+    wanted: int
     target: int
     local: Dict[str, Sequence[int]]
     rate: Dict[str, float]
@@ -54,6 +56,20 @@ class Host(TypedDict, total=False):
     cores_per_gpu: Pair
     memory_gib_per_gpu: Pair
     speed: Sequence[Tuple[float, float, float]]
+
+
+class Checkpoint(TypedDict, total=False):
+    """A way to save a job's state: name is required."""
+    name: str
+    pause_s: float
+    write_s: float
+    write_slowdown: float
+    restore_s: float
+    caught: float
+    memory_gib_per_gpu: float
+    kept: float
+    stored_every: int
+    saves: bool
 
 
 class Placement(TypedDict):
@@ -80,6 +96,8 @@ class Job(TypedDict, total=False):
     remaining_examples: float
     done_examples: float
     checkpoint_s: float
+    checkpoints: Sequence[Checkpoint]
+    within: str
     host: Host
     preemptible: bool
     restarting: bool
@@ -96,6 +114,18 @@ class Team(TypedDict, total=False):
     weight: float
 
 
+class Offer(TypedDict, total=False):
+    """Nodes that may be rented: name, gpu_type, gpus, most and price_h are required."""
+    name: str
+    gpu_type: str
+    gpus: int
+    most: int
+    price_h: float
+    start_s: float
+    interruptions_h: float
+    spot: bool
+
+
 class Round(TypedDict, total=False):
     """time_s, nodes and jobs are required."""
     time_s: float
@@ -105,6 +135,9 @@ class Round(TypedDict, total=False):
     budget_h: float
     spot_gpus: float
     cancelled: Sequence[str]
+    deadline_ms: float
+    offers: Sequence[Offer]
+    hour_worth: float
 
 
 class Decision(TypedDict, total=False):
@@ -128,14 +161,29 @@ class Decision(TypedDict, total=False):
 
 class Limit(TypedDict):
     name: str
+    unit: str
     capacity: float
     used: float
     price: float
     why: str
 
 
+class Advised(TypedDict):
+    name: str
+    nodes: int
+    gpus_wanted: int
+    gpu_worth_h: float
+    why: str
+
+
+class Advice(TypedDict):
+    offers: List[Advised]
+    price_h: float
+
+
 class Plan(TypedDict, total=False):
-    """limits, conflicts, faults and warnings only where there are any; the last three are sentences."""
+    """advice where there are offers; limits, conflicts, faults and warnings only where there are any: the last three are
+    sentences."""
     plan: List[Decision]
     objective: float
     bound: float
@@ -145,6 +193,7 @@ class Plan(TypedDict, total=False):
     conflicts: List[str]
     faults: List[str]
     warnings: List[str]
+    advice: Advice
 
 
 class Question(TypedDict, total=False):

@@ -10,7 +10,7 @@ import threading
 import warnings
 from typing import Any, Mapping, Optional, cast
 
-from .documents import Batch, Gradient, Host, Job, Measured, Node, Plan, Round, Team
+from .documents import Advice, Batch, Checkpoint, Gradient, Host, Job, Measured, Node, Offer, Plan, Round, Team
 from .interface import Handle, TooSmall, about, array_of, encoded, library, make, text
 
 STATUS = ("optimal", "feasible", "infeasible", "unknown")
@@ -24,7 +24,7 @@ def plan(round: Any, policy: str = "goodput", *, strict: bool = False, **setting
 
 class Scheduler:
     """Plans round after round, and remembers what jobs have measured and how much they needed, as a running
-    `goodput plan --models refined --explain` does: same answers, to the last bit.
+    `goodput plan --explain --advise` does: same answers, to the last bit.
 
     policy        "goodput" or "sia"
     options       numbers of the policy that are not its defaults, by the names that --policy-option has
@@ -61,12 +61,29 @@ class Scheduler:
         with self._lock:
             types = list(self._types)
             answer = make(self._c.goodput_plan)
+            reader = _Reader(self._c, types, strict)
+            made, offers = reader.read(document), reader.offers(document)
             with contextlib.suppress(TooSmall):  # the answer counts what it would write
-                self._handle.plan(_Reader(self._c, types, strict).read(document), answer)
+                self._handle.plan(made, answer)
             self._make_room(answer)
             self._handle.last_plan(answer)
             self._types = types
-            return self._answer(document, types, answer)
+            plan = self._answer(document, types, answer)
+            if "offers" in document:
+                plan["advice"] = self._advise(offers, document)
+            return plan
+
+    def _advise(self, offers: Any, document: Round) -> Advice:
+        c = self._c
+        question = make(c.goodput_rent_question, hour_worth=document.get("hour_worth", 0))
+        give(question, "offer", offers)
+        said = (c.goodput_offer_advice * len(offers))()
+        advice = make(c.goodput_rent_advice, advice=said, advice_capacity=len(said),
+                      advice_size=ctypes.sizeof(c.goodput_offer_advice))
+        self._handle.advise(question, advice)
+        return {"offers": [{"name": offers[i].name.decode(), "nodes": of.nodes, "gpus_wanted": of.gpus_wanted,
+                            "gpu_worth_h": of.gpu_worth_h, "why": self._explain(c.GOODPUT_ABOUT_OFFER, i)}
+                           for i, of in enumerate(said)], "price_h": advice.price_h}
 
     def _make_room(self, answer: Any) -> None:
         for name, struct in (("decision", "decision"), ("share", "share"), ("price", "pool_price"), ("limit", "limit_use")):
@@ -108,7 +125,8 @@ class Scheduler:
                 "prices": prices}
         if answer.limit_count:
             made["limits"] = [
-                {"name": self._explain(c.GOODPUT_ABOUT_LIMIT_NAME, i), "capacity": limit.capacity, "used": limit.used,
+                {"name": self._explain(c.GOODPUT_ABOUT_LIMIT_NAME, i),
+                 "unit": self._explain(c.GOODPUT_ABOUT_LIMIT_UNIT, i), "capacity": limit.capacity, "used": limit.used,
                  "price": limit.price, "why": self._explain(c.GOODPUT_ABOUT_LIMIT, i)}
                 for i, limit in enumerate(answer.limit[:answer.limit_count])]
         for field, count, subject in (("conflicts", answer.conflict_count, c.GOODPUT_ABOUT_CONFLICT),
@@ -130,9 +148,14 @@ def plain(value: Any) -> Any:
 
 def sample_of(c: Any, sample: Any, gpu_type: int, job: int = 0) -> Any:
     """A measurement; one that does not say how long it synchronised does not know."""
-    needed = {field: sample[field] for field in ("nodes", "gpus", "local_batch", "step_s")}
+    needed = {field: sample[field] for field in ("nodes", "gpus", "local_batch")}
     more = {field: sample[field] for field in ("accumulation", "cores_per_gpu", "memory_gib_per_gpu") if field in sample}
-    return make(c.goodput_sample, job=job, gpu_type=gpu_type, sync_s=sample.get("sync_s", -1), **needed, **more)
+    whole = "iteration_s" in sample
+    flags = ((c.GOODPUT_SAMPLE_WHOLE_ITERATION if whole else 0) |
+             (c.GOODPUT_SAMPLE_COUNTS_CORES if "cores_per_gpu" in sample else 0) |
+             (c.GOODPUT_SAMPLE_COUNTS_MEMORY if "memory_gib_per_gpu" in sample else 0))
+    return make(c.goodput_sample, job=job, gpu_type=gpu_type, flags=flags, step_s=sample["iteration_s" if whole else "step_s"],
+                sync_s=sample.get("sync_s", -1), **needed, **more)
 
 
 def give(struct: Any, name: str, elements: Any) -> None:
@@ -153,7 +176,7 @@ class _Reader:
         c = self.c
         with about("round"):
             self.knows(document, Round, "round")
-            made = make(c.goodput_round, time_s=document["time_s"],
+            made = make(c.goodput_round, time_s=document["time_s"], deadline_ms=document.get("deadline_ms", 0),
                         flags=0 if self.strict else c.GOODPUT_ROUND_SETS_ASIDE)
             for flag, field in ((c.GOODPUT_ROUND_HAS_BUDGET, "budget_h"), (c.GOODPUT_ROUND_HAS_SPOT_GPUS, "spot_gpus")):
                 if field in document:
@@ -162,7 +185,8 @@ class _Reader:
             nodes, jobs = document["nodes"], document["jobs"]
         self.node_of: "dict[str, int]" = {}
         names: "dict[str, list[Any]]" = {"node": [self.named("node", self.node, node, index) for index, node in enumerate(nodes)],
-                 "team": [], "team_quota": [], "sample": [], "host_speed": [], "held": [], "limits": [], "job": []}
+                 "team": [], "team_quota": [], "sample": [], "host_speed": [], "held": [], "limits": [],
+                 "checkpoint": [], "job": []}
         for name, team in document.get("teams", {}).items():
             with about(f"team '{name}'"):
                 self.team(name, team, names)
@@ -178,6 +202,19 @@ class _Reader:
         cancelled = document.get("cancelled", ())
         made.cancelled, made.cancelled_count = self.texts(cancelled), len(cancelled)
         return made
+
+    def offers(self, document: Any) -> Any:
+        """The array of what may be rented."""
+        return array_of(self.c.goodput_offer, [self.named("offer", self.offer, offer, index)
+                                               for index, offer in enumerate(document.get("offers", ()))])
+
+    def offer(self, offer: Any, _index: int) -> Any:
+        c = self.c
+        self.knows(offer, Offer, f"offer '{offer['name']}'")
+        flags = ((c.GOODPUT_OFFER_SPOT if offer.get("spot") else 0) | (c.GOODPUT_OFFER_HAS_START if "start_s" in offer else 0))
+        numbers = {field: offer[field] for field in ("gpus", "most", "price_h")}
+        return make(c.goodput_offer, name=encoded(offer["name"]), gpu_type=self.type_of(offer["gpu_type"]), flags=flags,
+                    start_s=offer.get("start_s", 0), interruptions_h=offer.get("interruptions_h", 0), **numbers)
 
     @staticmethod
     def texts(names: Any) -> Any:
@@ -248,8 +285,11 @@ class _Reader:
             flags |= c.GOODPUT_JOB_HAS_GRADIENT
         if "host" in job:
             flags |= c.GOODPUT_JOB_HAS_HOST
-            for what in ("cores_per_gpu", "memory_gib_per_gpu"):
-                more["least_" + what], more["most_" + what] = job["host"].get(what) or (0, 0)
+            for what, flag in (("cores_per_gpu", c.GOODPUT_JOB_COUNTS_CORES),
+                               ("memory_gib_per_gpu", c.GOODPUT_JOB_COUNTS_MEMORY)):
+                if what in job["host"]:
+                    more["least_" + what], more["most_" + what] = job["host"][what]
+                    flags |= flag
             names["host_speed"] += [make(c.goodput_host_speed, job=j, cores_per_gpu=cores, memory_gib_per_gpu=memory,
                                          factor=factor) for cores, memory, factor in job["host"].get("speed", ())]
         for field, usual, flag in (("preemptible", True, c.GOODPUT_JOB_NOT_PREEMPTIBLE),
@@ -257,11 +297,12 @@ class _Reader:
                                    ("restarting", False, c.GOODPUT_JOB_RESTARTING),
                                    ("single_gpu_accumulates", False, c.GOODPUT_JOB_SINGLE_GPU_ACCUMULATES)):
             flags |= flag if bool(job.get(field, usual)) != usual else 0
-        more.update((field, encoded(job[field])) for field in ("kind", "team") if job.get(field))
+        more.update((field, encoded(job[field])) for field in ("kind", "team", "within") if job.get(field))
         more.update((field, job[field]) for field in ("restarts", "restart_cost_s", "attained_gpu_s", "weight") if field in job)
         adapt = {"batch": c.GOODPUT_ADAPT_BATCH, "gpus": c.GOODPUT_ADAPT_GPUS, "none": c.GOODPUT_ADAPT_NONE}
         if job.get("adapt", "batch") not in adapt:
             raise ValueError(f"{subject}: adapt is '{job['adapt']}', but must be one of {', '.join(adapt)}")
+        names["checkpoint"] += [self.checkpoint(way, j, subject) for way in job.get("checkpoints", ())]
         for sample in job.get("samples", ()):
             self.knows(sample, Measured, subject)
             names["sample"].append(sample_of(c, sample, self.type_of(sample["gpu_type"]), job=j))
@@ -271,4 +312,13 @@ class _Reader:
         least, most = job["gpus"]
         return make(c.goodput_job, name=encoded(job["name"]), submitted_s=job["submitted_s"], min_gpus=least, max_gpus=most,
                     adapt=adapt[job.get("adapt", "batch")], initial_batch=batch["initial"], max_batch=batch.get("max", 0),
-                    target_batch=batch.get("target", 0), flags=flags, **more)
+                    wanted_batch=batch.get("wanted", 0), target_batch=batch.get("target", 0), flags=flags, **more)
+
+    def checkpoint(self, way: Any, job: int, subject: str) -> Any:
+        c = self.c
+        self.knows(way, Checkpoint, subject)
+        flags = ((c.GOODPUT_CHECKPOINT_HAS_RESTORE if "restore_s" in way else 0) |
+                 (c.GOODPUT_CHECKPOINT_HAS_KEPT if "kept" in way else 0) |
+                 (0 if way.get("saves", True) else c.GOODPUT_CHECKPOINT_SAVES_NOTHING))
+        numbers = {field: way[field] for field in Checkpoint.__annotations__ if field in way and field not in ("name", "saves")}
+        return make(c.goodput_checkpoint, job=job, name=encoded(way["name"]), flags=flags, **numbers)

@@ -126,6 +126,33 @@ class Plans(unittest.TestCase):
         other = goodput.plan(document("round"), options={"p": 0.2, "patience": 9})
         self.assertNotEqual(default["objective"], other["objective"])
 
+    def test_offers_get_advice_and_leave_the_plan_as_it_is(self):
+        offers = [{"name": "cheap", "gpu_type": "A100", "gpus": 8, "most": 2, "price_h": 0.01},
+                  {"name": "dear", "gpu_type": "H100", "gpus": 8, "most": 2, "price_h": 1e6, "spot": True}]
+        plan = goodput.plan({**document("round"), "offers": offers, "hour_worth": 20})
+        advice = plan.pop("advice")
+        self.assertEqual(plan, goodput.plan(document("round")))
+        self.assertGreater(advice["offers"][0]["nodes"], 0)
+        self.assertEqual([offer["name"] for offer in advice["offers"]], ["cheap", "dear"])
+        self.assertEqual(advice["offers"][1]["nodes"], 0)
+        self.assertTrue(all(offer["why"] for offer in advice["offers"]))
+
+    def test_a_job_says_where_it_must_be_and_how_it_saves_its_state(self):
+        def batch(round_):
+            return round_["jobs"][0]["batch"]
+
+        apart = self.changed(lambda round_: round_["jobs"][0].update(gpus=[8, 8], within="rack", placement=None))
+        batch(apart)["local"].pop("A100")
+        self.assertEqual(goodput.plan(apart)["plan"][0]["outcome"], "impossible")
+        apart["jobs"][0].pop("within")
+        self.assertEqual(len(goodput.plan(apart)["plan"][0]["nodes"]), 2)
+        saved = self.changed(lambda round_: [node.update(interruptions_h=0.1) for node in round_["nodes"]])
+        saved["jobs"][0]["checkpoints"] = [{"name": "full", "pause_s": 40}, {"name": "quick", "pause_s": 1, "restore_s": 2}]
+        self.assertEqual(goodput.plan(saved)["plan"][0]["checkpoint"], "quick")
+        wanted = self.changed(lambda round_: batch(round_).update(wanted=512))
+        given = goodput.plan(wanted)["plan"][0]
+        self.assertLessEqual(sum(gpus for _, gpus in given["nodes"]) * given["local_batch"] * (given["accumulation"] + 1), 512)
+
     def test_a_round_of_nothing_has_a_plan(self):
         plan = goodput.plan({"time_s": 0, "nodes": [], "jobs": []})
         self.assertEqual((plan["plan"], plan["prices"]), ([], {}))
@@ -198,6 +225,11 @@ class Fits(unittest.TestCase):
             goodput.Fit(samples).predict([question])
         with self.assertRaisesRegex(ValueError, "step_s"):
             goodput.Fit([{**samples[0], "step_s": 0}])
+
+    def test_whole_iterations_say_as_much_as_their_steps(self):
+        sample = {"gpu_type": "T4", "nodes": 1, "gpus": 1, "local_batch": 64, "accumulation": 1, "iteration_s": 0.4}
+        found, = goodput.Fit([sample]).predict([{"gpu_type": "T4", "nodes": 1, "gpus": 1, "local_batch": 64}])
+        self.assertAlmostEqual(found["iteration_s"], 0.2, delta=0.03)
 
 
 class Interface(unittest.TestCase):

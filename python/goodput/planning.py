@@ -62,7 +62,7 @@ class Scheduler:
             types = list(self._types)
             answer = make(self._c.goodput_plan)
             reader = _Reader(self._c, types, strict)
-            made, offers = reader.read(document), reader.offers(document)
+            made = reader.read(document)
             with contextlib.suppress(TooSmall):  # the answer counts what it would write
                 self._handle.plan(made, answer)
             self._make_room(answer)
@@ -70,7 +70,7 @@ class Scheduler:
             self._types = types
             plan = self._answer(document, types, answer)
             if "offers" in document:
-                plan["advice"] = self._advise(offers, document)
+                plan["advice"] = self._advise(reader.offers, document)
             return plan
 
     def _advise(self, offers: Any, document: Round) -> Advice:
@@ -172,7 +172,7 @@ class _Reader:
         self.c, self.types, self.strict = c, types, strict
 
     def read(self, document: Any) -> Any:
-        """A goodput_round."""
+        """A goodput_round; the array of what may be rented is `offers` then."""
         c = self.c
         with about("round"):
             self.knows(document, Round, "round")
@@ -187,6 +187,8 @@ class _Reader:
         names: "dict[str, list[Any]]" = {"node": [self.named("node", self.node, node, index) for index, node in enumerate(nodes)],
                  "team": [], "team_quota": [], "sample": [], "host_speed": [], "held": [], "limits": [],
                  "checkpoint": [], "job": []}
+        self.offers = array_of(c.goodput_offer, [self.named("offer", self.offer, offer, index)
+                                                 for index, offer in enumerate(document.get("offers", ()))])
         for name, team in document.get("teams", {}).items():
             with about(f"team '{name}'"):
                 self.team(name, team, names)
@@ -202,11 +204,6 @@ class _Reader:
         cancelled = document.get("cancelled", ())
         made.cancelled, made.cancelled_count = self.texts(cancelled), len(cancelled)
         return made
-
-    def offers(self, document: Any) -> Any:
-        """The array of what may be rented."""
-        return array_of(self.c.goodput_offer, [self.named("offer", self.offer, offer, index)
-                                               for index, offer in enumerate(document.get("offers", ()))])
 
     def offer(self, offer: Any, _index: int) -> Any:
         c = self.c

@@ -64,8 +64,7 @@ def main():
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE, momentum=0.9)
     # [loop]
-    trainer = goodput.Trainer(optimizer, initial_batch=INITIAL_BATCH, max_batch=512, gpu_type="cpu", split_every=8,
-                              reports=options.reports)
+    trainer = goodput.Trainer(optimizer, initial_batch=INITIAL_BATCH, max_batch=512, gpu_type="cpu", reports=options.reports)
     examples = 0
     if options.checkpoint and os.path.exists(options.checkpoint):
         saved = torch.load(options.checkpoint)

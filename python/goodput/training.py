@@ -31,7 +31,7 @@ class Trainer:
     reports         file that gets lines for the scheduler; plan_file: the file in which the scheduler says the batch.
                     With it nothing else chooses one
     clock           seconds; left out: time.monotonic, after a GPU has done what it was given
-    more            as for Agent: split_every=8, ...
+    more            as for Agent; split_every is 8
 
     One Trainer is used by one thread.
     """
@@ -54,7 +54,7 @@ class Trainer:
         if kind == "adam":
             more = {"adam_beta2": first["betas"][1], "adam_epsilon": first["eps"], **more}
         more = {"parameters": [sum(each.numel() for each in group) for group in self._groups], "optimizer": kind,
-                "mean_given": True, **more}
+                "mean_given": True, "split_every": 8, **more}
         self.agent = Agent(**more)
         self._holding, self._holds = (gpu_type, self.replicas, nodes), False
 

@@ -68,8 +68,8 @@ class Trainer:
         """One step: the examples of each of this process' microbatches, after whose turn gradients must be there. A loop
         that is left before its end leaves a step that does not count and updates nothing."""
         self._hold()
-        clock, agent = self._clock, self.agent
-        wanted = agent.begin_step(clock(), self.gradient_scale(), self._adam_updates())
+        clock, agent, scale = self._clock, self.agent, self.gradient_scale()
+        wanted = agent.begin_step(clock(), scale, self._adam_updates())
         plan = agent.state
         moments, ended = self._moments(), False
         mean: "list[Any]" = []
@@ -93,7 +93,7 @@ class Trainer:
             waited = self._average(mean, (plan.accumulation + 1) * self.replicas)
             if wanted:
                 for gradient, moment in zip(mean, moments):
-                    agent.add_mean(gradient, moment)
+                    agent.add_mean(gradient, moment, scale)
             for parameter, gradient in zip(self._parameters, mean):
                 parameter.grad = gradient
             self._update()

@@ -88,13 +88,13 @@ class Clock:
         return self.now
 
 
-def step_of(trainer, clock, chance):
-    """A step of a trainer's loop on one process; the examples that it took."""
+def step_of(trainer, clock, chance, scale=1):
+    """A step of a trainer's loop on one process, with gradients of a loss that is multiplied; the examples that it took."""
     examples = 0
     for batch in trainer.step():
         examples += batch
         clock.now += seconds(batch, 1)
-        gradient = list(noisy_gradient(batch, chance))
+        gradient = [scale * number for number in noisy_gradient(batch, chance)]
         for group in trainer.optimizer.param_groups:
             parameter = group["params"][0]
             parameter.grad, gradient = Numbers(gradient[:parameter.size]), gradient[parameter.size:]
@@ -227,6 +227,16 @@ class Trainers(unittest.TestCase):
         self.assertGreater(state.total_batch, 2 * INITIAL)
         self.assertGreater(trainer.agent.learning_rate_factor(1), 1.2)
         self.assertLess(trainer.agent.learning_rate_factor(1), (state.total_batch / INITIAL) ** 0.5 + 1e-9)
+
+    def test_the_scale_of_a_loss_changes_nothing_that_is_measured(self):
+        trainers = []
+        for scale in (1, 1024):
+            clock, chance = Clock(), random.Random(9)
+            trainers.append(trainer_on(clock, Optimizer(SIZE), gradient_scale=lambda scale=scale: scale))
+            for _ in range(300):
+                step_of(trainers[-1], clock, chance, scale)
+        self.assertEqual(trainers[0].state, trainers[1].state)
+        self.assertGreater(trainers[0].state.noise_scale, 10)
 
     def test_a_restart_goes_on_where_the_checkpoint_was(self):
         clock, chance = Clock(), random.Random(7)

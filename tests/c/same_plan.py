@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The C interface plans what the program plans: same nodes, batches, numbers to the last bit, and sentences.
 
-    same_plan.py PROGRAM LIBRARY HEADER C_EXAMPLE SOURCE
+    GOODPUT_LIBRARY=... PYTHONPATH=python same_plan.py PROGRAM HEADER C_EXAMPLE SOURCE
 
-By the documented rounds, and by courses of random rounds in which jobs come, measure, move and go; under both policies.
+Asked through the package for Python, and in C. By the documented rounds, and by courses of random rounds in which jobs come, measure, move and go; under both policies.
 """
 
 import json
@@ -13,9 +13,9 @@ import re
 import subprocess
 import sys
 
-program, library, header, c_example, source = sys.argv[1:]
-example = os.path.join(source, "examples", "c", "plan.py")
-FIELDS = ("name", "gpu_type", "nodes", "local_batch", "accumulation", "goodput", "knowledge", "outcome", "why",
+program, header, c_example, source = sys.argv[1:]
+example = os.path.join(source, "examples", "python", "plan.py")
+FIELDS = ("name", "starts", "gpu_type", "nodes", "local_batch", "accumulation", "goodput", "knowledge", "outcome", "why",
           "availability", "checkpoint_s", "checkpoint")
 
 
@@ -38,14 +38,11 @@ def shown(answer):
 
 def check(name, policy, rounds):
     expected = ask([program, "plan", "--explain", "--advise", "--policy", policy], rounds)
-    found = ask([sys.executable, example, library, header, policy], rounds)
+    found = ask([sys.executable, example, policy], rounds)
     for number, (document, ours, theirs) in enumerate(zip(rounds, found, expected)):
         where = f"{name}, {policy}, round {number}"
         assert "error" not in ours and "error" not in theirs, f"{where}: {ours} {theirs}"
         assert shown(ours) == shown(theirs), f"{where}:\n{shown(ours)}\n{shown(theirs)}"
-        for mine, its in zip(ours["plan"], theirs["plan"]):
-            words = {"wait": "waits", "stay": "stays", "stop": "stops"}
-            assert words.get(mine["action"], mine["action"]) == its["starts"], f"{where}: {mine} {its}"
     return expected
 
 

@@ -148,7 +148,7 @@ Json answer_of(const goodput::Snapshot& snapshot, const goodput::Plan& plan,
         answer["conflicts"].push_back({{"limit", limit.name},
                                        {"jobs", std::move(names)},
                                        {"kept", conflict.kept},
-                                       {"why", conflict.report(snapshot)}});
+                                       {"why", conflict.report(snapshot, plan)}});
     }
     if (!plan.faults.empty()) {
         Json& faults = answer["faults"] = Json::array();

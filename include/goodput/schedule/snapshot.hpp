@@ -94,17 +94,16 @@ struct LimitUse {
     [[nodiscard]] inline std::string report() const;
 };
 
+struct Plan;
+
 /// Jobs that keep what they hold take more of a row than there is. Nobody else gets anything of it.
 struct LimitConflict {
     std::size_t limit = 0;            ///< index into Plan::limits
     double kept = 0;                  ///< units that they take together
     std::vector<std::size_t> jobs{};  ///< indices of those that take any, ascending
-    std::string name{};               ///< LimitUse::name
-    std::string unit{};               ///< LimitUse::unit
-    double capacity = 0;              ///< LimitUse::capacity
 
     /// One line with the names of limit and jobs, and what would end it.
-    [[nodiscard]] inline std::string report(const Snapshot& snapshot) const;
+    [[nodiscard]] inline std::string report(const Snapshot& snapshot, const Plan& plan) const;
 };
 
 /// Something that the policy, the predictor, the maker or a limit of a plan did wrong: it threw, or answered

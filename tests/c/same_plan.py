@@ -32,7 +32,7 @@ def shown(answer):
     plan = [{field: entry[field] for field in FIELDS if field in entry} for entry in answer["plan"]]
     limits = [{field: limit[field] for field in ("name", "capacity", "used", "price", "unit", "why")}
               for limit in answer.get("limits", ())]
-    return {"plan": plan, "limits": limits, "warnings": answer.get("warnings", []), "advice": answer.get("advice"),
+    return {"plan": plan, "limits": limits, "warnings": answer.get("warnings", []), "advice": answer["advice"] if answer.get("advice", {}).get("offers") else None,
             **{field: answer[field] for field in ("objective", "bound", "status", "prices")}}
 
 

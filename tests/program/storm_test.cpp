@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -236,7 +237,7 @@ TEST_CASE("whatever happens to the cluster between two lines, the next one is se
         {"--policy", "tiresias", "--policy-option", "thresholds=600,3600.5"},
         {"--policy", "las", "--policy-option", "lead=600"},
         {"--policy", "srtf"},
-        {"--models", "refined", "--explain"}};
+        {"--models", "separate", "--explain"}};
     std::uint64_t seed = 1;
     int served = 0, set_aside = 0, drained = 0;
     for (const std::vector<std::string>& options : settings) {
@@ -244,6 +245,7 @@ TEST_CASE("whatever happens to the cluster between two lines, the next one is se
         Storm storm(seed++);
         std::set<std::string> measured;  // jobs that the program knows something of
         std::set<std::string> unsure;    // jobs that it may know something of
+        std::set<std::string> in_answers;
         for (int round = 0; round < 400; ++round) {
             CAPTURE(seed);
             CAPTURE(round);
@@ -253,11 +255,14 @@ TEST_CASE("whatever happens to the cluster between two lines, the next one is se
             const std::set<std::string> whom = contradictions(line);
             CAPTURE(answer.dump());
             REQUIRE(!answer.contains("error"));
-            if (answer.contains("warnings")) {
+            std::vector<std::string> refusals;  // beside what is only probably a slip
+            for (const Json& warning : answer.value("warnings", Json::array()))
+                if (const std::string& text = *in_answers.insert(warning.get<std::string>()).first;
+                    text.find(", but must be ") != std::string::npos)
+                    refusals.push_back(text);
+            if (!refusals.empty()) {
                 ++set_aside;
-                for (const Json& warning : answer["warnings"]) {
-                    const auto text = warning.get<std::string>();
-                    CHECK(text.find(", but must be ") != std::string::npos);
+                for (const std::string& text : refusals) {
                     CHECK(std::any_of(whom.begin(), whom.end(),
                                       [&](const std::string& who) { return text.starts_with(who + ": "); }));
                 }
@@ -270,7 +275,7 @@ TEST_CASE("whatever happens to the cluster between two lines, the next one is se
             check_plan(line, answer);
             // What was measured is remembered by the name, as long as the job is there; of refined models by
             // the kind, for longer.
-            const bool by_kind = options.size() > 1 && options[1] == "refined";
+            const bool by_kind = options.size() < 2 || options[1] != "separate";
             std::set<std::string> known;
             for (std::size_t j = 0; j < line["jobs"].size(); ++j) {
                 const Json& job = line["jobs"][j];
@@ -287,11 +292,14 @@ TEST_CASE("whatever happens to the cluster between two lines, the next one is se
             storm.carry_out(answer);
         }
         const Program::End end = program.finish();
-        // Jobs name GPU types that no node has, and lines contradict themselves; nothing else is to be said.
+        // What is said there stands in an answer, too.
         for (std::size_t at = 0; at < end.errors.size(); at = end.errors.find('\n', at) + 1) {
             const std::string said = end.errors.substr(at, end.errors.find('\n', at) - at);
-            const bool of_types = said.find("no node is of GPU type") != std::string::npos;
-            CHECK_MESSAGE((of_types || said.find(", but must be ") != std::string::npos ||
+            const std::size_t sentence = said.find(": ", said.find(": ") + 2) + 2;  // goodput: line 7: ...
+            const auto is_it = [&](const std::string& warning) {
+                return warning.starts_with(std::string_view(said).substr(sentence));
+            };
+            CHECK_MESSAGE((std::any_of(in_answers.begin(), in_answers.end(), is_it) ||
                            said.find("not shown any more") != std::string::npos),
                           said);
         }

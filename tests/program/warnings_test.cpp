@@ -177,17 +177,16 @@ const std::vector<Trap>& traps_of_lines() {
         {"job 'one': a step measured on aws takes 5000 s: is that in seconds?",
          [](Json& line) { line["jobs"][0]["samples"] = step_of(5000); },
          [](Json& line) { line["jobs"][0]["samples"] = step_of(0.1); }},
-        {"job 'one': a step measured on aws takes 64 s, but by its declared rate about 0.064 s",
+        {"job 'one': a step measured on aws takes 103 s, but by its declared rate about 0.064 s",
          [](Json& line) {
              line["jobs"][0]["batch"]["rate"] = {{"aws", 1000}};
-             line["jobs"][0]["samples"] = step_of(64 * 2);
-             line["jobs"][0]["samples"][0]["step_s"] = 103;
+             line["jobs"][0]["samples"] = step_of(103);
          },
          [](Json& line) {
              line["jobs"][0]["batch"]["rate"] = {{"aws", 1000}};
              line["jobs"][0]["samples"] = step_of(0.1);
          }},
-        {"job 'one': a step measured on dgx, although it cannot run there by its limits",
+        {"job 'one': a step measured on dgx although it cannot run there by its limits",
          [](Json& line) {
              line["nodes"].push_back(node("dgx", 0, 8));
              line["jobs"][0]["samples"] = step_of(0.1, "dgx");
@@ -205,9 +204,9 @@ const std::vector<Trap>& traps_of_lines() {
         {"job 'one': has run for a GPU hour and reports no gradient statistics",
          [](Json& line) {
              line["jobs"][0]["attained_gpu_s"] = 4000;
-             line["jobs"][0]["gradient"] = nullptr;
+             set_in_jobs(line, "gradient", nullptr);
          },
-         [](Json& line) { line["jobs"][0]["gradient"] = nullptr; }},
+         [](Json& line) { set_in_jobs(line, "gradient", nullptr); }},
         {"job 'two': weighs 1e+07 times as much as job 'one'",
          [](Json& line) { line["jobs"][1]["weight"] = 1e7; },
          [](Json& line) { set_in_jobs(line, "weight", 1e7); }},

@@ -3,9 +3,9 @@
 
 usage: embed_page.py ROOT BUILD
 
-ROOT is `goodput` in these lines, and BUILD, which has goodput::compiled, `goodput-build`. The line for headers alone is
-only read by the compiler, because it is the code of examples/embed.cpp that BUILD has compiled. What the program of the
-other line prints has to be what the page shows, numbers aside: docs.console compares these.
+ROOT is `goodput` in these lines, and BUILD, which has goodput::compiled, `goodput/build/libraries`. The line for headers
+alone is only read by the compiler, because it is the code of examples/embed.cpp that BUILD has compiled. What the
+program of the other line prints has to be what the page shows, numbers aside: docs.console compares these.
 """
 import os
 import re
@@ -27,10 +27,9 @@ def main():
         sys.exit("docs/embed.md should have two lines that compile it, the second with goodput::compiled")
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(root, os.path.join(folder, "goodput"))
-        os.symlink(build, os.path.join(folder, "goodput-build"))
         with open(os.path.join(folder, "embed.cpp"), "w", encoding="utf-8") as program:
             program.write(blocks(page, "cpp")[0])
-        for line in lines[0] + " -fsyntax-only", lines[1]:
+        for line in lines[0] + " -fsyntax-only", lines[1].replace("goodput/build/libraries", build):
             print(line, flush=True)
             subprocess.run(line, shell=True, check=True, cwd=folder)
         printed = subprocess.run("./embed", capture_output=True, text=True, check=True, cwd=folder).stdout.rstrip("\n")

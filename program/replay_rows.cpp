@@ -64,7 +64,8 @@ Json completions_of(const PolicyReplay& replay, std::span<const std::string> nam
     return jobs;
 }
 
-/// One replay as a line of --json; with dollars where nodes are rented.
+}  // namespace
+
 Json json_of(const PolicyReplay& replay, bool rents) {
     const goodput::ReplayMetrics& metrics = replay.metrics;
     Json json;
@@ -102,8 +103,6 @@ Json json_of(const PolicyReplay& replay, bool rents) {
     }
     return json;
 }
-
-}  // namespace
 
 void ReplayRows::add(PolicyReplay replay) {
     replays_.push_back(std::move(replay));

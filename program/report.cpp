@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "charts.hpp"
+#include "csv.hpp"
 #include "goodput/version.hpp"
 #include "markup.hpp"
 
@@ -76,26 +77,18 @@ void write_download(std::ostream& out, const std::string& file, const std::strin
     out << "\">" << file << "</a>";
 }
 
-/// A field of CSV, in quotes where it needs them.
-std::string csv_field(const std::string& text) {
-    if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-    std::string quoted = "\"";
-    for (const char letter : text) quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
-    return quoted + '"';
-}
-
 void write_downloads(std::ostream& out, const ReplayedTrace& trace, std::span<const PolicyReplay> replays) {
     std::string figures, jobs = "policy,job,application,submitted_s,completed_s,restarts,gpu_s\n";
     bool first = true;
     for (const std::span<const Figure> table : figure_tables())
         for (const Figure& figure : table)
             if ((figure.value && !figure.by_the_clock) || first) {
-                figures += (first ? "" : ",") + csv_field(figure.name);
+                figures += (first ? "" : ",") + csv_cell(figure.name);
                 first = false;
             }
     figures += '\n';
     for (const PolicyReplay& replay : replays) {
-        figures += csv_field(replay.policy);
+        figures += csv_cell(replay.policy);
         for (const std::span<const Figure> table : figure_tables())
             for (const Figure& figure : table)
                 if (figure.value && !figure.by_the_clock)
@@ -103,8 +96,8 @@ void write_downloads(std::ostream& out, const ReplayedTrace& trace, std::span<co
         figures += '\n';
         for (std::size_t j = 0; j < replay.result.jobs.size() && j < trace.submissions.size(); ++j) {
             const goodput::JobOutcome& job = replay.result.jobs[j];
-            jobs += csv_field(replay.policy) + ',' + csv_field(trace.submissions[j].name) + ',' +
-                    csv_field(trace.applications[trace.submissions[j].application]) + ',' +
+            jobs += csv_cell(replay.policy) + ',' + csv_cell(trace.submissions[j].name) + ',' +
+                    csv_cell(trace.applications[trace.submissions[j].application]) + ',' +
                     trimmed(job.submitted_seconds, 3) + ',' +
                     (job.completed_seconds ? trimmed(*job.completed_seconds, 3) : "") + ',' +
                     std::to_string(job.restarts) + ',' + trimmed(job.gpu_seconds, 3) + '\n';

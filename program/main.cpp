@@ -152,8 +152,7 @@ int run(int argc, char** argv) {
         "--models", plan.models,
         "How jobs learn their speed: Pollux's seven parameters, fitted to each GPU type alone, and Sia's "
         "projection to others (separate); the same as in Sia's public simulator (published); or models of "
-        "all GPU types of a job together (refined); if left out refined for goodput and goodput-declared, "
-        "separate for the others");
+        "all GPU types of a job together (refined), as if left out");
     plan_app->add_flag("--explain", plan.explain,
                        "Add \"why\" to every job of the plan: why it has what it has, and what would change "
                        "that");

@@ -58,8 +58,8 @@ inline void place_on_kept_nodes(const Snapshot& snapshot, std::span<const Wanted
         decision.option.configuration = configuration_of(decision.placement, snapshot.cluster);
         decision.option.plan = {1, 0};
         decision.option.knowledge = Knowledge::measured;
-        decision.starts = !decision.placement.empty() && decision.placement != snapshot.jobs[j].placement;
     }
+    find_actions(snapshot, plan);
 }
 
 }  // namespace goodput::peers

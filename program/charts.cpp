@@ -4,12 +4,11 @@
 #include <cmath>
 #include <cstddef>
 
+#include "courses.hpp"
+
 namespace cli {
 
 namespace {
-
-/// Hours to a third of a second.
-double rounded(double hours) { return std::round(hours * 1e4) / 1e4; }
 
 /// Six digits say as much as a chart can show.
 double significant(double value) {
@@ -25,15 +24,14 @@ void add_step(Line& line, double x, double y) {
     if (line.points.empty() || line.points.back().second != y) line.points.emplace_back(x, y);
 }
 
-/// A number of which only the changes are known, in any order: seconds and change.
-using Changes = std::vector<std::pair<double, double>>;
-
-Line sum_of(Changes changes) {
-    std::sort(changes.begin(), changes.end());
-    Line line{.points = {{0, 0}}};
-    double number = 0;
-    for (const auto& [seconds, change] : changes) add_step(line, seconds / 3600, number += change);
+Line line_of(const Course& course) {
+    Line line;
+    for (const auto& [seconds, number] : course.steps) add_step(line, seconds / 3600, number);
     return line;
+}
+
+std::string name_of(const PolicyReplay& replay) {
+    return replay.host.empty() ? replay.policy : replay.policy + ", " + replay.host;
 }
 
 /// Hours from submission to completion of the jobs that are complete, in order.
@@ -46,7 +44,7 @@ std::vector<double> completion_hours(const PolicyReplay& replay) {
 }
 
 Chart completions(std::span<const PolicyReplay> replays) {
-    Chart chart{"completion-times",
+    Chart chart{"completions",
                 "Jobs that are complete within a time",
                 "time from submission to completion",
                 "% of the jobs",
@@ -55,7 +53,7 @@ Chart completions(std::span<const PolicyReplay> replays) {
     constexpr double second = 1 / 3600.0;
     double least = 1e9, most = second;
     for (const PolicyReplay& replay : replays) {
-        Line& line = chart.lines.emplace_back(Line{replay.policy});
+        Line& line = chart.lines.emplace_back(Line{name_of(replay)});
         const std::vector<double> hours = completion_hours(replay);
         for (std::size_t i = 0; i < hours.size(); ++i)
             add_step(line, std::max(hours[i], second),
@@ -74,64 +72,11 @@ Chart completions(std::span<const PolicyReplay> replays) {
     return chart;
 }
 
-/// Jobs that were submitted, are not complete, and hold nothing.
-Line waiting_jobs(const goodput::ReplayResult& result) {
-    std::vector<Changes> held(result.jobs.size());
-    for (const goodput::HeldPeriod& period : result.held_periods)
-        held[period.job].emplace_back(period.begin_seconds, period.end_seconds);
-    Changes changes;
-    for (std::size_t j = 0; j < result.jobs.size(); ++j) {
-        const double end = result.jobs[j].completed_seconds.value_or(result.end_seconds);
-        changes.emplace_back(result.jobs[j].submitted_seconds, 1);
-        changes.emplace_back(end, -1);
-        // Parts on several GPU types may be held at the same time.
-        std::sort(held[j].begin(), held[j].end());
-        double until = 0;
-        for (const auto& [from, to] : held[j]) {
-            const double begins = std::max(from, until), ends = std::min(to, end);
-            if (begins >= ends) continue;
-            changes.emplace_back(begins, -1);
-            changes.emplace_back(ends, 1);
-            until = ends;
-        }
-    }
-    return sum_of(std::move(changes));
-}
-
-/// GPUs that are held, in per cent of those that are there: means over parts of that many hours, since from
-/// one decision to the next a job may stop and start and the lines would cover each other.
-Line held_gpus(const goodput::ReplayResult& result, double part_hours) {
-    const double end = result.end_seconds / 3600;
-    const std::size_t parts = static_cast<std::size_t>(std::max(std::ceil(end / part_hours), 1.0));
-    std::vector<double> held(parts), there(parts);
-    const auto add = [&](std::vector<double>& to, double from_hours, double to_hours, double gpus) {
-        for (double at = from_hours; at < to_hours;) {
-            const auto part = std::min(static_cast<std::size_t>(at / part_hours), parts - 1);
-            const double until =
-                part + 1 == parts ? to_hours : std::min(static_cast<double>(part + 1) * part_hours, to_hours);
-            if (until <= at) break;  // nothing of an hour is left
-            to[part] += gpus * (until - at);
-            at = until;
-        }
-    };
-    for (const goodput::HeldPeriod& period : result.held_periods)
-        add(held, period.begin_seconds / 3600, period.end_seconds / 3600,
-            period.configuration.occupied_gpus());
-    for (std::size_t i = 0; i < result.capacity.size(); ++i)
-        add(there, result.capacity[i].seconds / 3600,
-            i + 1 < result.capacity.size() ? result.capacity[i + 1].seconds / 3600 : end,
-            result.capacity[i].gpus);
-    Line line;
-    for (std::size_t part = 0; part < parts; ++part)
-        add_step(line, static_cast<double>(part) * part_hours,
-                 there[part] > 0 ? std::min(100 * held[part] / there[part], 100.0) : 0);
-    return line;
-}
-
 Line restarts_so_far(const PolicyReplay& replay) {
-    Changes changes;
-    for (const Restart& restart : replay.rounds.restarts) changes.emplace_back(restart.seconds, 1);
-    return sum_of(std::move(changes));
+    Line line{.points = {{0, 0}}};
+    double count = 0;
+    for (const Restart& restart : replay.rounds.restarts) add_step(line, restart.seconds / 3600, ++count);
+    return line;
 }
 
 /// Per cent of the jobs that have at most so many restarts.
@@ -166,7 +111,7 @@ Chart over_time(std::string name, std::string title, std::string y_title, double
                 hours};
     for (const PolicyReplay& replay : replays) {
         Line& line = chart.lines.emplace_back(line_of(replay));
-        line.name = replay.policy;
+        line.name = name_of(replay);
         line.end = rounded(replay.result.end_seconds / 3600);
     }
     chart.y_most = highest(chart, 4);  // whole numbers at the marks
@@ -198,6 +143,8 @@ std::pair<double, double> highest_prices(const PolicyReplay& replay) {
 
 }  // namespace
 
+double rounded(double hours) { return std::round(hours * 1e4) / 1e4; }
+
 double shown_hours(std::span<const PolicyReplay> replays) {
     double last = 0.1, second = 0;
     for (const PolicyReplay& replay : replays) {
@@ -213,21 +160,24 @@ double shown_hours(std::span<const PolicyReplay> replays) {
 }
 
 std::vector<Chart> charts_of(std::span<const PolicyReplay> replays) {
-    const double hours = shown_hours(replays), part = hours / 100;
+    const double hours = shown_hours(replays);
     std::vector<Chart> charts;
     charts.push_back(completions(replays));
-    charts.push_back(over_time("jobs-that-wait", "Jobs that wait", "jobs", hours, replays,
-                               [](const PolicyReplay& replay) { return waiting_jobs(replay.result); }));
-    charts.push_back(over_time("gpus-held", "GPUs that are held, of those that are there", "% of the GPUs",
-                               hours, replays,
-                               [&](const PolicyReplay& replay) { return held_gpus(replay.result, part); }));
+    charts.push_back(over_time("waiting", "Jobs that wait", "jobs", hours, replays,
+                               [](const PolicyReplay& replay) { return line_of(waiting_jobs(replay)); }));
+    // From one decision to the next a job may stop and start: the lines would cover each other.
+    charts.push_back(over_time("held", "GPUs that are held, of those that are there", "% of the GPUs", hours,
+                               replays, [&](const PolicyReplay& replay) {
+                                   return line_of(means_over(held_part(replay), 36 * hours,
+                                                             std::max(replay.result.end_seconds, 1.0)));
+                               }));
     charts.back().y_most = 100;
     charts.push_back(over_time("restarts", "Restarts so far", "restarts", hours, replays, restarts_so_far));
     Chart by_job{"restarts-by-job", "Jobs with at most so many restarts", "restarts of a job",
                  "% of the jobs"};
     for (const PolicyReplay& replay : replays) {
         by_job.lines.push_back(restarts_by_job(replay.result));
-        by_job.lines.back().name = replay.policy;
+        by_job.lines.back().name = name_of(replay);
         by_job.x_most = std::max(by_job.x_most, by_job.lines.back().points.back().first);
     }
     for (Line& line : by_job.lines) line.end = by_job.x_most;
@@ -236,7 +186,7 @@ std::vector<Chart> charts_of(std::span<const PolicyReplay> replays) {
     return charts;
 }
 
-Chart price_chart(const goodput::Cluster& cluster, const PolicyReplay& replay, double hours) {
+Chart price_chart(std::span<const std::string> gpu_types, const PolicyReplay& replay, double hours) {
     const auto [usual, most] = highest_prices(replay);
     Chart chart{"prices",
                 "What a GPU was worth under " + replay.policy,
@@ -250,7 +200,7 @@ Chart price_chart(const goodput::Cluster& cluster, const PolicyReplay& replay, d
     if (!(most > 0)) return chart;
     for (const PoolPrices& pool : replay.rounds.prices) {
         Line& line = chart.lines.emplace_back();
-        line.name = (pool.spot ? "spot " : "") + cluster.gpu_types[pool.gpu_type] + ", nodes of " +
+        line.name = (pool.spot ? "spot " : "") + gpu_types[pool.gpu_type] + ", nodes of " +
                     std::to_string(pool.gpus_per_node);
         for (const PriceStep& step : pool.steps) add_step(line, step.seconds / 3600, step.price);
         line.end = rounded(replay.result.end_seconds / 3600);

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_EXAMPLES_CLI_CHARTS_HPP
 #define GOODPUT_EXAMPLES_CLI_CHARTS_HPP
 
-// The charts in which policies are compared, as numbers: the page of --report draws them in a browser,
-// svg_of() without one.
+// The charts in which policies are compared, as numbers: the page of --report draws them in a browser, and
+// chart_files.hpp without one.
 
 #include <span>
 #include <string>
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "figures.hpp"
-#include "goodput/core/cluster.hpp"
 
 namespace cli {
 
@@ -33,6 +32,9 @@ struct Chart {
     std::vector<Line> lines{};
 };
 
+/// Hours to a third of a second, as pages have them.
+[[nodiscard]] double rounded(double hours);
+
 /// The hour at which time axes end: when jobs of one policy alone are left, or of none where that is no
 /// later than a twentieth after.
 [[nodiscard]] double shown_hours(std::span<const PolicyReplay> replays);
@@ -42,12 +44,9 @@ struct Chart {
 [[nodiscard]] std::vector<Chart> charts_of(std::span<const PolicyReplay> replays);
 
 /// What a GPU of each pool was worth to one policy, in its own units: a line a pool. No lines where no price
-/// was ever above 0. Peaks of a hundredth of the time may be above y_most.
-[[nodiscard]] Chart price_chart(const goodput::Cluster& cluster, const PolicyReplay& replay, double hours);
-
-/// A chart as an SVG file that needs nothing else: at most twelve lines differ in colour and dashes, then
-/// they begin again. Equal charts give equal bytes.
-[[nodiscard]] std::string svg_of(const Chart& chart);
+/// was ever above 0. Peaks of a hundredth of the time may be above y_most. `gpu_types`: names.
+[[nodiscard]] Chart price_chart(std::span<const std::string> gpu_types, const PolicyReplay& replay,
+                                double hours);
 
 }  // namespace cli
 

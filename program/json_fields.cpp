@@ -33,8 +33,27 @@ std::string shown(const Json* value) {
 
 }  // namespace
 
+void Warnings::at_line(std::size_t number) {
+    line_ = number;
+    keys_of_line_.clear();
+    of_line_.clear();
+}
+
 void Warnings::say(const std::string& key, const std::string& sentence) {
+    say_beside(key, sentence);
+    if (keys_of_line_.insert(key).second) of_line_.push_back(sentence);
+}
+
+void Warnings::say_beside(const std::string& key, const std::string& sentence) {
     if (strict_) throw std::invalid_argument(sentence);
+    write(key, sentence);
+}
+
+void Warnings::mention(const std::string& sentence) {
+    write(sentence.substr(0, sentence.find(": ")), sentence);
+}
+
+void Warnings::write(const std::string& key, const std::string& sentence) {
     constexpr std::size_t most = 100;  // who has more of them reads none
     if (said_.size() > most || !said_.insert(key).second) return;
     std::string text = "goodput: line " + goodput::text_of(line_) + ": " + shortened(sentence);
@@ -67,7 +86,7 @@ void Field::warn_of_type(std::string_view type, const std::string& sentence) con
 }
 
 void Field::warn_of(const std::string& whom, const std::string& sentence) const {
-    if (warnings_) warnings_->say(whom, sentence);
+    if (warnings_) warnings_->say_beside(whom, sentence);
 }
 
 Field Field::at(const Json* value, Step step) const {

@@ -21,23 +21,34 @@ namespace cli {
 
 using Json = nlohmann::ordered_json;  // answers keep the order in which their fields are set
 
-/// What documents say that has no effect: misspelt fields, GPU types that nobody has. Each is said once, in a
-/// line to a stream, or refuses the document.
+/// What documents say that has no effect, or is probably a slip: misspelt fields, GPU types that nobody has.
+/// Each is said once, in a line to a stream, and once a document to whoever answers; or it refuses the
+/// document.
 class Warnings {
 public:
     /// Writes to `out`; with `strict`, refuses instead.
     explicit Warnings(std::ostream& out, bool strict = false) : out_(&out), strict_(strict) {}
 
     /// Warnings from here on are about that line of input.
-    void at_line(std::size_t number) { line_ = number; }
+    void at_line(std::size_t number);
     /// Says the sentence, unless one with this key was said before. Strict: throws std::invalid_argument.
     void say(const std::string& key, const std::string& sentence);
+    /// The same of what the answer says by itself.
+    void say_beside(const std::string& key, const std::string& sentence);
+    /// The same of a sentence "WHOM: WHAT" that is no reason to refuse anything, once for each of whom.
+    void mention(const std::string& sentence);
+    /// What say() was told of this line, also sentences that were said before, one for each key.
+    [[nodiscard]] const std::vector<std::string>& of_line() const { return of_line_; }
 
 private:
+    void write(const std::string& key, const std::string& sentence);
+
     std::ostream* out_;
     bool strict_;
     std::size_t line_ = 0;
     std::set<std::string> said_{};
+    std::set<std::string> keys_of_line_{};
+    std::vector<std::string> of_line_{};
 };
 
 /// A place in a document, and how it was reached. Cheap to copy; lives as long as the document, the keys that
@@ -62,7 +73,7 @@ public:
     /// The same of a GPU type that there is none of: said once a type, wherever else it is named.
     void warn_of_type(std::string_view type, const std::string& sentence) const;
 
-    /// The same of somebody whose name is said anyway: said once of each, whatever it is.
+    /// The same of somebody of whom the answer says it by itself: said once of each, whatever it is.
     void warn_of(const std::string& whom, const std::string& sentence) const;
 
     /// The element of an array; refuses what is no array of more than `index` elements.

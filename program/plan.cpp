@@ -48,15 +48,10 @@ const char* text_of_knowledge(goodput::Knowledge knowledge) {
     return "unknown";
 }
 
-/// What becomes of a job: "start", "restart" (with other GPUs than it holds, or over another number of
-/// nodes), "move" (to other nodes with the same), "stays", "stops" or "waits".
-const char* change_of(const goodput::Job& job, const goodput::Decision& decision,
-                      const goodput::Cluster& cluster) {
-    if (job.placement.empty()) return decision.placement.empty() ? "waits" : "start";
-    if (decision.placement.empty()) return "stops";
-    if (!decision.starts) return "stays";
-    const auto held = goodput::configuration_of(job.placement, cluster);
-    return decision.option.configuration.same_shapes(held) ? "move" : "restart";
+/// What becomes of a job, as answers say it.
+const char* text_of_action(goodput::Action action) {
+    constexpr const char* names[] = {"waits", "start", "stays", "move", "restart", "stops"};
+    return names[static_cast<int>(action)];
 }
 
 /// Whether a decision costs the job its restart_cost_s: it has run before, and runs anew.
@@ -96,7 +91,7 @@ std::string in_words_of_json(std::string reason) {
 Json answer_for(const goodput::Job& job, const goodput::Decision& decision, const goodput::Cluster& cluster) {
     Json answer;
     answer["name"] = job.name;
-    answer["starts"] = change_of(job, decision, cluster);
+    answer["starts"] = text_of_action(decision.action);
     answer["costs_restart"] = costs_restart(job, decision);
     if (decision.placement.empty()) {
         answer["nodes"] = Json::array();
@@ -209,15 +204,17 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
                        .limited_by(goodput::TeamQuotas(), goodput::Budget(), goodput::SpotCap()))
             .counting(goodput::LostTime());
     goodput::BasicJobMemory memory{PlanHistories(models)};
-    std::vector<std::string> gpu_types;  // in the order in which rounds have named them
+    KnownNames known;
     return serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
-        Round round = read_round(document, gpu_types, warnings);
+        Round round = read_round(document, known, warnings);
         round.snapshot.strict = command.strict;
         if (!command.advise && !round.offers.empty())
             warnings.say("offers", "round: offers are only looked at with --advise");
         Milliseconds milliseconds;
         Stopwatch stopwatch;
         memory.take_in(round.snapshot, round.news, round.cancelled);
+        round.snapshot.warnings.insert(round.snapshot.warnings.begin(), round.warnings.begin(),
+                                       round.warnings.end());
         milliseconds.fit = stopwatch.lap();
         scheduler.placer().set_topology(std::move(round.topology));
         scheduler.limits() = Limits(goodput::TeamQuotas(round.teams), goodput::Budget(round.budget_h),
@@ -243,8 +240,9 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
             }
         });
         Json answer = answer_of(round.snapshot, plan, milliseconds);
-        round.warnings.insert(round.warnings.end(), plan.warnings.begin(), plan.warnings.end());
-        for (const std::string& warning : round.warnings) answer["warnings"].push_back(shortened(warning));
+        for (const std::string& warning : plan.warnings) warnings.mention(warning);
+        for (const std::vector<std::string>* said : {&warnings.of_line(), &plan.warnings})
+            for (const std::string& warning : *said) answer["warnings"].push_back(shortened(warning));
         if (command.advise)
             answer["advice"] = json_of(Advisor(round.hour_worth, {}, {},
                                                goodput::Limits(goodput::TeamQuotas(std::move(round.teams))))
@@ -256,7 +254,9 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
                 answer["limits"][l]["why"] = plan.limits[l].report();
         }
         memory.keep(round.snapshot, plan);
-        gpu_types = round.snapshot.cluster.gpu_types;
+        known.gpu_types = round.snapshot.cluster.gpu_types;
+        known.nodes.clear();
+        for (const goodput::Node& node : round.snapshot.cluster.nodes) known.nodes.insert(node.name);
         return answer;
     });
 }
@@ -264,7 +264,7 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
 }  // namespace
 
 int run_plan(const PlanCommand& command, std::istream& in, std::ostream& out) {
-    const PlanModels models = plan_models(command.models, command.policy);
+    const PlanModels models = plan_models(command.models);
     return with_policy(command.policy, command.policy_options, [&]<class P>(const P& policy) {
         return serve_rounds(any_policy<!goodput::RoundPolicy<P>>(policy), models, command, in, out);
     });

@@ -28,11 +28,10 @@ enum class PlanModels {
                ///< simulator
 };
 
-/// The models of that name, or those that suit the policy if there is none: our own policies rely on models
-/// that know every GPU type. Refuses other names (std::invalid_argument).
-[[nodiscard]] inline PlanModels plan_models(const std::string& name, const std::string& policy) {
-    if (name.empty()) return policy.starts_with("goodput") ? PlanModels::refined : PlanModels::separate;
-    if (name == "refined") return PlanModels::refined;
+/// The models of that name, refined ones if there is none: as JobMemory and the C interface have them, under
+/// every policy. Refuses other names (std::invalid_argument).
+[[nodiscard]] inline PlanModels plan_models(const std::string& name) {
+    if (name.empty() || name == "refined") return PlanModels::refined;
     if (name == "separate") return PlanModels::separate;
     if (name == "published") return PlanModels::published;
     goodput::bad_input("plan", "--models", name, "separate, published or refined");
@@ -68,7 +67,8 @@ public:
         kinds_.undo();
     }
     void meet(const goodput::Job& job) {
-        if (refined_) kinds_.meet(job);
+        if (refined_) return kinds_.meet(job);
+        own_.try_emplace(job.name, job.types.size());
     }
     void add(const goodput::Job& job, std::size_t gpu_type, const goodput::ThroughputSample& sample) {
         if (refined_) return kinds_.add(job, gpu_type, sample);

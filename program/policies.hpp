@@ -8,17 +8,18 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
-#include <initializer_list>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "goodput/core/error.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/las.hpp"
+#include "goodput/policy/numbers.hpp"
 #include "goodput/policy/optimus.hpp"
 #include "goodput/policy/pollux.hpp"
 #include "goodput/policy/queue.hpp"
@@ -35,7 +36,7 @@ inline constexpr std::string_view policy_names =
 template <class P>
 struct Setting {
     std::string_view name;
-    void (*set)(P& policy, std::string_view subject, std::string_view name, const std::string& value);
+    std::variant<double P::*, bool P::*, std::vector<double> P::*> member;
 };
 
 namespace detail {
@@ -70,14 +71,17 @@ inline void read(std::string_view subject, std::string_view name, const std::str
     }
 }
 
-template <class P, auto Member>
-void set(P& policy, std::string_view subject, std::string_view name, const std::string& value) {
-    read(subject, name, value, policy.*Member);
+/// Numbers of a policy as settings.
+template <class P, std::size_t N>
+std::vector<Setting<P>> settings_of(const goodput::PolicyNumber<P> (&numbers)[N]) {
+    std::vector<Setting<P>> settings;
+    for (const auto& [name, number] : numbers) settings.push_back({name, number});
+    return settings;
 }
 
 /// `policy` with the settings that the user gave.
 template <class P>
-P configured(P policy, std::string_view name, std::initializer_list<Setting<P>> known,
+P configured(P policy, std::string_view name, const std::vector<Setting<P>>& known,
              std::span<const std::string> settings) {
     const std::string subject = "policy " + std::string(name);
     for (const std::string& text : settings) {
@@ -92,7 +96,9 @@ P configured(P policy, std::string_view name, std::initializer_list<Setting<P>> 
             std::string message = subject + " has no option '" + key + "'; it has ";
             throw std::invalid_argument(message + (names.empty() ? "none" : names));
         }
-        found->set(policy, subject, key, value);
+        std::visit(
+            [&, &key = key, &value = value](auto member) { read(subject, key, value, policy.*member); },
+            found->member);
     }
     if constexpr (requires { policy.validate(); }) policy.validate();
     return policy;
@@ -105,59 +111,35 @@ P configured(P policy, std::string_view name, std::initializer_list<Setting<P>> 
 template <class Use>
 auto with_policy(std::string_view name, std::span<const std::string> settings, Use use) {
     using namespace goodput;
-    using cli::detail::configured, cli::detail::set;
-    if (name == "sia")
-        return use(configured<Sia>({}, name,
-                                   {{"p", set<Sia, &Sia::fairness_power>},
-                                    {"lambda", set<Sia, &Sia::unserved_penalty>},
-                                    {"rounding", set<Sia, &Sia::rounding>},
-                                    {"largest", set<Sia, &Sia::largest>}},
-                                   settings));
+    using cli::detail::configured, cli::detail::settings_of;
+    if (name == "sia") return use(configured<Sia>({}, name, settings_of(sia_numbers), settings));
     if (name == "goodput" || name == "goodput-declared") {
         const auto ours = [&](const GoodputPolicy& policy) {
-            return configured<GoodputPolicy>(
-                policy, name,
-                {{"p", set<GoodputPolicy, &GoodputPolicy::fairness_power>},
-                 {"order", set<GoodputPolicy, &GoodputPolicy::order_power>},
-                 {"sharpness", set<GoodputPolicy, &GoodputPolicy::sharpness>},
-                 {"patience", set<GoodputPolicy, &GoodputPolicy::patience>},
-                 {"restart", set<GoodputPolicy, &GoodputPolicy::restart_weight>},
-                 {"horizon", set<GoodputPolicy, &GoodputPolicy::horizon_seconds>},
-                 {"usual", set<GoodputPolicy, &GoodputPolicy::usual_seconds>},
-                 {"noise", set<GoodputPolicy, &GoodputPolicy::initial_noise>},
-                 {"wait", set<GoodputPolicy, &GoodputPolicy::longest_wait_seconds>}},
-                settings);
+            return configured(policy, name, settings_of(goodput_numbers), settings);
         };
         return name == "goodput" ? use(ours({}))
                                  : use(DeclaredGoodputPolicy{ours(DeclaredGoodputPolicy{}.undeclared)});
     }
     if (name == "pollux")
         return use(configured<Pollux>(
-            {}, name,
-            {{"p", set<Pollux, &Pollux::fairness_power>}, {"idle", set<Pollux, &Pollux::idle_speedup>}},
-            settings));
+            {}, name, {{"p", &Pollux::fairness_power}, {"idle", &Pollux::idle_speedup}}, settings));
     if (name == "optimus")
-        return use(configured<Optimus>({}, name,
-                                       {{"assumed", set<Optimus, &Optimus::assumed_seconds>},
-                                        {"restarts", set<Optimus, &Optimus::counts_restarts>}},
-                                       settings));
-    if (name == "tiresias")
-        return use(configured<Tiresias>({}, name,
-                                        {{"thresholds", set<Tiresias, &Tiresias::thresholds_gpu_seconds>},
-                                         {"backfill", set<Tiresias, &Tiresias::backfill>}},
-                                        settings));
-    if (name == "las")
-        return use(configured<LeastAttainedService>(
-            {}, name,
-            {{"lead", set<LeastAttainedService, &LeastAttainedService::lead_gpu_seconds>},
-             {"backfill", set<LeastAttainedService, &LeastAttainedService::backfill>}},
+        return use(configured<Optimus>(
+            {}, name, {{"assumed", &Optimus::assumed_seconds}, {"restarts", &Optimus::counts_restarts}},
             settings));
-    if (name == "fifo")
-        return use(configured<Fifo>({}, name, {{"backfill", set<Fifo, &Fifo::backfill>}}, settings));
+    if (name == "tiresias")
+        return use(configured<Tiresias>(
+            {}, name, {{"thresholds", &Tiresias::thresholds_gpu_seconds}, {"backfill", &Tiresias::backfill}},
+            settings));
+    if (name == "las")
+        return use(configured<LeastAttainedService>({}, name,
+                                                    {{"lead", &LeastAttainedService::lead_gpu_seconds},
+                                                     {"backfill", &LeastAttainedService::backfill}},
+                                                    settings));
+    if (name == "fifo") return use(configured<Fifo>({}, name, {{"backfill", &Fifo::backfill}}, settings));
     if (name == "srtf")
         return use(configured<ShortestRemainingTime>(
-            {}, name, {{"backfill", set<ShortestRemainingTime, &ShortestRemainingTime::backfill>}},
-            settings));
+            {}, name, {{"backfill", &ShortestRemainingTime::backfill}}, settings));
     throw std::invalid_argument("there is no policy '" + std::string(name) + "'; known are " +
                                 std::string(policy_names));
 }

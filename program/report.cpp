@@ -105,8 +105,6 @@ std::string result_of(std::span<const PolicyReplay> replays) {
            (names_baseline ? ", and in " + per_cent(baseline) + than_baseline : "") + ".";
 }
 
-double rounded(double value) { return std::round(value * 1e4) / 1e4; }
-
 Json json_of(const Chart& chart) {
     Json lines = Json::array();
     for (const Line& line : chart.lines) {
@@ -162,7 +160,7 @@ Json json_of(const ReplayedTrace& trace, const PolicyReplay& replay, double show
             {"gpu_hours", std::move(gpu_hours)},
             {"restart_times", std::move(starts)},
             {"lanes", std::move(lanes)},
-            {"prices", json_of(price_chart(trace.cluster, replay, shown))}};
+            {"prices", json_of(price_chart(trace.cluster.gpu_types, replay, shown))}};
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
+#include "goodput/place/sites.hpp"
 #include "names.hpp"
 #include "samples.hpp"
 
@@ -53,14 +54,15 @@ void in_words_of_json(Check check) {
 
 class RoundReader {
 public:
-    RoundReader(const Field& line, const std::vector<std::string>& gpu_types) {
+    RoundReader(const Field& line, const KnownNames& known) : known_(known) {
+        const std::vector<std::string>& gpu_types = known.gpu_types;
         line.knows({"time_s", "nodes", "jobs", "teams", "budget_h", "spot_gpus", "offers", "hour_worth",
                     "cancelled", "deadline_ms"});
         cluster().gpu_types = gpu_types;
         for (std::size_t t = 0; t < gpu_types.size(); ++t) types_.emplace(gpu_types[t], t);
         round_.snapshot.time_seconds = line["time_s"].number();
         line["nodes"].for_each([&](const Field& node) { read_node_or_set_it_aside(node); });
-        make_topology();
+        round_.topology = goodput::topology_of(sites_);
         if (const Field budget = line["budget_h"]; budget.given())
             round_.budget_h = budget.number_at_least(0);
         if (const Field spot = line["spot_gpus"]; spot.given()) round_.spot_gpus = spot.number_at_least(0);
@@ -76,7 +78,6 @@ public:
         line["jobs"].for_each([&](const Field& job) { read_job_or_set_it_aside(job); });
         if (const Field cancelled = line["cancelled"]; cancelled.given())
             cancelled.for_each([&](const Field& name) { round_.cancelled.push_back(name.text()); });
-        warn_of_what_is_in_vain(line);
         const std::vector<char> kept = goodput::kept_nodes(cluster(), round_.snapshot.jobs);
         for (std::size_t j = 0; j < round_.snapshot.jobs.size(); ++j) finish_job(line, j, kept);
         in_words_of_json([&] { goodput::validate(round_.offers, cluster()); });
@@ -118,7 +119,7 @@ private:
         nodes_[name] = cluster().nodes.size();
         set_aside_.insert(name);
         cluster().nodes.push_back(std::move(node));
-        where_.emplace_back();
+        sites_.emplace_back();
     }
 
     /// A job that makes no sense keeps what it holds; one without a name of its own is left out.
@@ -223,7 +224,7 @@ private:
         left_ -= gpus;
         nodes_.emplace(name, cluster().nodes.size());
         cluster().nodes.push_back(std::move(node));
-        where_.emplace_back(zone, rack);
+        sites_.push_back({zone, rack});
     }
 
     void read_offer(const Field& field) {
@@ -239,51 +240,6 @@ private:
         read_amount(about["interruptions_h"], offer.interruptions_per_hour);
         if (const Field spot = about["spot"]; spot.given()) offer.spot = spot.boolean();
         round_.offers.push_back(std::move(offer));
-    }
-
-    /// Wishes that nothing else in the line answers to.
-    void warn_of_what_is_in_vain(const Field& line) {
-        const auto& nodes = cluster().nodes;
-        const bool budget = round_.budget_h || std::any_of(round_.teams.begin(), round_.teams.end(),
-                                                           [](const goodput::TeamQuota& team) {
-                                                               return team.dollars_per_hour.has_value();
-                                                           });
-        if (budget && !nodes.empty() &&
-            std::all_of(nodes.begin(), nodes.end(),
-                        [](const goodput::Node& node) { return node.dollars_per_hour == 0; }))
-            line.warn("price_h", "budget_h limits nothing: no node has a price_h");
-        for (const std::string& name : round_.cancelled)
-            if (jobs_.contains(name))
-                line.warn("still there", "cancelled names job '" + name + "', which is among the jobs");
-        std::vector<std::string_view> teams;
-        for (const goodput::TeamQuota& team : round_.teams) teams.push_back(team.team);
-        for (const goodput::Job& job : round_.snapshot.jobs) {
-            const std::string subject = "job '" + job.name + "'";
-            const Field about = line.about(subject);
-            if (!job.team.empty() && std::find(teams.begin(), teams.end(), job.team) == teams.end())
-                if (const std::string meant = did_you_mean(job.team, teams); !meant.empty())
-                    about.warn("team " + job.team, "teams has no \"" + job.team + "\"" + meant);
-            const auto named = [&](const auto& where) {
-                return !(job.within == "rack" ? where.second : where.first).empty();
-            };
-            if (!job.within.empty() && !where_.empty() && std::none_of(where_.begin(), where_.end(), named))
-                about.warn("within " + job.within, "within says nothing: no node names its " + job.within);
-        }
-    }
-
-    /// Racks and zones, as far as nodes name them. Those without a name stand together; a rack is one of its
-    /// zone. Fewer zones come before fewer racks.
-    void make_topology() {
-        std::map<std::pair<std::string, std::string>, std::size_t> racks;
-        std::map<std::string, std::size_t> zones;
-        goodput::TopologyLevel rack{"rack", 1, {}},
-            zone{"zone", 1.0 + static_cast<double>(where_.size()), {}};
-        for (const auto& where : where_) {
-            rack.domain_of.push_back(racks.try_emplace(where, racks.size()).first->second);
-            zone.domain_of.push_back(zones.try_emplace(where.first, zones.size()).first->second);
-        }
-        if (racks.size() > 1) round_.topology.levels.push_back(std::move(rack));
-        if (zones.size() > 1) round_.topology.levels.push_back(std::move(zone));
     }
 
     void read_job(const Field& field) {
@@ -467,8 +423,6 @@ private:
         std::optional<int> wanted;
         if (const Field owners = batch["wanted"]; owners.given())
             wanted = owners.count_from(job.initial_batch, "batch.initial", most_examples);
-        if (wanted && !tuned)
-            batch["wanted"].warn("wanted", "batch.wanted counts with \"adapt\": \"batch\" only");
         if (const Field target = batch["target"]; !tuned || target.given())
             job.target_batch = target.count(1, most_examples);
         for (const auto& [type, range] : batch["local"].fields()) {
@@ -509,6 +463,11 @@ private:
             if (node == nodes_.end()) {
                 if (!job.preemptible)
                     share[std::size_t{0}].refuse("among the nodes, as the job is not preemptible");
+                if (!known_.nodes.contains(name))
+                    share[std::size_t{0}].warn(
+                        name, "placement names node '" + name +
+                                  "', which neither this line nor the one before has, so the job counts as "
+                                  "stopped; where it runs, it may be started twice");
                 lost = true;
                 return;
             }
@@ -528,11 +487,12 @@ private:
         if (lost) job.placement.clear();
     }
 
+    const KnownNames& known_;
     Round round_;
     std::map<std::string, std::size_t> types_;
     std::vector<std::string> there_are_;  ///< GPU types of nodes and offers, of this line or before
     std::map<std::string, std::size_t> nodes_;
-    std::vector<std::pair<std::string, std::string>> where_;  ///< by node: zone and rack, "" where not given
+    std::vector<goodput::NodeSite> sites_;  ///< by node
     std::set<std::string> jobs_;
     std::map<std::string, double> weights_;  ///< by team
     std::set<std::string> set_aside_;        ///< nodes
@@ -541,8 +501,8 @@ private:
 
 }  // namespace
 
-Round read_round(const Json& document, const std::vector<std::string>& gpu_types, Warnings& warnings) {
-    return RoundReader(Field(document, "round", &warnings), gpu_types).take();
+Round read_round(const Json& document, const KnownNames& known, Warnings& warnings) {
+    return RoundReader(Field(document, "round", &warnings), known).take();
 }
 
 }  // namespace cli

@@ -4,6 +4,7 @@
 // A line of `goodput plan`, read and checked.
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,12 +32,18 @@ struct Round {
     double hour_worth = 10;                    ///< dollars, of an hour in which a job is not complete
 };
 
-/// Reads a round, and warns of what it says in vain. `gpu_types`: the names met so far, whose order stays as
-/// it is; new ones follow, in the order in which the round names them. Jobs and nodes that make no sense are
+/// What earlier rounds have named.
+struct KnownNames {
+    std::vector<std::string> gpu_types{};  ///< all so far, whose order stays as it is
+    std::set<std::string> nodes{};         ///< of the last round
+};
+
+/// Reads a round, and warns of what it says in vain. New GPU types follow the known ones, in the order in
+/// which the round names them. Jobs and nodes that make no sense are
 /// set aside, as Scheduler::plan() does it, and warned of; a job without a name of its own is left out.
 /// Refuses what no scheduler could make sense of, and all that where warnings are strict
 /// (std::invalid_argument).
-Round read_round(const Json& document, const std::vector<std::string>& gpu_types, Warnings& warnings);
+Round read_round(const Json& document, const KnownNames& known, Warnings& warnings);
 
 }  // namespace cli
 

@@ -1,5 +1,6 @@
 // The C interface's plans and explanations: the one source that compiles the scheduler.
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -7,9 +8,11 @@
 #include <vector>
 
 #include "goodput/availability/lost_time.hpp"
+#include "goodput/availability/renting.hpp"
 #include "goodput/hosts/with_hosts.hpp"
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/policy/goodput_policy.hpp"
+#include "goodput/policy/numbers.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
@@ -36,27 +39,22 @@ struct NamedGradientSia : Sia {
 template <Policy P>
 using SchedulerOf = Scheduler<P, TopologyPlacer, Allotter<>, GoodputPredictor, RoundLimits, HostShares<>,
                               Factors<HostFactor, LostTime>, DividedHosts>;
+using Advisor = RentAdvisor<GoodputPredictor, GoodputPolicy, Limits<TeamQuotas>>;
 using AnyScheduler = std::variant<SchedulerOf<NamedGradientSia>, SchedulerOf<GoodputPolicy>>;
 
-/// A number of a policy by its name.
-template <class P>
-struct Setting {
-    std::string_view name;
-    double P::*number;
-};
-
 template <class P, std::size_t N>
-P configured(std::string_view subject, const Setting<P> (&known)[N],
+P configured(std::string_view subject, const PolicyNumber<P> (&known)[N],
              const Elements<goodput_policy_option>& options) {
     P policy;
     for (std::size_t i = 0; i < options.size(); ++i) {
         const goodput_policy_option option = options[i];
         require_given(option.name, subject, "option[" + text_of(i) + "].name");
-        const auto at = std::find_if(std::begin(known), std::end(known),
-                                     [&](const Setting<P>& setting) { return setting.name == option.name; });
+        const auto at = std::find_if(std::begin(known), std::end(known), [&](const PolicyNumber<P>& setting) {
+            return setting.name == option.name;
+        });
         if (at == std::end(known)) {
             std::string names;
-            for (const Setting<P>& setting : known)
+            for (const PolicyNumber<P>& setting : known)
                 names.append(names.empty() ? "one of " : ", ").append(setting.name);
             bad_input(subject, "option[" + text_of(i) + "].name", "'" + std::string(option.name) + "'",
                       names);
@@ -79,36 +77,22 @@ AnyScheduler make_scheduler(const goodput_scheduler_settings& settings) {
     const Elements<goodput_policy_option> numbers(settings.option, settings.option_count,
                                                   settings.option_size, "option");
     switch (settings.policy) {
-        case GOODPUT_POLICY_SIA: {
-            static constexpr Setting<Sia> known[] = {{"p", &Sia::fairness_power},
-                                                     {"lambda", &Sia::unserved_penalty},
-                                                     {"rounding", &Sia::rounding},
-                                                     {"largest", &Sia::largest}};
-            return scheduler_of(NamedGradientSia{configured("policy sia", known, numbers)}, options);
-        }
-        case GOODPUT_POLICY_GOODPUT: {
-            static constexpr Setting<GoodputPolicy> known[] = {
-                {"p", &GoodputPolicy::fairness_power},       {"order", &GoodputPolicy::order_power},
-                {"sharpness", &GoodputPolicy::sharpness},    {"patience", &GoodputPolicy::patience},
-                {"restart", &GoodputPolicy::restart_weight}, {"horizon", &GoodputPolicy::horizon_seconds},
-                {"usual", &GoodputPolicy::usual_seconds},    {"noise", &GoodputPolicy::initial_noise}};
-            return scheduler_of(configured("policy goodput", known, numbers), options);
-        }
+        case GOODPUT_POLICY_SIA:
+            return scheduler_of(NamedGradientSia{configured("policy sia", sia_numbers, numbers)}, options);
+        case GOODPUT_POLICY_GOODPUT:
+            return scheduler_of(configured("policy goodput", goodput_numbers, numbers), options);
         default:
             bad_input("scheduler settings", "policy", settings.policy,
                       "GOODPUT_POLICY_SIA or GOODPUT_POLICY_GOODPUT");
     }
 }
 
-std::int32_t action_of(const Placement& held, const Decision& decision, const Cluster& cluster) {
-    if (decision.placement.empty()) return held.empty() ? GOODPUT_WAIT : GOODPUT_STOP;
-    if (held.empty()) return GOODPUT_START;
-    if (!decision.starts) return GOODPUT_STAY;
-    return configuration_of(held, cluster).same_shapes(configuration_of(decision.placement, cluster))
-               ? GOODPUT_MOVE
-               : GOODPUT_RESTART;
-}
-
+static_assert(GOODPUT_WAIT == static_cast<int>(Action::wait) &&
+              GOODPUT_START == static_cast<int>(Action::start) &&
+              GOODPUT_STAY == static_cast<int>(Action::stay) &&
+              GOODPUT_MOVE == static_cast<int>(Action::move) &&
+              GOODPUT_RESTART == static_cast<int>(Action::restart) &&
+              GOODPUT_STOP == static_cast<int>(Action::stop));
 static_assert(GOODPUT_RUNS == static_cast<int>(Outcome::runs) &&
               GOODPUT_WAITS == static_cast<int>(Outcome::waits) &&
               GOODPUT_IMPOSSIBLE == static_cast<int>(Outcome::impossible));
@@ -120,11 +104,12 @@ static_assert(GOODPUT_MEASURED == static_cast<int>(Knowledge::measured) &&
 template <class Struct>
 class Written {
 public:
-    Written(Struct* array, std::size_t capacity, std::size_t size, std::string_view name)
+    Written(Struct* array, std::size_t capacity, std::size_t size, std::string_view subject,
+            std::string_view name)
         : array_(array), capacity_(capacity), size_(size) {
         if (capacity == 0) return;
-        require_given(array, "goodput_plan", name);
-        require_size<Struct>(size, "goodput_plan: " + std::string(name) + "_size");
+        require_given(array, subject, name);
+        require_size<Struct>(size, std::string(subject) + ": " + std::string(name) + "_size");
     }
     void add(const Struct& element) {
         if (count_ < capacity_) write_element(array_, count_, size_, element);
@@ -144,13 +129,16 @@ struct Answer {
         : to(plan),
           plan_fields(read_sized(plan, "goodput_plan")),
           decisions(plan_fields.decision, plan_fields.decision_capacity, plan_fields.decision_size,
-                    "decision"),
-          shares(plan_fields.share, plan_fields.share_capacity, plan_fields.share_size, "share"),
-          prices(plan_fields.price, plan_fields.price_capacity, plan_fields.price_size, "price"),
-          limits(plan_fields.limit, plan_fields.limit_capacity, plan_fields.limit_size, "limit") {}
+                    "goodput_plan", "decision"),
+          shares(plan_fields.share, plan_fields.share_capacity, plan_fields.share_size, "goodput_plan",
+                 "share"),
+          prices(plan_fields.price, plan_fields.price_capacity, plan_fields.price_size, "goodput_plan",
+                 "price"),
+          limits(plan_fields.limit, plan_fields.limit_capacity, plan_fields.limit_size, "goodput_plan",
+                 "limit") {}
 
-    void write(const Snapshot& snapshot, const Plan& plan, std::size_t warnings) {
-        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) add_decision(j, snapshot, plan.decisions[j]);
+    void write(const Snapshot& snapshot, const Plan& plan) {
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) add_decision(j, plan.decisions[j]);
         for (const PoolPrice& pool : plan.prices)
             prices.add({pool.gpu_type, pool.gpus_per_node, pool.spot ? 1 : 0, pool.price});
         for (const LimitUse& limit : plan.limits) limits.add({limit.capacity, limit.used, limit.price});
@@ -171,7 +159,7 @@ struct Answer {
         }
         out.conflict_count = plan.conflicts.size();
         out.fault_count = plan.faults.size();
-        out.warning_count = warnings;
+        out.warning_count = plan.warnings.size();
         write_struct(to, to->struct_size, out);
         if (!(decisions.fits() && shares.fits() && prices.fits() && limits.fits()))
             throw Failure(GOODPUT_TOO_SMALL,
@@ -181,9 +169,9 @@ struct Answer {
     }
 
 private:
-    void add_decision(std::size_t j, const Snapshot& snapshot, const Decision& decision) {
+    void add_decision(std::size_t j, const Decision& decision) {
         goodput_decision out{};
-        out.action = action_of(snapshot.jobs[j].placement, decision, snapshot.cluster);
+        out.action = static_cast<std::int32_t>(decision.action);
         out.outcome = static_cast<std::int32_t>(decision.verdict.outcome);
         out.first_share = shares.count();
         out.share_count = decision.placement.size();
@@ -227,8 +215,10 @@ struct goodput_scheduler {
     std::vector<std::string> gpu_types{};
     goodput::Snapshot snapshot{};  ///< of the last plan
     bool planned = false;
-    std::vector<std::string> warnings{};  ///< of the last round and its plan
-    std::vector<std::string> why{};       ///< by job; made when first asked for
+    std::vector<goodput::TeamQuota> teams{};             ///< of the last round
+    std::optional<std::chrono::nanoseconds> deadline{};  ///< by the settings, of rounds that say none
+    std::vector<std::string> why{};                      ///< by job; made when first asked for
+    std::vector<std::string> why_of_offers{};            ///< of the last advice on this plan
 
     [[nodiscard]] const goodput::Plan& last_plan() const {
         if (!planned)
@@ -240,23 +230,38 @@ struct goodput_scheduler {
     void plan(const goodput_round& round) {
         planned = false;
         why.clear();
+        why_of_offers.clear();
         goodput::c::RoundInput input = goodput::c::read_round(round, gpu_types);
         memory.take_in(input.snapshot, input.news, input.cancelled);
+        input.snapshot.warnings.insert(input.snapshot.warnings.begin(), input.warnings.begin(),
+                                       input.warnings.end());
         std::visit(
             [&](auto& any) {
                 any.placer().set_topology(std::move(input.topology));
-                any.limits() = goodput::c::RoundLimits(
-                    goodput::TeamQuotas(std::move(input.teams)), goodput::Budget(input.budget_h),
-                    goodput::SpotCap(input.spot_gpus), goodput::HostCapacity());
+                any.options().deadline =
+                    input.deadline_ms ? goodput::c::nanoseconds_of(*input.deadline_ms) : deadline;
+                any.limits() =
+                    goodput::c::RoundLimits(goodput::TeamQuotas(input.teams), goodput::Budget(input.budget_h),
+                                            goodput::SpotCap(input.spot_gpus), goodput::HostCapacity());
                 memory.keep(input.snapshot, any.plan(input.snapshot));
             },
             scheduler);
         gpu_types = input.snapshot.cluster.gpu_types;
         snapshot = std::move(input.snapshot);
+        teams = std::move(input.teams);
         planned = true;
-        warnings = std::move(input.warnings);
-        const std::vector<std::string>& of_plan = last_plan().warnings;
-        warnings.insert(warnings.end(), of_plan.begin(), of_plan.end());
+    }
+
+    /// What is worth renting for the last round.
+    [[nodiscard]] goodput::RentAdvice advise(const goodput_rent_question& question) {
+        (void)last_plan();
+        const std::vector<goodput::RentOffer> offers = goodput::c::read_offers(question, snapshot.cluster);
+        goodput::c::Advisor advisor(question.hour_worth == 0 ? 10 : question.hour_worth, {}, {},
+                                    goodput::Limits(goodput::TeamQuotas(teams)));
+        const goodput::RentAdvice& advice = advisor.advise(snapshot, offers);
+        why_of_offers.clear();
+        for (const goodput::OfferAdvice& of : advice.offers) why_of_offers.push_back(of.why);
+        return advice;
     }
 
     const std::string& why_of(std::size_t job) {
@@ -298,8 +303,14 @@ struct goodput_scheduler {
                 one_of(made.faults.size(), "faults");
                 return made.faults[index].report(snapshot);
             case GOODPUT_ABOUT_WARNING:
-                one_of(warnings.size(), "warnings");
-                return warnings[index];
+                one_of(made.warnings.size(), "warnings");
+                return made.warnings[index];
+            case GOODPUT_ABOUT_LIMIT_UNIT:
+                one_of(made.limits.size(), "limits");
+                return made.limits[index].unit;
+            case GOODPUT_ABOUT_OFFER:
+                one_of(why_of_offers.size(), "offers");
+                return why_of_offers[index];
             case GOODPUT_ABOUT_PLAN:
                 return made.report();
             case GOODPUT_ABOUT_CHECKPOINT: {
@@ -342,6 +353,8 @@ goodput_status goodput_scheduler_configure(goodput_scheduler* scheduler,
         scheduler->gpu_types.clear();
         scheduler->planned = false;
         scheduler->why.clear();
+        scheduler->deadline =
+            std::visit([](auto& any) { return any.options().deadline; }, scheduler->scheduler);
     });
 }
 
@@ -351,14 +364,32 @@ goodput_status goodput_scheduler_plan(goodput_scheduler* scheduler, const goodpu
         const goodput_round asked = read_sized(round, "goodput_round");
         Answer answer(plan);
         scheduler->plan(asked);
-        answer.write(scheduler->snapshot, scheduler->last_plan(), scheduler->warnings.size());
+        answer.write(scheduler->snapshot, scheduler->last_plan());
     });
 }
 
 goodput_status goodput_scheduler_last_plan(goodput_scheduler* scheduler, goodput_plan* plan) {
     return guarded(scheduler, [&] {
         Answer answer(plan);
-        answer.write(scheduler->snapshot, scheduler->last_plan(), scheduler->warnings.size());
+        answer.write(scheduler->snapshot, scheduler->last_plan());
+    });
+}
+
+goodput_status goodput_scheduler_advise(goodput_scheduler* scheduler, const goodput_rent_question* question,
+                                        goodput_rent_advice* advice) {
+    return guarded(scheduler, [&] {
+        const goodput_rent_question asked = read_sized(question, "goodput_rent_question");
+        goodput_rent_advice out = read_sized(advice, "goodput_rent_advice");
+        Written<goodput_offer_advice> answers(out.advice, out.advice_capacity, out.advice_size,
+                                              "goodput_rent_advice", "advice");
+        if (asked.offer_count > out.advice_capacity)
+            throw Failure(GOODPUT_TOO_SMALL, "goodput_rent_advice: the array must have room for " +
+                                                 goodput::text_of(asked.offer_count) + " offers");
+        const goodput::RentAdvice made = scheduler->advise(asked);
+        for (const goodput::OfferAdvice& each : made.offers)
+            answers.add({each.nodes, each.gpus_wanted, each.gpu_worth});
+        out.price_h = made.dollars_per_hour;
+        write_struct(advice, advice->struct_size, out);
     });
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "goodput/model/valid_model.hpp"
+#include "goodput/place/sites.hpp"
 #include "round.hpp"
 #include "support.hpp"
 
@@ -21,6 +22,14 @@ std::string text_or_none(const char* text) { return text ? std::string(text) : s
 /// The element's index among the arrays of the round, for sentences about elements without a name.
 std::string element(const char* array, std::size_t index) {
     return std::string(array) + "[" + text_of(index) + "]";
+}
+
+/// Amounts that are 0 are none, unless they are said to be given.
+HostShare host_share(double cores, double memory, bool cores_given, bool memory_given) {
+    HostShare share{cores, memory};
+    if (cores_given) share.set_cores(cores);
+    if (memory_given) share.set_memory(memory);
+    return share;
 }
 
 class RoundReader {
@@ -46,7 +55,9 @@ public:
         read_limits();
         read_host_speeds();
         read_held();
+        read_checkpoints();
         for (Job& job : jobs()) of_job(job, [&] { validate(job, cluster()); });
+        keep_within_domains();
         read_models();
         read_samples();
         for (std::size_t j = 0; j < jobs().size(); ++j) {
@@ -54,6 +65,8 @@ public:
             input_.news[j] = {};
             input_.snapshot.models[j] = {};
         }
+        require_at_least("round", "deadline_ms", round.deadline_ms, 0);
+        if (round.deadline_ms > 0) input_.deadline_ms = round.deadline_ms;
         if (round.cancelled_count > 0) require_given(round.cancelled, "round", "cancelled");
         for (std::size_t i = 0; i < round.cancelled_count; ++i) {
             require_given(round.cancelled[i], "round", element("cancelled", i));
@@ -109,7 +122,7 @@ private:
 
     void read_nodes() {
         const Elements<goodput_node> nodes(round_.node, round_.node_count, round_.node_size, "node");
-        std::vector<std::pair<std::string, std::string>> where;
+        std::vector<NodeSite> sites;
         for (std::size_t n = 0; n < nodes.size(); ++n) {
             const goodput_node from = nodes[n];
             require_given(from.name, element("node", n), "name");
@@ -125,7 +138,7 @@ private:
                 input_.warnings.push_back(std::string(error.what()) + "; nobody new comes to it");
                 node.drained = true;
                 cluster().nodes.push_back(std::move(node));
-                where.emplace_back();
+                sites.emplace_back();
                 continue;
             }
             node.cores = from.cores;
@@ -134,23 +147,10 @@ private:
             node.interruptions_per_hour = from.interruptions_h;
             node.spot = (from.flags & GOODPUT_NODE_SPOT) != 0;
             cluster().nodes.push_back(std::move(node));
-            where.emplace_back(text_or_none(from.zone), text_or_none(from.rack));
+            sites.push_back({text_or_none(from.zone), text_or_none(from.rack)});
         }
         if (input_.snapshot.strict) validate(cluster());
-        make_topology(where);
-    }
-
-    /// Nodes without a name of a rack or zone stand together; a rack is one of its zone.
-    void make_topology(const std::vector<std::pair<std::string, std::string>>& where) {
-        std::map<std::pair<std::string, std::string>, std::size_t> racks;
-        std::map<std::string, std::size_t> zones;
-        TopologyLevel rack{"rack", 1, {}}, zone{"zone", 1.0 + static_cast<double>(where.size()), {}};
-        for (const auto& place : where) {
-            rack.domain_of.push_back(racks.try_emplace(place, racks.size()).first->second);
-            zone.domain_of.push_back(zones.try_emplace(place.first, zones.size()).first->second);
-        }
-        if (racks.size() > 1) input_.topology.levels.push_back(std::move(rack));
-        if (zones.size() > 1) input_.topology.levels.push_back(std::move(zone));
+        input_.topology = topology_of(sites);
     }
 
     void read_teams() {
@@ -207,12 +207,15 @@ private:
         }
         input_.news.resize(jobs().size());
         input_.snapshot.models.resize(jobs().size());
+        for (std::size_t j = 0; j < from.size(); ++j)
+            if (from[j].wanted_batch != 0 && jobs()[j].set_aside.empty())
+                input_.news[j].wanted_batch = from[j].wanted_batch;
     }
 
     void read_job(const goodput_job& from, Job& job) {
         job.kind = text_or_none(from.kind);
         const std::string subject = "job '" + job.name + "'";
-        require_flags(subject, from.flags, 2 * GOODPUT_JOB_SINGLE_GPU_ACCUMULATES - 1);
+        require_flags(subject, from.flags, 2 * GOODPUT_JOB_COUNTS_MEMORY - 1);
         if (!std::isfinite(from.submitted_s)) bad_input(subject, "submitted_s", from.submitted_s, "finite");
         require_at_least(subject, "restart_cost_s", from.restart_cost_s, 0);
         require_at_least(subject, "attained_gpu_s", from.attained_gpu_s, 0);
@@ -257,9 +260,53 @@ private:
         }
         if (const auto of_team = weights_.find(job.team); of_team != weights_.end())
             job.weight *= of_team->second;
-        if (from.flags & GOODPUT_JOB_HAS_HOST)
-            job.host = HostNeeds{.least = {from.least_cores_per_gpu, from.least_memory_gib_per_gpu},
-                                 .most = {from.most_cores_per_gpu, from.most_memory_gib_per_gpu}};
+        if (from.flags & GOODPUT_JOB_HAS_HOST) {
+            const auto share = [&](double cores, double memory) {
+                return host_share(cores, memory, (from.flags & GOODPUT_JOB_COUNTS_CORES) != 0,
+                                  (from.flags & GOODPUT_JOB_COUNTS_MEMORY) != 0);
+            };
+            job.host = HostNeeds{.least = share(from.least_cores_per_gpu, from.least_memory_gib_per_gpu),
+                                 .most = share(from.most_cores_per_gpu, from.most_memory_gib_per_gpu)};
+        }
+        job.within = text_or_none(from.within);
+        if (!job.within.empty() && job.within != "rack" && job.within != "zone")
+            bad_input(subject, "within", "'" + job.within + "'", "\"rack\" or \"zone\"");
+        if (from.wanted_batch != 0)
+            require_between(subject, "wanted_batch", from.wanted_batch, from.initial_batch, 1 << 30);
+    }
+
+    void read_checkpoints() {
+        const Elements<goodput_checkpoint> ways(round_.checkpoint, round_.checkpoint_count,
+                                                round_.checkpoint_size, "checkpoint");
+        for (std::size_t i = 0; i < ways.size(); ++i) {
+            const goodput_checkpoint from = ways[i];
+            const std::string subject = element("checkpoint", i);
+            require_index(subject, "job", from.job, jobs().size(), "jobs");
+            require_given(from.name, subject, "name");
+            Job& job = jobs()[from.job];
+            of_job(job, [&] {
+                require_flags(subject, from.flags, 2 * GOODPUT_CHECKPOINT_SAVES_NOTHING - 1);
+                job.checkpoints.push_back({.name = from.name,
+                                           .pause_seconds = from.pause_s,
+                                           .write_seconds = from.write_s,
+                                           .write_slowdown = from.write_slowdown,
+                                           .restore_seconds = from.flags & GOODPUT_CHECKPOINT_HAS_RESTORE
+                                                                  ? from.restore_s
+                                                                  : job.restart_cost_seconds,
+                                           .caught = from.caught,
+                                           .memory_gib_per_gpu = from.memory_gib_per_gpu,
+                                           .saves = (from.flags & GOODPUT_CHECKPOINT_SAVES_NOTHING) == 0,
+                                           .kept = from.flags & GOODPUT_CHECKPOINT_HAS_KEPT ? from.kept : 1,
+                                           .stored_every = from.stored_every == 0 ? 1 : from.stored_every});
+            });
+        }
+    }
+
+    /// After what jobs hold is known.
+    void keep_within_domains() {
+        const std::vector<char> kept = kept_nodes(cluster(), jobs());
+        for (Job& job : jobs())
+            if (job.set_aside.empty()) limit_to_domains(job, input_.topology, cluster(), kept);
     }
 
     void read_limits() {
@@ -314,7 +361,8 @@ private:
             require_index(subject, "job", from.job, jobs().size(), "jobs");
             of_job(jobs()[from.job],
                    [&] { require_index(subject, "node", from.node, cluster().nodes.size(), "nodes"); });
-            jobs()[from.job].placement.push_back({from.node, from.gpus});
+            if (from.node < cluster().nodes.size())
+                jobs()[from.job].placement.push_back({from.node, from.gpus});
         }
         for (Job& job : jobs()) {
             std::sort(job.placement.begin(), job.placement.end());
@@ -384,12 +432,16 @@ private:
 }  // namespace
 
 ThroughputSample sample_of(const goodput_sample& from, const std::string& subject, int gpus_per_replica) {
+    require_flags(subject + " samples", from.flags, 2 * GOODPUT_SAMPLE_COUNTS_MEMORY - 1);
     ThroughputSample sample{.shape = {from.nodes, from.gpus},
                             .plan = {from.local_batch, from.accumulation},
                             .step_seconds = from.step_s,
                             .sync_seconds = std::max(from.sync_s, 0.0),
-                            .host = {from.cores_per_gpu, from.memory_gib_per_gpu},
-                            .sync_known = !(from.sync_s < 0)};
+                            .host = host_share(from.cores_per_gpu, from.memory_gib_per_gpu,
+                                               (from.flags & GOODPUT_SAMPLE_COUNTS_CORES) != 0,
+                                               (from.flags & GOODPUT_SAMPLE_COUNTS_MEMORY) != 0),
+                            .sync_known = !(from.sync_s < 0),
+                            .whole_iteration = (from.flags & GOODPUT_SAMPLE_WHOLE_ITERATION) != 0};
     validate(sample, subject);
     if (sample.shape.gpus % gpus_per_replica != 0)
         bad_input(subject, "samples.gpus", sample.shape.gpus,
@@ -397,6 +449,25 @@ ThroughputSample sample_of(const goodput_sample& from, const std::string& subjec
     sample.shape.gpus /= gpus_per_replica;
     sample.shape.nodes = std::min(sample.shape.nodes, sample.shape.gpus);
     return sample;
+}
+
+std::vector<RentOffer> read_offers(const goodput_rent_question& question, const Cluster& cluster) {
+    const Elements<goodput_offer> from(question.offer, question.offer_count, question.offer_size, "offer");
+    std::vector<RentOffer> offers;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        const goodput_offer each = from[i];
+        require_given(each.name, element("offer", i), "name");
+        RentOffer& offer = offers.emplace_back(RentOffer{.name = each.name, .gpu_type = each.gpu_type});
+        require_flags("offer '" + offer.name + "'", each.flags, 2 * GOODPUT_OFFER_HAS_START - 1);
+        offer.gpus = each.gpus;
+        offer.dollars_per_hour = each.price_h;
+        offer.most_nodes = each.most;
+        if (each.flags & GOODPUT_OFFER_HAS_START) offer.start_seconds = each.start_s;
+        offer.spot = (each.flags & GOODPUT_OFFER_SPOT) != 0;
+        offer.interruptions_per_hour = each.interruptions_h;
+    }
+    validate(offers, cluster);
+    return offers;
 }
 
 RoundInput read_round(const goodput_round& round, const std::vector<std::string>& gpu_types) {

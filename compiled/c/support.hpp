@@ -99,6 +99,12 @@ void require_flags(const Subject& subject, std::uint32_t flags, std::uint32_t kn
 /// The size of a struct in the first version of this interface, which fields that came later do not count in.
 template <class Struct>
 inline constexpr std::size_t first_size = sizeof(Struct);
+template <>
+inline constexpr std::size_t first_size<goodput_sample> = offsetof(goodput_sample, flags);
+template <>
+inline constexpr std::size_t first_size<goodput_job> = offsetof(goodput_job, within);
+template <>
+inline constexpr std::size_t first_size<goodput_round> = offsetof(goodput_round, checkpoint);
 
 /// No struct is larger: what claims to be is a mistaken size.
 inline constexpr std::size_t most_size = 1 << 16;
@@ -171,6 +177,11 @@ void write_element(Struct* array, std::size_t index, std::size_t size, const Str
     write_struct(reinterpret_cast<unsigned char*>(array) + index * size, size, value);
 }
 
+/// A deadline of so many milliseconds, thirty years at most: far from overflowing nanoseconds.
+[[nodiscard]] inline std::chrono::nanoseconds nanoseconds_of(double deadline_ms) {
+    return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(deadline_ms, 1e12) * 1e6));
+}
+
 /// What the solver is asked for; zeros are defaults.
 [[nodiscard]] inline AllotOptions allot_options(std::string_view subject, double gap, double deadline_ms,
                                                 std::uint64_t most_states, std::uint64_t memory_states) {
@@ -182,11 +193,7 @@ void write_element(Struct* array, std::size_t index, std::size_t size, const Str
         options.gap = gap;
     }
     require_at_least(subject, "deadline_ms", deadline_ms, 0);
-    if (deadline_ms > 0) {
-        constexpr double longest_ms = 1e12;  // thirty years, and far from overflowing nanoseconds
-        options.deadline =
-            std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(deadline_ms, longest_ms) * 1e6));
-    }
+    if (deadline_ms > 0) options.deadline = nanoseconds_of(deadline_ms);
     constexpr std::uint64_t most = std::numeric_limits<std::size_t>::max();
     if (most_states > 0) options.most_states = static_cast<std::size_t>(std::min(most_states, most));
     if (memory_states > 0) options.memory_states = static_cast<std::size_t>(std::min(memory_states, most));

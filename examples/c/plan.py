@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Plans rounds through the C interface: what `goodput plan --models refined --explain` answers, without a program.
+"""Plans rounds through the C interface: what `goodput plan --explain --advise` answers, without a program.
 
     python3 plan.py LIBRARY HEADER [sia | goodput] < rounds       one JSON document a line, as docs/program.md describes
 
-It reads the fields of nodes, jobs, teams and the line itself that the C interface has, and answers who gets what, with
-objective, bound, status, prices and limits.
+It answers who gets what, with objective, bound, status, prices, limits, warnings, and what is worth renting.
 """
 
 import ctypes
@@ -37,6 +36,8 @@ class Scheduler:
             setattr(round_, name, elements)
             setattr(round_, name + "_count", len(elements))
             setattr(round_, name + "_size", ctypes.sizeof(elements._type_))
+        round_.deadline_ms = document.get("deadline_ms") or 0
+        round_.flags = c.GOODPUT_ROUND_SETS_ASIDE
         for flag, field in ((c.GOODPUT_ROUND_HAS_BUDGET, "budget_h"), (c.GOODPUT_ROUND_HAS_SPOT_GPUS, "spot_gpus")):
             if document.get(field) is not None:
                 setattr(round_, field, document[field])
@@ -54,8 +55,32 @@ class Scheduler:
             setattr(plan, name + "_size", ctypes.sizeof(kind))
         self.scheduler.plan(round_, plan)
         self.types = types
-        return self.answer(document, types, plan)
+        answer = self.answer(document, types, plan)
+        if document.get("offers") is not None:
+            answer["advice"] = self.advise(document, types)
+        return answer
     # [/plan]
+
+    def advise(self, document, types):
+        """Which of the document's offers are worth their price."""
+        c, offers = self.c, []
+        for offer in document["offers"]:
+            flags = c.GOODPUT_OFFER_SPOT if offer.get("spot") else 0
+            flags |= c.GOODPUT_OFFER_HAS_START if offer.get("start_s") is not None else 0
+            offers.append(c.goodput_offer(
+                name=offer["name"].encode(), gpu_type=types.index(offer["gpu_type"]), gpus=offer["gpus"], most=offer["most"],
+                price_h=offer["price_h"], start_s=offer.get("start_s") or 0,
+                interruptions_h=offer.get("interruptions_h", 0), flags=flags))
+        question = goodput_c.sized(c.goodput_rent_question, offer=goodput_c.array(c.goodput_offer, offers),
+                                   offer_count=len(offers), offer_size=ctypes.sizeof(c.goodput_offer),
+                                   hour_worth=document.get("hour_worth") or 0)
+        advice = goodput_c.sized(c.goodput_rent_advice, advice=(c.goodput_offer_advice * len(offers))(),
+                                 advice_capacity=len(offers), advice_size=ctypes.sizeof(c.goodput_offer_advice))
+        self.scheduler.advise(question, advice)
+        return {"offers": [{"name": offer["name"], "nodes": said.nodes, "gpus_wanted": said.gpus_wanted,
+                            "gpu_worth_h": said.gpu_worth_h, "why": self.explain(c.GOODPUT_ABOUT_OFFER, i)}
+                           for i, (offer, said) in enumerate(zip(document["offers"], advice.advice[:len(offers)]))],
+                "price_h": advice.price_h}
 
     def explain(self, about, index):
         """A sentence about the last plan."""
@@ -78,6 +103,8 @@ class Scheduler:
                 cores=node.get("cores", 0), memory_gib=node.get("memory_gib", 0), price_h=node.get("price_h", 0),
                 interruptions_h=node.get("interruptions_h", 0), zone=node.get("zone", "").encode(),
                 rack=node.get("rack", "").encode()))
+        for offer in document.get("offers") or ():
+            type_of(offer["gpu_type"])
         given_of_team = {"gpus": c.GOODPUT_TEAM_HAS_GPUS, "budget_h": c.GOODPUT_TEAM_HAS_BUDGET,
                          "spot_gpus": c.GOODPUT_TEAM_HAS_SPOT_GPUS}
         for name, team in (document.get("teams") or {}).items():
@@ -88,7 +115,7 @@ class Scheduler:
                                         **{field: team[field] for field in given}))
 
         index_of = {node["name"]: index for index, node in enumerate(document["nodes"])}
-        jobs, limits, held, samples, speeds = [], [], [], [], []
+        jobs, limits, held, samples, speeds, ways = [], [], [], [], [], []
         for j, job in enumerate(document["jobs"]):
             batch, flags, more, of_type = job["batch"], 0, {}, {}
             for name, (least, most) in batch["local"].items():
@@ -97,7 +124,10 @@ class Scheduler:
                 of_type.setdefault(type_of(name), {})["rate"] = rate
             for name, gpus in (job.get("gpus_per_replica") or {}).items():
                 of_type.setdefault(type_of(name), {})["gpus_per_replica"] = gpus
-            limits.append(of_type)
+            if isinstance(job.get("max_nodes"), dict):
+                for name, most in job["max_nodes"].items():
+                    of_type.setdefault(type_of(name), {})["max_nodes"] = most
+            limits.append((of_type, job.get("max_nodes")))
             for field, flag in (("remaining_examples", c.GOODPUT_JOB_HAS_REMAINING),
                                 ("done_examples", c.GOODPUT_JOB_HAS_DONE), ("checkpoint_s", c.GOODPUT_JOB_HAS_CHECKPOINT)):
                 if job.get(field) is not None:
@@ -107,14 +137,18 @@ class Scheduler:
                 flags |= c.GOODPUT_JOB_HAS_GRADIENT
             if job.get("host"):
                 flags |= c.GOODPUT_JOB_HAS_HOST
-                for what in ("cores_per_gpu", "memory_gib_per_gpu"):
-                    more["least_" + what], more["most_" + what] = job["host"].get(what) or (0, 0)
+                for what, flag in (("cores_per_gpu", c.GOODPUT_JOB_COUNTS_CORES),
+                                   ("memory_gib_per_gpu", c.GOODPUT_JOB_COUNTS_MEMORY)):
+                    if job["host"].get(what) is not None:
+                        more["least_" + what], more["most_" + what] = job["host"][what]
+                        flags |= flag
                 speeds += [c.goodput_host_speed(j, *point) for point in job["host"].get("speed") or ()]
             for field, unless, flag in (("preemptible", True, c.GOODPUT_JOB_NOT_PREEMPTIBLE),
                                         ("spot_allowed", True, c.GOODPUT_JOB_NOT_ON_SPOT),
-                                        ("restarting", False, c.GOODPUT_JOB_RESTARTING)):
+                                        ("restarting", False, c.GOODPUT_JOB_RESTARTING),
+                                        ("single_gpu_accumulates", False, c.GOODPUT_JOB_SINGLE_GPU_ACCUMULATES)):
                 flags |= flag if job.get(field, unless) != unless else 0
-            for field in ("kind", "team"):
+            for field in ("kind", "team", "within"):
                 if job.get(field):
                     more[field] = job[field].encode()
             adapt = {"batch": c.GOODPUT_ADAPT_BATCH, "gpus": c.GOODPUT_ADAPT_GPUS, "none": c.GOODPUT_ADAPT_NONE}
@@ -123,18 +157,39 @@ class Scheduler:
                 restart_cost_s=job.get("restart_cost_s", 0), attained_gpu_s=job.get("attained_gpu_s", 0),
                 min_gpus=job["gpus"][0], max_gpus=job["gpus"][1], adapt=adapt[job.get("adapt", "batch")],
                 initial_batch=batch["initial"], max_batch=batch.get("max", 0), target_batch=batch.get("target", 0),
-                weight=job.get("weight", 0), flags=flags, **more))
-            for sample in job.get("samples") or ():
-                fields = {name: value for name, value in sample.items() if name != "gpu_type"}
-                samples.append(c.goodput_sample(job=j, gpu_type=type_of(sample["gpu_type"]), **fields))
+                weight=job.get("weight", 0), wanted_batch=batch.get("wanted") or 0, flags=flags, **more))
+            ways += [self.checkpoint(j, way) for way in job.get("checkpoints") or ()]
+            samples += [self.sample(j, type_of(sample["gpu_type"]), sample) for sample in job.get("samples") or ()]
             shares = (job.get("placement") or {}).get("nodes", [])
             if all(name in index_of for name, _ in shares):  # a job that has lost a node holds nothing
                 held += [c.goodput_share(job=j, node=index_of[name], gpus=gpus) for name, gpus in shares]
-        by_type = [c.goodput_type_limits(**of_type.get(t, {})) for of_type in limits for t in range(len(types))]
+        by_type = [c.goodput_type_limits(**({"max_nodes": most} if isinstance(most, int) else {}), **of_type.get(t, {}))
+                   for of_type, most in limits for t in range(len(types))]
         return {"node": (c.goodput_node, nodes), "team": (c.goodput_team, teams),
                 "team_quota": (c.goodput_team_quota, quotas), "job": (c.goodput_job, jobs),
                 "limits": (c.goodput_type_limits, by_type), "held": (c.goodput_share, held),
-                "sample": (c.goodput_sample, samples), "host_speed": (c.goodput_host_speed, speeds)}
+                "sample": (c.goodput_sample, samples), "host_speed": (c.goodput_host_speed, speeds),
+                "checkpoint": (c.goodput_checkpoint, ways)}
+
+    def checkpoint(self, job, way):
+        """A way in which a job can save its state."""
+        c, fields, flags = self.c, dict(way, job=job, name=way["name"].encode()), 0
+        for field, flag in (("restore_s", c.GOODPUT_CHECKPOINT_HAS_RESTORE), ("kept", c.GOODPUT_CHECKPOINT_HAS_KEPT)):
+            flags |= flag if field in way else 0
+        if not fields.pop("saves", True):
+            flags |= c.GOODPUT_CHECKPOINT_SAVES_NOTHING
+        return c.goodput_checkpoint(flags=flags, **fields)
+
+    def sample(self, job, gpu_type, sample):
+        """A measurement of a job."""
+        c, fields, flags = self.c, dict(sample, job=job, gpu_type=gpu_type), 0
+        if "iteration_s" in fields:
+            fields["step_s"], flags = fields.pop("iteration_s"), c.GOODPUT_SAMPLE_WHOLE_ITERATION
+        for field, flag in (("cores_per_gpu", c.GOODPUT_SAMPLE_COUNTS_CORES),
+                            ("memory_gib_per_gpu", c.GOODPUT_SAMPLE_COUNTS_MEMORY)):
+            flags |= flag if field in fields else 0
+        fields.setdefault("sync_s", -1)
+        return c.goodput_sample(flags=flags, **fields)
 
     def answer(self, document, types, plan):
         """What `goodput plan` writes of a plan."""
@@ -168,8 +223,11 @@ class Scheduler:
         if plan.limit_count:
             answer["limits"] = [
                 {"name": self.explain(c.GOODPUT_ABOUT_LIMIT_NAME, i), "capacity": limit.capacity, "used": limit.used,
-                 "price": limit.price, "why": self.explain(c.GOODPUT_ABOUT_LIMIT, i)}
+                 "price": limit.price, "unit": self.explain(c.GOODPUT_ABOUT_LIMIT_UNIT, i),
+                 "why": self.explain(c.GOODPUT_ABOUT_LIMIT, i)}
                 for i, limit in enumerate(plan.limit[:plan.limit_count])]
+        if plan.warning_count:
+            answer["warnings"] = [self.explain(c.GOODPUT_ABOUT_WARNING, i) for i in range(plan.warning_count)]
         return answer
 
 

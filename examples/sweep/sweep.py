@@ -11,7 +11,9 @@ SPEC is a JSON file:
 
     {"policies": ["sia", "goodput"],                    as `goodput replay --policy` takes them
      "loads": [0.5, 1, 2],                              --load; left out: 1
-     "seeds": [1, 2, 3],                                --seed; left out: 0
+     "seeds": [1, 2, 3],                                --seed, which breaks ties; left out: 0
+     "trace_seeds": [1, 2],                             --trace-seed: other traces; left out: the trace as it is
+     "interruptions_seeds": [1, 2],                     --interruptions-seed: other failures; left out: the first ones
      "clusters": {"mixed": "aws:6x4,rtx:3x8"},          --cluster by name; left out: the program's own
      "workloads": {"monday": "monday.csv"},             --workload by name, beside SPEC; left out: the program's own
      "options": {"--interval": 60}}                     the same for all
@@ -35,8 +37,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-AXES = ("policy", "load", "seed", "cluster", "workload")
-KEYS = {"policies", "loads", "seeds", "clusters", "workloads", "options"}
+AXES = ("policy", "load", "seed", "trace_seed", "interruptions_seed", "cluster", "workload")
+# What makes a setting; replays that only differ in seeds repeat it.
+SETTING = ("load", "cluster", "workload")
+SEEDS = ("seed", "trace_seed", "interruptions_seed")
+KEYS = {"policies", "loads", "seeds", "trace_seeds", "interruptions_seeds", "clusters", "workloads", "options"}
 PAGE = Path(__file__).resolve().parents[2] / "program" / "page"
 CHART_JS = Path("/usr/share/javascript/chart.js/chart.min.js")  # Debian's libjs-chart.js
 MOST_TASKS = 1000  # Slurm's MaxArraySize is 1001 where nobody has changed it
@@ -60,8 +65,11 @@ def read_spec(path):
     for key in spec:
         if key not in KEYS:
             raise Mistake(f"{path}: there is no key '{key}'; known are {', '.join(sorted(KEYS))}")
-    for key, kind in (("policies", str), ("loads", (int, float)), ("seeds", int)):
-        values = spec.get(key, {"policies": None, "loads": [1], "seeds": [0]}[key])
+    for key, kind in (("policies", str), ("loads", (int, float)), *((f"{seed}s", int) for seed in SEEDS)):
+        if key not in spec and key in ("trace_seeds", "interruptions_seeds"):
+            spec[key] = [""]  # as the program has it
+            continue
+        values = spec.get(key, {"loads": [1], "seeds": [0]}.get(key))
         if not isinstance(values, list) or not values or \
                 any(not isinstance(value, kind) or isinstance(value, bool) for value in values):
             raise Mistake(f"{path}: {key} must be a list of at least one {'name' if kind is str else 'number'}")
@@ -82,17 +90,21 @@ def read_spec(path):
 def cells_of(spec):
     """Every combination, each with the arguments of its replay and a name that depends on nothing else."""
     cells = []
-    for policy, load, seed, cluster, workload in itertools.product(
-            spec["policies"], spec["loads"], spec["seeds"], spec["clusters"] or {"": None},
+    for policy, load, seed, trace_seed, interruptions_seed, cluster, workload in itertools.product(
+            spec["policies"], spec["loads"], *(spec[f"{seed}s"] for seed in SEEDS), spec["clusters"] or {"": None},
             spec["workloads"] or {"": None}):
         arguments = ["replay", "--policy", policy, "--load", str(load), "--seed", str(seed), "--json"]
+        if trace_seed != "":
+            arguments += ["--trace-seed", str(trace_seed)]
+        if interruptions_seed != "":
+            arguments += ["--interruptions-seed", str(interruptions_seed)]
         if cluster:
             arguments += ["--cluster", spec["clusters"][cluster]]
         if workload:
             arguments += ["--workload", spec["workloads"][workload]]
         for name, value in sorted(spec["options"].items()):
             arguments += [name] + ([] if value is True else [str(value)])
-        named = dict(zip(AXES, (policy, load, seed, cluster, workload)))
+        named = dict(zip(AXES, (policy, load, seed, trace_seed, interruptions_seed, cluster, workload)))
         key = hashlib.sha256(json.dumps([arguments, cluster, workload]).encode()).hexdigest()[:16]
         cells.append({**named, "arguments": arguments, "key": key})
     return cells
@@ -197,6 +209,8 @@ def read_results(out):
     results = [json.loads(file.read_text()) for file in files]
     for cell in results:  # null: there is no such figure, as of no completed job there is no average
         cell["figures"] = {name: value for name, value in cell["figures"].items() if value is not None}
+        for axis in AXES:  # results of before there were such seeds
+            cell.setdefault(axis, "")
     results.sort(key=lambda cell: [(isinstance(cell[axis], str), cell[axis]) for axis in AXES])
     return results
 
@@ -286,30 +300,40 @@ def chart(results, figure, title):
 
 
 def averages(results):
-    """By policy the geometric mean of its average completion times, best first, and over how many settings: those that
-    every policy completes."""
+    """By policy the geometric mean of its average completion times over the settings, best first; how many settings, and
+    how many repeats one has at most. A setting counts once, with the mean over the seeds that every policy completes."""
     common = {}
     for cell in results:
         value = cell["figures"].get("average_jct_h")
         if value and left_over(cell) == 0:
-            common.setdefault(tuple(cell[axis] for axis in AXES[1:]), {})[cell["policy"]] = value
-    policies = sorted({policy for of in common.values() for policy in of})
-    whole = [of for of in common.values() if len(of) == len(policies)]
-    return sorted((math.exp(mean([math.log(of[policy]) for of in whole])) if whole else math.inf, policy)
-                  for policy in policies), len(whole)
+            repeats = common.setdefault(tuple(cell[axis] for axis in SETTING), {})
+            repeats.setdefault(tuple(cell[axis] for axis in SEEDS), {})[cell["policy"]] = value
+    policies = sorted({policy for repeats in common.values() for of in repeats.values() for policy in of})
+    settings = []  # of each: the mean by policy over the seeds that all policies have
+    most = 0  # repeats of a setting
+    for repeats in common.values():
+        whole = [of for of in repeats.values() if len(of) == len(policies)]
+        if whole:
+            settings.append({policy: mean([of[policy] for of in whole]) for policy in policies})
+            most = max(most, len(whole))
+    return sorted((math.exp(mean([math.log(of[policy]) for of in settings])) if settings else math.inf, policy)
+                  for policy in policies), len(settings), most
 
 
 def summary(results):
     """The result in a sentence: who has the least average completion time over everything, and by how much."""
-    means, settings = averages(results)
+    means, settings, most = averages(results)
     if len(means) < 2 or not settings:
         return f"{len(results)} replays of {' and '.join(policy for _, policy in means) or 'no policy'}."
     (best, first), (next_best, second) = means[:2]
+    over = f"{settings} setting{'s' if settings > 1 else ''}"
+    if most > 1:
+        over += f", each the mean of {most} seeds"
     if next_best / best < 1.005:
         return (f"{first} and {second} have the shortest average completion times, within half a per cent of each other, "
-                f"over {settings} settings.")
+                f"over {over}.")
     return (f"{first} has the shortest average completion time: {best / next_best:.2f} times that of {second}, the next, "
-            f"in the geometric mean over {settings} settings.")
+            f"in the geometric mean over {over}.")
 
 
 def compared(results):

@@ -109,7 +109,7 @@ const times = section('times', 'Completion times');
 const someComplete = policies.some(policy => policy.hours.some(h => h != null));
 if (!someComplete) add(times, 'p', {}, 'No job was completed.');
 else {
-  drawn(times, 'completion-times', { look: { tall: true } });
+  drawn(times, 'completions', { look: { tall: true } });
   const quantile = (values, part) => values[Math.min(Math.floor(part * values.length), values.length - 1)];
   const present = applications.map((_, a) => a).filter(a => jobs.application.includes(a));
   const counts = present.map(a => jobs.application.filter(of => of === a).length);
@@ -135,7 +135,7 @@ if (data.shown_h < data.end_h) add(load, 'p', { className: 'note' },
 add(load, 'p', { className: 'hint' }, 'Drag across a time axis to see a part of it; all charts follow. A double click goes ' +
   'back. Buttons above give up to five policies a colour.');
 const loadPair = add(load, 'div', { className: 'pair' });
-for (const name of ['jobs-that-wait', 'gpus-held', 'restarts', 'restarts-by-job']) drawn(loadPair, name);
+for (const name of ['waiting', 'held', 'restarts', 'restarts-by-job']) drawn(loadPair, name);
 
 // ---- Who held which GPUs when: one lane a GPU type, one block for what a job held without a change.
 const colourOf = application => colour('--a' + Math.min(application, 7));

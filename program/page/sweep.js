@@ -98,7 +98,7 @@ const sections = all.map(({ title, rows }, i) => {
 const downloads = add(main, 'p', { className: 'downloads' }, 'All figures: ');
 download(downloads, 'results.csv', () => {
   const keys = [...new Set(data.replays.flatMap(replay => Object.keys(replay.figures)))];
-  const axes = ['policy', 'load', 'seed', 'cluster', 'workload'];
+  const axes = Object.keys(data.replays[0]).filter(key => key !== 'figures');
   return [[...axes, ...keys], ...data.replays.map(replay => [...axes.map(axis => replay[axis]), ...keys.map(key => replay.figures[key])])];
 });
 if (sections.length > 1) contents(sections[0].querySelector('.wide'), ...sections);

@@ -66,6 +66,7 @@ public:
         for (std::size_t at = 0; at < served.size(); ++at) serve(served, at, servers);
         std::fill(was_cut_.begin(), was_cut_.end(), false);
         for (std::size_t j = 0; j < asks_.size(); ++j) decide(j, snapshot);
+        find_actions(snapshot, plan_);
         return plan_;
     }
 
@@ -272,7 +273,6 @@ private:
         decision.option.plan = {1, 0};
         decision.option.goodput = ask.factor / world_->job(ask.job).iteration_seconds;
         decision.option.knowledge = Knowledge::measured;
-        decision.starts = decision.placement != snapshot.jobs[j].placement;
         world_->credit(ask.job, ask.factor);
         was_cut_[ask.job] = ask.cut;
     }

@@ -99,6 +99,22 @@ static void rounds(void) {
                   example.round.flags = GOODPUT_ROUND_HAS_BUDGET);
     REFUSED_ROUND(GOODPUT_BAD_INPUT, "round: cancelled[0] is null", const char* none[1] = {NULL};
                   example.round.cancelled = none; example.round.cancelled_count = 1);
+    REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'vision': within is 'row'", example.jobs[0].within = "row");
+    REFUSED_ROUND(GOODPUT_BAD_INPUT, "job 'vision': wanted_batch is 64, but must be between 128",
+                  example.jobs[0].wanted_batch = 64);
+    REFUSED_ROUND(GOODPUT_BAD_INPUT, "sample", example.samples[0].flags = 64);
+    REFUSED_ROUND(GOODPUT_BAD_INPUT, "round: deadline_ms is -1", example.round.deadline_ms = -1);
+    REFUSED_ROUND(GOODPUT_BAD_INPUT, "checkpoint[0]: job is 9",
+                  goodput_checkpoint way = {.job = 9, .name = "full"};
+                  example.round.checkpoint = &way; example.round.checkpoint_count = 1;
+                  example.round.checkpoint_size = sizeof way);
+    REFUSED_ROUND(GOODPUT_BAD_INPUT, "checkpoint[0]: name is null", goodput_checkpoint way = {.job = 0};
+                  example.round.checkpoint = &way; example.round.checkpoint_count = 1;
+                  example.round.checkpoint_size = sizeof way);
+    REFUSED_ROUND(GOODPUT_BAD_INPUT, "checkpoint mechanism 'full': pause_s",
+                  goodput_checkpoint way = {.job = 0, .name = "full", .pause_s = -1};
+                  example.round.checkpoint = &way; example.round.checkpoint_count = 1;
+                  example.round.checkpoint_size = sizeof way);
     REFUSED_ROUND(GOODPUT_BAD_INPUT, "node: count is", example.round.node_count = SIZE_MAX);
     REFUSED_ROUND(GOODPUT_BAD_INPUT, "round: gpu_type_count is 5000", example.round.gpu_type_count = 5000);
     REFUSED_ROUND(GOODPUT_BAD_SIZE, "goodput_round: struct_size is 12", example.round.struct_size = 12);

@@ -253,6 +253,120 @@ static void takes_models(void) {
     goodput_scheduler_destroy(scheduler);
 }
 
+// What a line of the program can say: within a rack, a batch that is wanted, ways of saving, whole
+// iterations.
+static void says_what_lines_say(void) {
+    Example example;
+    Room room;
+    char text[1000];
+    make_example(&example);
+    make_room(&room);
+    goodput_scheduler* scheduler = goodput_scheduler_create();
+    example.nodes[0].rack = "r1";
+    example.nodes[1].rack = "r2";
+    example.nodes[2].gpu_type = 0;  // of one pool with no other
+    example.nodes[2].rack = "r3";
+    for (int n = 0; n < 3; ++n) example.nodes[n].interruptions_h = 0.1;
+    example.jobs[0].within = "rack";
+    example.jobs[0].min_gpus = 8;
+    example.limits[0].max_local_batch = 4096;
+    example.nodes[2].gpus = 4;  // no rack has eight GPUs
+    example.round.held_count = 0;
+    example.round.job_count = 1;
+    example.round.limits_count = 2;
+    CHECK(goodput_scheduler_plan(scheduler, &example.round, &room.plan) == GOODPUT_OK);
+    CHECK(room.decisions[0].outcome == GOODPUT_IMPOSSIBLE);
+    example.jobs[0].within = NULL;
+    CHECK(goodput_scheduler_plan(scheduler, &example.round, &room.plan) == GOODPUT_OK);
+    CHECK(room.decisions[0].outcome == GOODPUT_RUNS && room.decisions[0].gpus >= 8);
+    const int free =
+        room.decisions[0].local_batch * room.decisions[0].gpus * (room.decisions[0].accumulation + 1);
+    CHECK(free > 512);
+
+    // Never more than is wanted, or than it was seen to use.
+    example.jobs[0].wanted_batch = 256;
+    example.round.sample_count = 0;
+    CHECK(goodput_scheduler_plan(scheduler, &example.round, &room.plan) == GOODPUT_OK);
+    CHECK(room.decisions[0].local_batch * room.decisions[0].gpus * (room.decisions[0].accumulation + 1) <=
+          512);
+
+    const goodput_checkpoint ways[] = {
+        {.job = 0, .name = "full", .pause_s = 40},
+        {.job = 0, .name = "quick", .pause_s = 1, .restore_s = 2, .flags = GOODPUT_CHECKPOINT_HAS_RESTORE}};
+    example.round.checkpoint = ways;
+    example.round.checkpoint_count = COUNT(ways);
+    example.round.checkpoint_size = sizeof *ways;
+    CHECK(goodput_scheduler_plan(scheduler, &example.round, &room.plan) == GOODPUT_OK);
+    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_CHECKPOINT, 0, text, sizeof text, NULL) ==
+          GOODPUT_OK);
+    CHECK(strcmp(text, "quick") == 0);
+    CHECK(room.decisions[0].availability > 0.9 && room.decisions[0].availability < 1);
+
+    // What is probably a slip is said, and the plan is the same.
+    example.round.budget_h = 1000;
+    example.round.flags = GOODPUT_ROUND_HAS_BUDGET;
+    CHECK(room.plan.warning_count == 0);
+    CHECK(goodput_scheduler_plan(scheduler, &example.round, &room.plan) == GOODPUT_OK);
+    CHECK(room.plan.warning_count == 1);
+    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_WARNING, 0, text, sizeof text, NULL) ==
+          GOODPUT_OK);
+    CHECK(strcmp(text, "the budget: no node has a price, so it limits nothing") == 0);
+    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_LIMIT_UNIT, 0, text, sizeof text, NULL) ==
+          GOODPUT_OK);
+    CHECK(strcmp(text, "dollars an hour") == 0);
+    goodput_scheduler_destroy(scheduler);
+
+    // An iteration of two microbatches takes twice a step.
+    goodput_sample sample = {.nodes = 1, .gpus = 1, .local_batch = 64, .accumulation = 1, .step_s = 0.4};
+    sample.flags = GOODPUT_SAMPLE_WHOLE_ITERATION;
+    const goodput_fit_input input = {.struct_size = sizeof input,
+                                     .gpu_type_count = 1,
+                                     .sample = &sample,
+                                     .sample_count = 1,
+                                     .sample_size = sizeof sample};
+    const goodput_question question = {.nodes = 1, .gpus = 1, .local_batch = 64};
+    goodput_prediction prediction;
+    goodput_fitter* fitter = goodput_fitter_create();
+    CHECK(goodput_fitter_fit(fitter, &input, NULL, 0) == GOODPUT_OK);
+    CHECK(goodput_fitter_predict(fitter, &question, 1, sizeof question, &prediction, sizeof prediction) ==
+          GOODPUT_OK);
+    CHECK(fabs(prediction.iteration_s - 0.2) < 0.03);
+    goodput_fitter_destroy(fitter);
+}
+
+static void advises(void) {
+    Example example;
+    Room room;
+    char text[1000];
+    make_example(&example);
+    make_room(&room);
+    const goodput_offer offers[] = {
+        {.name = "cheap", .gpu_type = 1, .gpus = 8, .most = 2, .price_h = 0.01},
+        {.name = "dear", .gpu_type = 0, .gpus = 4, .most = 2, .price_h = 1e6, .flags = GOODPUT_OFFER_SPOT}};
+    const goodput_rent_question question = {.struct_size = sizeof question,
+                                            .offer = offers,
+                                            .offer_count = COUNT(offers),
+                                            .offer_size = sizeof *offers};
+    goodput_offer_advice said[2];
+    goodput_rent_advice advice = {
+        .struct_size = sizeof advice, .advice = said, .advice_capacity = 2, .advice_size = sizeof *said};
+    goodput_scheduler* scheduler = goodput_scheduler_create();
+    CHECK(goodput_scheduler_advise(scheduler, &question, &advice) == GOODPUT_NOT_YET);
+    example.round.node_count = 2;  // the A100s are to be rented
+    CHECK(goodput_scheduler_plan(scheduler, &example.round, &room.plan) == GOODPUT_OK);
+    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_OFFER, 0, text, sizeof text, NULL) ==
+          GOODPUT_BAD_INPUT);
+    CHECK(goodput_scheduler_advise(scheduler, &question, &advice) == GOODPUT_OK);
+    CHECK(said[0].nodes >= 1 && said[0].gpus_wanted > 0 && said[1].nodes == 0);
+    CHECK(fabs(advice.price_h - 0.01 * said[0].nodes) < 1e-12);
+    CHECK(goodput_scheduler_explain(scheduler, GOODPUT_ABOUT_OFFER, 1, text, sizeof text, NULL) ==
+          GOODPUT_OK);
+    CHECK(strstr(text, "no job is worth"));
+    advice.advice_capacity = 1;
+    CHECK(goodput_scheduler_advise(scheduler, &question, &advice) == GOODPUT_TOO_SMALL);
+    goodput_scheduler_destroy(scheduler);
+}
+
 // Structs of programs that were compiled with an older or a newer header.
 static void reads_other_versions(void) {
     struct {
@@ -280,6 +394,27 @@ static void reads_other_versions(void) {
     goodput_scheduler* other = goodput_scheduler_create();
     CHECK(goodput_scheduler_plan(other, &example.round, &same.plan) == GOODPUT_OK);
     CHECK(memcmp(room.decisions, same.decisions, sizeof room.decisions) == 0);
+
+    // As the first version of the interface had them: what came later counts as zero, whatever lies there.
+    const size_t job_size = offsetof(goodput_job, within), sample_size = offsetof(goodput_sample, flags);
+    double jobs[2 * sizeof(goodput_job) / sizeof(double)],
+        samples[2 * sizeof(goodput_sample) / sizeof(double)];
+    for (int i = 0; i < 2; ++i) {
+        memcpy((char*)jobs + i * job_size, &example.jobs[i], job_size);
+        memcpy((char*)samples + i * sample_size, &example.samples[i], sample_size);
+    }
+    goodput_round older = example.round;
+    older.struct_size = offsetof(goodput_round, checkpoint);
+    older.checkpoint_count = 7;
+    older.job = (const goodput_job*)jobs;
+    older.job_size = job_size;
+    older.sample = (const goodput_sample*)samples;
+    older.sample_size = sample_size;
+    goodput_scheduler* third = goodput_scheduler_create();
+    CHECK(goodput_scheduler_plan(third, &older, &room.plan) == GOODPUT_OK);
+    CHECK(memcmp(room.decisions, same.decisions, sizeof room.decisions) == 0);
+    goodput_scheduler_destroy(third);
+
     nodes[1].unknown = 1;
     CHECK(goodput_scheduler_plan(scheduler, &newer.round, &room.plan) == GOODPUT_BAD_SIZE);
     CHECK(strstr(goodput_scheduler_error(scheduler), "is not zero"));
@@ -318,6 +453,7 @@ static void takes_null_handles(void) {
     CHECK(goodput_scheduler_configure(NULL, NULL) == GOODPUT_BAD_INPUT);
     CHECK(goodput_scheduler_plan(NULL, NULL, NULL) == GOODPUT_BAD_INPUT);
     CHECK(goodput_scheduler_last_plan(NULL, NULL) == GOODPUT_BAD_INPUT);
+    CHECK(goodput_scheduler_advise(NULL, NULL, NULL) == GOODPUT_BAD_INPUT);
     CHECK(goodput_scheduler_explain(NULL, 0, 0, NULL, 0, NULL) == GOODPUT_BAD_INPUT);
     CHECK(strcmp(goodput_scheduler_error(NULL), "the handle is null") == 0);
     CHECK(strcmp(goodput_fitter_error(NULL), "the handle is null") == 0);
@@ -331,6 +467,8 @@ int main(void) {
     plans();
     explains();
     takes_models();
+    says_what_lines_say();
+    advises();
     reads_other_versions();
     forgets_what_it_refuses();
     takes_null_handles();

@@ -30,13 +30,14 @@ def ask(command, rounds):
 def shown(answer):
     """What both say of a round."""
     plan = [{field: entry[field] for field in FIELDS if field in entry} for entry in answer["plan"]]
-    limits = [{field: limit[field] for field in ("name", "capacity", "used", "price", "why")}
+    limits = [{field: limit[field] for field in ("name", "capacity", "used", "price", "unit", "why")}
               for limit in answer.get("limits", ())]
-    return {"plan": plan, "limits": limits, **{field: answer[field] for field in ("objective", "bound", "status", "prices")}}
+    return {"plan": plan, "limits": limits, "warnings": answer.get("warnings", []), "advice": answer.get("advice"),
+            **{field: answer[field] for field in ("objective", "bound", "status", "prices")}}
 
 
 def check(name, policy, rounds):
-    expected = ask([program, "plan", "--models", "refined", "--explain", "--policy", policy], rounds)
+    expected = ask([program, "plan", "--explain", "--advise", "--policy", policy], rounds)
     found = ask([sys.executable, example, library, header, policy], rounds)
     for number, (document, ours, theirs) in enumerate(zip(rounds, found, expected)):
         where = f"{name}, {policy}, round {number}"
@@ -58,7 +59,7 @@ def random_course(seed, policy):
         for node in nodes:
             node.update(cores=64, memory_gib=256, interruptions_h=chance.choice([0, 0.02]), spot=chance.random() < 0.2,
                         zone=chance.choice("ab"), rack=chance.choice("xy"))
-    asked = subprocess.Popen([program, "plan", "--models", "refined", "--policy", policy], text=True,
+    asked = subprocess.Popen([program, "plan", "--policy", policy], text=True, stderr=subprocess.DEVNULL,
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     jobs, rounds = [], []
     for number in range(6):
@@ -69,6 +70,13 @@ def random_course(seed, policy):
             document["budget_h"] = 20
         if chance.random() < 0.5:
             document["teams"] = {"red": {"gpus": 6, "weight": 2}, "blue": {"gpus_by_type": {names[0]: 4}, "budget_h": 30}}
+        if chance.random() < 0.2:
+            document["offers"] = [{"name": "more", "gpu_type": chance.choice(["A100", "H100"]), "gpus": 8, "most": 3,
+                                   "price_h": chance.randint(1, 30), "spot": chance.random() < 0.5,
+                                   **({"start_s": 0} if chance.random() < 0.5 else {})}]
+            document["hour_worth"] = chance.choice([5, 40])
+        if chance.random() < 0.2:
+            document["deadline_ms"] = 60000
         rounds.append(json.loads(json.dumps(document)))
         asked.stdin.write(json.dumps(document) + "\n")
         asked.stdin.flush()
@@ -82,9 +90,15 @@ def random_course(seed, policy):
             if entry["nodes"] and chance.random() < 0.7:
                 gpus = sum(share[1] for share in entry["nodes"])
                 step = 0.05 + 0.001 * entry["local_batch"] * chance.uniform(0.9, 1.1)
-                job["samples"].append({"gpu_type": entry["gpu_type"], "nodes": len(entry["nodes"]), "gpus": gpus,
-                                       "local_batch": entry["local_batch"], "accumulation": entry["accumulation"],
-                                       "step_s": step, "sync_s": 0 if gpus == 1 else 0.02})
+                sample = {"gpu_type": entry["gpu_type"], "nodes": len(entry["nodes"]), "gpus": gpus,
+                          "local_batch": entry["local_batch"], "accumulation": entry["accumulation"]}
+                if chance.random() < 0.3:
+                    sample["iteration_s"] = step * (1 + entry["accumulation"])
+                else:
+                    sample.update(step_s=step, sync_s=0 if gpus == 1 else 0.02)
+                if chance.random() < 0.2:
+                    sample["cores_per_gpu"] = chance.choice([0, 4])
+                job["samples"].append(sample)
         jobs = [job for job in jobs if chance.random() < 0.9]
     asked.stdin.close()
     asked.wait()
@@ -109,8 +123,24 @@ def new_job(chance, names, now, index):
         job["kind"] = chance.choice(["cnn", "lstm"])
     if chance.random() < 0.2:
         job["host"] = {"cores_per_gpu": [2, 8], "memory_gib_per_gpu": [4, 16], "speed": [[2, 4, 0.5], [8, 16, 1.0]]}
+    if chance.random() < 0.1:
+        job["host"] = {"cores_per_gpu": [0, 0], "speed": [[0, 0, 0.5], [8, 0, 1.0]]}
     if chance.random() < 0.2:
         job.update(checkpoint_s=600.0, done_examples=1e5)
+    if chance.random() < 0.3:
+        job["within"] = chance.choice(["rack", "zone"])
+    if chance.random() < 0.3:
+        job["batch"]["wanted"] = chance.choice([64, 512])
+    if chance.random() < 0.3:
+        job["checkpoints"] = [{"name": "full", "pause_s": 20},
+                              {"name": "peer", "pause_s": 1, "write_s": 30, "write_slowdown": 0.1, "restore_s": 5, "caught": 0.2,
+                               "memory_gib_per_gpu": 2, "kept": 0.9, "stored_every": 4}][:chance.randint(1, 2)]
+    if chance.random() < 0.1:
+        job["checkpoints"] = [{"name": "none", "saves": False}]
+    if chance.random() < 0.2:
+        job["max_nodes"] = chance.choice([1, 2, {next(iter(local)): 1}])
+    if chance.random() < 0.2:
+        job["single_gpu_accumulates"] = True
     return job
 
 
@@ -129,7 +159,29 @@ def check_c_example(expected):
     assert (objective, bound) == (expected["objective"], expected["bound"]), printed[-1]
 
 
+def check_table():
+    """docs/c.md says where each field of a line is in C, and the header has what it names."""
+    with open(os.path.join(source, "docs", "program.md"), encoding="utf-8") as file:
+        page = file.read()
+    with open(os.path.join(source, "docs", "c.md"), encoding="utf-8") as file:
+        said = file.read().split("## What a round can say", 1)[1].split("\n## ", 1)[0]
+    with open(header, encoding="utf-8") as file:
+        declared = set(re.findall(r"\w+", file.read()))
+    tables = re.findall(r"\| in: (?:the line|`\w+\[\]`|`teams`, by name).*?\n\n", page, re.S)
+    assert len(tables) == 4, len(tables)
+    rows = [line.split("|") for table in tables for line in table.splitlines()[2:] if line]
+    fields = [field for row in rows for field in re.findall(r"`([\w.]+)", row[1])]
+    assert len(fields) > 50, fields
+    names = set(re.findall(r"`([\w.]+)`", said))
+    for field in fields:
+        assert field in names, f"docs/c.md does not say where `{field}` is in C"
+    cells = [row.split("|")[2] for row in said.splitlines() if row.startswith("| `")]
+    for name in re.findall(r"`(\w+)(?:\(\))?`", " ".join(cells)):
+        assert name in declared or name in fields or name in ("sia", "goodput"), f"{header} has no {name}"
+
+
 def main():
+    check_table()
     documents = {}
     for name in ("round", "teams", "host"):
         with open(os.path.join(source, "docs", name + ".json"), encoding="utf-8") as file:

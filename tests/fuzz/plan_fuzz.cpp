@@ -88,6 +88,8 @@ void check_decision(const Snapshot& snapshot, const Plan& plan, std::size_t j, b
     const bool keeps = job.keeps_what_it_holds() ||
                        (has_failed && !configuration_of(job.placement, snapshot.cluster).empty());
     if (keeps) check(decision.placement == job.placement, "who keeps what it holds stays");
+    check(decision.action == action_of(job.placement, decision.placement, snapshot.cluster),
+          "the action leads from what the job holds to what it gets");
     if (decision.placement.empty()) {
         check(configuration.empty() && !decision.starts, "nothing is nothing");
         check(decision.verdict.outcome != Outcome::runs, "who has nothing does not run");

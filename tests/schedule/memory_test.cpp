@@ -172,4 +172,26 @@ TEST_CASE("who is gone is forgotten, but for what it has shown of its kind") {
           doctest::Approx(sample_of(1, 32).step_seconds).epsilon(0.05));
 }
 
+TEST_CASE("a measurement on a GPU type that there is none of costs its job the round, and nothing after it") {
+    JobMemory memory, other;
+    Snapshot wrong = snapshot_of({job_of("typo"), job_of("right")}), sound = wrong, strict = wrong;
+    std::vector<JobNews> news(2);
+    news[1].samples = {{0, sample_of(1, 32)}};
+    other.take_in(sound, news);
+    news[0].samples = {{99, sample_of(1, 32)}};
+    memory.take_in(wrong, news);
+    CHECK(wrong.jobs[0].set_aside.find("samples.gpu_type is 99") != std::string::npos);
+    CHECK(wrong.jobs[1].set_aside.empty());
+    const Plan plan = Scheduler<>().plan(wrong);
+    CHECK(!plan.decisions[1].placement.empty());
+    memory.keep(wrong, plan);
+    strict.strict = true;
+    CHECK_THROWS_AS(JobMemory().take_in(strict, news), std::invalid_argument);
+    Snapshot next = snapshot_of({job_of("typo"), job_of("right")}, 60);
+    memory.take_in(next);
+    CHECK(next.jobs[0].set_aside.empty());
+    CHECK(next.models[1].types[0].iteration_seconds({1, 1}, {32, 0}) ==
+          sound.models[1].types[0].iteration_seconds({1, 1}, {32, 0}));
+}
+
 }  // namespace schedule_memory

@@ -36,6 +36,34 @@ TEST_CASE("machines, limits, batch plans, pinned jobs: a plan breaks none, under
     }
 }
 
+TEST_CASE("an action leads from what a job holds to what it gets, whatever the two are") {
+    Random random(11);
+    std::map<Action, int> seen;
+    for (int trial = 0; trial < 2000; ++trial) {
+        const Cluster cluster = RandomRound(random).snapshot.cluster;
+        const auto anything = [&] {
+            Placement placement;
+            const auto first =
+                static_cast<std::size_t>(random.integer(0, static_cast<int>(cluster.nodes.size()) - 1));
+            for (std::size_t n = first; n < cluster.nodes.size() && random.chance(0.6); ++n)
+                placement.push_back({n, random.integer(1, cluster.nodes[n].gpus)});
+            return placement;
+        };
+        Job job;
+        Decision decision;
+        job.placement = anything();
+        decision.placement = random.chance(0.2) ? job.placement : anything();
+        Snapshot snapshot{.cluster = cluster, .jobs = {job}};
+        Plan plan{.decisions = {decision}};
+        find_actions(snapshot, plan);
+        support::check_action(job, plan.decisions[0], cluster);
+        ++seen[plan.decisions[0].action];
+    }
+    for (const Action action :
+         {Action::wait, Action::start, Action::stay, Action::move, Action::restart, Action::stop})
+        CHECK(seen[action] > 20);
+}
+
 TEST_CASE(
     "no job is moved between nodes for nothing: planning once more changes no placement of a job that keeps "
     "its shape") {

@@ -105,6 +105,9 @@ TEST_CASE(
         const Decision& decision = made.decisions[spoiled];
         CHECK(decision.placement == sound.jobs[spoiled].placement);
         CHECK(!decision.starts);
+        CHECK(decision.action == (!decision.placement.empty()           ? Action::stay
+                                  : bad.jobs[spoiled].placement.empty() ? Action::wait
+                                                                        : Action::stop));
         CHECK(decision.verdict.reason.starts_with("set aside: "));
         CHECK((decision.verdict.outcome == Outcome::runs) == !decision.placement.empty());
         CHECK(explain_plan(scheduler, bad)[spoiled].reason == DecisionReason::set_aside);
@@ -168,6 +171,7 @@ TEST_CASE("a node that shrank under its jobs: one too many is set aside, and nob
     snapshot.jobs = {elastic("large", 8, {{0, 8}}), elastic("new", 8)};
     const Plan one = plan(snapshot);
     CHECK(one.decisions[0].placement == Placement{{0, 8}});
+    CHECK(one.decisions[0].action == Action::stay);
     CHECK(!one.decisions[0].starts);
     REQUIRE(!one.decisions[1].placement.empty());
     CHECK(one.decisions[1].placement.front().node == 1);
@@ -182,7 +186,7 @@ TEST_CASE("of two jobs of one name the second is set aside; a job without a name
     CHECK(made.decisions[1].placement.empty());
     CHECK(made.decisions[2].placement.empty());
     CHECK(made.decisions[3].placement.size() == 1);
-    CHECK(made.report().find("2 jobs or nodes set aside") != std::string::npos);
+    CHECK(made.report().find("; 2 warnings") != std::string::npos);
 }
 
 TEST_CASE("what is no matter of one job or node is refused in any case") {

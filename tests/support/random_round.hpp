@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "goodput/schedule/snapshot.hpp"
@@ -135,6 +138,34 @@ private:
     std::vector<int> used_;
 };
 
+/// What is to be done with a job says no more and no less than what it holds before and after.
+inline void check_action(const goodput::Job& job, const goodput::Decision& decision,
+                         const goodput::Cluster& cluster) {
+    using goodput::Action;
+    using goodput::Placement;
+    const bool holds = !job.placement.empty(), gets = !decision.placement.empty();
+    CHECK((decision.action == Action::wait) == (!holds && !gets));
+    CHECK((decision.action == Action::start) == (!holds && gets));
+    CHECK((decision.action == Action::stop) == (holds && !gets));
+    CHECK((decision.action == Action::stay) == (holds && decision.placement == job.placement));
+    CHECK(decision.starts == (gets && decision.placement != job.placement));
+    if (decision.action != Action::move && decision.action != Action::restart) return;
+    // GPUs by type and, as a shape is of one pool, nodes by pool: not by which nodes they are.
+    const auto shape = [&](const Placement& placement) {
+        std::map<std::tuple<std::size_t, int, bool>, std::pair<int, int>> pools;
+        for (const goodput::NodeShare& share : placement) {
+            const goodput::Node& node = cluster.nodes[share.node];
+            auto& [nodes, gpus] = pools[{node.gpu_type, node.gpus, node.spot}];
+            ++nodes;
+            gpus += share.gpus;
+        }
+        std::vector<std::tuple<std::size_t, int, int>> parts;
+        for (const auto& [pool, of] : pools) parts.emplace_back(std::get<0>(pool), of.first, of.second);
+        return parts;
+    };
+    CHECK((decision.action == Action::move) == (shape(job.placement) == shape(decision.placement)));
+}
+
 /// Machines, limits, batch plans, drained nodes, jobs that keep what they hold; among those the ones for
 /// which has_failed(j) holds, if they hold something.
 template <class HasFailed>
@@ -147,6 +178,7 @@ void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan, Ha
         const Job& job = snapshot.jobs[j];
         const Decision& decision = plan.decisions[j];
         CAPTURE(job.name);
+        check_action(job, decision, snapshot.cluster);
         if (decision.placement.empty()) {
             CHECK(decision.option.configuration.empty());
             CHECK(decision.verdict.outcome != Outcome::runs);
@@ -157,7 +189,6 @@ void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan, Ha
         const Configuration& configuration = decision.option.configuration;
         CHECK(decision.verdict.outcome == Outcome::runs);
         CHECK(configuration_of(decision.placement, snapshot.cluster).same_gpus(configuration));
-        CHECK(decision.starts == (decision.placement != job.placement));
         for (const NodeShare& share : decision.placement) {
             const bool alone = configuration.first().shape.nodes > 1 && !has_failed(j);  // on its nodes
             used[share.node] += alone ? snapshot.cluster.nodes[share.node].gpus : share.gpus;

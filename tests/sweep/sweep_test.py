@@ -61,10 +61,38 @@ def check_incomplete():
     assert "do not complete all jobs" in (out / "report.html").read_text()
 
 
+def check_repeats():
+    """Replays that differ in seeds alone are repeats of one setting, whatever seed it is."""
+    out = SCRATCH / "repeats"
+    (out / "cells").mkdir(parents=True)
+    # At load 2 each policy is twice as fast as the other with one of two traces: in the mean they are 5 and 2.5 hours.
+    averages = {("one", 1, 1): 1.0, ("other", 1, 1): 4.0, ("one", 2, 1): 8.0, ("other", 2, 1): 4.0,
+                ("one", 2, 2): 2.0, ("other", 2, 2): 1.0, ("one", 2, 3): 9.0}
+    for (policy, load, trace_seed), average in averages.items():
+        cell = {"policy": policy, "load": load, "seed": 0, "trace_seed": trace_seed, "interruptions_seed": "",
+                "cluster": "", "workload": "", "figures": {"average_jct_h": average, "jobs": 3, "completed": 3}}
+        (out / "cells" / f"{policy}{load}{trace_seed}.json").write_text(json.dumps(cell))
+    merged = sweep("merge", out)
+    assert merged.returncode == 0, merged.stderr
+    # sqrt(1 * 5) over sqrt(4 * 2.5); what one policy alone has does not count.
+    assert "0.71 times that of other" in merged.stdout, merged.stdout
+    assert "over 2 settings, each the mean of 2 seeds" in merged.stdout, merged.stdout
+    rows = list(csv.DictReader((out / "results.csv").open(newline="")))
+    assert [row["trace_seed"] for row in rows if row["load"] == "2"] == ["1", "2", "3", "1", "2"], rows
+
+    def arguments(more):
+        listed = sweep("list", spec_file("seeds.json", {"policies": ["fifo"], **more}), "--out", SCRATCH / "seeds")
+        assert listed.returncode == 0, listed.stderr
+        return listed.stdout
+    assert arguments({}).startswith("1 replays")
+    assert arguments({"trace_seeds": [1, 2, 3], "interruptions_seeds": [4, 5]}).startswith("6 replays")
+
+
 def main():
     shutil.rmtree(SCRATCH, ignore_errors=True)
     SCRATCH.mkdir(parents=True)
     check_incomplete()
+    check_repeats()
     spec = spec_file("spec.json", SPEC)
 
     straight = SCRATCH / "straight"

@@ -15,6 +15,7 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
+#include "goodput/core/names.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/hosts/detail/hosts_left.hpp"
 #include "goodput/schedule/limits.hpp"
@@ -68,6 +69,20 @@ public:
             if (!holds) take(of, part.shape.gpus, [&](std::size_t r) { return of.usual[r]; });
             for (std::size_t r = 0; r < detail::host_resources; ++r)
                 take_of_nodes_with_more(of.more[r], part, detail::a_gpu_of(said, r), uses);
+        }
+    }
+    /// Jobs that need cores or memory where no node says how much it has.
+    void warn(const Round& round, std::vector<std::string>& warnings) const {
+        for (std::size_t r = 0; r < detail::host_resources; ++r) {
+            if (std::any_of(round.cluster.nodes.begin(), round.cluster.nodes.end(),
+                            [&](const Node& node) { return detail::host_capacity(node, r) > 0; }))
+                continue;
+            Whom in_vain;
+            for (const Job& job : round.jobs)
+                if (job.host && detail::a_gpu_of(job.host->most, r) > 0) in_vain.add(job.name);
+            if (!in_vain.empty())
+                warnings.push_back(in_vain.text("job") + ": needs " + (r == 0 ? "CPU cores" : "host memory") +
+                                   ", but no node says how much it has, so that counts for nothing");
         }
     }
 

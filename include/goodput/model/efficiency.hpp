@@ -91,7 +91,7 @@ struct BatchDependentEfficiency {
 
 /// Every example counts fully at any batch size: for jobs without gradient statistics or with a fixed batch.
 struct FullEfficiency {
-    /// 1.
+    /// 1, whatever the total batch size.
     [[nodiscard]] double efficiency(double /*total_batch*/) const { return 1; }
 };
 

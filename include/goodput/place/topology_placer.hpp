@@ -7,12 +7,18 @@
 // placer (least_moves.hpp) and remains; but the jobs that take whole nodes anew may exchange them among each
 // other and with wholly free nodes, at no move more. detail/topology_placer.hpp says how, and what is proven.
 
+#include <algorithm>
+#include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "goodput/core/bodies.hpp"
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/core/names.hpp"
 #include "goodput/core/placement.hpp"
 #include "goodput/place/concepts.hpp"
 #include "goodput/place/least_moves.hpp"
@@ -54,6 +60,20 @@ public:
     /// Whether a placement lies in one domain of the level of that name; true where there is no such level.
     [[nodiscard]] bool lies_within(const std::string& level, const Placement& placement) const {
         return goodput::lies_within(topology_, level, placement);
+    }
+
+    /// Warns of jobs that have to stay within a domain of a level that there is none of.
+    void warn(std::span<const Job> jobs, std::vector<std::string>& warnings) const {
+        std::map<std::string_view, Whom> in_vain;
+        for (const Job& job : jobs)
+            if (!job.within.empty() &&
+                std::none_of(topology_.levels.begin(), topology_.levels.end(),
+                             [&](const TopologyLevel& level) { return level.name == job.within; }))
+                in_vain[job.within].add(job.name);
+        for (const auto& [level, named] : in_vain)
+            warnings.push_back(named.text("job") + ": has to stay within one " + std::string(level) +
+                               ", but no node says its " + std::string(level) +
+                               ", so it may be laid out anywhere");
     }
 
     /// Of the last place().

@@ -47,8 +47,8 @@ inline double kept_of_life(double age, int restarts, double cost) {
 
 /// Examples/s of a job that has 1 / jobs of the GPUs of every pool for itself, for a part of the time where
 /// that is less than it needs (the isolated throughput of Gavel, OSDI'20, section 4): the sum over pools of
-/// capacity / (jobs x GPUs) x goodput of the best option there, scaled down if these parts of the time exceed
-/// 1. Its best goodput where the pools say nothing.
+/// capacity / (jobs x GPUs) x goodput of the best option there, scaled down if these parts of the time are
+/// more than all of it. If no pool has an option, the answer is its best goodput.
 inline double isolated_goodput(const Round& round, const OptionRow& row, std::size_t jobs) {
     double time = 0, rate = 0;
     for (std::size_t p = 0; p < round.pools.size(); ++p) {

@@ -8,18 +8,23 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
+#include "goodput/core/names.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/schedule/limits.hpp"
 
 namespace goodput {
 
 namespace detail {
+
+/// More unknown names than this are not compared with the known ones.
+inline constexpr std::size_t most_names = 64;
 
 /// By pool of the round, the mean of a node's `amount` a GPU, over all its nodes, drained ones too.
 inline std::vector<double> mean_per_gpu(const Round& round, double Node::*amount) {
@@ -50,6 +55,38 @@ inline int spot_gpus_of(const Configuration& configuration) {
     return gpus;
 }
 
+/// Warns of nodes that dollars do not count: all of them, or some whose like have a price.
+inline void warn_of_prices(const Cluster& cluster, const std::string& budget,
+                           std::vector<std::string>& warnings) {
+    const auto is_priced = [](const Node& node) { return node.dollars_per_hour > 0; };
+    if (cluster.nodes.empty()) return;
+    if (std::none_of(cluster.nodes.begin(), cluster.nodes.end(), is_priced)) {
+        warnings.push_back(budget + ": no node has a price, so it limits nothing");
+        return;
+    }
+    std::vector<PoolId> priced;
+    for (const Node& node : cluster.nodes)
+        if (const PoolId kind{node.gpu_type, node.gpus, node.spot};
+            is_priced(node) && std::find(priced.begin(), priced.end(), kind) == priced.end())
+            priced.push_back(kind);
+    Whom free;
+    for (const Node& node : cluster.nodes)
+        if (!is_priced(node) && std::find(priced.begin(), priced.end(),
+                                          PoolId{node.gpu_type, node.gpus, node.spot}) != priced.end())
+            free.add(node.name);
+    if (!free.empty())
+        warnings.push_back(free.text("node") + ": no price, although others of the kind have one, so " +
+                           budget + " does not count it");
+}
+
+/// Warns of a limit on spot GPUs where no node is one of spot nodes.
+inline void warn_of_spot(const Cluster& cluster, const std::string& limit,
+                         std::vector<std::string>& warnings) {
+    for (const Node& node : cluster.nodes)
+        if (node.spot) return;
+    if (!cluster.nodes.empty()) warnings.push_back(limit + ": no node is a spot node, so it limits nothing");
+}
+
 }  // namespace detail
 
 /// Dollars an hour of everybody together, by Node::dollars_per_hour. A configuration costs its share of the
@@ -72,6 +109,10 @@ public:
     void uses(const Round& round, const Job&, const Option& option, LimitUses& uses) const {
         if (most_) uses.add(0, detail::total_of(option.configuration, round, per_gpu_));
     }
+    /// Nodes without a price.
+    void warn(const Round& round, std::vector<std::string>& warnings) const {
+        if (most_) detail::warn_of_prices(round.cluster, "the budget", warnings);
+    }
 
 private:
     std::optional<double> most_;
@@ -91,6 +132,10 @@ public:
     /// Spot GPUs that nobody else can use.
     void uses(const Round&, const Job&, const Option& option, LimitUses& uses) const {
         if (most_) uses.add(0, detail::spot_gpus_of(option.configuration));
+    }
+    /// No spot nodes.
+    void warn(const Round& round, std::vector<std::string>& warnings) const {
+        if (most_) detail::warn_of_spot(round.cluster, "the cap on spot GPUs", warnings);
     }
 
 private:
@@ -116,6 +161,14 @@ public:
         for (const PoolShare& part : option.configuration.parts())
             uses.add(0, part.shape.gpus * watts_[part.gpu_type]);
     }
+    /// Nodes of a GPU type without watts.
+    void warn(const Round& round, std::vector<std::string>& warnings) const {
+        for (std::size_t type = 0; type < watts_.size(); ++type)
+            if (watts_[type] == 0 && std::any_of(round.cluster.nodes.begin(), round.cluster.nodes.end(),
+                                                 [&](const Node& node) { return node.gpu_type == type; }))
+                warnings.push_back("the power cap: GPUs of type " + round.cluster.gpu_types[type] +
+                                   " take 0 watts, so it does not count them");
+    }
 
 private:
     double most_;
@@ -137,6 +190,22 @@ public:
     void uses(const Round&, const Job& job, const Option&, LimitUses& uses) const {
         for (const std::string& kind : kinds_)
             if (job.kind == kind) uses.add(0, 1);
+    }
+    /// No kinds at all, and kinds that no job is of, although one is of a kind of nearly that name.
+    void warn(const Round& round, std::vector<std::string>& warnings) const {
+        const std::string whose = "the licences of " + name_ + ": ";
+        if (kinds_.empty()) warnings.push_back(whose + "they are for no kind of job, so they limit nothing");
+        std::vector<std::string_view> others;
+        for (const Job& job : round.jobs)
+            if (std::find(kinds_.begin(), kinds_.end(), job.kind) == kinds_.end() &&
+                others.size() < detail::most_names && !job.kind.empty() &&
+                std::find(others.begin(), others.end(), job.kind) == others.end())
+                others.push_back(job.kind);
+        for (const std::string& kind : kinds_)
+            if (const std::string meant = did_you_mean(kind, others);
+                !meant.empty() && std::none_of(round.jobs.begin(), round.jobs.end(),
+                                               [&](const Job& job) { return job.kind == kind; }))
+                warnings.push_back(whose + "no job is of kind '" + kind + "'" + meant);
     }
 
 private:

@@ -25,6 +25,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/model/job_model.hpp"
+#include "goodput/schedule/detail/news_slips.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/running_plans.hpp"
@@ -62,7 +63,9 @@ public:
     /// names jobs that are gone without having ended. Fills in the jobs' models, but for those that bring
     /// their own, and what JobSizes and RunningPlans say. A job with news that make no sense is set aside
     /// (Job::set_aside), or refused if Snapshot::strict (std::invalid_argument). Nothing is learned of jobs
-    /// that are set aside.
+    /// that are set aside. Makes Snapshot::warnings what probably is a slip: a time before that of the last
+    /// round, cancelled jobs that are still there, and measurements that are hardly meant
+    /// (detail/news_slips.hpp).
     void take_in(Snapshot& snapshot, std::span<const JobNews> news = {},
                  std::span<const std::string> cancelled = {}) {
         if (!news.empty() && news.size() != snapshot.jobs.size())
@@ -72,17 +75,28 @@ public:
         histories_.begin_trial();
         on_trial_ = true;
         const JobNews nothing;
+        snapshot.warnings.clear();
+        if (last_time_ && snapshot.time_seconds < *last_time_)
+            snapshot.warnings.push_back("time goes back: it is " + text_of(snapshot.time_seconds) +
+                                        " s, and was " + text_of(*last_time_) + " s in the round before");
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             Job& job = snapshot.jobs[j];
             if (!job.set_aside.empty()) continue;
             try {
                 learn(job, news.empty() ? nothing : news[j]);
+                if (!news.empty()) detail::warn_of_news(job, news[j], snapshot.cluster, snapshot.warnings);
             } catch (const std::invalid_argument& error) {
                 if (snapshot.strict) throw;
                 job.set_aside = error.what();
             }
         }
-        for (const std::string& name : cancelled) learned_.sizes.end(name);
+        for (const std::string& name : cancelled) {
+            learned_.sizes.end(name);
+            for (const Job& job : snapshot.jobs)
+                if (job.name == name)
+                    snapshot.warnings.push_back("job '" + name +
+                                                "': named as cancelled, and still among the jobs");
+        }
         learned_.sizes.expect(snapshot);
         learned_.running.fill(snapshot);
         snapshot.models.resize(snapshot.jobs.size());
@@ -107,6 +121,7 @@ public:
         };
         std::erase_if(learned_.largest_batch, [&](const auto& entry) { return !still_there(entry.first); });
         histories_.forget_unless(still_there);
+        last_time_ = snapshot.time_seconds;
         on_trial_ = false;
     }
 
@@ -121,7 +136,12 @@ private:
 
     void learn(Job& job, const JobNews& news) {
         // All of it before any is learned: of a job that is set aside nothing stays.
-        for (const NewSample& each : news.samples) validate(each.sample, "job '" + job.name + "'");
+        for (const NewSample& each : news.samples) {
+            validate(each.sample, "job '" + job.name + "'");
+            if (each.gpu_type >= job.types.size())
+                bad_input("job '" + job.name + "'", "samples.gpu_type", each.gpu_type,
+                          "below the number of GPU types, " + text_of(job.types.size()));
+        }
         histories_.meet(job);
         limit_batch(job, news);
         for (const NewSample& each : news.samples) {
@@ -150,6 +170,7 @@ private:
     Histories histories_{};
     Learned learned_{}, before_{};
     bool on_trial_ = false;
+    std::optional<double> last_time_{};  // of the last round that was kept
     std::vector<std::string> names_;
 };
 

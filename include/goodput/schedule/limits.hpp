@@ -10,8 +10,10 @@
 //
 // and, if it has to look something up for every job, void start_job(const Round& round, const Job& job),
 // which is called before the options of the job are asked about. A limit may keep buffers, but its answers
-// must not depend on them. One that limits dollars says so by bool counts_dollars() const: then nodes that
-// cost unlike are pools of their own (detail/price_groups.hpp).
+// must not depend on them. One that nothing can count against, because somebody probably mistyped a name or
+// forgot a number, says so by void warn(const Round& round, std::vector<std::string>& warnings) const, which
+// adds sentences to Plan::warnings. One that limits dollars says so by bool counts_dollars() const: then
+// nodes that cost unlike are pools of their own (detail/price_groups.hpp).
 //
 // Jobs that keep what they hold may take more of a row than there is. Nobody else gets anything of it then,
 // and the plan says so (Plan::conflicts). If rows() throws, there is no plan: the exception passes through.
@@ -134,6 +136,13 @@ public:
             ends_.push_back(first + rows.all().size());
         };
         std::apply([&](auto&... limit) { (ask(limit), ...); }, limits_);
+    }
+    /// What of the limits probably is a slip, one sentence each, limit by limit.
+    void warn(const Round& round, std::vector<std::string>& warnings) const requires(sizeof...(Ls) > 0) {
+        const auto ask = [&](const auto& limit) {
+            if constexpr (requires { limit.warn(round, warnings); }) limit.warn(round, warnings);
+        };
+        std::apply([&](const auto&... limit) { (ask(limit), ...); }, limits_);
     }
     /// Tells all limits which job the next options are of.
     void start_job(const Round& round, const Job& job) {

@@ -134,7 +134,12 @@ public:
         for (std::size_t j = 0; by_price_ && j < plan_.decisions.size(); ++j)
             price_groups_.forget(snapshot.cluster, plan_.decisions[j].placement,
                                  plan_.decisions[j].option.configuration);
-        check_.give_what_is_held(plan_);
+        find_actions(snapshot, plan_);
+        check_.give_what_is_held(given, plan_);
+        if constexpr (requires { parts_.placer.warn(snapshot.jobs, plan_.warnings); })
+            parts_.placer.warn(snapshot.jobs, plan_.warnings);
+        if constexpr (requires { parts_.limits.warn(round_of(snapshot), plan_.warnings); })
+            parts_.limits.warn(round_of(snapshot), plan_.warnings);
         return plan_;
     }
     /// The plan for a snapshot, without a call after each step.
@@ -350,7 +355,6 @@ private:
         }
         chosen_[j] = option;
         decision.placement = placement;
-        decision.starts = placement != snapshot.jobs[j].placement;
         plan_.objective += decision.value - value;
         plan_.move_cost_seconds += detail::move_cost_of(snapshot, j, placement) - paid;
     }
@@ -465,7 +469,6 @@ private:
         decision.option = {};
         decision.value = 0;
         decision.placement.clear();
-        decision.starts = false;
         decision.verdict.outcome = Outcome::runs;
         decision.verdict.reason.clear();
     }

@@ -27,6 +27,9 @@ struct Snapshot {
     /// Refuse the snapshot (std::invalid_argument) where a job or a node makes no sense, instead of setting
     /// that one aside (Plan::warnings).
     bool strict = false;
+    /// What was noticed while the snapshot was made (JobMemory, readers of formats), one sentence each: the
+    /// plan repeats it (Plan::warnings).
+    std::vector<std::string> warnings{};
 };
 
 /// What has been measured of the job of that index; an empty model where nothing has.
@@ -35,13 +38,27 @@ struct Snapshot {
     return snapshot.models.empty() ? nothing_known : snapshot.models[job];
 }
 
+/// What whoever runs the jobs has to do with one of them.
+enum class Action {
+    wait,     ///< nothing: it holds no GPU and gets none
+    start,    ///< start it: it held nothing
+    stay,     ///< let it go on with the GPUs that it holds; its batch may be another one
+    move,     ///< stop it, and start it on other nodes in the same shapes of the same GPU types
+    restart,  ///< stop it, and start it with other GPUs, or over another number of nodes
+    stop      ///< stop it: it gets nothing this round
+};
+
+/// What leads from the GPUs that a job holds to those that it is given; both on nodes of the cluster.
+[[nodiscard]] Action action_of(const Placement& held, const Placement& given, const Cluster& cluster);
+
 /// What one job gets, and why.
 struct Decision {
-    Option option{};        ///< empty allotment: nothing this round
-    double value = 0;       ///< of the option, under the policy
-    Placement placement{};  ///< empty: nothing this round
-    bool starts = false;    ///< starts, or continues with other GPUs than it holds
-    Verdict verdict{};      ///< runs, waits or impossible, with the reason
+    Option option{};               ///< empty allotment: nothing this round
+    double value = 0;              ///< of the option, under the policy
+    Placement placement{};         ///< empty: nothing this round
+    Action action = Action::wait;  ///< what to do so that it holds the placement
+    bool starts = false;           ///< the action is start, move or restart
+    Verdict verdict{};             ///< runs, waits or impossible, with the reason
 };
 
 /// The mechanism by which a job saves its state with an option, chosen among those that it has
@@ -102,7 +119,8 @@ struct PlanFault {
 struct Plan {
     std::vector<Decision> decisions{};  ///< by job
     std::vector<PlanFault> faults{};    ///< of the policy and the predictor; empty if all is well
-    /// Jobs and nodes that make no sense, one sentence each. Such a job keeps what it holds, or waits, and
+    /// Jobs and nodes that make no sense, and what in the snapshot or the limits probably is a slip, one
+    /// sentence each; none of it is an error. A job that makes no sense keeps what it holds, or waits, and
     /// its verdict says why; such a node takes nobody new, and who holds something there keeps it.
     std::vector<std::string> warnings{};
     std::vector<PoolPrice> prices{};            ///< by pool, in the order of pools_of(cluster)
@@ -116,6 +134,9 @@ struct Plan {
     /// One line for a log.
     [[nodiscard]] std::string report() const;
 };
+
+/// Fills in the actions of a plan's decisions, by what the snapshot's jobs hold and what they are given.
+void find_actions(const Snapshot& snapshot, Plan& plan);
 
 /// Appends what goes with a GPU in words: "12 cores and 64 GiB a GPU"; nothing where nothing is counted.
 void append_description(std::string& text, const HostShare& share);

@@ -24,10 +24,10 @@ namespace goodput {
 /// Finds what is wrong with snapshots. Keeps its buffers.
 class SnapshotCheck {
 public:
-    /// The snapshot, or the copy of it to plan instead; valid until the next call. `warnings` become one
-    /// sentence for each job or node that is set aside. Refuses (std::invalid_argument naming job or node,
-    /// field and value) what is no matter of single jobs or nodes, and in strict snapshots these as well.
-    /// `topology`: the placer knows one.
+    /// The snapshot, or the copy of it to plan instead; valid until the next call. `warnings` become those of
+    /// the snapshot, one sentence for each job or node that is set aside, and what probably is a slip.
+    /// Refuses (std::invalid_argument naming job or node, field and value) what is no matter of single jobs
+    /// or nodes, and in strict snapshots these as well. `topology`: the placer knows one.
     const Snapshot& operator()(const Snapshot& snapshot, bool topology, std::vector<std::string>& warnings);
 
     /// The job of that index is set aside in the last snapshot.
@@ -38,7 +38,7 @@ public:
 
     /// Makes the decisions of jobs that are set aside what they hold, all of it that is on nodes that are
     /// there.
-    void give_what_is_held(Plan& plan) const;
+    void give_what_is_held(const Snapshot& given, Plan& plan) const;
 
 private:
     struct SetAside {
@@ -73,6 +73,9 @@ private:
     void set_nodes_aside(const Cluster& cluster, std::vector<std::string>& warnings);
 
     void set_jobs_aside(const Snapshot& snapshot, bool topology, std::vector<std::string>& warnings);
+
+    /// Numbers that are possible and yet hardly meant, of jobs that are not set aside.
+    void warn_of_slips(const Snapshot& snapshot, std::vector<std::string>& warnings) const;
 
     [[nodiscard]] Placement on_nodes_that_are_there(Placement placement) const;
 

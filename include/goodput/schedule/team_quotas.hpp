@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "goodput/core/names.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/limits.hpp"
 
@@ -74,13 +77,7 @@ public:
                            [](const TeamQuota& quota) { return quota.dollars_per_hour.has_value(); });
     }
     /// Looks up the team of the job whose options come next.
-    void start_job(const Round&, const Job& job) {
-        const auto at = std::lower_bound(
-            quotas_.begin(), quotas_.end(), job.team,
-            [](const TeamQuota& quota, const std::string& team) { return quota.team < team; });
-        team_ = at != quotas_.end() && at->team == job.team ? static_cast<std::size_t>(at - quotas_.begin())
-                                                            : none;
-    }
+    void start_job(const Round&, const Job& job) { team_ = quota_of(job); }
     /// GPUs and dollars an hour that the option takes of its team's quotas.
     void uses(const Round& round, const Job&, const Option& option, LimitUses& uses) const {
         if (team_ == none) return;
@@ -93,6 +90,44 @@ public:
         if (mine.dollars != none) uses.add(mine.dollars, detail::total_of(configuration, round, per_gpu_));
         if (mine.spot != none) uses.add(mine.spot, detail::spot_gpus_of(configuration));
     }
+    /// Teams of jobs that are nearly one with a quota, quotas of which no job is of the team, jobs whose
+    /// fewest GPUs are more than their team may have, and what detail::warn_of_prices() and warn_of_spot()
+    /// say.
+    void warn(const Round& round, std::vector<std::string>& warnings) const {
+        if (quotas_.empty() || round.jobs.empty()) return;
+        std::vector<std::string_view> known;
+        for (const TeamQuota& quota : quotas_) known.push_back(quota.team);
+        std::map<std::string_view, Whom> unknown;  // jobs, by team
+        std::map<std::string_view, Whom> never;
+        bool any_known = false;
+        for (const Job& job : round.jobs) {
+            const std::size_t team = quota_of(job);
+            any_known |= team != none;
+            if (team == none && !job.team.empty() && unknown.size() < detail::most_names)
+                unknown[job.team].add(job.name);
+            const int fewest = job.adaptivity == Adaptivity::none ? job.max_gpus : job.min_gpus;
+            if (team != none && quotas_[team].gpus && fewest > *quotas_[team].gpus)
+                never[job.team].add(job.name);
+        }
+        bool any_near = false;
+        for (const auto& [team, jobs] : unknown)
+            if (const std::string meant = did_you_mean(team, known); !meant.empty()) {
+                any_near = true;
+                warnings.push_back(jobs.text("job") + ": team '" + std::string(team) + "' has no quota" +
+                                   meant);
+            }
+        if (!any_known && !any_near)
+            warnings.push_back(
+                "the quotas of teams: no job is of a team that has one, so they limit nothing");
+        for (const auto& [team, jobs] : never)
+            warnings.push_back(jobs.text("job") +
+                               ": the fewest GPUs that it may have are more than the quota of team " +
+                               std::string(team) + ", so it gets none");
+        if (counts_dollars()) detail::warn_of_prices(round.cluster, "the budget of teams", warnings);
+        if (std::any_of(quotas_.begin(), quotas_.end(),
+                        [](const TeamQuota& quota) { return quota.spot_gpus.has_value(); }))
+            detail::warn_of_spot(round.cluster, "the quota of teams on spot nodes", warnings);
+    }
 
 private:
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
@@ -100,6 +135,15 @@ private:
         std::size_t gpus = none, dollars = none, spot = none;
         std::vector<std::size_t> of_type{};  ///< by GPU type
     };
+
+    /// The index of its team's quota; none where there is none.
+    [[nodiscard]] std::size_t quota_of(const Job& job) const {
+        const auto at = std::lower_bound(
+            quotas_.begin(), quotas_.end(), job.team,
+            [](const TeamQuota& quota, const std::string& team) { return quota.team < team; });
+        return at != quotas_.end() && at->team == job.team ? static_cast<std::size_t>(at - quotas_.begin())
+                                                           : none;
+    }
 
     std::vector<TeamQuota> quotas_;  // by name
     std::vector<Rows> rows_;         // by quota

@@ -10,9 +10,9 @@
 // so for every T on a grid and every g only b is fitted, and what the residuals say of T is its likelihood.
 // g are power laws, exponentials and logarithms of the position relative to now (Domhan, Springenberg and
 // Hutter, IJCAI'15, use such families for accuracies; Optimus, EuroSys'18, one of them for losses). Later
-// points count more, and residuals that follow each other count as fewer points. Before the curve, a total
-// is believed to be T with density 1 / T^2 beyond what has passed: half of all jobs take more than twice as
-// long. Totals of earlier jobs of the kind replace that belief as they come in.
+// points count more, and residuals that follow each other count as fewer points. The prior of the total is
+// p(T) ~ 1 / T^2 for T above what has passed: half of all jobs take more than twice as long. Totals of
+// earlier jobs of the kind replace that prior as they come in.
 
 #include <algorithm>
 #include <array>

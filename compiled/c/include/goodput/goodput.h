@@ -144,6 +144,13 @@ GOODPUT_API goodput_status goodput_allot(goodput_allotter* allotter, const goodp
 // ---- Samples of step times
 // --------------------------------------------------------------------------------------
 
+/// goodput_sample::flags.
+enum {
+    GOODPUT_SAMPLE_WHOLE_ITERATION = 1,  ///< step_s is of the whole iteration, with all that it accumulates
+    GOODPUT_SAMPLE_COUNTS_CORES = 2,     ///< cores_per_gpu is given, also where it is 0
+    GOODPUT_SAMPLE_COUNTS_MEMORY = 4     ///< memory_gib_per_gpu is given, also where it is 0
+};
+
 /// How long a step took.
 typedef struct goodput_sample {
     size_t job;            ///< index of the job (goodput_round); not looked at by goodput_fitter_fit()
@@ -156,6 +163,8 @@ typedef struct goodput_sample {
     double sync_s;         ///< the part of them spent in synchronising: less than step_s; below 0: unknown
     double cores_per_gpu;  ///< CPU cores that went with each GPU; 0: not counted
     double memory_gib_per_gpu;  ///< host memory that went with each GPU; 0: not counted
+    uint32_t flags;             ///< GOODPUT_SAMPLE_WHOLE_ITERATION and the like, added up
+    uint32_t spare;             ///< zero
 } goodput_sample;
 
 // ---- Fits: how long would a step take?
@@ -222,15 +231,15 @@ typedef struct goodput_scheduler goodput_scheduler;
 
 /// Which policy values the options. New values may be added at the end.
 enum {
-    GOODPUT_POLICY_SIA = 0,     ///< Sia's (`goodput plan --policy sia --models refined`)
+    GOODPUT_POLICY_SIA = 0,     ///< Sia's (`goodput plan --policy sia`)
     GOODPUT_POLICY_GOODPUT = 1  ///< goodput's own (`goodput plan --policy goodput`)
 };
 
 /// A number that a policy can be told, by the name that `--policy-option` has for it.
 typedef struct goodput_policy_option {
-    const char*
-        name;      ///< sia: p, lambda; goodput: p, order, sharpness, patience, restart, horizon, usual, noise
-    double value;  ///< its value
+    const char* name;  ///< sia: p, lambda, rounding, largest; goodput: p, order, sharpness, patience,
+                       ///< restart, horizon, usual, noise, wait
+    double value;      ///< its value
 } goodput_policy_option;
 
 /// How a scheduler works.
@@ -276,15 +285,17 @@ enum {
 
 /// goodput_job::flags.
 enum {
-    GOODPUT_JOB_NOT_PREEMPTIBLE = 1,          ///< keeps what it holds
-    GOODPUT_JOB_RESTARTING = 2,               ///< in the middle of a restart: keeps what it holds this round
-    GOODPUT_JOB_NOT_ON_SPOT = 4,              ///< is offered nothing on spot nodes
-    GOODPUT_JOB_HAS_GRADIENT = 8,             ///< gradient_sqr and gradient_var are given
-    GOODPUT_JOB_HAS_REMAINING = 16,           ///< remaining_examples is given
-    GOODPUT_JOB_HAS_DONE = 32,                ///< done_examples is given
-    GOODPUT_JOB_HAS_HOST = 64,                ///< the four numbers from least_cores_per_gpu on are given
-    GOODPUT_JOB_HAS_CHECKPOINT = 128,         ///< checkpoint_s is given
-    GOODPUT_JOB_SINGLE_GPU_ACCUMULATES = 256  ///< above the initial batch size a single GPU must accumulate
+    GOODPUT_JOB_NOT_PREEMPTIBLE = 1,           ///< keeps what it holds
+    GOODPUT_JOB_RESTARTING = 2,                ///< in the middle of a restart: keeps what it holds this round
+    GOODPUT_JOB_NOT_ON_SPOT = 4,               ///< is offered nothing on spot nodes
+    GOODPUT_JOB_HAS_GRADIENT = 8,              ///< gradient_sqr and gradient_var are given
+    GOODPUT_JOB_HAS_REMAINING = 16,            ///< remaining_examples is given
+    GOODPUT_JOB_HAS_DONE = 32,                 ///< done_examples is given
+    GOODPUT_JOB_HAS_HOST = 64,                 ///< the four numbers from least_cores_per_gpu on are given
+    GOODPUT_JOB_HAS_CHECKPOINT = 128,          ///< checkpoint_s is given
+    GOODPUT_JOB_SINGLE_GPU_ACCUMULATES = 256,  ///< above the initial batch size a single GPU must accumulate
+    GOODPUT_JOB_COUNTS_CORES = 512,   ///< with GOODPUT_JOB_HAS_HOST: the cores are given, also where 0
+    GOODPUT_JOB_COUNTS_MEMORY = 1024  ///< the same of the host memory
 };
 
 /// A training job, running or waiting. What it holds is in goodput_round::held.
@@ -313,6 +324,10 @@ typedef struct goodput_job {
     double most_cores_per_gpu;        ///< and that it has use for at most
     double least_memory_gib_per_gpu;  ///< host memory a GPU that it needs at least
     double most_memory_gib_per_gpu;   ///< and that it has use for at most
+    const char* within;               ///< "rack" or "zone": all its nodes are in one; null: anywhere
+    int32_t wanted_batch;  ///< largest total batch that the owner wants, from initial_batch: what its samples
+                           ///< show counts for more; 0: max_batch
+    int32_t spare;         ///< zero
 } goodput_job;
 
 /// What a job may use on one GPU type.
@@ -357,6 +372,29 @@ typedef struct goodput_host_speed {
     double memory_gib_per_gpu;  ///< and so much host memory
     double factor;              ///< on the throughput, at least 0
 } goodput_host_speed;
+
+/// goodput_checkpoint::flags.
+enum {
+    GOODPUT_CHECKPOINT_HAS_RESTORE = 1,   ///< restore_s is given; else it is the job's restart_cost_s
+    GOODPUT_CHECKPOINT_HAS_KEPT = 2,      ///< kept is given; else it is 1
+    GOODPUT_CHECKPOINT_SAVES_NOTHING = 4  ///< there is no checkpoint before the job's end
+};
+
+/// A way in which a job can save its state; the best of its ways is chosen where nodes are interrupted. A job
+/// without any pauses for half of its restart_cost_s.
+typedef struct goodput_checkpoint {
+    size_t job;                 ///< index of the job
+    const char* name;           ///< what explanations call it
+    double pause_s;             ///< training stands still for so long at every checkpoint
+    double write_s;             ///< from the end of the pause until the checkpoint is safe
+    double write_slowdown;      ///< part of its speed that training loses meanwhile, 0 to 1
+    double restore_s;           ///< from the start after an interruption to the first step
+    double caught;              ///< part of the interruptions at which all work can still be saved, 0 to 1
+    double memory_gib_per_gpu;  ///< host memory that it takes beside each GPU
+    double kept;                ///< part of the interruptions that its checkpoints outlive, 0 to 1
+    int32_t stored_every;       ///< every so many one goes to storage, which keeps it, 1 to 64; 0: 1
+    uint32_t flags;             ///< GOODPUT_CHECKPOINT_HAS_RESTORE and the like, added up
+} goodput_checkpoint;
 
 /// goodput_team::flags.
 enum {
@@ -432,6 +470,10 @@ typedef struct goodput_round {
     double budget_h;                       ///< most dollars an hour of everybody together
     double spot_gpus;                      ///< most GPUs on spot nodes of everybody together
     uint32_t flags;                        ///< GOODPUT_ROUND_HAS_BUDGET and the like, added up
+    const goodput_checkpoint* checkpoint;  ///< ways in which jobs save their state; those of a job in order
+    size_t checkpoint_count;               ///< their number
+    size_t checkpoint_size;                ///< sizeof(goodput_checkpoint)
+    double deadline_ms;  ///< milliseconds for the allotment of this round; 0: as the settings say
 } goodput_round;
 
 /// goodput_decision::action: what the caller has to do. New values may be added at the end.
@@ -523,7 +565,8 @@ typedef struct goodput_plan {
     size_t starting;             ///< written: jobs that start, move or restart
     size_t conflict_count;       ///< written: limits that are exceeded by what jobs keep
     size_t fault_count;          ///< written: options that were left out for a fault of the policy
-    size_t warning_count;        ///< written: jobs and nodes that are set aside (GOODPUT_ROUND_SETS_ASIDE)
+    size_t warning_count;        ///< written: jobs and nodes that are set aside (GOODPUT_ROUND_SETS_ASIDE),
+                                 ///< and what in the round probably is a slip
 } goodput_plan;
 
 /// What goodput_scheduler_explain() is asked about. New values may be added at the end.
@@ -536,7 +579,10 @@ enum {
     GOODPUT_ABOUT_FAULT = 5,       ///< index of a fault: what failed
     GOODPUT_ABOUT_PLAN = 6,        ///< the whole plan in one line; the index is not looked at
     GOODPUT_ABOUT_CHECKPOINT = 7,  ///< index of a job: how it saves its state; "" where it need not
-    GOODPUT_ABOUT_WARNING = 8      ///< index of a warning: which job or node is set aside, and why
+    GOODPUT_ABOUT_WARNING = 8,     ///< index of a warning: which job or node is set aside and why, or what in
+                                   ///< the round probably is a slip
+    GOODPUT_ABOUT_LIMIT_UNIT = 9,  ///< index of a limit: what its numbers count, "GPUs"
+    GOODPUT_ABOUT_OFFER = 10       ///< index of an offer of the last goodput_scheduler_advise(): why so many
 };
 
 /// A scheduler with default settings; null where there is no memory.
@@ -561,6 +607,58 @@ GOODPUT_API goodput_status goodput_scheduler_last_plan(goodput_scheduler* schedu
 GOODPUT_API goodput_status goodput_scheduler_explain(goodput_scheduler* scheduler, int32_t about,
                                                      size_t index, char* text, size_t capacity,
                                                      size_t* length);
+
+/// goodput_offer::flags.
+enum {
+    GOODPUT_OFFER_SPOT = 1,      ///< the provider may take the nodes back
+    GOODPUT_OFFER_HAS_START = 2  ///< start_s is given; else it is 180
+};
+
+/// Nodes of one GPU type and size, spot or not, that can be rented. Nodes of the round that match an offer
+/// count as rented ones; all others are there anyway and cost nothing.
+typedef struct goodput_offer {
+    const char* name;        ///< its own among the offers
+    size_t gpu_type;         ///< index of the GPU type, among those of the last round
+    int32_t gpus;            ///< of a node, from 1
+    int32_t most;            ///< nodes that may be rented at one time, rented ones included
+    double price_h;          ///< dollars an hour of the whole node
+    double start_s;          ///< seconds from the order, which is paid for, to the first job
+    double interruptions_h;  ///< how often each node is expected to be lost, an hour
+    uint32_t flags;          ///< GOODPUT_OFFER_SPOT and the like, added up
+    uint32_t spare;          ///< zero
+} goodput_offer;
+
+/// What is said of one offer.
+typedef struct goodput_offer_advice {
+    int32_t nodes;        ///< that are worth their price, rented ones included
+    int32_t gpus_wanted;  ///< by all jobs together, in these nodes
+    double gpu_worth_h;   ///< dollars an hour that one more GPU would be worth
+} goodput_offer_advice;
+
+/// Which nodes are worth their price?
+typedef struct goodput_rent_question {
+    size_t struct_size;          ///< sizeof(goodput_rent_question)
+    const goodput_offer* offer;  ///< what may be rented
+    size_t offer_count;          ///< their number
+    size_t offer_size;           ///< sizeof(goodput_offer)
+    double hour_worth;           ///< dollars that an hour is worth in which a job is not complete; 0: 10
+} goodput_rent_question;
+
+/// The answer; the array is the caller's.
+typedef struct goodput_rent_advice {
+    size_t struct_size;            ///< sizeof(goodput_rent_advice)
+    goodput_offer_advice* advice;  ///< written, by offer
+    size_t advice_capacity;        ///< elements of it: at least offer_count
+    size_t advice_size;            ///< sizeof(goodput_offer_advice)
+    double price_h;                ///< written: dollars an hour of all these nodes
+} goodput_rent_advice;
+
+/// Which nodes are worth their price for the jobs of the last round, within the quotas of its teams.
+/// GOODPUT_NOT_YET before the first plan, and after a round that was refused; GOODPUT_TOO_SMALL where the
+/// array has no room for an answer to each offer. The plan stays as it is.
+GOODPUT_API goodput_status goodput_scheduler_advise(goodput_scheduler* scheduler,
+                                                    const goodput_rent_question* question,
+                                                    goodput_rent_advice* advice);
 
 // ---- Agents: the training's half
 // --------------------------------------------------------------------------------

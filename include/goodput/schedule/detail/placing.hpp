@@ -60,7 +60,6 @@ public:
             Decision& decision = plan.decisions[j];
             if (!decision.option.configuration.is_single())
                 std::sort(decision.placement.begin(), decision.placement.end());
-            decision.starts = !decision.placement.empty() && decision.placement != snapshot.jobs[j].placement;
         }
         std::size_t last = snapshot.jobs.size();
         for (const UnplacedJob& unplaced : placed.unplaced) {

@@ -14,6 +14,23 @@
 
 namespace goodput {
 
+GOODPUT_BODY Action action_of(const Placement& held, const Placement& given, const Cluster& cluster) {
+    if (given.empty()) return held.empty() ? Action::wait : Action::stop;
+    if (held.empty()) return Action::start;
+    if (given == held) return Action::stay;
+    return configuration_of(held, cluster).same_shapes(configuration_of(given, cluster)) ? Action::move
+                                                                                         : Action::restart;
+}
+
+GOODPUT_BODY void find_actions(const Snapshot& snapshot, Plan& plan) {
+    for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+        Decision& decision = plan.decisions[j];
+        decision.action = action_of(snapshot.jobs[j].placement, decision.placement, snapshot.cluster);
+        decision.starts = decision.action == Action::start || decision.action == Action::move ||
+                          decision.action == Action::restart;
+    }
+}
+
 GOODPUT_BODY std::string Plan::report() const {
     std::size_t running = 0, starting = 0;
     for (const Decision& decision : decisions) {
@@ -30,7 +47,7 @@ GOODPUT_BODY std::string Plan::report() const {
     };
     append_count(conflicts.size(), " limits exceeded by what is kept");
     append_count(faults.size(), " faults of the policy");
-    append_count(warnings.size(), " jobs or nodes set aside");
+    append_count(warnings.size(), " warnings");
     return text;
 }
 

@@ -14,6 +14,7 @@
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
+#include "goodput/core/names.hpp"
 #include "goodput/schedule/snapshot.hpp"
 #include "goodput/schedule/snapshot_check.hpp"
 
@@ -21,24 +22,31 @@ namespace goodput {
 
 GOODPUT_BODY const Snapshot& SnapshotCheck::operator()(const Snapshot& snapshot, bool topology,
                                                        std::vector<std::string>& warnings) {
-    warnings.clear();
+    warnings = snapshot.warnings;
     set_aside_.clear();
     check_whole(snapshot);
     try {
         check_each(snapshot, topology);
-        if (std::all_of(snapshot.jobs.begin(), snapshot.jobs.end(), is_planned)) return snapshot;
+        if (std::all_of(snapshot.jobs.begin(), snapshot.jobs.end(), is_planned)) {
+            warn_of_slips(snapshot, warnings);
+            return snapshot;
+        }
     } catch (const std::invalid_argument&) {
         if (snapshot.strict || snapshot.cluster.gpu_types.empty()) throw;
     }
     copy_ = snapshot;
     set_nodes_aside(snapshot.cluster, warnings);
     set_jobs_aside(snapshot, topology, warnings);
+    warn_of_slips(snapshot, warnings);
     return copy_;
 }
 
-GOODPUT_BODY void SnapshotCheck::give_what_is_held(Plan& plan) const {
+GOODPUT_BODY void SnapshotCheck::give_what_is_held(const Snapshot& given, Plan& plan) const {
     for (const SetAside& each : set_aside_) {
         Decision& decision = plan.decisions[each.job];
+        // What it holds may name nodes that are not there.
+        decision.action =
+            each.held.empty() ? action_of(given.jobs[each.job].placement, {}, given.cluster) : Action::stay;
         decision.starts = false;
         decision.placement = each.held;
         decision.option.configuration = configuration_of(each.held, copy_.cluster);
@@ -139,6 +147,48 @@ GOODPUT_BODY void SnapshotCheck::set_jobs_aside(const Snapshot& snapshot, bool t
         copy_.jobs[j] = stand_in_for(job, set_aside_.back().held);
         if (!copy_.models.empty()) copy_.models[j] = {};
     }
+}
+
+GOODPUT_BODY void SnapshotCheck::warn_of_slips(const Snapshot& snapshot,
+                                               std::vector<std::string>& warnings) const {
+    constexpr double a_minute = 60, an_hour = 3600, ten_years = 3.2e8, extreme = 1e6;
+    bool interrupted = false;
+    for (const Node& node : snapshot.cluster.nodes) interrupted |= node.interruptions_per_hour > 0;
+    Whom early, old, no_gradient, free_restart, no_model;
+    const Job *lightest = nullptr, *heaviest = nullptr;
+    for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+        const Job& job = snapshot.jobs[j];
+        if (is_set_aside(j)) continue;
+        const double age = snapshot.time_seconds - job.submitted_seconds;
+        if (age < -a_minute) early.add(job.name);
+        if (age > ten_years) old.add(job.name);
+        if (job.adaptivity == Adaptivity::batch && job.max_batch > job.initial_batch &&
+            job.attained_gpu_seconds >= an_hour && !measured_gradient(job.gradient) &&
+            !measured_gradient(job.usual_gradient))
+            no_gradient.add(job.name);
+        if (interrupted && job.restart_cost_seconds == 0 && job.checkpoints.empty())
+            free_restart.add(job.name);
+        bool rated = false;
+        for (const TypeLimits& limits : job.types) rated |= limits.reference_rate > 0;
+        if (rated && model_of(snapshot, j).types.empty()) no_model.add(job.name);
+        if (!lightest || job.weight < lightest->weight) lightest = &job;
+        if (!heaviest || job.weight > heaviest->weight) heaviest = &job;
+    }
+    const auto say = [&](const Whom& jobs, const char* what) {
+        if (!jobs.empty()) warnings.push_back(jobs.text("job") + what);
+    };
+    say(early, ": submitted later than now: are both times on one clock?");
+    say(old, ": submitted more than ten years ago: are both times on one clock?");
+    if (heaviest && heaviest->weight > extreme * lightest->weight)
+        warnings.push_back("job '" + heaviest->name + "': weighs " +
+                           rounded_text_of(heaviest->weight / lightest->weight) + " times as much as job '" +
+                           lightest->name + "'");
+    say(no_gradient,
+        ": has run for a GPU hour and reports no gradient statistics, so its batch does not grow");
+    say(free_restart,
+        ": says neither what a restart costs nor how it saves its state, so interruptions count as free");
+    say(no_model,
+        ": has a reference rate but no model; JobMemory makes one of it, or JobHistory::begin() and refit()");
 }
 
 GOODPUT_BODY Placement SnapshotCheck::on_nodes_that_are_there(Placement placement) const {

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Does with docs/embed.md what a stranger does: the program of the page, in an empty folder, compiled by its lines.
+
+usage: embed_page.py ROOT BUILD
+
+ROOT is `goodput` in these lines, and BUILD, which has goodput::compiled, `goodput-build`. The line for headers alone is
+only read by the compiler, because it is the code of examples/embed.cpp that BUILD has compiled. What the program of the
+other line prints has to be what the page shows, numbers aside: docs.console compares these.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def blocks(page, language):
+    return [block.rstrip("\n") for block in re.findall(rf"^```{language}\n(.*?)^```$", page, flags=re.M | re.S)]
+
+
+def main():
+    root, build = sys.argv[1:]
+    with open(os.path.join(root, "docs", "embed.md"), encoding="utf-8") as text:
+        page = text.read()
+    lines = [line for block in blocks(page, "sh") for line in block.split("\n") if line.startswith("g++ ")]
+    if len(lines) != 2 or "-DGOODPUT_COMPILED" not in lines[1]:
+        sys.exit("docs/embed.md should have two lines that compile it, the second with goodput::compiled")
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink(root, os.path.join(folder, "goodput"))
+        os.symlink(build, os.path.join(folder, "goodput-build"))
+        with open(os.path.join(folder, "embed.cpp"), "w", encoding="utf-8") as program:
+            program.write(blocks(page, "cpp")[0])
+        for line in lines[0] + " -fsyntax-only", lines[1]:
+            print(line, flush=True)
+            subprocess.run(line, shell=True, check=True, cwd=folder)
+        printed = subprocess.run("./embed", capture_output=True, text=True, check=True, cwd=folder).stdout.rstrip("\n")
+    shown = blocks(page, "console")[0].split("\n", 1)[1]
+    without_numbers = [re.sub(r"\d+(\.\d+)?", "#", text) for text in (printed, shown)]
+    if without_numbers[0] != without_numbers[1]:
+        sys.exit(f"it printed\n{printed}\nand the page shows\n{shown}")
+
+
+main()

@@ -89,7 +89,7 @@ const firstLines = (names, compare) => {
   for (const variants of [false, true])
     for (const i of names.keys())
       if (slots.length < most && !slots.includes(i) && (variants || !slots.some(k => stem(k) === stem(i)))) slots.push(i);
-  recent = [...slots];
+  recent = [...slots].reverse();  // a sixth line takes the place of the first of these
 };
 const chooseLine = line => {
   if (slots.includes(line)) {
@@ -176,8 +176,7 @@ const span = h => h < 1 / 60 ? (3600 * h).toFixed(0) + ' s' : h < 1 ? (60 * h).t
 // A chart in a figure. `text(chart, x, y)` is what is said at pixels of its canvas; the arrow keys move a reading.
 const addChart = (parent, title, unit, label, config, text, { tall = false } = {}) => {
   const figure = add(parent, 'figure');
-  const caption = add(figure, 'figcaption', {}, title);
-  if (unit) add(caption, 'span', {}, ` (${unit})`);
+  if (title) add(figure, 'figcaption', {}, title, ...unit ? [add(null, 'span', {}, ` (${unit})`)] : []);
   const box = add(figure, 'div', { className: 'canvas' + (tall ? ' tall' : '') });
   const canvas = add(box, 'canvas', { tabIndex: 0, role: 'img', ariaLabel: label });
   const chart = new Chart(canvas, config);
@@ -256,7 +255,7 @@ const lineChart = (parent, { title, unit, of, x, y, steps = true, own = false, s
     }
     const found = of.map((line, i) => ({ i, name: line.name, point: at(line.points, value) }))
       .filter(({ i, point }) => point && (own || slotOf(i) >= 0)).sort((a, b) => b.point.y - a.point.y);
-    return found.length ? [words.x(value), ...found.map(({ name, point }) => `${words.y(point)}  ${name}`)].join('\n') : '';
+    return found.length ? [words.x(value), ...found.map(({ name, point }) => `${words.y(point.y)}  ${name}`)].join('\n') : '';
   };
   const sort = { id: 'sort', beforeUpdate(chart) {
     chart.data.datasets.forEach((dataset, i) => { dataset.order = own || slotOf(i) >= 0 ? slotOf(i) : most; });

@@ -200,7 +200,7 @@ const gpuChart = (parent, policy) => {
         ctx.globalAlpha = seen == null || seen === block.job ? 1 : .18;
         ctx.fillStyle = colourOf(jobs.application[block.job]);
         ctx.fillRect(left, top, at(block.end) - left, block.gpus * unit);
-        if (unit >= 2) {
+        if (unit >= 2 && at(block.end) - left > 3) {
           ctx.strokeStyle = paper;
           ctx.lineWidth = .7;
           ctx.strokeRect(left, top, at(block.end) - left, block.gpus * unit);

@@ -16,7 +16,7 @@ for (const replay of data.replays) {
   groups.set(key, [...groups.get(key) || [], replay]);
 }
 const titleOf = ({ cluster, workload }) =>
-  [cluster && `cluster ${cluster}`, workload && `workload ${workload}`].filter(Boolean).join(', ') || 'All settings';
+  [cluster && `Cluster ${cluster}`, workload && `${cluster ? 'w' : 'W'}orkload ${workload}`].filter(Boolean).join(', ') || 'All settings';
 const rowsOf = replays => {
   const rows = [];
   for (const load of [...new Set(replays.map(replay => replay.load))].sort((a, b) => a - b))
@@ -49,7 +49,7 @@ const showTable = (place, title, rows) => {
   }
 };
 const showCharts = (place, rows) => {
-  const pair = add(place, 'div', { className: 'pair' });
+  const pair = add(place, 'div', { className: 'charts' });
   const loads = [...new Set(rows.map(row => row.load))].filter(load => load > 0);
   if (!loads.length) return;
   const least = Math.min(...loads), most = Math.max(...loads);

@@ -42,11 +42,11 @@ const figures = [
   ['migrations_per_job', 'Migrations a job', 2, 1, 0], ['gpu_hours_per_job', 'GPU hours a job', 3, 1, -1],
   ['utilisation', 'Utilisation, %', 1, 100, 1], ['effective_gpus', 'Effective GPUs', 2, 1, 1],
   ['dollars', 'Dollars', 2, 1, -1], ['dollars_per_job', 'Dollars a job', 3, 1, -1], ['node_hours', 'Node hours', 2, 1, -1],
-  ['rho_mean', 'rho, mean', 2, 1, -1], ['rho_p99', 'rho, 99th percentile', 2, 1, -1], ['rho_worst', 'rho, worst', 2, 1, -1],
+  ['rho_mean', 'rho, mean', 2, 1, -1], ['rho_p99', 'rho, 99 %', 2, 1, -1], ['rho_worst', 'rho, worst', 2, 1, -1],
   ['rho_above_1', 'rho above 1, %', 1, 100, -1], ['unfair', 'rho above 1.05, %', 1, 100, -1],
-  ['availability', 'Useful part of GPU time, %', 1, 100, 1], ['failures_per_job', 'Failures a job', 2, 1, -1],
+  ['availability', 'Useful GPU time, %', 1, 100, 1], ['failures_per_job', 'Failures a job', 2, 1, -1],
   ['jobs', 'Jobs', 0, 1, 0], ['completed', 'Jobs completed', 0, 1, 1], ['faults', 'Faults of the policy', 0, 1, -1],
-  ['policy_ms_median', 'A decision, ms, median', 3, 1, -1], ['policy_ms_p99', 'A decision, ms, 99th percentile', 3, 1, -1],
+  ['policy_ms_median', 'Decision, ms, median', 3, 1, -1], ['policy_ms_p99', 'Decision, ms, 99 %', 3, 1, -1],
   ['policy_s', 'All decisions, s', 2, 1, -1],
 ].map(([key, name, digits, factor, better]) => ({ key, name, digits, factor, better }));
 const explanation = 'Completion times run from submission to completion. rho: a job’s completion time over the time with ' +

@@ -8,16 +8,19 @@ firstLines(names, data.compare || []);
 // ---- Figures: the average completion time first.
 const rows = policies.map(policy => policy.figures);
 const columns = figuresOf(rows);
-const figuresTable = table(main, 'Figures of every policy', ['Policy', ...columns.map(column => column.name)]);
-const best = columns.map(column => rows.length > 1 ? bestText(column, rows) : null);
-for (const policy of policies) {
-  const row = add(figuresTable, 'tr');
-  add(row, 'th', { scope: 'row' }, policy.name);
-  columns.forEach((column, i) => {
-    const text = figureText(column, policy.figures);
-    add(row, 'td', { className: text === best[i] && policy.figures[column.key] != null ? 'best' : '' }, text);
-  });
-}
+const figuresTable = (caption, columns) => {
+  const body = table(main, caption, ['Policy', ...columns.map(column => column.name)]);
+  const best = columns.map(column => rows.length > 1 ? bestText(column, rows) : null);
+  for (const policy of policies) {
+    const row = add(body, 'tr');
+    add(row, 'th', { scope: 'row' }, policy.name);
+    columns.forEach((column, i) => {
+      const text = figureText(column, policy.figures);
+      add(row, 'td', { className: text === best[i] && policy.figures[column.key] != null ? 'best' : '' }, text);
+    });
+  }
+};
+figuresTable('Figures of every policy', columns.slice(0, 10));
 if (data.incomplete) add(main, 'p', { className: 'note' }, data.incomplete);
 add(main, 'p', {}, data.summary);
 const made = add(main, 'p', { className: 'hint' }, explanation + (rows.length > 1 ?
@@ -31,6 +34,8 @@ downloads.append(' ');
 download(downloads, 'jobs.csv', () => [['policy', 'job', 'application', 'submitted_h', 'completion_h', 'restarts', 'gpu_h'],
   ...policies.flatMap(policy => jobs.names.map((name, job) => [policy.name, name, applications[jobs.application[job]],
     jobs.submitted_h[job], policy.hours[job], policy.restarts[job], policy.gpu_hours[job]]))]);
+
+figuresTable('Further figures', columns.slice(10));
 
 // ---- The part of the time that all charts show. At first it ends where one policy alone has jobs left.
 let view = [0, data.shown_h];

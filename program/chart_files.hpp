@@ -6,34 +6,17 @@
 
 #include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "figures.hpp"
+#include "charts.hpp"
 
 namespace cli {
 
-/// A number in steps, from left to right, up to where the chart ends.
-struct Curve {
-    std::string name{};
-    std::vector<std::pair<double, double>> steps{};
-};
+/// The chart as an SVG document; its lines differ by colour and, from the seventh on, by dashes, too.
+std::string svg_of(const Chart& chart);
 
-/// Curves over one axis.
-struct StepChart {
-    std::string title{};
-    std::string across{};      ///< what goes from left to right
-    std::string up{};          ///< what goes upwards, from 0 on
-    bool logarithmic = false;  ///< from left to right; steps at 0 or below are then left out
-    std::vector<Curve> curves{};
-};
-
-/// The chart as an SVG document; its curves differ by colour and, from the seventh on, by dashes, too.
-std::string svg_of(const StepChart& chart);
-
-/// Writes completions.svg, waiting.svg, held.svg, restarts.svg and for each policy with prices
-/// prices-POLICY.svg into the folder, which is made where it is not there. std::runtime_error if it cannot be
-/// written. `gpu_types`: names.
+/// Writes completions.svg, waiting.svg, held.svg, restarts.svg, restarts-by-job.svg and for each policy with
+/// prices prices-POLICY.svg into the folder, which is made where it is not there. std::runtime_error if it
+/// cannot be written. `gpu_types`: names.
 void write_charts(const std::string& folder, std::span<const PolicyReplay> replays,
                   std::span<const std::string> gpu_types);
 

@@ -102,7 +102,7 @@ int run_replay(const ReplayCommand& command, std::ostream& out) {
     if (report.is_open()) {
         write_report(report,
                      {scene.title, with_added_nodes(scene), scene.names, scene.submissions, command.line,
-                      command.seed},
+                      command.seed, !command.offers.empty()},
                      rows.replays());
         report.flush();
         if (!report) throw std::runtime_error(command.report + ": cannot be written");

@@ -110,7 +110,8 @@ Json completions_of(const PolicyReplay& replay, std::span<const std::string> nam
     return jobs;
 }
 
-/// One replay as a line of --json; with dollars where nodes are rented.
+}  // namespace
+
 Json json_of(const PolicyReplay& replay, bool rents) {
     const goodput::ReplayMetrics& metrics = replay.metrics;
     Json json;
@@ -148,6 +149,8 @@ Json json_of(const PolicyReplay& replay, bool rents) {
     }
     return json;
 }
+
+namespace {
 
 /// All replays as CSV: a row each, with what --json says of it but for its jobs.
 void write_csv(std::ostream& out, std::span<const PolicyReplay> replays, bool rents) {

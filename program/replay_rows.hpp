@@ -16,6 +16,9 @@
 
 namespace cli {
 
+/// One replay as a line of --json says it; with dollars where nodes are rented.
+Json json_of(const PolicyReplay& replay, bool rents);
+
 /// The rows of a command: with --json a line each, as soon as it is there, else tables at the end.
 class ReplayRows {
 public:

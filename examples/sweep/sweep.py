@@ -31,6 +31,7 @@ import itertools
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,8 @@ AXES = ("policy", "load", "seed", "trace_seed", "interruptions_seed", "cluster",
 SETTING = ("load", "cluster", "workload")
 SEEDS = ("seed", "trace_seed", "interruptions_seed")
 KEYS = {"policies", "loads", "seeds", "trace_seeds", "interruptions_seeds", "clusters", "workloads", "options"}
+PAGE = Path(__file__).resolve().parents[2] / "program" / "page"
+CHART_JS = Path("/usr/share/javascript/chart.js/chart.min.js")  # Debian's libjs-chart.js
 MOST_TASKS = 1000  # Slurm's MaxArraySize is 1001 where nobody has changed it
 COLOURS = ("#d9480f", "#1864ab", "#2b8a3e", "#862e9c", "#e67700", "#0b7285", "#a61e4d", "#5c940d", "#495057", "#364fc7")
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
@@ -296,9 +299,9 @@ def chart(results, figure, title):
     return "".join(parts) + "</svg>"
 
 
-def summary(results):
-    """The result in a sentence: who has the least average completion time over everything, and by how much. A setting
-    counts once, with the mean over its seeds."""
+def averages(results):
+    """By policy the geometric mean of its average completion times over the settings, best first; how many settings, and
+    how many repeats one has at most. A setting counts once, with the mean over the seeds that every policy completes."""
     common = {}
     for cell in results:
         value = cell["figures"].get("average_jct_h")
@@ -313,11 +316,17 @@ def summary(results):
         if whole:
             settings.append({policy: mean([of[policy] for of in whole]) for policy in policies})
             most = max(most, len(whole))
-    if len(policies) < 2 or not settings:
-        return f"{len(results)} replays of {' and '.join(policies) or 'no policy'}."
-    means = sorted((math.exp(mean([math.log(of[policy]) for of in settings])), policy) for policy in policies)
+    return sorted((math.exp(mean([math.log(of[policy]) for of in settings])) if settings else math.inf, policy)
+                  for policy in policies), len(settings), most
+
+
+def summary(results):
+    """The result in a sentence: who has the least average completion time over everything, and by how much."""
+    means, settings, most = averages(results)
+    if len(means) < 2 or not settings:
+        return f"{len(results)} replays of {' and '.join(policy for _, policy in means) or 'no policy'}."
     (best, first), (next_best, second) = means[:2]
-    over = f"{len(settings)} setting{'s' if len(settings) > 1 else ''}"
+    over = f"{settings} setting{'s' if settings > 1 else ''}"
     if most > 1:
         over += f", each the mean of {most} seeds"
     if next_best / best < 1.005:
@@ -327,46 +336,33 @@ def summary(results):
             f"in the geometric mean over {over}.")
 
 
-def report(results, figures):
-    groups = {}
-    for cell in results:
-        groups.setdefault((cell["cluster"], cell["workload"]), []).append(cell)
-    shown = [name for name in ("average_jct_h", "p99_jct_h", "makespan_h", "restarts_per_job", "utilisation")
-             if name in figures]
-    words = {"average_jct_h": "Average completion time, hours", "p99_jct_h": "99th percentile, hours",
-             "makespan_h": "Makespan, hours", "restarts_per_job": "Restarts a job", "utilisation": "Utilisation"}
-    parts = ["<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>",
-             "<title>Sweep</title><style>body{font:16px/1.5 sans-serif;max-width:60rem;margin:auto;padding:1rem}"
-             "svg{width:100%;max-width:40rem}" + STYLE +
-             ".wide{overflow-x:auto}table{border-collapse:collapse}td,th{padding:.2rem .6rem;text-align:right}"
-             "td:first-child,th:first-child{text-align:left}tr:nth-child(even){background:#f8f9fa}</style>",
-             f"<h1>{html.escape(summary(results))}</h1>",
-             "<p>Lines join the means over the seeds, bars reach from the least to the most. "
-             "All figures: <a href='results.csv'>results.csv</a>.</p>"]
-    if warning(results):
-        parts.append(f"<p><strong>{html.escape(warning(results))}</strong></p>")
-    for (cluster, workload), of in groups.items():
-        name = ", ".join(part for part in (cluster and f"cluster {cluster}", workload and f"workload {workload}") if part)
-        if name:
-            parts.append(f"<h2>{html.escape(name)}</h2>")
-        parts += [chart(of, figure, words[figure]) for figure in shown[:2]]
-        head = "".join(f"<th>{html.escape(words[figure])}</th>" for figure in shown)
-        parts.append(f"<div class='wide'><table><tr><th>policy</th><th>load</th><th>seeds</th>{head}</tr>")
-        rows = {}
-        for cell in of:
-            rows.setdefault((cell["policy"], cell["load"]), []).append(cell["figures"])
-        for (policy, load), seeds in rows.items():
-            values = "".join(f"<td>{mean([seed[figure] for seed in seeds if figure in seed]):.4g}</td>"
-                             if any(figure in seed for seed in seeds) else "<td></td>" for figure in shown)
-            parts.append(f"<tr><td>{html.escape(policy)}</td><td>{load:g}</td><td>{len(seeds)}</td>{values}</tr>")
-        parts.append("</table></div>")
-    return "".join(parts) + "</html>\n"
+def compared(results):
+    """The best of our policies, or else of all, and Sia's, or else the first of the others: they get the first colours."""
+    order = [policy for _, policy in averages(results)[0]] or [results[0]["policy"]]
+    best = next((policy for policy in order if policy.startswith("goodput")), order[0])
+    others = [policy for policy in dict.fromkeys(cell["policy"] for cell in results) if policy != best]
+    others.sort(key=lambda policy: (policy != "sia", policy.startswith("goodput")))
+    return [best, *others[:1]]
+
+
+def page(results, chart_js):
+    """The page, of the same parts as the program's own reports."""
+    if not chart_js.exists():
+        raise Mistake(f"results.csv is written, but not the page, since there is no {chart_js}: install libjs-chart.js, or "
+                      "say with --chart-js where chart.min.js of Chart.js 3 is")
+    parts = {name: (PAGE / file).read_text(encoding="utf-8")
+             for name, file in (("style", "page.css"), ("common", "page.js"), ("script", "sweep.js"))}
+    data = {"replays": [{**{axis: cell[axis] for axis in AXES}, "figures": cell["figures"]} for cell in results],
+            "compare": compared(results), "warning": warning(results)}
+    parts.update(title=f"Sweep of {len(results)} replays", sentence=html.escape(summary(results)),
+                 data=json.dumps(data).replace("<", "\\u003c"), chart=chart_js.read_text(encoding="utf-8"))
+    return re.sub("{{([a-z]+)}}", lambda part: parts[part[1]], (PAGE / "page.html").read_text(encoding="utf-8"))
 
 
 STYLE = "svg{font:12px sans-serif;fill:#343a40}.grid{stroke:#e9ecef}.title{font-weight:bold}"
 
 
-def merge(out, svg):
+def merge(out, svg, chart_js):
     results = read_results(out)
     figures = figures_of(results)
     rows = [[*AXES, *figures]] + [[cell[axis] for axis in AXES] + [cell["figures"].get(name, "") for name in figures]
@@ -375,7 +371,7 @@ def merge(out, svg):
     with open(beside, "w", newline="") as file:
         csv.writer(file).writerows(rows)
     beside.replace(out / "results.csv")
-    write_whole(out / "report.html", report(results, figures))
+    write_whole(out / "report.html", page(results, chart_js))
     if svg:
         first = [cell for cell in results if cell["cluster"] == results[0]["cluster"]
                  and cell["workload"] == results[0]["workload"]]
@@ -405,7 +401,9 @@ def main():
                                  help="one more option for sbatch, --sbatch=--partition=cpu; may be repeated")
     command = commands.add_parser("merge")
     command.add_argument("out", type=Path, metavar="DIR")
-    command.add_argument("--svg", type=Path, metavar="FILE", help="the first chart of the report as a picture")
+    command.add_argument("--svg", type=Path, metavar="FILE", help="average completion times of the first cluster as a picture")
+    command.add_argument("--chart-js", type=Path, metavar="FILE", default=CHART_JS,
+                         help=f"chart.min.js of Chart.js 3, which becomes part of the page ({CHART_JS})")
     one = commands.add_parser("task")  # what submit has a task call
     one.add_argument("out", type=Path)
     one.add_argument("number", type=int)
@@ -414,7 +412,7 @@ def main():
     arguments = parser.parse_args()
     try:
         if arguments.command == "merge":
-            return merge(arguments.out, arguments.svg)
+            return merge(arguments.out, arguments.svg, arguments.chart_js)
         if arguments.command == "task":
             return task(arguments)
         cells = cells_of(read_spec(arguments.spec))

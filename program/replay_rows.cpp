@@ -156,11 +156,14 @@ namespace {
 void write_csv(std::ostream& out, std::span<const PolicyReplay> replays, bool rents) {
     bool first = true;
     for (const PolicyReplay& replay : replays) {
+        const Json json = json_of(replay, rents);
         std::string header, row;
-        for (const auto& [name, value] : json_of(replay, rents).items()) {
+        for (const auto& [name, value] : json.items()) {
             const char* comma = header.empty() ? "" : ",";
             header += comma + name;
-            row += comma + (value.is_null() ? "" : value.is_string() ? csv_cell(value) : value.dump());
+            row += comma + (value.is_null()     ? ""
+                            : value.is_string() ? csv_cell(value.get<std::string>())
+                                                : value.dump());
         }
         if (std::exchange(first, false)) out << header << '\n';
         out << row << '\n';
@@ -204,7 +207,8 @@ void ReplayRows::add(PolicyReplay replay) {
 }
 
 int ReplayRows::finish() {
-    std::vector<std::span<const Figure>> tables(figure_tables().begin(), figure_tables().end());
+    const auto usual = figure_tables();
+    std::vector<std::span<const Figure>> tables(usual.begin(), usual.end());
     if (!command_->offers.empty()) tables.push_back(renting_figures());
     // A world of jobs that nobody can make faster is about fairness.
     if (command_->world != "sia") tables.push_back(fairness_figures());

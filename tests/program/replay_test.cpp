@@ -349,7 +349,7 @@ TEST_CASE("work that takes less than a second or more than weeks is told of, her
     };
     CHECK(warned(250) == "");
     CHECK(warned(0.5).find(" s: the column progress") != std::string::npos);
-    CHECK(warned(1e8).find("iterations at the smallest batch size") != std::string::npos);
+    CHECK(warned(2e7).find("iterations at the smallest batch size") != std::string::npos);
 }
 
 TEST_CASE(

@@ -35,7 +35,7 @@ TEST_CASE("within an epoch a job does its rate times the seconds, on every type 
                     if (node.gpu_type == type && node.gpus > of_node) of_node = node.gpus;
                 if (!(rate > 0)) continue;
                 const int gpus = world.gpus(job);
-                const Configuration held{{type, of_node, {(gpus + of_node - 1) / of_node, gpus}}};
+                const Configuration held(type, of_node, {(gpus + of_node - 1) / of_node, gpus});
                 world.start(job, held);
                 const double seconds = 1e-3 * left / rate;  // well within the first epoch
                 world.train(job, held, 0, seconds);

@@ -54,7 +54,7 @@ const explanation = 'Completion times run from submission to completion. rho: a 
   'the same.';
 // Those that some row has, known ones first.
 const figuresOf = rows => {
-  const keys = new Set(rows.flatMap(row => Object.keys(row).filter(key => typeof row[key] === 'number')));
+  const keys = new Set(rows.flatMap(row => Object.keys(row).filter(key => row[key] === null || typeof row[key] === 'number')));
   const known = figures.filter(({ key }) => keys.delete(key));
   return [...known, ...[...keys].map(key => ({ key, name: key, digits: 3, factor: 1, better: 0 }))];
 };
@@ -178,7 +178,7 @@ const addChart = (parent, title, unit, label, config, text, { tall = false } = {
   const figure = add(parent, 'figure');
   if (title) add(figure, 'figcaption', {}, title, ...unit ? [add(null, 'span', {}, ` (${unit})`)] : []);
   const box = add(figure, 'div', { className: 'canvas' + (tall ? ' tall' : '') });
-  const canvas = add(box, 'canvas', { tabIndex: 0, role: 'img', ariaLabel: label });
+  const canvas = add(box, 'canvas', { tabIndex: 0, role: 'img', ariaLabel: label + '. Left and right arrows read values.' });
   const chart = new Chart(canvas, config);
   chart.reading = null;
   charts.push(chart);

@@ -103,7 +103,8 @@ const drawn = (parent, name, more = {}) => {
     { type: 'linear', min: chart.x_least, max: chart.x_most, grid, ticks: { ...ticks, precision: 0 }, title: axisTitle(chart.x_title) };
   const result = lineChart(parent, { title: chart.title, unit: chart.y_title, x,
     of: chart.lines.map(line => ({ name: line.name, points: pointsOf(line) })),
-    y: { suggestedMax: chart.y_most, ...more.y, ticks: { ...ticks, callback: value => percent ? value + ' %' : value } },
+    y: { suggestedMax: chart.y_most, ...more.y, ticks: { ...ticks, includeBounds: false,
+      callback: value => percent ? value + ' %' : +value.toPrecision(4) } },
     say: { x: h => chart.over_time ? `after ${h.toFixed(2)} h` : chart.logarithmic ? `within ${span(h)}` : `at most ${Math.floor(h)} restarts`,
       y: y => percent ? y.toFixed(1) + ' %' : +y.toPrecision(4) }, ...more.look });
   return chart.over_time ? overTime(result) : result;
@@ -211,7 +212,7 @@ const gpuChart = (parent, policy) => {
           ctx.strokeRect(left, top, at(block.end) - left, block.gpus * unit);
         }
       }
-      ctx.globalAlpha = starts.length > 1500 ? .4 : .8;
+      ctx.globalAlpha = starts.length > 300 ? .4 : .8;
       ctx.fillStyle = ink;
       for (const [job, quantum] of starts) {
         if (quantum < from || quantum > to || seen != null && seen !== job) continue;

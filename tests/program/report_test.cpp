@@ -250,6 +250,10 @@ TEST_CASE("lines of charts are what --json has in one number") {
         CHECK(last_of("restarts") == doctest::Approx(160 * answer["restarts_per_job"].get<double>()));
         CHECK(area(chart_of(data, "waiting")["lines"][p]) ==
               doctest::Approx(160 * answer["queueing_h"].get<double>()).epsilon(0.01));
+        // Means over parts of the time have the area of what was held.
+        CHECK(area(chart_of(data, "held")["lines"][p]) / 100 ==
+              doctest::Approx(answer["utilisation"].get<double>() * answer["makespan_h"].get<double>())
+                  .epsilon(0.02));
         // The mean over jobs, from where the curve of completion times has them.
         const Json& completions = chart_of(data, "completions")["lines"][p];
         const double above = 100 * completions["end"].get<double>() - area(completions);

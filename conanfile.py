@@ -75,6 +75,7 @@ class GoodputConan(ConanFile):
         for part in ("TESTS", "EXAMPLES", "BENCHMARKS"):
             toolchain.cache_variables[f"GOODPUT_BUILD_{part}"] = False
         toolchain.cache_variables["GOODPUT_BUILD_COMPILED"] = True
+        toolchain.cache_variables["GOODPUT_PYTHON"] = False
         toolchain.cache_variables["GOODPUT_WITH_CERES"] = False  # its header is copied like the others
         for folder in self._folders_of_ceres():
             toolchain.cache_variables["CeresHeaders_INCLUDE_DIR"] = folder

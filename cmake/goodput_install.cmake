@@ -18,12 +18,19 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/goodput-config-version.c
 install(FILES "${PROJECT_BINARY_DIR}/goodput-config-version.cmake" cmake/goodput-config.cmake
   cmake/goodput_parts.cmake cmake/FindCeresHeaders.cmake DESTINATION "${package_dir}")
 
-# goodput.pc and goodput-core.pc. Ceres and Boost have no pkg-config files: goodput.pc names their directories, but for
+# goodput.pc and goodput-core.pc; goodput-compiled.pc and goodput-c.pc where these are built. Ceres and Boost have no pkg-config files: goodput.pc names their directories, but for
 # those that every compiler searches. goodput::ceres has no file: libceres has none to require.
 function(goodput_pkg_config pc_name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "REQUIRES;HEADERS_OF")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LIBRARY;DEFINES" "REQUIRES;HEADERS_OF")
   list(JOIN arg_REQUIRES ", " pc_requires)
   set(pc_cflags "-I\${includedir}")
+  if(arg_DEFINES)
+    string(APPEND pc_cflags " -D${arg_DEFINES}")
+  endif()
+  set(pc_libs "")
+  if(arg_LIBRARY)
+    set(pc_libs "-L\${libdir} -l${arg_LIBRARY}")
+  endif()
   foreach(library IN LISTS arg_HEADERS_OF)
     get_target_property(directories ${library} INTERFACE_INCLUDE_DIRECTORIES)
     if(NOT directories)
@@ -38,6 +45,7 @@ function(goodput_pkg_config pc_name)
   file(RELATIVE_PATH up "/${pkg_config_dir}" "/")
   string(REGEX REPLACE "/$" "" up "${up}")
   cmake_path(APPEND pc_includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}") # which may be absolute
+  cmake_path(APPEND pc_libdir "\${prefix}" "${CMAKE_INSTALL_LIBDIR}")
   configure_file(cmake/goodput.pc.in "${PROJECT_BINARY_DIR}/${pc_name}.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/${pc_name}.pc" DESTINATION "${pkg_config_dir}")
 endfunction()
@@ -45,4 +53,8 @@ endfunction()
 goodput_pkg_config(goodput-core)
 if(TARGET goodput::goodput)
   goodput_pkg_config(goodput REQUIRES "eigen3 >= 3.4" HEADERS_OF Ceres::headers Boost::headers)
+endif()
+if(TARGET goodput::compiled)
+  goodput_pkg_config(goodput-compiled REQUIRES goodput DEFINES GOODPUT_COMPILED LIBRARY goodput_compiled)
+  goodput_pkg_config(goodput-c LIBRARY goodput_c)
 endif()

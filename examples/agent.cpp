@@ -12,35 +12,38 @@
 #include <goodput/agent/training_agent.hpp>
 
 int main() {
-    // [loop]
     constexpr std::size_t size = 64;
     constexpr double base_rate = 0.004;  // right for 16 examples
     std::mt19937 random(1);
     std::normal_distribution<float> normal;
     std::vector<float> truth(size), weights(size), gradient(size), example(size);
     for (float& weight : truth) weight = normal(random);
-
-    goodput::TrainingAgent agent(
-        {.parameters = size, .initial_batch = 16, .max_batch = 1024, .max_atomic_batch = 512});
-    agent.hold({.gpu_type = "cpu", .nodes = 1, .gpus = 1});
+    const auto compute = [&](std::vector<float>& sum, int examples) {
+        std::fill(sum.begin(), sum.end(), 0.0f);
+        for (int e = 0; e < examples; ++e) {
+            float error = 3 * normal(random);  // what no model can explain
+            for (std::size_t i = 0; i < size; ++i) {
+                example[i] = normal(random);
+                error += (weights[i] - truth[i]) * example[i];
+            }
+            for (std::size_t i = 0; i < size; ++i)
+                sum[i] += error * example[i] / static_cast<float>(examples);
+        }
+    };
     const auto seconds = [] {
         return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     };
+
+    // [loop]
+    goodput::TrainingAgent agent(
+        {.parameters = size, .initial_batch = 16, .max_batch = 1024, .max_atomic_batch = 512});
+    agent.hold({.gpu_type = "cpu", .nodes = 1, .gpus = 1});
     for (int step = 0; step < 3000; ++step) {
         agent.begin_step(seconds());
         std::vector<float> mean(size);
         const goodput::BatchPlan plan = agent.plan();
         for (int microbatch = 0; microbatch <= plan.accumulation_steps; ++microbatch) {
-            std::fill(gradient.begin(), gradient.end(), 0.0f);
-            for (int e = 0; e < plan.atomic_batch; ++e) {
-                float error = 3 * normal(random);  // what no model can explain
-                for (std::size_t i = 0; i < size; ++i) {
-                    example[i] = normal(random);
-                    error += (weights[i] - truth[i]) * example[i];
-                }
-                for (std::size_t i = 0; i < size; ++i)
-                    gradient[i] += error * example[i] / static_cast<float>(plan.atomic_batch);
-            }
+            compute(gradient, plan.atomic_batch);  // the mean over so many new examples
             agent.add_gradient(std::span<const float>(gradient));
             for (std::size_t i = 0; i < size; ++i)
                 mean[i] += gradient[i] / static_cast<float>(plan.accumulation_steps + 1);

@@ -6,7 +6,6 @@
 #include <iostream>
 #include <limits>
 
-// [objective]
 /// Every job's seconds to the end, over what its tariff allows: the largest is to be small.
 struct PromisedTime {
     std::vector<double> promised_seconds;  ///< by job
@@ -23,7 +22,6 @@ struct PromisedTime {
     /// Told as the part of the promise that passes.
     double number_of(double level) const { return 1 / level; }
 };
-// [/objective]
 
 int main() {
     const goodput::ShareProblem problem{.gpus = {4, 2},

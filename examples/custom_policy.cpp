@@ -22,6 +22,7 @@ static_assert(goodput::Policy<CheapExamples>);
 // [/policy]
 
 int main() {
+    // [snapshot]
     goodput::Snapshot now{.time_seconds = 3600};
     now.cluster = {{"T4", "A100"}, {{"small-0", 0, 4}, {"big-0", 1, 8}}};
     for (int i = 0; i < 6; ++i) {
@@ -31,6 +32,7 @@ int main() {
         job.types = {{.max_atomic_batch = 64}, {.max_atomic_batch = 256}};
         now.jobs.push_back(job);
     }
+    // [/snapshot]
     const goodput::Plan plan = goodput::plan(now, CheapExamples{{0.5, 3.0}});
     bool honoured = true;  // those that have waited longest get the cheap GPUs
     for (std::size_t j = 0; j < now.jobs.size(); ++j) {

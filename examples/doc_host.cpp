@@ -28,6 +28,7 @@ int main() {
     }
     auto scheduler = with_hosts(Scheduler<Fifo>({.backfill = true}, {.gap = 1e-6}));
     const Plan& plan = scheduler.plan(now);
+    // [/say]
     for (std::size_t j = 0; j < now.jobs.size(); ++j) {
         const Decision& decision = plan.decisions[j];
         const HostShare share = decision.option.configuration.host();
@@ -36,7 +37,6 @@ int main() {
                       << now.cluster.nodes[held.node].name << ", " << held.gpus * share.cores_per_gpu
                       << " cores, " << held.gpus * share.memory_gib_per_gpu << " GiB\n";
     }
-    // [/say]
 
     // [why]
     const DecisionExplanation why = explain_plan(scheduler, now).front();

@@ -17,12 +17,13 @@ void print(const goodput::ParallelCluster& cluster, const goodput::PlanAnswer& b
 }
 
 int main() {
-    // [question]
+    // [cluster]
     goodput::ParallelCluster cluster;
     cluster.types = {{.name = "A100", .gpus_per_node = 4, .memory_gib = 40, .usd_per_hour = 3.7},
                      {.name = "V100", .gpus_per_node = 4, .memory_gib = 16, .usd_per_hour = 2.5}};
     cluster.zones = {"east", "west"};
-    cluster.gpus = {{8, 0}, {0, 24}};                   // by zone, then type
+    cluster.gpus = {{8, 0}, {0, 24}};  // by zone, then type
+    // [/cluster]
     cluster.usd_per_gigabyte = {{0, 0.02}, {0.02, 0}};  // by zone from and to
     for (std::size_t from = 0; from < 4; ++from)        // zone and type
         for (std::size_t to = 0; to < 4; ++to)          // the same
@@ -43,6 +44,7 @@ int main() {
                     model.layers, {seconds, 2 * seconds, 0.002});  // forward, backward, update
             }
     }
+    // [question]
     goodput::PlanQuestion question{.global_batch = 256, .gap = 0.01};
     const auto never_stop = [] { return false; };
     const goodput::PlanAnswer best = goodput::find_plan(model, cluster, question, never_stop);

@@ -25,7 +25,7 @@ int main() {
         for (const NodeShare& share : result.placements[job])
             std::cout << "job " << job << ": " << share.gpus << " GPUs of " << cluster.nodes[share.node].name
                       << "\n";
-    std::cout << report(result) << "\n";
+    std::cout << result.report() << "\n";
     // [/place]
 
     // [defragment]
@@ -35,7 +35,7 @@ int main() {
     for (const DefragmentMove& move : plan.moves)
         std::cout << "move job " << move.job << " from " << cluster.nodes[move.from.node].name << " to "
                   << cluster.nodes[move.to.node].name << "\n";
-    std::cout << report(plan) << "\n";
+    std::cout << plan.report() << "\n";
     // [/defragment]
 
     // [topology]

@@ -14,6 +14,7 @@ int main() {
                                          .most_nodes = 2,
                                          .spot = true,
                                          .interruptions_per_hour = 0.1}};
+    // [/offers]
     const PolluxThroughput truth{
         .alpha_c = 0.1, .beta_c = 0.001, .alpha_n = 0.2, .alpha_r = 0.05, .gamma = 2};
     Snapshot now{.time_seconds = 0, .cluster = {.gpu_types = {"A100"}}};
@@ -27,6 +28,7 @@ int main() {
         now.jobs.push_back(job);
         now.models.push_back({.types = {{.throughput = truth, .most_replicas = 16, .fitted = true}}});
     }
+    // [advise]
     for (const double hour_worth : {2.0, 20.0}) {
         RentAdvisor<> advisor(hour_worth);
         const RentAdvice& advice = advisor.advise(now, offers);
@@ -35,6 +37,6 @@ int main() {
         for (std::size_t o = 0; o < offers.size(); ++o)
             std::cout << "  " << offers[o].name << ": " << advice.offers[o].why << "\n";
     }
-    // [/offers]
+    // [/advise]
     return 0;
 }

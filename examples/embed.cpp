@@ -5,7 +5,6 @@
 #include <iostream>
 #include <map>
 using namespace goodput;
-
 /// The policy: a job's speed beside its best one, worth more with age. A move has to gain a fourth.
 struct FairSpeed {
     void value_row(const Round& round, const Job& job, std::span<const Option> options,
@@ -20,7 +19,6 @@ struct FairSpeed {
     }
 };
 static_assert(Policy<FairSpeed>);
-
 auto make_scheduler() {
     return Scheduler<FairSpeed>().limited_by(TeamQuotas({{.team = "vision", .gpus = 6}}));
 }
@@ -31,7 +29,6 @@ struct Loop {
     decltype(make_scheduler()) scheduler = make_scheduler();
     JobMemory memory{};                      // what is known of the jobs, from round to round
     std::map<std::string, JobNews> heard{};  // by job: what it has reported since the last round
-
     void submit(const std::string& name, const std::string& team) {
         Job job{.name = name, .submitted_seconds = now.time_seconds, .restart_cost_seconds = 30};
         job.max_gpus = 8;
@@ -60,6 +57,7 @@ struct Loop {
         memory.take_in(now, news);  // fits models to all that was reported
         const Plan& plan = scheduler.plan(now);
         memory.keep(now, plan);
+        for (const std::string& warning : plan.warnings) std::cerr << warning << "\n";
         std::cout << plan.report() << "; " << plan.limits[0].report() << "\n";
         if (explain)
             for (const DecisionExplanation& why : explain_plan(scheduler, now))
@@ -73,10 +71,10 @@ struct Loop {
         const Configuration& given = decision.option.configuration;
         const BatchPlan batch = decision.option.plan;
         job.restarts += decision.starts && job.attained_gpu_seconds > 0;  // the first start is none
-        if (decision.starts)
-            std::cout << "  start " << job.name << " with " << describe(now.cluster, given) << ", "
-                      << batch.atomic_batch << " examples a GPU\n";
-        if (decision.placement.empty() && !job.placement.empty()) std::cout << "  stop " << job.name << "\n";
+        if (decision.action == Action::stop) std::cout << "  stop " << job.name << "\n";
+        if (decision.starts)  // Action::start, move or restart: the last two stop it first
+            std::cout << (decision.action == Action::start ? "  start " : "  restart ") << job.name << ": "
+                      << describe(now.cluster, given) << ", batch " << batch.atomic_batch << "\n";
         job.placement = decision.placement;
         job.attained_gpu_seconds += 60.0 * given.gpus();
         if (given.empty()) return;

@@ -58,7 +58,7 @@ void make_room() {
         jobs[move.job].current = {move.to};
     }
     show_nodes("after", cluster, jobs);
-    std::cout << report(plan) << "\n";
+    std::cout << plan.report() << "\n";
 }
 
 // ------------------------------------------------------------------------------------------ a search, in

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
+#include "goodput/core/short_names.hpp"
 #include "json_parse.hpp"
 #include "names.hpp"
 
@@ -115,7 +116,7 @@ Json answer_to(const std::string& line, std::size_t number, OpenDocument& docume
     } catch (const std::bad_alloc&) {
         why = "too large for the memory";
     } catch (const std::exception& error) {
-        why = error.what();
+        why = goodput::text_in_short_names(error);
     }
     refused = true;
     Json answer;

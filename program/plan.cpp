@@ -80,14 +80,6 @@ void add_host(Json& answer, const goodput::Decision& decision, const goodput::Cl
     add("memory_gib", &goodput::Node::memory_gib, share.memory_gib_per_gpu);
 }
 
-/// A reason as somebody understands who knows the format and not the library.
-std::string in_words_of_json(std::string reason) {
-    static const std::string ours = "max_atomic_batch is 0 on every GPU type";
-    if (const std::size_t at = reason.find(ours); at != std::string::npos)
-        reason.replace(at, ours.size(), "batch.local names no GPU type");
-    return reason;
-}
-
 Json answer_for(const goodput::Job& job, const goodput::Decision& decision, const goodput::Cluster& cluster) {
     Json answer;
     answer["name"] = job.name;
@@ -96,7 +88,7 @@ Json answer_for(const goodput::Job& job, const goodput::Decision& decision, cons
     if (decision.placement.empty()) {
         answer["nodes"] = Json::array();
         answer["outcome"] = decision.verdict.outcome == goodput::Outcome::impossible ? "impossible" : "waits";
-        answer["why"] = in_words_of_json(decision.verdict.reason);
+        answer["why"] = decision.verdict.reason;
         return answer;
     }
     answer["gpu_type"] = cluster.gpu_types[decision.option.configuration.first().gpu_type];
@@ -105,7 +97,7 @@ Json answer_for(const goodput::Job& job, const goodput::Decision& decision, cons
         nodes.push_back(Json::array({cluster.nodes[share.node].name, share.gpus}));
     answer["nodes"] = std::move(nodes);
     if (!decision.verdict.reason.empty()) {  // it is set aside: nothing else is known of it
-        answer["why"] = in_words_of_json(decision.verdict.reason);
+        answer["why"] = decision.verdict.reason;
         return answer;
     }
     add_host(answer, decision, cluster);
@@ -156,7 +148,7 @@ Json answer_of(const goodput::Snapshot& snapshot, const goodput::Plan& plan,
         answer["conflicts"].push_back({{"limit", limit.name},
                                        {"jobs", std::move(names)},
                                        {"kept", conflict.kept},
-                                       {"why", conflict.report(limit, snapshot.jobs)}});
+                                       {"why", conflict.report(snapshot)}});
     }
     if (!plan.faults.empty()) {
         Json& faults = answer["faults"] = Json::array();
@@ -175,7 +167,7 @@ template <class S>
 void add_explanations(const S& scheduler, const goodput::Snapshot& snapshot, Json& jobs) {
     const auto explanations = explain_plan(scheduler, snapshot);
     for (std::size_t j = 0; j < explanations.size(); ++j)
-        jobs[j]["why"] = in_words_of_json(explanations[j].report(snapshot.cluster));
+        jobs[j]["why"] = explanations[j].report(snapshot.cluster);
 }
 
 /// Which nodes are worth their price.

@@ -1,17 +1,16 @@
 #include "round.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <set>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
+#include "goodput/core/short_names.hpp"
 #include "goodput/place/sites.hpp"
 #include "names.hpp"
 #include "samples.hpp"
@@ -23,34 +22,6 @@ namespace {
 constexpr int most_gpus = 1 << 20;
 constexpr int most_examples = 1 << 30;
 constexpr std::size_t most_gpu_types = 1024;  // of all rounds together: types are never forgotten
-
-/// Calls check(), whose errors name members of the library's types, and names the fields of the document
-/// instead.
-template <class Check>
-void in_words_of_json(Check check) {
-    static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> names{
-        {{"restart_cost_seconds", "restart_cost_s"},
-         {"attained_gpu_seconds", "attained_gpu_s"},
-         {"checkpoint_seconds", "checkpoint_s"},
-         {"pause_seconds", "pause_s"},
-         {"write_seconds", "write_s"},
-         {"restore_seconds", "restore_s"},
-         {"dollars_per_hour", "price_h"},
-         {"interruptions_per_hour", "interruptions_h"},
-         {"start_seconds", "start_s"},
-         {"most_nodes", "most"}}};
-    try {
-        check();
-    } catch (const std::invalid_argument& error) {
-        std::string message = error.what();
-        for (const auto& [ours, theirs] : names) {
-            const std::string field = ": " + std::string(ours) + " is ";
-            if (const std::size_t at = message.find(field); at != std::string::npos)
-                message.replace(at + 2, ours.size(), theirs);
-        }
-        throw std::invalid_argument(message);
-    }
-}
 
 class RoundReader {
 public:
@@ -80,7 +51,7 @@ public:
             cancelled.for_each([&](const Field& name) { round_.cancelled.push_back(name.text()); });
         const std::vector<char> kept = goodput::kept_nodes(cluster(), round_.snapshot.jobs);
         for (std::size_t j = 0; j < round_.snapshot.jobs.size(); ++j) finish_job(line, j, kept);
-        in_words_of_json([&] { goodput::validate(round_.offers, cluster()); });
+        goodput::validate(round_.offers, cluster());
     }
 
     [[nodiscard]] Round take() { return std::move(round_); }
@@ -93,11 +64,12 @@ private:
     template <class Read>
     static std::string warning_of(const Field& field, const std::string& whom, Read read) {
         try {
-            in_words_of_json(read);
+            read();
             return {};
         } catch (const std::invalid_argument& error) {
-            field.warn_of(whom, error.what());
-            return error.what();
+            const std::string why = goodput::text_in_short_names(error);
+            field.warn_of(whom, why);
+            return why;
         }
     }
 

@@ -298,7 +298,7 @@ struct goodput_scheduler {
                 return made.limits[index].name;
             case GOODPUT_ABOUT_CONFLICT:
                 one_of(made.conflicts.size(), "conflicts");
-                return made.conflicts[index].report(made.limits[made.conflicts[index].limit], snapshot.jobs);
+                return made.conflicts[index].report(snapshot);
             case GOODPUT_ABOUT_FAULT:
                 one_of(made.faults.size(), "faults");
                 return made.faults[index].report(snapshot);

@@ -89,7 +89,7 @@ private:
             read();
         } catch (const std::invalid_argument& error) {
             if (input_.snapshot.strict) throw;
-            job.set_aside = error.what();
+            job.set_aside = text_in_short_names(error);
         }
     }
 
@@ -135,7 +135,7 @@ private:
             } catch (const std::invalid_argument& error) {
                 if (input_.snapshot.strict) throw;
                 // Who holds something there may keep it.
-                input_.warnings.push_back(std::string(error.what()) + "; nobody new comes to it");
+                input_.warnings.push_back(text_in_short_names(error) + "; nobody new comes to it");
                 node.drained = true;
                 cluster().nodes.push_back(std::move(node));
                 sites.emplace_back();
@@ -444,7 +444,7 @@ ThroughputSample sample_of(const goodput_sample& from, const std::string& subjec
                             .whole_iteration = (from.flags & GOODPUT_SAMPLE_WHOLE_ITERATION) != 0};
     validate(sample, subject);
     if (sample.shape.gpus % gpus_per_replica != 0)
-        bad_input(subject, "samples.gpus", sample.shape.gpus,
+        bad_input(subject, "sample.shape.gpus", sample.shape.gpus,
                   "a multiple of gpus_per_replica, " + text_of(gpus_per_replica));
     sample.shape.gpus /= gpus_per_replica;
     sample.shape.nodes = std::min(sample.shape.nodes, sample.shape.gpus);

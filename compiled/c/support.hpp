@@ -18,6 +18,7 @@
 
 #include "goodput/allot/result.hpp"
 #include "goodput/core/error.hpp"
+#include "goodput/core/short_names.hpp"
 #include "goodput/goodput.h"
 
 namespace goodput::c {
@@ -67,7 +68,7 @@ goodput_status guarded(Handle* handle, Call call) noexcept {
         handle->error.say(failure.what());
         return failure.status();
     } catch (const std::invalid_argument& refusal) {
-        handle->error.say(refusal.what());
+        handle->error.say(text_in_short_names(refusal).c_str());
         return GOODPUT_BAD_INPUT;
     } catch (const std::bad_alloc&) {
         handle->error.say_fixed("no memory");

@@ -7,6 +7,22 @@
 #include <goodput/goodput.h>
 
 int main(void) {
+    const goodput_job language = {.name = "language",
+                                  .submitted_s = 3300,
+                                  .restart_cost_s = 120,
+                                  .min_gpus = 2,
+                                  .max_gpus = 8,
+                                  .adapt = GOODPUT_ADAPT_GPUS,
+                                  .initial_batch = 64,
+                                  .target_batch = 64};
+    const goodput_job batch_only = {.name = "batch-only",
+                                    .submitted_s = 3500,
+                                    .min_gpus = 4,
+                                    .max_gpus = 4,
+                                    .adapt = GOODPUT_ADAPT_NONE,
+                                    .flags = GOODPUT_JOB_NOT_PREEMPTIBLE,
+                                    .initial_batch = 256,
+                                    .target_batch = 256};
     // [plan]
     const char* types[] = {"T4", "A100"};
     const goodput_node nodes[] = {{.name = "small-0", .gpu_type = 0, .gpus = 4, .rack = "r1"},
@@ -22,22 +38,8 @@ int main(void) {
                                  .flags = GOODPUT_JOB_HAS_GRADIENT,
                                  .gradient_sqr = 1,
                                  .gradient_var = 25},
-                                {.name = "language",
-                                 .submitted_s = 3300,
-                                 .restart_cost_s = 120,
-                                 .min_gpus = 2,
-                                 .max_gpus = 8,
-                                 .adapt = GOODPUT_ADAPT_GPUS,
-                                 .initial_batch = 64,
-                                 .target_batch = 64},
-                                {.name = "batch-only",
-                                 .submitted_s = 3500,
-                                 .min_gpus = 4,
-                                 .max_gpus = 4,
-                                 .adapt = GOODPUT_ADAPT_NONE,
-                                 .flags = GOODPUT_JOB_NOT_PREEMPTIBLE,
-                                 .initial_batch = 256,
-                                 .target_batch = 256}};
+                                language,
+                                batch_only};
     const goodput_type_limits limits[] = {// vision on T4, on A100; language; batch-only
                                           {.min_local_batch = 16, .max_local_batch = 128, .rate = 420},
                                           {.min_local_batch = 16, .max_local_batch = 512, .rate = 2600},

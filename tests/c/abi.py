@@ -2,9 +2,9 @@
 """What compiled programs rely on must stay: functions with their arguments, enum values, structs with the places of their
 fields. Compares goodput.h with what was recorded (abi.txt), which may only grow.
 
-    abi.py HEADER RECORD EXAMPLES                  fails with a line for everything that is gone, moved or changed
-    abi.py HEADER RECORD EXAMPLES --add            adds what is new to the record
-    abi.py HEADER RECORD EXAMPLES --planted        fails unless planted breaks are found
+    abi.py HEADER RECORD PYTHON                  fails with a line for everything that is gone, moved or changed
+    abi.py HEADER RECORD PYTHON --add            adds what is new to the record
+    abi.py HEADER RECORD PYTHON --planted        fails unless planted breaks are found
 
 Within one GOODPUT_ABI a struct may get new fields at its end. Who breaks something on purpose raises GOODPUT_ABI and
 begins a new record. Places are those of a machine with pointers of eight bytes.
@@ -15,18 +15,16 @@ import os
 import sys
 import tempfile
 
-HEADER, RECORD, EXAMPLES, *MODE = sys.argv[1:]
-sys.path.insert(0, EXAMPLES)
-import goodput_c  # noqa: E402
+HEADER, RECORD, PYTHON, *MODE = sys.argv[1:]  # PYTHON: the folder of the package goodput
+sys.path.insert(0, PYTHON)
+from goodput.interface import declarations, structs_of  # noqa: E402
 
 
 def described(header):
     """What a header declares, one fact a line."""
-    structs, values, functions = goodput_c.declarations(header)
-    lines, known = [], {}
+    structs, values, functions = declarations(header)
+    lines, known = [], structs_of(structs)
     for name, fields in structs.items():
-        known[name] = type(name, (ctypes.Structure,),
-                           {"_fields_": [(field, goodput_c._type(kind, known)) for kind, field in fields]})
         lines += [f"field {name}.{field} at {getattr(known[name], field).offset}: {kind}" for kind, field in fields]
     lines += [f"value {name} = {number}" for name, number in values.items()]
     lines += [f"function {result} {name}({', '.join(arguments)})" for name, (result, *arguments) in functions.items()]

@@ -9,6 +9,11 @@ if(NOT version STREQUAL VERSION)
   message(SEND_ERROR "vcpkg.json says version ${version}, version.hpp ${VERSION}")
 endif()
 
+file(STRINGS "${SOURCE}/CITATION.cff" lines REGEX "^version: ")
+if(NOT lines STREQUAL "version: ${VERSION}")
+  message(SEND_ERROR "CITATION.cff says ${lines}, version.hpp ${VERSION}")
+endif()
+
 file(STRINGS "${SOURCE}/conanfile.py" lines REGEX "^ +version *=")
 if(lines)
   message(SEND_ERROR "conanfile.py has a version of its own:${lines}")

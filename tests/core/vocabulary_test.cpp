@@ -25,6 +25,7 @@
 #include "goodput/core/placement.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/core/shape.hpp"
+#include "goodput/core/short_names.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
@@ -285,8 +286,8 @@ TEST_CASE("a job is refused by its name, the field and the value, whichever fiel
         {[](Job& job) { job.types[0].max_nodes = 0; }, "job 'bert-3' on t4: max_nodes is 0,"},
         {[](Job& job) { job.types[0].reference_rate = not_a_number; },
          "job 'bert-3' on t4: reference_rate is nan,"},
-        {[](Job& job) { job.gradient->squared_norm = -1; }, "job 'bert-3': gradient.sqr is -1,"},
-        {[](Job& job) { job.gradient->variance = not_a_number; }, "job 'bert-3': gradient.var is nan,"},
+        {[](Job& job) { job.gradient->squared_norm = -1; }, "job 'bert-3': gradient.squared_norm is -1,"},
+        {[](Job& job) { job.gradient->variance = not_a_number; }, "job 'bert-3': gradient.variance is nan,"},
         {[](Job& job) { job.checkpoints = {{.name = "full", .pause_seconds = -1}}; },
          "job 'bert-3', checkpoint mechanism 'full': pause_seconds is -1,"},
         {[](Job& job) { job.remaining_examples = -1; }, "job 'bert-3': remaining_examples is -1,"},
@@ -349,25 +350,54 @@ TEST_CASE("a measurement is refused unless its GPUs, examples and times can be")
     CHECK(refusal_of([](ThroughputSample& s) { s.sync_seconds = 0; }) == "");
     CHECK(refusal_of([](ThroughputSample& s) {
               s.shape = {3, 2};
-          }).starts_with("job 'bert-3': samples.gpus is 2,"));
+          }).starts_with("job 'bert-3': sample.shape.gpus is 2,"));
     CHECK(refusal_of([](ThroughputSample& s) {
               s.shape.nodes = 0;
-          }).starts_with("job 'bert-3': samples.nodes is 0,"));
+          }).starts_with("job 'bert-3': sample.shape.nodes is 0,"));
     CHECK(refusal_of([](ThroughputSample& s) {
               s.plan.atomic_batch = 0;
-          }).starts_with("job 'bert-3': samples.local_batch is 0,"));
+          }).starts_with("job 'bert-3': sample.plan.atomic_batch is 0,"));
     CHECK(refusal_of([](ThroughputSample& s) {
               s.plan.accumulation_steps = -1;
-          }).starts_with("job 'bert-3': samples.accumulation is -1,"));
+          }).starts_with("job 'bert-3': sample.plan.accumulation_steps is -1,"));
     CHECK(refusal_of([](ThroughputSample& s) {
               s.step_seconds = 0;
-          }).starts_with("job 'bert-3': samples.step_s is 0,"));
+          }).starts_with("job 'bert-3': sample.step_seconds is 0,"));
     CHECK(refusal_of([](ThroughputSample& s) {
               s.step_seconds = not_a_number;
-          }).starts_with("job 'bert-3': samples.step_s is nan,"));
+          }).starts_with("job 'bert-3': sample.step_seconds is nan,"));
     CHECK(refusal_of([](ThroughputSample& s) {
               s.sync_seconds = -1;
-          }).starts_with("job 'bert-3': samples.sync_s is -1,"));
+          }).starts_with("job 'bert-3': sample.sync_seconds is -1,"));
     CHECK(refusal_of([](ThroughputSample& s) { s.sync_seconds = s.step_seconds; }) ==
-          "job 'bert-3': samples.sync_s is 0.25, but must be below samples.step_s = 0.25");
+          "job 'bert-3': sample.sync_seconds is 0.25, but must be below the time of the step, 0.25");
+}
+
+TEST_CASE("a refusal has its parts, and says itself in the names of JSON and C where these are others") {
+    const auto refused = [](auto&& spoil) {
+        ThroughputSample sample{{2, 8}, {32, 1}, 0.25, 0.1};
+        GradientStatistics gradient{1, 1};
+        spoil(sample, gradient);
+        try {
+            validate(sample, "job 'bert-3'");
+            validate(gradient, "job 'bert-3'");
+        } catch (const BadInput& bad) {
+            return bad;
+        }
+        return BadInput("nothing", "", "", "");
+    };
+    const BadInput step = refused([](ThroughputSample& s, GradientStatistics&) { s.step_seconds = -1; });
+    CHECK(step.subject == "job 'bert-3'");
+    CHECK(step.field == "sample.step_seconds");
+    CHECK(step.value == "-1");
+    CHECK(std::string(step.what()) ==
+          "job 'bert-3': sample.step_seconds is -1, but must be " + step.expected);
+    CHECK(text_in_short_names(step) == "job 'bert-3': samples.step_s is -1, but must be " + step.expected);
+    const BadInput norm = refused([](ThroughputSample&, GradientStatistics& g) { g.squared_norm = -2; });
+    CHECK(norm.field == "gradient.squared_norm");
+    CHECK(text_in_short_names(norm).starts_with("job 'bert-3': gradient.sqr is -2, "));
+    // Nothing else is touched, whatever it says.
+    CHECK(text_in_short_names(BadInput("job 'step_seconds'", "weight", "step_seconds", "more")) ==
+          "job 'step_seconds': weight is step_seconds, but must be more");
+    CHECK(text_in_short_names(std::runtime_error("start_seconds is 1")) == "start_seconds is 1");
 }

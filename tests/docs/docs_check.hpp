@@ -34,8 +34,9 @@ Report check_links(const std::filesystem::path& root);
 Report check_headers(const std::filesystem::path& root);
 
 /// The commands of ```console blocks (lines that begin with "$ ", continued on lines that begin with "> ")
-/// that run a program of ./build/release/examples print what stands below them. `programs`: the folder that
-/// holds these programs. Times may differ, spaces too, numbers by the sixth digit or by what <!-- tolerance
+/// that run a program of ./build/release/examples, or of examples/python where GOODPUT_LIBRARY names the
+/// library that it needs, print what stands below them. `programs`: the folder that holds the former. Times
+/// may differ, spaces too, numbers by the sixth digit or by what <!-- tolerance
 /// 0.1 --> before the block says; a "…" stands for anything, on a line of its own for any lines. Other
 /// commands are not run.
 Report check_console(const std::filesystem::path& root, const std::filesystem::path& programs);

@@ -341,23 +341,23 @@ TEST_CASE("What cannot be a measurement is refused with job, field and value") {
         return bad;
     };
     for (const double step : {0.0, -1.0, smallest, 1e-300, 1e-13, 1e13, 1e300, endless, no_number})
-        refused_by_all(with([&](ThroughputSample& s) { s.step_seconds = step; }), "samples.step_s",
+        refused_by_all(with([&](ThroughputSample& s) { s.step_seconds = step; }), "sample.step_seconds",
                        text_of(step));
     for (const double sync : {-smallest, 0.5, 1e300, endless, no_number})
-        refused_by_all(with([&](ThroughputSample& s) { s.sync_seconds = sync; }), "samples.sync_s",
+        refused_by_all(with([&](ThroughputSample& s) { s.sync_seconds = sync; }), "sample.sync_seconds",
                        text_of(sync));
     for (const int nodes : {-1, 0, most_gpus + 1})
-        refused_by_all(with([&](ThroughputSample& s) { s.shape.nodes = nodes; }), "samples.nodes",
+        refused_by_all(with([&](ThroughputSample& s) { s.shape.nodes = nodes; }), "sample.shape.nodes",
                        text_of(nodes));
     for (const int gpus : {-1, 0, most_gpus + 1, std::numeric_limits<int>::max()})
-        refused_by_all(with([&](ThroughputSample& s) { s.shape.gpus = gpus; }), "samples.gpus",
+        refused_by_all(with([&](ThroughputSample& s) { s.shape.gpus = gpus; }), "sample.shape.gpus",
                        text_of(gpus));
     for (const int batch : {-1, 0, most_batch + 1})
-        refused_by_all(with([&](ThroughputSample& s) { s.plan.atomic_batch = batch; }), "samples.local_batch",
-                       text_of(batch));
+        refused_by_all(with([&](ThroughputSample& s) { s.plan.atomic_batch = batch; }),
+                       "sample.plan.atomic_batch", text_of(batch));
     for (const int steps : {-1, (1 << 20) + 1})
         refused_by_all(with([&](ThroughputSample& s) { s.plan.accumulation_steps = steps; }),
-                       "samples.accumulation", text_of(steps));
+                       "sample.plan.accumulation_steps", text_of(steps));
 }
 
 TEST_CASE("Samples of other GPU types than a job's are refused") {

@@ -312,14 +312,14 @@ TEST_CASE("Bad samples and starts are refused with a message that names them") {
     for (const double time : {0.0, -1.0, std::nan(""), infinity}) {
         ThroughputSample bad = good;
         bad.step_seconds = time;
-        CHECK(message_of({good, bad}, options).find("job 'a': samples.step_s") == 0);
+        CHECK(message_of({good, bad}, options).find("job 'a': sample.step_seconds") == 0);
     }
     ThroughputSample bad = good;
     bad.sync_seconds = 0.5;
-    CHECK(message_of({good, bad}, options).find("job 'a': samples.sync_s") == 0);
+    CHECK(message_of({good, bad}, options).find("job 'a': sample.sync_seconds") == 0);
     bad = good;
     bad.shape.nodes = 3;
-    CHECK(message_of({good, bad}, options).find("job 'a': samples.gpus") == 0);
+    CHECK(message_of({good, bad}, options).find("job 'a': sample.shape.gpus") == 0);
     PolluxThroughput start;
     start.alpha_n = std::nan("");
     CHECK(message_of({good}, {.start = start}).find("start.alpha_n") != std::string::npos);

@@ -199,7 +199,7 @@ void check_limits(const Snapshot& snapshot, const Plan& plan) {
     for (const LimitConflict& conflict : plan.conflicts) {
         check(conflict.limit < most.size() && !conflict.jobs.empty(), "a conflict has a limit and jobs");
         check(conflict.kept > most[conflict.limit], "of which more is kept than there is");
-        check(!conflict.report(plan.limits[conflict.limit], snapshot.jobs).empty(), "and is said");
+        check(!conflict.report(snapshot).empty(), "and is said");
         most[conflict.limit] = conflict.kept;
     }
     for (std::size_t l = 0; l < most.size(); ++l)

@@ -334,7 +334,7 @@ TEST_CASE("stages: bad input is refused with stage, mechanism, field and value")
         }
     StageCheckpointQuestion question = small_stage_question();
     question.stages[0].work_seconds = nan;
-    CHECK(refusal_of(question) == "stage 'first': work_s is nan, but must be from 0 to 1e+100");
+    CHECK(refusal_of(question) == "stage 'first': work_seconds is nan, but must be from 0 to 1e+100");
     question = small_stage_question();
     question.stages[0].mechanisms.pop_back();
     CHECK(refusal_of(question) ==
@@ -347,7 +347,7 @@ TEST_CASE("stages: bad input is refused with stage, mechanism, field and value")
     CHECK(refusal_of(question) == "stage checkpoints: gib_per_s is inf, but must be from 0 to 1e+100");
     question = small_stage_question();
     question.interruptions.per_hour = nan;
-    CHECK(refusal_of(question).starts_with("stage checkpoints: interruptions_h is nan"));
+    CHECK(refusal_of(question).starts_with("stage checkpoints: interruptions.per_hour is nan"));
     question = small_stage_question();
     question.mechanisms.clear();
     CHECK(refusal_of(question) == "stage checkpoints: number of mechanisms is 0, but must be at least 1");

@@ -314,7 +314,7 @@ TEST_CASE("a job to come on 4 GPUs: the cheapest jobs leave, none that is pinned
     CHECK(plan.moves[1].job == 4);
     CHECK(plan.moves[1].to == NodeShare{2, 2});
     CHECK(plan.moves[1].source_free == 4);
-    CHECK(report(plan) ==
+    CHECK(plan.report() ==
           "room for 1 of 1 wishes in 2 moves for 65 s (proven least); whole free nodes 0 -> 0, largest free "
           "block 2 -> 4");
 }
@@ -338,7 +338,7 @@ TEST_CASE("without free GPUs to step aside to, a job stops and starts again") {
     CHECK(plan.moves[2].kind == MoveKind::starts);
     CHECK(plan.cost == doctest::Approx(30));
     CHECK(plan.proven());
-    CHECK(report(plan) ==
+    CHECK(plan.report() ==
           "room for 1 of 1 wishes in 3 moves for 30 s (proven least), 1 jobs stop meanwhile; whole free "
           "nodes 0 "
           "-> 0, largest free block 1 -> 2");
@@ -366,7 +366,7 @@ TEST_CASE(
     CHECK(plan.unmet[1].job == 2);
     CHECK(plan.unmet[2].why.reason == "needs 3 a100 nodes of 4 GPUs; 0 are healthy");
     CHECK(plan.before == plan.after);
-    CHECK(report(plan.before) == "11 GPUs free, 6 on one node, 0 whole nodes");
+    CHECK(plan.before.report() == "11 GPUs free, 6 on one node, 0 whole nodes");
 }
 
 TEST_CASE("two jobs over several nodes that share one against the rules stay, and so do their neighbours") {

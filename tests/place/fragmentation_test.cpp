@@ -142,7 +142,7 @@ TEST_CASE("free space: what counts and what does not") {
     CHECK(space == FreeSpace{13, 8, 1, 8});
     CHECK(space.fragmentation() == doctest::Approx(5.0 / 13));
     CHECK(FreeSpace{}.fragmentation() == 0);
-    CHECK(report(space) == "13 GPUs free, 8 on one node, 1 whole nodes");
+    CHECK(space.report() == "13 GPUs free, 8 on one node, 1 whole nodes");
     CHECK_THROWS_AS((void)free_gpus(cluster, std::vector<Placement>{{{5, 1}}}), std::invalid_argument);
     CHECK_THROWS_AS((void)free_gpus(cluster, std::vector<Placement>{{{0, 5}}, {{0, 4}}}),
                     std::invalid_argument);

@@ -111,13 +111,13 @@ TEST_CASE("whoever is left out does not fit into what is left free, however litt
 TEST_CASE("a report says what is proven and what is not") {
     PlacementResult result;
     result.placements = {{{0, 1}}, {}};
-    CHECK(report(result) == "1 jobs placed, 0 not, 0 moved for 0 s (proven least)");
+    CHECK(result.report() == "1 jobs placed, 0 not, 0 moved for 0 s (proven least)");
     result.moved = {0};
     result.move_cost = 5;
     result.move_cost_bound = 3;
-    CHECK(report(result) == "1 jobs placed, 0 not, 1 moved for 5 s (at least 3 s)");
+    CHECK(result.report() == "1 jobs placed, 0 not, 1 moved for 5 s (at least 3 s)");
     result.fewest_unplaced_proven = false;
-    CHECK(report(result) ==
+    CHECK(result.report() ==
           "1 jobs placed, 0 not, 1 moved for 5 s (at least 3 s; perhaps more jobs can be placed)");
 }
 

@@ -382,7 +382,7 @@ TEST_CASE("jobs that cannot be placed say why") {
     CHECK(result.unplaced[1].why.reason == "no healthy rtx node of 4 GPUs exists");
     CHECK(result.unplaced[2].why.outcome == Outcome::impossible);
     CHECK(result.proven());
-    CHECK(report(result) == "2 jobs placed, 3 not, 0 moved for 0 s (proven least)");
+    CHECK(result.report() == "2 jobs placed, 3 not, 0 moved for 0 s (proven least)");
 }
 
 TEST_CASE("input that makes no sense is refused") {

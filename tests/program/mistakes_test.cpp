@@ -185,7 +185,7 @@ TEST_CASE("fields and GPU types that nobody knows are named once each, with what
         CHECK_MESSAGE(end.errors.find(said) != std::string::npos, said);
 }
 
-TEST_CASE("wishes that nothing answers to are named") {
+TEST_CASE("options without effect are named") {
     const auto said = [](const Json& line, std::vector<std::string> options = {}) {
         options.insert(options.begin(), "plan");
         Program program = run(options);

@@ -618,7 +618,7 @@ TEST_CASE("with --explain every job says why, and nothing else is different") {
     Json nowhere = job("nowhere");
     nowhere["batch"]["local"] = Json::object();
     const Json none = ask(program, round_of(60, Json::array({node("aws", 0, 4)}), Json::array({nowhere})));
-    CHECK(entry(none, "nowhere")["why"].get<std::string>().find("batch.local names no GPU type") !=
+    CHECK(entry(none, "nowhere")["why"].get<std::string>().find("it has no batch size on any GPU type") !=
           std::string::npos);
 }
 

@@ -336,6 +336,10 @@ std::vector<std::string> rows_of_table() {
         if (!inside || !line.starts_with("| ") || line.starts_with("| warning |")) continue;
         std::string cell = line.substr(2, line.find(" | ") - 2);
         std::erase(cell, '*');
+        for (std::size_t next; (next = cell.find("; the ")) != std::string::npos;) {  // two of one cause
+            rows.push_back(cell.substr(0, next));
+            cell.erase(0, next + 2);
+        }
         rows.push_back(std::move(cell));
     }
     return rows;

@@ -238,7 +238,7 @@ void check_explanations(S& scheduler, const Snapshot& snapshot, Counts& counts) 
                 for (const Node& node : snapshot.cluster.nodes)
                     if (said.detail.starts_with("no open node") && !node.drained)
                         CHECK(job.types[node.gpu_type].max_atomic_batch == 0);
-                if (said.detail.starts_with("max_atomic_batch is 0"))
+                if (said.detail.starts_with("it has no batch size"))
                     for (const TypeLimits& type : job.types) CHECK(type.max_atomic_batch == 0);
                 break;
         }

@@ -321,7 +321,7 @@ TEST_CASE("a snapshot that is refused leaves no trace") {
                 break;
             case 4:
                 bad.jobs[0].gradient = GradientStatistics{1, infinity};
-                field = "gradient.var is inf";
+                field = "gradient.variance is inf";
                 break;
             default:
                 bad.cluster.nodes[0].gpus = 0;

@@ -107,7 +107,7 @@ TEST_CASE("a history is bounded: the oldest measurement of the fullest shape goe
 TEST_CASE("an impossible measurement is refused and leaves the history as it was") {
     JobHistory history(1);
     CHECK_THROWS_WITH(history.add(0, {{1, 1}, {8, 0}, 0.1, 0.2}, "job 'x'"),
-                      "job 'x': samples.sync_s is 0.2, but must be below samples.step_s = 0.1");
+                      "job 'x': sample.sync_seconds is 0.2, but must be below the time of the step, 0.1");
     CHECK_THROWS_AS(history.add(0, {{2, 1}, {8, 0}, 0.1, 0}, "job 'x'"), std::invalid_argument);
     CHECK_THROWS_AS(history.add(0, {{1, 1}, {8, 0}, std::nan(""), 0}, "job 'x'"), std::invalid_argument);
     CHECK(history.model().types[0].most_replicas == 0);
@@ -205,5 +205,5 @@ TEST_CASE("Parts of a step that nobody measured are those of the steps whose par
     CHECK(known().step_seconds == doctest::Approx(0.6));
     CHECK(known().sync_seconds == doctest::Approx(0.12));
     CHECK_THROWS_WITH(history.add(0, {{1, 4}, {32, 0}, 0.5, 0.1, {}, false}, "job 'x'"),
-                      "job 'x': samples.sync_s is 0.1, but must be 0 where it is unknown");
+                      "job 'x': sample.sync_seconds is 0.1, but must be 0 where it is unknown");
 }

@@ -446,7 +446,7 @@ TEST_CASE("a bad measurement is refused and changes nothing") {
     const Job job = run_of("bert", "one");
     KindHistories kinds = met({job});
     CHECK_THROWS_WITH(kinds.add(job, 0, {{1, 1}, {8, 0}, 0.1, 0.2}),
-                      "job 'one': samples.sync_s is 0.2, but must be below samples.step_s = 0.1");
+                      "job 'one': sample.sync_seconds is 0.2, but must be below the time of the step, 0.1");
     kinds.refit(job);
     CHECK_FALSE(kinds.of(job).model().types[0].fitted);
     CHECK(kinds.of(job).fits().empty());

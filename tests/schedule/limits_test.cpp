@@ -268,7 +268,7 @@ TEST_CASE("what is kept beyond a limit is a conflict with names, and ends when t
     };
     const Plan plan = planned(6);
     REQUIRE(plan.conflicts.size() == 1);
-    CHECK(plan.conflicts[0].report(plan.limits[0], snapshot.jobs) ==
+    CHECK(plan.conflicts[0].report(snapshot) ==
           "the quota of team vision is 6 GPUs, but jobs 'held', 'too' keep 10 GPUs: nobody else gets any "
           "until 4 are given back, or the limit is raised by as much");
     CHECK(plan.decisions[0].placement == snapshot.jobs[0].placement);
@@ -435,4 +435,43 @@ TEST_CASE("who stays on a drained node takes no cores of the open ones") {
         CHECK_FALSE(plan.decisions[1].placement.empty());
         CHECK(plan.limits[0].used == 64);
     }
+}
+
+namespace {
+
+/// As a class of somebody's has a scheduler.
+struct OfTheCluster {
+    LimitedScheduler<Sia, TeamQuotas> scheduler = Scheduler<Sia>().limited_by(TeamQuotas());
+};
+
+}  // namespace
+
+TEST_CASE("a scheduler takes limits whether it has a name or not, and a class names its type") {
+    support::Random random(77);
+    for (int trial = 0; trial < 20; ++trial) {
+        Snapshot now = support::RandomRound(random).snapshot;
+        for (Job& job : now.jobs) job.team = "vision";
+        const TeamQuotas quotas({{"vision", 3.0 * trial, {}, {}}});
+        Scheduler<Sia> named;
+        auto limited = named.limited_by(quotas);
+        OfTheCluster has;
+        has.scheduler.limits() = Limits(quotas);
+        const Plan plan = Scheduler<Sia>().limited_by(quotas).plan(now);
+        CHECK(limited.plan(now).objective == plan.objective);
+        CHECK(has.scheduler.plan(now).objective == plan.objective);
+        CHECK(named.plan(now).limits.empty());
+    }
+}
+
+TEST_CASE("an allotment problem is made with its capacities") {
+    AllotmentProblem problem{.capacity = {4}};
+    problem.add_job();
+    problem.add_option(2.0, {{0, 4}});
+    problem.add_job();
+    problem.add_option(1.0, {{0, 1}});
+    CHECK(allot(problem).objective == 2);
+    AllotmentProblem copy = problem;
+    copy.capacity = {5};
+    CHECK(allot(copy).objective == 3);
+    CHECK(allot(problem).objective == 2);
 }

@@ -123,7 +123,7 @@ TEST_CASE("a job with news that make no sense is set aside, and a strict round r
     Snapshot snapshot = snapshot_of({job_of("a"), job_of("b", "other")});
     memory.take_in(snapshot, news);
     CHECK(snapshot.jobs[0].set_aside ==
-          "job 'a': samples.sync_s is 0.2, but must be below samples.step_s = 0.1");
+          "job 'a': sample.sync_seconds is 0.2, but must be below the time of the step, 0.1");
     CHECK(snapshot.jobs[1].set_aside.empty());
     CHECK(snapshot.models[0].types.empty());
     CHECK_FALSE(snapshot.models[1].types.empty());
@@ -131,7 +131,7 @@ TEST_CASE("a job with news that make no sense is set aside, and a strict round r
     Snapshot refused = snapshot_of({job_of("a"), job_of("b", "other")});
     refused.strict = true;
     CHECK_THROWS_WITH(strict.take_in(refused, news),
-                      "job 'a': samples.sync_s is 0.2, but must be below samples.step_s = 0.1");
+                      "job 'a': sample.sync_seconds is 0.2, but must be below the time of the step, 0.1");
     Snapshot one = snapshot_of({job_of("c", "other")}), two = one;
     strict.take_in(one);
     innocent.take_in(two);

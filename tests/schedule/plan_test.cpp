@@ -208,7 +208,7 @@ TEST_CASE("a job that is offered nothing is told what there is, and the true rea
     CHECK(reason() ==
           "it takes 12 GPUs, no more and no fewer; there are at most 8 GPUs on T4; at most 6 GPUs on A100");
     job.types = {{}, {}};
-    CHECK(reason() == "max_atomic_batch is 0 on every GPU type: it can run nowhere");
+    CHECK(reason() == "it has no batch size on any GPU type: it can run nowhere");
     job.types = {{.max_atomic_batch = 64}, {}};
     snapshot.cluster.nodes[0].drained = snapshot.cluster.nodes[1].drained = true;
     CHECK(reason() == "no open node has GPUs of a type that it can use");

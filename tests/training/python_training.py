@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""usage: python_training.py LIBRARY HEADER TRAIN_PY
+"""usage: GOODPUT_LIBRARY=... PYTHONPATH=python python_training.py TRAIN_PY
 
-examples/c/train.py learns the digits; told to stop, it goes on from its checkpoint on two processes; and its reports are
+examples/python/train.py learns the digits; told to stop, it goes on from its checkpoint on two processes; and its reports are
 what goodput plan reads. Run by a Python that has torch and scikit-learn.
 """
 import json
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-LIBRARY, HEADER, TRAIN = sys.argv[1:]
+TRAIN, = sys.argv[1:]
 LINE = re.compile(r"(\d+) steps, (\d+) examples, batch (\d+), noise scale (\S+), learning rate (\S+): loss (\S+), accuracy (\S+)")
 
 
@@ -22,7 +22,7 @@ def start(arguments, rank=0, processes=1, port=0):
     environment = dict(os.environ, OMP_NUM_THREADS="1")
     if processes > 1:
         environment.update(RANK=str(rank), WORLD_SIZE=str(processes), MASTER_ADDR="localhost", MASTER_PORT=str(port))
-    return subprocess.Popen([sys.executable, TRAIN, LIBRARY, HEADER, *arguments], env=environment, stdout=subprocess.PIPE,
+    return subprocess.Popen([sys.executable, TRAIN, *arguments], env=environment, stdout=subprocess.PIPE,
                             text=True)
 
 

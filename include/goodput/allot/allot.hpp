@@ -22,18 +22,21 @@ RelaxedAllotment relax(Kept<Solver>& solver, const AllotmentProblem& problem, co
 /// The solver with its memory: keep one and call it every round; its buffers carry over, and no call
 /// allocates that needs no more room than one before it. A copy begins without memory. The caller's choice at
 /// compile time: in which order jobs are decided (rules.hpp).
-template <BranchingRule Branching = FineGrainedFirst>
+template <class Rule = FineGrainedFirst>
 class Allotter {
+    static_assert(branching_fits<Rule>());
+
 public:
     Allotter() = default;
     /// A solver with a rule of one's own.
-    explicit Allotter(Branching branching) : branching_(std::move(branching)) {}
+    explicit Allotter(Rule branching) : branching_(std::move(branching)) {}
 
     /// The best allotment and its certificate; the reference is valid until the next call. Bad numbers in the
     /// problem get std::invalid_argument; a hard problem gets the best allotment found, with status, bound
     /// and why it stopped.
     const AllotResult& operator()(const AllotmentProblem& problem, const AllotOptions& options = {}) {
-        return detail::solve(solver_, problem, options, detail::AnyBranching(branching_));
+        if constexpr (BranchingRule<Rule>)
+            return detail::solve(solver_, problem, options, detail::AnyBranching(branching_));
     }
 
     /// The linear relaxation's optimum, exact to rounding. Options that exceed a capacity alone count in
@@ -45,7 +48,7 @@ public:
     }
 
 private:
-    Branching branching_{};
+    Rule branching_{};
     detail::Kept<detail::Solver> solver_;
 };
 

@@ -32,25 +32,47 @@ inline constexpr std::size_t no_option = std::numeric_limits<std::size_t>::max()
 /// Larger values, capacities and units are refused, so that no product or sum of them is infinite.
 inline constexpr double largest_number = 1e150;
 
-/// A problem; clear() keeps the memory for the next round. Options may be added to any job at any time: the
-/// order says nothing. Values that are whole numbers (cents, say) are added up exactly as long as sums stay
-/// below 2^53.
+class AllotmentProblem;
+
+namespace detail {
+
+/// The jobs of an AllotmentProblem, for it alone.
+class OfferingJobs {
+    friend class goodput::AllotmentProblem;
+
+    struct Job {
+        std::vector<double> value;        ///< by option
+        std::vector<std::size_t> offset;  ///< by option, and one more: where its uses begin
+        std::vector<ResourceUse> uses;
+        bool must;
+    };
+
+    std::vector<Job> jobs_;  ///< more than count_ where clear() left some
+    std::size_t count_ = 0, options_ = 0, use_count_ = 0;
+};
+
+}  // namespace detail
+
+/// A problem, an aggregate: `AllotmentProblem problem{.capacity = {8, 4}}`; clear() keeps the memory for the
+/// next round. Options may be added to any job at any time: the order says nothing. Values that are whole
+/// numbers (cents, say) are added up exactly as long as sums stay below 2^53.
 class AllotmentProblem {
 public:
-    std::vector<double> capacity;  ///< by resource
+    std::vector<double> capacity{};   ///< by resource
+    detail::OfferingJobs offering{};  ///< behind the functions below
 
     /// Forgets all jobs, keeps capacities and memory.
-    void clear() { count_ = options_ = use_count_ = 0; }
+    void clear() { offering.count_ = offering.options_ = offering.use_count_ = 0; }
 
     /// Starts a job without options and returns its index. `must`: one of its options has to be chosen.
     std::size_t add_job(bool must = false) {
-        if (count_ == jobs_.size()) jobs_.emplace_back();
-        Job& its = jobs_[count_];
+        if (offering.count_ == offering.jobs_.size()) offering.jobs_.emplace_back();
+        auto& its = offering.jobs_[offering.count_];
         its.must = must;
         its.value.clear();
         its.uses.clear();
         its.offset.assign(1, 0);
-        return count_++;
+        return offering.count_++;
     }
 
     /// Starts a job with the options of another one and returns its index. An unknown job:
@@ -58,9 +80,9 @@ public:
     std::size_t add_job_like(std::size_t other) {
         require_job(other);
         const std::size_t job = add_job();
-        jobs_[job] = jobs_[other];
-        options_ += jobs_[job].value.size();
-        use_count_ += jobs_[job].uses.size();
+        offering.jobs_[job] = offering.jobs_[other];
+        offering.options_ += offering.jobs_[job].value.size();
+        offering.use_count_ += offering.jobs_[job].uses.size();
         return job;
     }
 
@@ -69,12 +91,12 @@ public:
     /// std::invalid_argument.
     std::size_t add_option(std::size_t job, double value, std::span<const ResourceUse> uses) {
         require_job(job);
-        Job& its = jobs_[job];
+        auto& its = offering.jobs_[job];
         its.value.push_back(value);
         its.uses.insert(its.uses.end(), uses.begin(), uses.end());
         its.offset.push_back(its.uses.size());
-        ++options_;
-        use_count_ += uses.size();
+        ++offering.options_;
+        offering.use_count_ += uses.size();
         return its.value.size() - 1;
     }
     /// Adds an option with its uses written out to a job.
@@ -84,7 +106,7 @@ public:
     /// Adds an option to the job started last and returns its index within that job. Before any add_job():
     /// std::invalid_argument.
     std::size_t add_option(double value, std::span<const ResourceUse> uses) {
-        if (count_ == 0)
+        if (offering.count_ == 0)
             bad_input("allotment problem", "number of jobs", jobs(), "at least 1 when an option is added");
         return add_option(jobs() - 1, value, uses);
     }
@@ -99,41 +121,45 @@ public:
         if (option >= options_of(job))
             bad_input("allotment problem", "option", option,
                       "below the number of options of job " + text_of(job) + ", " + text_of(options_of(job)));
-        jobs_[job].value[option] = value;
+        offering.jobs_[job].value[option] = value;
     }
     /// Changes whether one of the job's options has to be chosen. An unknown job: std::invalid_argument.
     void set_must(std::size_t job, bool must) {
         require_job(job);
-        jobs_[job].must = must;
+        offering.jobs_[job].must = must;
     }
 
     /// Number of jobs.
-    [[nodiscard]] std::size_t jobs() const { return count_; }
+    [[nodiscard]] std::size_t jobs() const { return offering.count_; }
     /// Number of options of all jobs.
-    [[nodiscard]] std::size_t options() const { return options_; }
+    [[nodiscard]] std::size_t options() const { return offering.options_; }
     /// Number of uses of all options of all jobs.
-    [[nodiscard]] std::size_t use_count() const { return use_count_; }
+    [[nodiscard]] std::size_t use_count() const { return offering.use_count_; }
     /// Number of options of a job.
-    [[nodiscard]] std::size_t options_of(std::size_t job) const { return jobs_[job].value.size(); }
+    [[nodiscard]] std::size_t options_of(std::size_t job) const { return offering.jobs_[job].value.size(); }
     /// Whether one of the job's options has to be chosen.
-    [[nodiscard]] bool must(std::size_t job) const { return jobs_[job].must; }
+    [[nodiscard]] bool must(std::size_t job) const { return offering.jobs_[job].must; }
     /// What an option is worth.
-    [[nodiscard]] double value(std::size_t job, std::size_t option) const { return jobs_[job].value[option]; }
+    [[nodiscard]] double value(std::size_t job, std::size_t option) const {
+        return offering.jobs_[job].value[option];
+    }
     /// What an option takes of each resource, as it was added.
     [[nodiscard]] std::span<const ResourceUse> uses(std::size_t job, std::size_t option) const {
-        const Job& its = jobs_[job];
+        const auto& its = offering.jobs_[job];
         return {its.uses.data() + its.offset[option], its.uses.data() + its.offset[option + 1]};
     }
 
     /// What all options of a job are worth, one after the other.
-    [[nodiscard]] std::span<const double> values(std::size_t job) const { return jobs_[job].value; }
+    [[nodiscard]] std::span<const double> values(std::size_t job) const { return offering.jobs_[job].value; }
     /// What all options of a job are worth, to be changed in place.
-    [[nodiscard]] std::span<double> values(std::size_t job) { return jobs_[job].value; }
+    [[nodiscard]] std::span<double> values(std::size_t job) { return offering.jobs_[job].value; }
     /// The uses of all options of a job, one option after the other.
-    [[nodiscard]] std::span<const ResourceUse> uses(std::size_t job) const { return jobs_[job].uses; }
+    [[nodiscard]] std::span<const ResourceUse> uses(std::size_t job) const {
+        return offering.jobs_[job].uses;
+    }
     /// Where in uses(job) the uses of each option begin, and where those of the last one end.
     [[nodiscard]] std::span<const std::size_t> use_offsets(std::size_t job) const {
-        return jobs_[job].offset;
+        return offering.jobs_[job].offset;
     }
 
     /// Refuses values that are not finite or beyond largest_number, capacities and units that are negative or
@@ -180,20 +206,10 @@ private:
         }
     }
 
-    struct Job {
-        std::vector<double> value;        ///< by option
-        std::vector<std::size_t> offset;  ///< by option, and one more: where its uses begin
-        std::vector<ResourceUse> uses;
-        bool must;
-    };
-
     void require_job(std::size_t job) const {
         if (job >= jobs())
             bad_input("allotment problem", "job", job, "below the number of jobs, " + text_of(jobs()));
     }
-
-    std::vector<Job> jobs_;  ///< more than count_ where clear() left some
-    std::size_t count_ = 0, options_ = 0, use_count_ = 0;
 };
 
 }  // namespace goodput

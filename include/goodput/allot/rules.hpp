@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "goodput/core/misfit.hpp"
+
 namespace goodput {
 
 /// A branching rule orders the jobs of the core: those of small key are decided first. It sees the regrets of
@@ -17,6 +19,30 @@ template <class B>
 concept BranchingRule = requires(const B& branching, std::span<const double> regrets, double granule) {
     { branching(regrets, granule) } -> std::convertible_to<std::pair<double, double>>;
 };
+
+/// Does not compile for what is not quite a branching rule, and says in one line what is wrong.
+template <class B>
+consteval bool branching_fits() {
+    if constexpr (!BranchingRule<B>) {
+        constexpr auto misfit = detail::misfit_of<B, std::span<const double>, double>(
+            [](auto& it, auto&&... of) -> decltype(it(of...)) { return it(of...); },
+            requires { &B::operator(); });
+        static_assert(
+            misfit != detail::Misfit::missing,
+            "BranchingRule: there is no public operator() that fits; there must be: std::pair<double, "
+            "double> operator()(std::span<const double> regrets, double granule) const");
+        static_assert(misfit != detail::Misfit::arguments,
+                      "BranchingRule: operator() does not take these arguments: std::pair<double, double> "
+                      "operator()(std::span<const double> regrets, double granule) const");
+        static_assert(misfit != detail::Misfit::not_const,
+                      "BranchingRule: operator() is not const; it must be: std::pair<double, double> "
+                      "operator()(std::span<const double> regrets, double granule) const");
+        static_assert(misfit != detail::Misfit::result,
+                      "BranchingRule: operator() returns the wrong type; it must be: std::pair<double, "
+                      "double> operator()(std::span<const double> regrets, double granule) const");
+    }
+    return true;
+}
 
 /// The default. Jobs that can take odd numbers of units first: once they are decided, it is known how many
 /// units nobody else is small enough for. Then jobs whose second option costs least, so that many states meet

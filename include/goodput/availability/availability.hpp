@@ -41,7 +41,7 @@ namespace goodput {
 /// bad intervals are refused (std::invalid_argument).
 [[nodiscard]] inline double useful_share(const Interruptions& job, const CheckpointMechanism& mechanism,
                                          double interval_seconds) {
-    require_positive("checkpoints", "interval_s", interval_seconds);
+    require_positive("checkpoints", "interval_seconds", interval_seconds);
     return detail::CheckpointReward(job, mechanism).useful_share(interval_seconds);
 }
 
@@ -51,7 +51,7 @@ namespace goodput {
 [[nodiscard]] inline Checkpointing best_checkpointing(const Interruptions& job,
                                                       const CheckpointMechanism& mechanism,
                                                       double longest_seconds) {
-    require_positive("checkpoints", "longest interval_s", longest_seconds);
+    require_positive("checkpoints", "longest_seconds", longest_seconds);
     return detail::CheckpointReward(job, mechanism).best(longest_seconds);
 }
 
@@ -76,7 +76,7 @@ namespace goodput {
 [[nodiscard]] inline double useful_share_until_end(const Interruptions& job,
                                                    const CheckpointMechanism& mechanism,
                                                    double interval_seconds, double left_seconds) {
-    require_positive("checkpoints", "left_s", left_seconds);
+    require_positive("checkpoints", "left_seconds", left_seconds);
     const double interval =
         mechanism.saves ? std::max(interval_seconds, mechanism.write_seconds) : interval_seconds;
     const double whole = std::ceil(left_seconds / interval) - 1;
@@ -125,7 +125,7 @@ namespace goodput {
 /// Seconds that work of so many seconds (at least 0, without interruptions or checkpoints) is expected to
 /// take in the long run; infinite where nothing is ever saved.
 [[nodiscard]] inline double expected_seconds(double work_seconds, const Checkpointing& how) {
-    require_at_least("checkpoints", "work_s", work_seconds, 0);
+    require_at_least("checkpoints", "work_seconds", work_seconds, 0);
     if (work_seconds == 0) return 0;
     return how.availability > 0 ? work_seconds / how.availability : std::numeric_limits<double>::infinity();
 }

@@ -34,7 +34,7 @@ public:
     explicit InterruptionWatch(const Interruptions& expected, double between_false_alarms = 200)
         : expected_(expected), threshold_(between_false_alarms) {
         validate(expected, "watch");
-        require_at_least("watch", "interruptions_h", expected.per_hour, 1e-12);
+        require_at_least("watch", "interruptions.per_hour", expected.per_hour, 1e-12);
         require_between("watch", "between_false_alarms", between_false_alarms, 1, 1e12);
     }
 
@@ -43,7 +43,7 @@ public:
     /// well.
     void observe(double from_seconds, double to_seconds, bool interrupted) {
         if (!(from_seconds >= 0 && to_seconds >= from_seconds && to_seconds <= longest_checkpoint_seconds))
-            bad_input("watch", "to_s", to_seconds, "at least where the piece begins, and finite");
+            bad_input("watch", "to_seconds", to_seconds, "at least where the piece begins, and finite");
         const double expected = std::min(hazard(to_seconds) - hazard(from_seconds), 700.0);
         for (std::size_t i = 0; i < factors.size(); ++i) {
             const double f = factors[i], fade = std::exp(-(f - 1) * expected);

@@ -146,14 +146,14 @@ inline PeriodPosterior period_posterior(std::span<const double> ended, std::span
 inline void validate(const ObservedPeriods& seen, const InterruptionPrior& prior,
                      const InterruptionFitOptions& options) {
     constexpr std::string_view of = "interruptions";
-    for (const auto& [field, times, least] :
-         {std::tuple{"live_s", &seen.live_seconds, 1e-6}, std::tuple{"running_s", &seen.running_seconds, 0.0},
-          std::tuple{"off_s", &seen.off_seconds, 0.0}})
+    for (const auto& [field, times, least] : {std::tuple{"live_seconds", &seen.live_seconds, 1e-6},
+                                              std::tuple{"running_seconds", &seen.running_seconds, 0.0},
+                                              std::tuple{"off_seconds", &seen.off_seconds, 0.0}})
         for (const double t : *times) require_between(of, field, t, least, longest_checkpoint_seconds);
-    require_between(of, "prior interruptions_h", prior.per_hour, 1e-8, most_interruptions_per_hour);
-    require_between(of, "prior off_s", prior.off_seconds, 1e-6, longest_checkpoint_seconds);
-    require_between(of, "prior spread", prior.spread, 0, 10);
-    require_between(of, "prior shape_spread", prior.shape_spread, 1e-3, 2);
+    require_between(of, "prior.per_hour", prior.per_hour, 1e-8, most_interruptions_per_hour);
+    require_between(of, "prior.off_seconds", prior.off_seconds, 1e-6, longest_checkpoint_seconds);
+    require_between(of, "prior.spread", prior.spread, 0, 10);
+    require_between(of, "prior.shape_spread", prior.shape_spread, 1e-3, 2);
     if (!(options.coverage > 0 && options.coverage < 1))
         bad_input(of, "coverage", options.coverage, "above 0 and below 1");
     require_at_least(of, "clear_evidence", options.clear_evidence, 0);

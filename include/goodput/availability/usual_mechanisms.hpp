@@ -42,7 +42,7 @@ struct CheckpointCosts {
     require_positive(of, "node_storage_gib_per_second", costs.node_storage_gib_per_second);
     require_positive(of, "copy_gib_per_second", costs.copy_gib_per_second);
     require_positive(of, "network_gib_per_second", costs.network_gib_per_second);
-    require_at_least(of, "start_s", costs.start_seconds, 0);
+    require_at_least(of, "start_seconds", costs.start_seconds, 0);
     require_between(of, "peer_lost", costs.peer_lost, 0, 1);
 
     const double nodes = costs.nodes, gpus = nodes * costs.gpus_per_node, state = costs.state_gib;

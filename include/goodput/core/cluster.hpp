@@ -34,9 +34,10 @@ struct Node {
     [[nodiscard]] constexpr operator PoolId() const { return {gpu_type, gpus, spot, group}; }
 };
 
-/// The healthy nodes now. A node that is lost, or drained at once, is simply left out; one that is drained
-/// gently stays, marked as such, until its jobs have gone. It counts in its pool: whoever allots should offer
-/// what is open (schedule/detail/open_nodes.hpp).
+/// The nodes now. A node that is lost stays in the list, drained, and no job's placement names it any more:
+/// to erase it would renumber all placements behind it. One that is drained gently stays likewise, until its
+/// jobs have gone. Both count in their pools: whoever allots should offer what is open
+/// (schedule/detail/open_nodes.hpp).
 struct Cluster {
     std::vector<std::string> gpu_types{};  ///< names; everything else names a type by its index here
     std::vector<Node> nodes{};             ///< in any order; placements name a node by its index here

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace goodput {
 
@@ -32,13 +33,28 @@ inline std::string rounded_text_of(double number) {
     return error == std::errc{} ? std::string(buffer, end) : std::string("?");
 }
 
-/// Throws std::invalid_argument: "SUBJECT: FIELD is VALUE, but must be EXPECTED".
-/// `subject` names the job, node or problem that the input is about, for example "job 'bert-3'".
+/// Bad input in a sentence, what(): "SUBJECT: FIELD is VALUE, but must be EXPECTED"; and its parts, for
+/// whoever calls the field otherwise.
+struct BadInput : std::invalid_argument {
+    /// With the sentence of these parts.
+    BadInput(std::string of, std::string_view name, std::string_view holds, std::string_view must_be)
+        : std::invalid_argument(of + ": " + std::string(name) + " is " + std::string(holds) +
+                                ", but must be " + std::string(must_be)),
+          subject(std::move(of)),
+          field(name),
+          value(holds),
+          expected(must_be) {}
+
+    std::string subject;   ///< the job, node or problem that the input is about: "job 'bert-3'"
+    std::string field;     ///< the path of the C++ member, or in words: "gradient.squared_norm"
+    std::string value;     ///< what it holds
+    std::string expected;  ///< what it should hold
+};
+
+/// Throws BadInput, a std::invalid_argument.
 [[noreturn]] inline void bad_input(std::string_view subject, std::string_view field, std::string_view value,
                                    std::string_view expected) {
-    std::string message(subject);
-    message.append(": ").append(field).append(" is ").append(value).append(", but must be ").append(expected);
-    throw std::invalid_argument(message);
+    throw BadInput(std::string(subject), field, value, expected);
 }
 
 /// The same for a number.

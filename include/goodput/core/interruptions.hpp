@@ -60,8 +60,10 @@ struct Checkpointing {
 /// Refuses negative or excessive rates and times, and shapes below `least_live_shape`
 /// (std::invalid_argument).
 inline void validate(const Interruptions& interruptions, std::string_view subject) {
-    require_between(subject, "interruptions_h", interruptions.per_hour, 0, most_interruptions_per_hour);
-    require_between(subject, "off_s", interruptions.off_seconds, 0, longest_checkpoint_seconds);
+    require_between(subject, "interruptions.per_hour", interruptions.per_hour, 0,
+                    most_interruptions_per_hour);
+    require_between(subject, "interruptions.off_seconds", interruptions.off_seconds, 0,
+                    longest_checkpoint_seconds);
     if (!(interruptions.shape >= least_live_shape))
         bad_input(subject, "shape", interruptions.shape, "at least 0.05");
 }

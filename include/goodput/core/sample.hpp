@@ -74,27 +74,28 @@ inline constexpr double most_step_seconds = 1e12;
 /// (std::invalid_argument).
 template <MessageSubject Subject>
 void validate(const ThroughputSample& sample, const Subject& subject) {
-    require_between(subject, "samples.nodes", sample.shape.nodes, 1, 1 << 20);
-    require_between(subject, "samples.gpus", sample.shape.gpus, sample.shape.nodes, 1 << 20);
-    require_between(subject, "samples.local_batch", sample.plan.atomic_batch, 1, 1 << 30);
-    require_between(subject, "samples.accumulation", sample.plan.accumulation_steps, 0, 1 << 20);
-    require_between(subject, "samples.step_s", sample.step_seconds, least_step_seconds, most_step_seconds);
-    require_at_least(subject, "samples.sync_s", sample.sync_seconds, 0);
-    require_at_least(subject, "samples.cores_per_gpu", sample.host.cores_per_gpu, 0);
-    require_at_least(subject, "samples.memory_gib_per_gpu", sample.host.memory_gib_per_gpu, 0);
+    require_between(subject, "sample.shape.nodes", sample.shape.nodes, 1, 1 << 20);
+    require_between(subject, "sample.shape.gpus", sample.shape.gpus, sample.shape.nodes, 1 << 20);
+    require_between(subject, "sample.plan.atomic_batch", sample.plan.atomic_batch, 1, 1 << 30);
+    require_between(subject, "sample.plan.accumulation_steps", sample.plan.accumulation_steps, 0, 1 << 20);
+    require_between(subject, "sample.step_seconds", sample.step_seconds, least_step_seconds,
+                    most_step_seconds);
+    require_at_least(subject, "sample.sync_seconds", sample.sync_seconds, 0);
+    require_at_least(subject, "sample.host.cores_per_gpu", sample.host.cores_per_gpu, 0);
+    require_at_least(subject, "sample.host.memory_gib_per_gpu", sample.host.memory_gib_per_gpu, 0);
     if (!sample.sync_known && sample.sync_seconds != 0)
-        bad_input(detail::text_of_subject(subject), "samples.sync_s", sample.sync_seconds,
+        bad_input(detail::text_of_subject(subject), "sample.sync_seconds", sample.sync_seconds,
                   "0 where it is unknown");
     if (!(sample.sync_seconds < sample.step_seconds))
-        bad_input(detail::text_of_subject(subject), "samples.sync_s", sample.sync_seconds,
-                  "below samples.step_s = " + text_of(sample.step_seconds));
+        bad_input(detail::text_of_subject(subject), "sample.sync_seconds", sample.sync_seconds,
+                  "below the time of the step, " + text_of(sample.step_seconds));
 }
 
 /// Refuses statistics that are negative or not finite (std::invalid_argument).
 template <MessageSubject Subject>
 void validate(const GradientStatistics& gradient, const Subject& subject) {
-    require_at_least(subject, "gradient.sqr", gradient.squared_norm, 0);
-    require_at_least(subject, "gradient.var", gradient.variance, 0);
+    require_at_least(subject, "gradient.squared_norm", gradient.squared_norm, 0);
+    require_at_least(subject, "gradient.variance", gradient.variance, 0);
 }
 
 /// A measurement of a job.

@@ -44,15 +44,15 @@ struct GradientAtBatch {
     for (const GradientAtBatch& at : measured) {
         require_positive("efficiency", "total batch", at.total_batch);
         validate(at.gradient, "efficiency");
-        require_positive("efficiency", "gradient.var", at.gradient.variance);
+        require_positive("efficiency", "gradient.variance", at.gradient.variance);
         const double x = initial_batch / at.total_batch;  // 1 / S
         const double r = at.gradient.squared_norm / at.gradient.variance;
         if (!(x <= most))
             bad_input("efficiency", "total batch", at.total_batch,
                       "no smaller part of the initial batch " + text_of(initial_batch));
         if (!(r <= most))
-            bad_input("efficiency", "gradient.sqr", at.gradient.squared_norm,
-                      "no larger multiple of gradient.var = " + text_of(at.gradient.variance));
+            bad_input("efficiency", "gradient.squared_norm", at.gradient.squared_norm,
+                      "no larger multiple of the variance, " + text_of(at.gradient.variance));
         sums.add(1, x, r);
     }
     const Line line = sums.line();

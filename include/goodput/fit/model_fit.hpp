@@ -36,6 +36,50 @@ concept FittableTerms = ThroughputTerms<Terms> &&
     { terms.model(x).iteration_seconds(Shape{}, BatchPlan{}) } -> std::convertible_to<double>;
 };
 
+/// Does not compile for what are not quite terms of a model, and says in one line which function or member is
+/// wrong.
+template <class Terms>
+consteval bool terms_fit() {
+    using X = std::span<const double>;
+    using Of = typename detail::FeaturesOf<Terms>::type;
+    static_assert(
+        requires(const Terms& terms) {
+            { terms.parameters() } -> std::convertible_to<std::size_t>;
+        },
+        "ThroughputTerms: parameters is missing, or is not: std::size_t parameters() const");
+    static_assert(
+        requires(const Terms& terms, X& x, const Of& of) {
+            { terms.log_compute(x, of) } -> std::convertible_to<double>;
+        },
+        "ThroughputTerms: log_compute is missing, or is not: auto log_compute(const auto& x, const "
+        "Features&) const, a number of x[i]'s type");
+    static_assert(
+        requires(const Terms& terms, X& x, const Of& of) {
+            { terms.log_sync(x, of) } -> std::convertible_to<double>;
+        },
+        "ThroughputTerms: log_sync is missing, or is not: auto log_sync(const auto& x, const Features&) "
+        "const, a number of x[i]'s type");
+    static_assert(
+        requires(const Terms& terms, X& x) {
+            { terms.log_overlap(x) } -> std::convertible_to<double>;
+        },
+        "ThroughputTerms: log_overlap is missing, or is not: auto log_overlap(const auto& x) const, a number "
+        "of x[i]'s type");
+    static_assert(
+        requires(const Terms& terms, std::size_t i) {
+            { terms.mean[i] } -> std::convertible_to<double>;
+            { terms.deviation[i] } -> std::convertible_to<double>;
+        },
+        "FittableTerms: mean or deviation is missing, or is no list of numbers, one for each parameter");
+    static_assert(
+        requires(const Terms& terms, X x) {
+            { terms.model(x).iteration_seconds(Shape{}, BatchPlan{}) } -> std::convertible_to<double>;
+        },
+        "FittableTerms: model is missing, or is not: a ThroughputModel model(std::span<const double> x) "
+        "const");
+    return true;
+}
+
 /// How long a fit may take, and what it believes of its samples.
 struct ModelFitOptions {
     int max_iterations = 100;                         ///< of all minimisations together, at least 0
@@ -106,6 +150,14 @@ template <FittableTerms Terms, class Backend = TinyBackend>
     for (Eigen::Index i = 0; i < count; ++i)
         fit.deviations.push_back(residuals.deviation[i] * std::sqrt(left(i, i)));
     return fit;
+}
+
+/// The same for what are not quite terms: it does not compile, and says in one line why.
+template <class Terms, class Backend = TinyBackend>
+requires(!FittableTerms<Terms>) ModelFit<Terms> fit_model(std::span<const ThroughputSample>, Terms terms,
+                                                          const ModelFitOptions& = {}, Backend = {}) {
+    static_assert(terms_fit<Terms>());
+    return {.terms = terms};
 }
 
 }  // namespace goodput

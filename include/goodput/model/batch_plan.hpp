@@ -89,6 +89,27 @@ template <ThroughputModel Throughput, EfficiencyModel Efficiency>
 [[nodiscard]] BestPlan fixed_batch_plan(const Throughput& throughput, const Efficiency& efficiency,
                                         Shape shape, const BatchLimits& limits, int total_batch);
 
+/// The three above where one of the two is not quite a model: they do not compile, and say in one line why.
+template <class Throughput, class Efficiency>
+requires(!(ThroughputModel<Throughput> && EfficiencyModel<Efficiency>)) BestPlan
+    best_batch_plan(const Throughput&, const Efficiency&, Shape, const BatchLimits&) {
+    static_assert(throughput_model_fits<Throughput>() && efficiency_model_fits<Efficiency>());
+    return {};
+}
+/// See above.
+template <class Throughput, class Efficiency>
+requires(!(ThroughputModel<Throughput> && EfficiencyModel<Efficiency>)) void best_batch_plans(
+    const Throughput&, const Efficiency&, std::span<const Shape>, const BatchLimits&, std::span<BestPlan>) {
+    static_assert(throughput_model_fits<Throughput>() && efficiency_model_fits<Efficiency>());
+}
+/// See above.
+template <class Throughput, class Efficiency>
+requires(!(ThroughputModel<Throughput> && EfficiencyModel<Efficiency>)) BestPlan
+    fixed_batch_plan(const Throughput&, const Efficiency&, Shape, const BatchLimits&, int) {
+    static_assert(throughput_model_fits<Throughput>() && efficiency_model_fits<Efficiency>());
+    return {};
+}
+
 /// How many times as good as the present batch plan another one has to be to be worth a change (Pollux): the
 /// gradient noise, which it is chosen by, wavers by more than the best plan gains.
 inline constexpr double least_plan_gain = 1.05;

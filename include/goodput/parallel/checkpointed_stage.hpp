@@ -93,16 +93,16 @@ inline void validate(const CheckpointedStage& stage, std::size_t mechanisms) {
         if (m < mechanisms) subject += ", mechanism " + text_of(m);
         bad_input(subject, field, value, "from 0 to " + text_of(most_of_stage));
     };
-    require(mechanisms, "work_s", stage.work_seconds);
+    require(mechanisms, "work_seconds", stage.work_seconds);
     if (stage.mechanisms.size() != mechanisms)
         bad_input("stage '" + stage.name + "'", "number of mechanisms", stage.mechanisms.size(),
                   "that of the question, " + text_of(mechanisms));
     for (std::size_t m = 0; m < mechanisms; ++m) {
         const StageMechanism& its = stage.mechanisms[m];
-        require(m, "extra_s", its.extra_seconds);
-        require(m, "unsaved_s", its.unsaved_seconds);
-        require(m, "restore_s", its.restore_seconds);
-        require(m, "atomic_s", its.atomic_seconds);
+        require(m, "extra_seconds", its.extra_seconds);
+        require(m, "unsaved_seconds", its.unsaved_seconds);
+        require(m, "restore_seconds", its.restore_seconds);
+        require(m, "atomic_seconds", its.atomic_seconds);
         require(m, "memory_gib", its.memory_gib);
         require(m, "gib_per_s", its.gib_per_second);
     }

@@ -53,20 +53,18 @@ struct DefragmentPlan {
 
     /// No plan makes room for the same wishes at less cost.
     [[nodiscard]] bool proven() const { return cost <= cost_bound; }
+    /// One line for a log.
+    [[nodiscard]] std::string report() const {
+        std::string line = "room for " + text_of(room.size() - unmet.size()) + " of " + text_of(room.size()) +
+                           " wishes in " + text_of(moves.size()) + " moves for " + text_of(cost) + " s";
+        line += proven() ? " (proven least)" : " (at least " + text_of(cost_bound) + " s)";
+        if (asides > 0) line += ", " + text_of(asides) + " of them steps aside";
+        if (stops > 0) line += ", " + text_of(stops) + " jobs stop meanwhile";
+        return line + "; whole free nodes " + text_of(before.whole_nodes) + " -> " +
+               text_of(after.whole_nodes) + ", largest free block " + text_of(before.largest_block) + " -> " +
+               text_of(after.largest_block);
+    }
 };
-
-/// One line for a log.
-[[nodiscard]] inline std::string report(const DefragmentPlan& plan) {
-    std::string line = "room for " + text_of(plan.room.size() - plan.unmet.size()) + " of " +
-                       text_of(plan.room.size()) + " wishes in " + text_of(plan.moves.size()) +
-                       " moves for " + text_of(plan.cost) + " s";
-    line += plan.proven() ? " (proven least)" : " (at least " + text_of(plan.cost_bound) + " s)";
-    if (plan.asides > 0) line += ", " + text_of(plan.asides) + " of them steps aside";
-    if (plan.stops > 0) line += ", " + text_of(plan.stops) + " jobs stop meanwhile";
-    return line + "; whole free nodes " + text_of(plan.before.whole_nodes) + " -> " +
-           text_of(plan.after.whole_nodes) + ", largest free block " + text_of(plan.before.largest_block) +
-           " -> " + text_of(plan.after.largest_block);
-}
 
 }  // namespace goodput
 

@@ -32,6 +32,12 @@ struct FreeSpace {
         return gpus == 0 ? 0 : 1 - static_cast<double>(whole_node_gpus) / gpus;
     }
 
+    /// One line for a log.
+    [[nodiscard]] std::string report() const {
+        return text_of(gpus) + " GPUs free, " + text_of(largest_block) + " on one node, " +
+               text_of(whole_nodes) + " whole nodes";
+    }
+
     /// All four alike.
     friend constexpr bool operator==(const FreeSpace&, const FreeSpace&) = default;
 };
@@ -83,12 +89,6 @@ struct FreeSpace {
     std::vector<std::size_t> all(free.size());
     for (std::size_t node = 0; node < all.size(); ++node) all[node] = node;
     return free_space(cluster, all, free);
-}
-
-/// One line for a log.
-[[nodiscard]] inline std::string report(const FreeSpace& space) {
-    return text_of(space.gpus) + " GPUs free, " + text_of(space.largest_block) + " on one node, " +
-           text_of(space.whole_nodes) + " whole nodes";
 }
 
 }  // namespace goodput

@@ -64,6 +64,17 @@ struct PlacementResult {
 
     /// Nothing better exists: neither fewer unplaced jobs nor, for the same jobs, cheaper moves.
     [[nodiscard]] bool proven() const { return fewest_unplaced_proven && move_cost <= move_cost_bound; }
+    /// One line for a log.
+    [[nodiscard]] std::string report() const {
+        std::size_t count = 0;
+        for (const Placement& placement : placements) count += placement.empty() ? 0 : 1;
+        std::string line = text_of(count) + " jobs placed, " + text_of(unplaced.size()) + " not, " +
+                           text_of(moved.size()) + " moved for " + text_of(move_cost) + " s";
+        if (proven()) return line + " (proven least)";
+        line += " (at least " + text_of(move_cost_bound) + " s";
+        if (!fewest_unplaced_proven) line += "; perhaps more jobs can be placed";
+        return line + ")";
+    }
 };
 
 namespace detail {
@@ -83,18 +94,6 @@ inline void fill_whole_nodes(const PoolShare& part, Placement& placement) {
 }
 
 }  // namespace detail
-
-/// One line for a log.
-[[nodiscard]] inline std::string report(const PlacementResult& result) {
-    std::size_t placed = 0;
-    for (const Placement& placement : result.placements) placed += placement.empty() ? 0 : 1;
-    std::string line = text_of(placed) + " jobs placed, " + text_of(result.unplaced.size()) + " not, " +
-                       text_of(result.moved.size()) + " moved for " + text_of(result.move_cost) + " s";
-    if (result.proven()) return line + " (proven least)";
-    line += " (at least " + text_of(result.move_cost_bound) + " s";
-    if (!result.fewest_unplaced_proven) line += "; perhaps more jobs can be placed";
-    return line + ")";
-}
 
 }  // namespace goodput
 

@@ -105,8 +105,10 @@ void serve_overdue(const Round& round, std::span<const OptionRow> rows, double l
 
 /// Another policy under which nobody waits for ever. GoodputPolicy and DeclaredGoodputPolicy have the rule
 /// themselves.
-template <Policy P>
+template <class P>
 struct Ageing {
+    static_assert(policy_fits<P>());
+
     static constexpr bool weights_count = false;            ///< they are in the values already
     static constexpr bool rigid_jobs = runs_rigid_jobs<P>;  ///< as under P
 

@@ -28,6 +28,7 @@
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/job.hpp"
+#include "goodput/core/misfit.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/core/resource_use.hpp"
 #include "goodput/model/job_model.hpp"
@@ -83,7 +84,7 @@ concept RoundPolicy = requires(const P& policy, const Round& round, std::span<co
 
 /// What says what options are worth: one of the three.
 template <class P>
-concept Policy = OptionPolicy<P> || RowPolicy<P> || RoundPolicy<P>;  // value(round, job, option) const
+concept Policy = OptionPolicy<P> || RowPolicy<P> || RoundPolicy<P>;
 
 /// A policy that limits how far a job may grow this round.
 template <class P>
@@ -119,28 +120,97 @@ concept ValuesBeside = requires(const P& policy, const Round& round, const Optio
     { policy.value_beside(round, row, option) } -> std::convertible_to<double>;
 };
 
-/// Does not compile for a policy with a function or constant of one of the names above that does not fit:
-/// it would be left out without a word. Overloaded ones are only asked whether one of them fits.
-template <Policy P>
-constexpr bool optional_functions_fit() {
+/// Does not compile for what is not quite a policy, and says in one line which function is wrong in which
+/// way: one of the three is missing or does not fit, or one of the optional functions or constants of the
+/// names above, which would be left out without a word. Of overloaded ones it is only asked whether one fits.
+template <class P>
+consteval bool policy_fits() {
+    constexpr bool names_value = requires { &P::value; };
     constexpr bool names_value_row = requires { &P::value_row; };
-    static_assert(
-        RowPolicy<P> || !names_value_row,
-        "RowPolicy: this policy's value_row is not: void value_row(round, job, options, values) const");
     constexpr bool names_value_round = requires { &P::value_round; };
-    static_assert(RoundPolicy<P> || !names_value_round,
-                  "RoundPolicy: this policy's value_round is not: void value_round(round, rows) const");
-    constexpr bool names_most_gpus = requires { &P::most_gpus; };
-    static_assert(GrowthLimit<P> || !names_most_gpus,
-                  "GrowthLimit: this policy's most_gpus is not: int most_gpus(job, model, gpu_type) const");
-    constexpr bool names_expected_gradient = requires { &P::expected_gradient; };
-    static_assert(GradientForecast<P> || !names_expected_gradient,
-                  "GradientForecast: this policy's expected_gradient is not: "
-                  "std::optional<GradientStatistics> expected_gradient(job) const");
-    constexpr bool names_value_beside = requires { &P::value_beside; };
-    static_assert(
-        ValuesBeside<P> || !names_value_beside,
-        "ValuesBeside: this policy's value_beside is not: double value_beside(round, row, option) const");
+    if constexpr (!Policy<P> && (names_value || !(names_value_row || names_value_round))) {
+        constexpr auto misfit = detail::misfit_of<P, const Round&, const Job&, const Option&>(
+            [](auto& it, auto&&... of) -> decltype(it.value(of...)) { return it.value(of...); }, names_value);
+        static_assert(misfit != detail::Misfit::missing,
+                      "Policy: there is no public value that fits; there must be: double value(const Round&, "
+                      "const Job&, const Option&) const");
+        static_assert(misfit != detail::Misfit::arguments,
+                      "Policy: value does not take these arguments: double value(const Round&, const Job&, "
+                      "const Option&) const");
+        static_assert(misfit != detail::Misfit::not_const,
+                      "Policy: value is not const; it must be: double value(const Round&, const Job&, const "
+                      "Option&) const");
+        static_assert(misfit != detail::Misfit::result,
+                      "Policy: value returns the wrong type; it must be: double value(const Round&, const "
+                      "Job&, const Option&) const");
+    }
+    if constexpr (!RowPolicy<P> && names_value_row) {
+        constexpr auto misfit =
+            detail::misfit_of<P, const Round&, const Job&, std::span<const Option>, std::span<double>>(
+                [](auto& it, auto&&... of) -> decltype(it.value_row(of...)) { return it.value_row(of...); },
+                true);
+        static_assert(misfit != detail::Misfit::arguments,
+                      "RowPolicy: value_row does not take these arguments: void value_row(const Round&, "
+                      "const Job&, std::span<const Option> options, std::span<double> values) const");
+        static_assert(misfit != detail::Misfit::not_const,
+                      "RowPolicy: value_row is not const; it must be: void value_row(const Round&, const "
+                      "Job&, std::span<const Option> options, std::span<double> values) const");
+    }
+    if constexpr (!RoundPolicy<P> && names_value_round) {
+        constexpr auto misfit = detail::misfit_of<P, const Round&, std::span<const OptionRow>>(
+            [](auto& it, auto&&... of) -> decltype(it.value_round(of...)) { return it.value_round(of...); },
+            true);
+        static_assert(misfit != detail::Misfit::arguments,
+                      "RoundPolicy: value_round does not take these arguments: void value_round(const "
+                      "Round&, std::span<const OptionRow> rows) const");
+        static_assert(misfit != detail::Misfit::not_const,
+                      "RoundPolicy: value_round is not const; it must be: void value_round(const Round&, "
+                      "std::span<const OptionRow> rows) const");
+    }
+    if constexpr (!GrowthLimit<P> && requires { &P::most_gpus; }) {
+        constexpr auto misfit = detail::misfit_of<P, const Job&, const JobModel&, std::size_t>(
+            [](auto& it, auto&&... of) -> decltype(it.most_gpus(of...)) { return it.most_gpus(of...); },
+            true);
+        static_assert(misfit != detail::Misfit::arguments,
+                      "GrowthLimit: most_gpus does not take these arguments: int most_gpus(const Job&, const "
+                      "JobModel&, std::size_t gpu_type) const");
+        static_assert(misfit != detail::Misfit::not_const,
+                      "GrowthLimit: most_gpus is not const; it must be: int most_gpus(const Job&, const "
+                      "JobModel&, std::size_t gpu_type) const");
+        static_assert(misfit != detail::Misfit::result,
+                      "GrowthLimit: most_gpus returns the wrong type; it must be: int most_gpus(const Job&, "
+                      "const JobModel&, std::size_t gpu_type) const");
+    }
+    if constexpr (!GradientForecast<P> && requires { &P::expected_gradient; }) {
+        constexpr auto misfit = detail::misfit_of<P, const Job&>(
+            [](auto& it, auto&&... of) -> decltype(it.expected_gradient(of...)) {
+                return it.expected_gradient(of...);
+            },
+            true);
+        static_assert(misfit != detail::Misfit::arguments,
+                      "GradientForecast: expected_gradient does not take these arguments: "
+                      "std::optional<GradientStatistics> expected_gradient(const Job&) const");
+        static_assert(misfit != detail::Misfit::not_const,
+                      "GradientForecast: expected_gradient is not const; it must be: "
+                      "std::optional<GradientStatistics> expected_gradient(const Job&) const");
+        static_assert(misfit != detail::Misfit::result,
+                      "GradientForecast: expected_gradient returns the wrong type; it must be: "
+                      "std::optional<GradientStatistics> expected_gradient(const Job&) const");
+    }
+    if constexpr (!ValuesBeside<P> && requires { &P::value_beside; }) {
+        constexpr auto misfit = detail::misfit_of<P, const Round&, const OptionRow&, const Option&>(
+            [](auto& it, auto&&... of) -> decltype(it.value_beside(of...)) { return it.value_beside(of...); },
+            true);
+        static_assert(misfit != detail::Misfit::arguments,
+                      "ValuesBeside: value_beside does not take these arguments: double value_beside(const "
+                      "Round&, const OptionRow&, const Option&) const");
+        static_assert(misfit != detail::Misfit::not_const,
+                      "ValuesBeside: value_beside is not const; it must be: double value_beside(const "
+                      "Round&, const OptionRow&, const Option&) const");
+        static_assert(misfit != detail::Misfit::result,
+                      "ValuesBeside: value_beside returns the wrong type; it must be: double "
+                      "value_beside(const Round&, const OptionRow&, const Option&) const");
+    }
     constexpr bool names_weights_count = requires { P::weights_count; };
     constexpr bool knows_weights_count = requires { typename std::bool_constant<P::weights_count>; };
     static_assert(knows_weights_count || !names_weights_count,
@@ -157,8 +227,9 @@ inline constexpr std::size_t no_index = std::numeric_limits<std::size_t>::max();
 
 /// Lets a policy of any of the three forms fill all rows, and multiplies by the jobs' weights. Each call of
 /// the policy goes through `guard(row, option, call)`, where `row` and `option` are indices or no_index.
-template <Policy P, class Guard>
+template <class P, class Guard>
 void value_rows(const P& policy, const Round& round, std::span<const OptionRow> rows, Guard guard) {
+    static_assert(policy_fits<P>());
     if constexpr (RoundPolicy<P>) {
         guard(no_index, no_index, [&] { policy.value_round(round, rows); });
     } else {
@@ -166,7 +237,7 @@ void value_rows(const P& policy, const Round& round, std::span<const OptionRow> 
             const OptionRow& row = rows[r];
             if constexpr (RowPolicy<P>)
                 guard(r, no_index, [&] { policy.value_row(round, row.job, row.options, row.values); });
-            else
+            else if constexpr (OptionPolicy<P>)
                 for (std::size_t k = 0; k < row.options.size(); ++k)
                     guard(r, k, [&] { row.values[k] = policy.value(round, row.job, row.options[k]); });
         }
@@ -177,7 +248,7 @@ void value_rows(const P& policy, const Round& round, std::span<const OptionRow> 
                 for (double& value : row.values) value *= row.job.weight;
 }
 /// Lets a policy of any of the three forms fill all rows; what it throws passes through.
-template <Policy P>
+template <class P>
 void value_rows(const P& policy, const Round& round, std::span<const OptionRow> rows) {
     value_rows(policy, round, rows, [](std::size_t, std::size_t, auto call) { call(); });
 }

@@ -15,6 +15,8 @@
 
 namespace goodput {
 
+struct Snapshot;
+
 /// Why a job has what a plan gives it.
 enum class DecisionReason {
     best_offered,   ///< it got the option that is worth most to it
@@ -96,11 +98,15 @@ struct DecisionExplanation {
     std::vector<std::string> notes{};
 
     /// One line in plain words.
+    [[nodiscard]] inline std::string report(const Snapshot& snapshot) const;
+    /// The same, for whoever has the cluster alone.
     [[nodiscard]] std::string report(const Cluster& cluster) const;
 
 private:
     [[nodiscard]] std::string reason_report(const Cluster& cluster) const;
 };
+
+// report(snapshot) is defined in explain_plan.hpp.
 
 namespace detail {
 

@@ -60,17 +60,36 @@ concept NotingFactor = GoodputFactor<F> && requires(const F& factor, const Given
     { factor.note(given) } -> std::convertible_to<std::string>;
 };
 
+/// Does not compile for what is not quite a factor, and says in one line which function is wrong.
+template <class F>
+consteval bool factor_fits() {
+    static_assert(
+        requires(F & factor, const Round& round) {
+            { factor.begin_round(round) } -> std::convertible_to<bool>;
+        },
+        "GoodputFactor: begin_round is missing, or is not: bool begin_round(const Round&)");
+    static_assert(
+        requires(F & factor, const Job& job, Option& option) { factor(job, option); },
+        "GoodputFactor: operator() is missing, or does not take these arguments: void operator()(const Job&, "
+        "Option&)");
+    return true;
+}
+
 /// Several factors, one after the other. None by default: then the goodput is what the predictor says.
-template <GoodputFactor... Fs>
+template <class... Fs>
 class Factors {
+    static_assert((true && ... && factor_fits<Fs>()));
+
 public:
+    static constexpr bool all_fit = (true && ... && GoodputFactor<Fs>);  ///< they are factors
+
     /// The factors of these types, each as it is by default.
     Factors() = default;
     /// These factors.
     explicit Factors(Fs... factors) requires(sizeof...(Fs) > 0) : factors_(std::move(factors)...) {}
 
     /// These factors, and others behind them.
-    template <GoodputFactor... More>
+    template <class... More>
     [[nodiscard]] Factors<Fs..., More...> with(More... more) const {
         return std::apply(
             [&](const auto&... mine) { return Factors<Fs..., More...>(mine..., std::move(more)...); },

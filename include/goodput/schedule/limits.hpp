@@ -32,6 +32,7 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
+#include "goodput/core/misfit.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/core/resource_use.hpp"
 #include "goodput/policy/concepts.hpp"
@@ -98,17 +99,71 @@ concept Limit = requires(L& limit, const Round& round, const Job& job, const Opt
     limit.uses(round, job, option, uses);
 };
 
+/// Does not compile for what is not quite a limit, and says in one line which function is wrong in which way.
+template <class L>
+consteval bool limit_fits() {
+    if constexpr (!requires(L & limit, const Round& round, LimitRows& rows) { limit.rows(round, rows); }) {
+        constexpr auto misfit = detail::misfit_of_changing<L, const Round&, LimitRows&>(
+            [](auto& it, auto&&... of) -> decltype(it.rows(of...)) { return it.rows(of...); },
+            requires { &L::rows; });
+        static_assert(
+            misfit != detail::Misfit::missing,
+            "Limit: there is no public rows that fits; there must be: void rows(const Round&, LimitRows&)");
+        static_assert(misfit != detail::Misfit::arguments,
+                      "Limit: rows does not take these arguments: void rows(const Round&, LimitRows&)");
+    }
+    if constexpr (requires(L & limit, const Round& round, const LimitRows& rows) { limit.rows(round, rows); })
+        static_assert(
+            !requires { &L::rows; },
+            "Limit: rows takes a copy of its rows, or const ones, and adds nothing: void rows(const Round&, "
+            "LimitRows&)");
+    if constexpr (!requires(L & limit, const Round& round, const Job& job, const Option& option,
+                            LimitUses& uses) { limit.uses(round, job, option, uses); }) {
+        constexpr auto misfit =
+            detail::misfit_of_changing<L, const Round&, const Job&, const Option&, LimitUses&>(
+                [](auto& it, auto&&... of) -> decltype(it.uses(of...)) { return it.uses(of...); },
+                requires { &L::uses; });
+        static_assert(misfit != detail::Misfit::missing,
+                      "Limit: there is no public uses that fits; there must be: void uses(const Round&, "
+                      "const Job&, const Option&, LimitUses&)");
+        static_assert(misfit != detail::Misfit::arguments,
+                      "Limit: uses does not take these arguments: void uses(const Round&, const Job&, const "
+                      "Option&, LimitUses&)");
+    }
+    static_assert(
+        !requires { &L::start_job; } ||
+            requires(L & limit, const Round& round, const Job& job) { limit.start_job(round, job); },
+        "Limit: start_job does not take these arguments: void start_job(const Round&, const Job&)");
+    static_assert(
+        !requires { &L::counts_dollars; } ||
+            requires(const L& limit) {
+                { limit.counts_dollars() } -> std::convertible_to<bool>;
+            },
+        "Limit: counts_dollars is not: bool counts_dollars() const");
+    static_assert(
+        !requires { &L::warn; } ||
+            requires(const L& limit, const Round& round, std::vector<std::string>& warnings) {
+                limit.warn(round, warnings);
+            },
+        "Limit: warn is not: void warn(const Round&, std::vector<std::string>& warnings) const");
+    return true;
+}
+
 /// Several limits, in the order in which their rows come.
-template <Limit... Ls>
+template <class... Ls>
 class Limits {
+    static_assert((true && ... && limit_fits<Ls>()));
+
 public:
+    static constexpr bool all_fit = (true && ... && Limit<Ls>);  ///< they are limits
+
     /// The limits of these types, each as it is by default.
     Limits() = default;
     /// These limits.
     explicit Limits(Ls... limits) requires(sizeof...(Ls) > 0) : limits_(std::move(limits)...) {}
 
     /// These limits, and others behind them.
-    template <Limit... More>
+    template <class... More>
     [[nodiscard]] Limits<Ls..., More...> with(More... more) const {
         return std::apply(
             [&](const auto&... mine) { return Limits<Ls..., More...>(mine..., std::move(more)...); },

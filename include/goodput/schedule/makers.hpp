@@ -53,6 +53,7 @@
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
+#include "goodput/core/misfit.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/core/shape.hpp"
@@ -121,6 +122,57 @@ template <class M>
 concept KeptMaker = requires(M& maker, const Round& round, const Job& job, std::vector<Option>& options) {
     maker.list_kept(round, job, options);
 };
+
+/// Does not compile for what is not quite a maker, and says in one line which function is wrong in which way:
+/// list(), or one of the optional ones, which would be left out without a word.
+template <class M>
+consteval bool maker_fits() {
+    if constexpr (!OptionMaker<M>) {
+        constexpr auto misfit = detail::misfit_of_changing<M, const Round&, const Job&, std::span<const int>,
+                                                           std::vector<Option>&>(
+            [](auto& it, auto&&... of) -> decltype(it.list(of...)) { return it.list(of...); },
+            requires { &M::list; });
+        static_assert(misfit != detail::Misfit::missing,
+                      "OptionMaker: there is no public list that fits; there must be: void list(const "
+                      "Round&, const Job&, std::span<const int> most_gpus, std::vector<Option>& options)");
+        static_assert(misfit != detail::Misfit::arguments,
+                      "OptionMaker: list does not take these arguments: void list(const Round&, const Job&, "
+                      "std::span<const int> most_gpus, std::vector<Option>& options)");
+    }
+    if constexpr (requires(M & maker, const Round& round, const Job& job, std::span<const int> most_gpus,
+                           const std::vector<Option>& options) {
+                      maker.list(round, job, most_gpus, options);
+                  })
+        static_assert(
+            !requires { &M::list; },
+            "OptionMaker: list takes a copy of the options, or const ones, and adds nothing: void list(const "
+            "Round&, const Job&, std::span<const int> most_gpus, std::vector<Option>& options)");
+    if constexpr (OptionMaker<M> && !PricedOptionMaker<M> && requires { &M::ask; }) {
+        constexpr auto misfit = detail::misfit_of_changing<M, const Round&, const Job&, std::span<const int>,
+                                                           const AtPrices&, double, std::vector<Option>&>(
+            [](auto& it, auto&&... of) -> decltype(it.ask(of...)) { return it.ask(of...); }, true);
+        static_assert(
+            misfit != detail::Misfit::arguments,
+            "PricedOptionMaker: ask does not take these arguments: double ask(const Round&, const Job&, "
+            "std::span<const int> most_gpus, const AtPrices&, double least, std::vector<Option>& options)");
+        static_assert(
+            misfit != detail::Misfit::result,
+            "PricedOptionMaker: ask returns the wrong type; it must be: double ask(const Round&, const Job&, "
+            "std::span<const int> most_gpus, const AtPrices&, double least, std::vector<Option>& options)");
+    }
+    static_assert(
+        !OptionMaker<M> || PredictingMaker<M> || !requires { &M::predict; },
+        "PredictingMaker: predict does not take these arguments: void predict(const Job&, const "
+        "std::optional<GradientStatistics>&, std::span<Option>, const AskPredictor&)");
+    static_assert(
+        ReasonMaker<M> || !requires { &M::why_none; },
+        "ReasonMaker: why_none is not: std::string why_none(const Round&, const Job&)");
+    static_assert(
+        KeptMaker<M> || !requires { &M::list_kept; },
+        "KeptMaker: list_kept does not take these arguments: void list_kept(const Round&, const Job&, "
+        "std::vector<Option>& options)");
+    return true;
+}
 
 /// What a maker around another one is as long as it does not say otherwise: all that the inner one is.
 template <OptionMaker Inner>
@@ -370,7 +422,7 @@ inline std::string why_no_option(const Job& job, const Cluster& cluster, std::sp
     bool any = false;
     for (const Pool& pool : pools) detail::for_each_shape(job, pool, [&](Shape) { any = true; });
     if (any) return "it is offered none of the shapes that it may hold";
-    if (!usable) return "max_atomic_batch is 0 on every GPU type: it can run nowhere";
+    if (!usable) return "it has no batch size on any GPU type: it can run nowhere";
     const bool kept_off = !job.spot_allowed &&
                           std::any_of(pools.begin(), pools.end(), [](const Pool& pool) { return pool.spot; });
     if (offers.empty() && kept_off)

@@ -12,7 +12,7 @@ namespace goodput {
 
 /// The plan for one snapshot under a policy, from scratch; see Scheduler for round after round, and for what
 /// is refused. What is left out, or given as {}, is the default.
-template <Policy P = Sia>
+template <class P = Sia>
 [[nodiscard]] Plan plan(const Snapshot& snapshot, P policy = {}, AllotOptions options = {});
 
 }  // namespace goodput

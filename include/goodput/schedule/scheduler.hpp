@@ -51,10 +51,9 @@
 namespace goodput {
 
 /// What a Scheduler is put together of.
-template <Policy P = Sia, Placer NodePlacer = LeastMovesPlacer, AllotmentSolver Solver = Allotter<>,
-          OptionPredictor Predictor = GoodputPredictor, class Pack = Limits<>,
-          OptionMaker Maker = ListedShapes, GoodputFactor Factor = Factors<>,
-          NodeStation Station = NoNodeStation>
+template <class P = Sia, class NodePlacer = LeastMovesPlacer, class Solver = Allotter<>,
+          class Predictor = GoodputPredictor, class Pack = Limits<>, class Maker = ListedShapes,
+          class Factor = Factors<>, class Station = NoNodeStation>
 struct SchedulerParts {
     P policy{};              ///< what options are worth
     AllotOptions options{};  ///< gap and deadline of the allotment
@@ -69,13 +68,20 @@ struct SchedulerParts {
 
 /// Makes plans round after round. Keeps buffers; nothing carries over from one snapshot to the next, but for
 /// the last prices where AllotOptions::warm_start asks for them.
-template <Policy P = Sia, Placer NodePlacer = LeastMovesPlacer, AllotmentSolver Solver = Allotter<>,
-          OptionPredictor Predictor = GoodputPredictor, class Pack = Limits<>,
-          OptionMaker Maker = ListedShapes, GoodputFactor Factor = Factors<>,
-          NodeStation Station = NoNodeStation>
+template <class P = Sia, class NodePlacer = LeastMovesPlacer, class Solver = Allotter<>,
+          class Predictor = GoodputPredictor, class Pack = Limits<>, class Maker = ListedShapes,
+          class Factor = Factors<>, class Station = NoNodeStation>
 class Scheduler {
-    static_assert(optional_functions_fit<P>());
-    static_assert(ForecastPredictor<Predictor> || !GradientForecast<P>,
+    static_assert(policy_fits<P>());
+    static_assert(placer_fits<NodePlacer>());
+    static_assert(solver_fits<Solver>());
+    static_assert(predictor_fits<Predictor>());
+    static_assert(maker_fits<Maker>());
+    static_assert(factor_fits<Factor>());
+    static_assert(NodeStation<Station>,
+                  "NodeStation: operator() is missing, or does not take these arguments: void "
+                  "operator()(const Round&, const AllotmentProblem&, std::span<PlacedJob>)");
+    static_assert(ForecastPredictor<Predictor> || !OptionPredictor<Predictor> || !GradientForecast<P>,
                   "ForecastPredictor: this policy has expected_gradient(job), so the predictor must also be "
                   "callable as predictor(job, model, options, gradient)");
     static_assert(
@@ -99,22 +105,22 @@ public:
                           std::move(predictor), std::move(limits), std::move(maker), Factor(), Station()}) {}
 
     /// A scheduler of the same parts with further limits (limits.hpp).
-    template <Limit... Ls>
+    template <class... Ls>
     [[nodiscard]] auto limited_by(Ls... limits) const {
         return with(parts_.limits.with(std::move(limits)...), parts_.maker, parts_.factor, parts_.station);
     }
     /// A scheduler of the same parts with another maker of options (makers.hpp).
-    template <OptionMaker M>
+    template <class M>
     [[nodiscard]] auto offering(M maker) const {
         return with(parts_.limits, std::move(maker), parts_.factor, parts_.station);
     }
     /// A scheduler of the same parts with further factors on the goodput of options (goodput_factor.hpp).
-    template <GoodputFactor... Fs>
+    template <class... Fs>
     [[nodiscard]] auto counting(Fs... factors) const {
         return with(parts_.limits, parts_.maker, parts_.factor.with(std::move(factors)...), parts_.station);
     }
     /// A scheduler of the same parts with another station after the nodes (node_station.hpp).
-    template <NodeStation S>
+    template <class S>
     [[nodiscard]] auto after_nodes(S station) const {
         return with(parts_.limits, parts_.maker, parts_.factor, std::move(station));
     }
@@ -130,7 +136,12 @@ public:
     const Plan& plan(const Snapshot& given, AfterStep step) {
         const Snapshot& snapshot = check_(given, KnowsTopology<NodePlacer>, plan_.warnings);
         by_price_ = parts_.limits.counts_dollars() && price_groups_.find(snapshot);
-        plan_round(by_price_ ? price_groups_.snapshot() : snapshot, step);
+        // What does not fit has been named in one line, which is not to be followed by pages.
+        if constexpr (
+            Policy<P> && Placer<NodePlacer> && AllotmentSolver<Solver> && OptionPredictor<Predictor> &&
+            OptionMaker<Maker> && NodeStation<Station> && !requires { requires !Pack::all_fit; } &&
+            !requires { requires !Factor::all_fit; })
+            plan_round(by_price_ ? price_groups_.snapshot() : snapshot, step);
         for (std::size_t j = 0; by_price_ && j < plan_.decisions.size(); ++j)
             price_groups_.forget(snapshot.cluster, plan_.decisions[j].placement,
                                  plan_.decisions[j].option.configuration);
@@ -529,14 +540,20 @@ private:
     Plan plan_;
 };
 
-template <Policy P>
+/// The type of a scheduler with a policy and limits and everything else as it is by default, for members of
+/// classes: `LimitedScheduler<Mine, TeamQuotas> scheduler =
+/// Scheduler(Mine()).limited_by(TeamQuotas(quotas))`.
+template <class P, class... Ls>
+using LimitedScheduler = Scheduler<P, LeastMovesPlacer, Allotter<>, GoodputPredictor, Limits<Ls...>>;
+
+template <class P>
 Plan plan(const Snapshot& snapshot, P policy, AllotOptions options) {
     return Scheduler<P>(std::move(policy), options).plan(snapshot);
 }
 
 /// The same with parts of one's own: a placer, a solver, a predictor.
-template <Policy P = Sia, Placer NodePlacer = LeastMovesPlacer, AllotmentSolver Solver = Allotter<>,
-          OptionPredictor Predictor = GoodputPredictor>
+template <class P = Sia, class NodePlacer = LeastMovesPlacer, class Solver = Allotter<>,
+          class Predictor = GoodputPredictor>
 Plan plan(const Snapshot& snapshot, P policy, AllotOptions options, NodePlacer placer, Solver solver = {},
           Predictor predictor = {}) {
     return Scheduler<P, NodePlacer, Solver, Predictor>(std::move(policy), options, std::move(placer),

@@ -21,7 +21,7 @@ namespace goodput {
 /// Everything at one moment: a plan is a function of this and nothing else.
 struct Snapshot {
     double time_seconds = 0;         ///< now, on the clock of Job::submitted_seconds
-    Cluster cluster{};               ///< the healthy nodes
+    Cluster cluster{};               ///< its nodes, those that are lost or drained marked as drained
     std::vector<Job> jobs{};         ///< those that run and those that wait, of different names
     std::vector<JobModel> models{};  ///< by job; may be left empty where nothing has been measured
     /// Refuse the snapshot (std::invalid_argument) where a job or a node makes no sense, instead of setting
@@ -99,9 +99,12 @@ struct LimitConflict {
     std::size_t limit = 0;            ///< index into Plan::limits
     double kept = 0;                  ///< units that they take together
     std::vector<std::size_t> jobs{};  ///< indices of those that take any, ascending
+    std::string name{};               ///< LimitUse::name
+    std::string unit{};               ///< LimitUse::unit
+    double capacity = 0;              ///< LimitUse::capacity
 
     /// One line with the names of limit and jobs, and what would end it.
-    [[nodiscard]] inline std::string report(const LimitUse& limit_use, std::span<const Job> all_jobs) const;
+    [[nodiscard]] inline std::string report(const Snapshot& snapshot) const;
 };
 
 /// Something that the policy, the predictor, the maker or a limit of a plan did wrong: it threw, or answered

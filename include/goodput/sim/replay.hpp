@@ -93,6 +93,16 @@ ReplayResult replay(const Cluster& cluster, W& world, P policy, const ReplayOpti
                   options, std::move(observe), std::move(renter));
 }
 
+/// The same where something is not quite a world, or neither a policy nor what makes plans: it does not
+/// compile, and says in one line why.
+template <class W, class S, class Observe = decltype(unobserved), class R = RentEverything>
+requires(!World<W> || !(Planner<S> || Policy<S>)) ReplayResult
+    replay(const Cluster&, W&, S, const ReplayOptions& = {}, Observe = unobserved, R = {}) {
+    static_assert(world_fits<W>());
+    if constexpr (!Planner<S>) static_assert(policy_fits<S>());
+    return {};
+}
+
 // ---------------------------------------------------------------------------------------------------------
 
 namespace detail {
@@ -121,7 +131,7 @@ public:
           timeline_(cluster, options.events, world.jobs(), rentals_.nodes()),
           holds_since_(order_.size()),
           round_seconds_(options.first_decision_seconds.value_or(options.interval_seconds)) {
-        static_assert(optional_world_functions_fit<W>());
+        static_assert(world_fits<W>());
         for (std::size_t job = 0; job < order_.size(); ++job) {
             jobs_.emplace_back(world, job);
             holds_since_[job].job = job;

@@ -53,6 +53,7 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/interruptions.hpp"
 #include "goodput/core/job.hpp"
+#include "goodput/core/misfit.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/schedule/concepts.hpp"
@@ -128,40 +129,101 @@ concept IsolatedTimes = requires(const T& times, std::size_t job, double sharers
     { times.isolated_seconds(job, sharers) } -> std::convertible_to<double>;
 };
 
-/// Does not compile for a world with a function of one of the optional names that does not fit: it would be
-/// left out without a word. Overloaded ones are only asked whether one of them fits.
-template <World W>
-constexpr bool optional_world_functions_fit() {
-    static_assert(
-        ReportingWorld<W> || !requires { &W::report; },
-        "ReportingWorld: this world's report is not: void report(job, Job&, JobModel&)");
-    static_assert(
-        PredictingWorld<W> || !requires { &W::predictor; },
-        "PredictingWorld: this world's predictor is not: an OptionPredictor predictor() const");
-    static_assert(
-        StartingWorld<W> || !requires { &W::start; },
-        "StartingWorld: this world's start is not: double start(job, const Configuration&)");
-    static_assert(
-        ShorteningWorld<W> || !requires { &W::busy_until; },
-        "ShorteningWorld: this world's busy_until is not: double busy_until(job, const "
-        "Configuration&, begin, seconds) const");
-    static_assert(
-        EventWorld<W> || !requires { &W::next_event; },
-        "EventWorld: this world's next_event is not: double next_event(begin) const, without a busy_until");
-    static_assert(
-        SavingWorld<W> || !requires { &W::save; }, "SavingWorld: this world's save is not: void save(job)");
-    static_assert(
-        FailingWorld<W> || !requires { &W::fail; }, "FailingWorld: this world's fail is not: void fail(job)");
-    static_assert(
-        CheckpointingWorld<W> || !requires { &W::save_like; },
-        "CheckpointingWorld: this world's save_like is not: void save_like(job, const Checkpointing&)");
-    static_assert(
-        LosingWorld<W> || !requires { &W::lost_gpu_seconds; },
-        "LosingWorld: this world's lost_gpu_seconds is not: double lost_gpu_seconds(job) const");
-    static_assert(
-        IsolatedTimes<W> || !requires { &W::isolated_seconds; },
-        "IsolatedTimes: this world's isolated_seconds is not: double isolated_seconds(job, "
-        "sharers) const");
+/// Does not compile for what is not quite a world, and says in one line which function is wrong: one of the
+/// three, or one of the optional names, which would be left out without a word. Of overloaded ones it is only
+/// asked whether one fits.
+template <class W>
+consteval bool world_fits() {
+    if constexpr (!requires(const W& asked) {
+                      { asked.jobs() } -> std::convertible_to<std::span<const Job>>;
+                      requires !std::same_as<decltype(asked.jobs()), std::vector<Job>>;
+                  }) {
+        constexpr auto misfit = detail::misfit_of<W>(
+            [](auto& it, auto&&... of) -> decltype(it.jobs(of...)) { return it.jobs(of...); },
+            requires { &W::jobs; });
+        static_assert(misfit != detail::Misfit::missing,
+                      "World: there is no public jobs that fits; there must be: a list of Job that the world "
+                      "keeps, by reference or as a span: jobs() const");
+        static_assert(misfit != detail::Misfit::arguments,
+                      "World: jobs does not take these arguments: a list of Job that the world keeps, by "
+                      "reference or as a span: jobs() const");
+        static_assert(misfit != detail::Misfit::not_const,
+                      "World: jobs is not const; it must be: a list of Job that the world keeps, by "
+                      "reference or as a span: jobs() const");
+        static_assert(misfit != detail::Misfit::result,
+                      "World: jobs returns the wrong type; it must be: a list of Job that the world keeps, "
+                      "by reference or as a span: jobs() const");
+    }
+    if constexpr (!requires(W & world, std::size_t job, const Configuration& held, double seconds) {
+                      {
+                          world.train(job, held, seconds, seconds)
+                          } -> std::convertible_to<std::optional<double>>;
+                  }) {
+        constexpr auto misfit =
+            detail::misfit_of_changing<W, std::size_t, const Configuration&, double, double>(
+                [](auto& it, auto&&... of) -> decltype(it.train(of...)) { return it.train(of...); },
+                requires { &W::train; });
+        static_assert(misfit != detail::Misfit::missing,
+                      "World: there is no public train that fits; there must be: std::optional<double> "
+                      "train(std::size_t job, const Configuration& held, double begin, double seconds)");
+        static_assert(misfit != detail::Misfit::arguments,
+                      "World: train does not take these arguments: std::optional<double> train(std::size_t "
+                      "job, const Configuration& held, double begin, double seconds)");
+        static_assert(misfit != detail::Misfit::result,
+                      "World: train returns the wrong type; it must be: std::optional<double> "
+                      "train(std::size_t job, const Configuration& held, double begin, double seconds)");
+    }
+    if constexpr (!requires(const W& asked, std::size_t job) {
+                      { asked.done(job) } -> std::convertible_to<double>;
+                  }) {
+        constexpr auto misfit = detail::misfit_of<W, std::size_t>(
+            [](auto& it, auto&&... of) -> decltype(it.done(of...)) { return it.done(of...); },
+            requires { &W::done; });
+        static_assert(
+            misfit != detail::Misfit::missing,
+            "World: there is no public done that fits; there must be: double done(std::size_t job) const");
+        static_assert(misfit != detail::Misfit::arguments,
+                      "World: done does not take these arguments: double done(std::size_t job) const");
+        static_assert(misfit != detail::Misfit::not_const,
+                      "World: done is not const; it must be: double done(std::size_t job) const");
+        static_assert(misfit != detail::Misfit::result,
+                      "World: done returns the wrong type; it must be: double done(std::size_t job) const");
+    }
+    if constexpr (World<W>) {
+        static_assert(
+            ReportingWorld<W> || !requires { &W::report; },
+            "ReportingWorld: this world's report is not: void report(job, Job&, JobModel&)");
+        static_assert(
+            PredictingWorld<W> || !requires { &W::predictor; },
+            "PredictingWorld: this world's predictor is not: an OptionPredictor predictor() const");
+        static_assert(
+            StartingWorld<W> || !requires { &W::start; },
+            "StartingWorld: this world's start is not: double start(job, const Configuration&)");
+        static_assert(
+            ShorteningWorld<W> || !requires { &W::busy_until; },
+            "ShorteningWorld: this world's busy_until is not: double busy_until(job, const "
+            "Configuration&, begin, seconds) const");
+        static_assert(
+            EventWorld<W> || !requires { &W::next_event; },
+            "EventWorld: this world's next_event is not: double next_event(begin) const, without a "
+            "busy_until");
+        static_assert(
+            SavingWorld<W> || !requires { &W::save; },
+            "SavingWorld: this world's save is not: void save(job)");
+        static_assert(
+            FailingWorld<W> || !requires { &W::fail; },
+            "FailingWorld: this world's fail is not: void fail(job)");
+        static_assert(
+            CheckpointingWorld<W> || !requires { &W::save_like; },
+            "CheckpointingWorld: this world's save_like is not: void save_like(job, const Checkpointing&)");
+        static_assert(
+            LosingWorld<W> || !requires { &W::lost_gpu_seconds; },
+            "LosingWorld: this world's lost_gpu_seconds is not: double lost_gpu_seconds(job) const");
+        static_assert(
+            IsolatedTimes<W> || !requires { &W::isolated_seconds; },
+            "IsolatedTimes: this world's isolated_seconds is not: double isolated_seconds(job, "
+            "sharers) const");
+    }
     return true;
 }
 

@@ -5,30 +5,21 @@ using namespace goodput;
 struct Right {
     std::pair<double, double> operator()(std::span<const double>, double) const { return {1, 1}; }
 };
-static_assert(BranchingRule<Right>);
-Allotter<Right> allotter;
 AllotmentProblem problem;
+AllotResult right = Allotter<Right>()(problem);
 
 struct Missing {};
-// says: BranchingRule
-// says: branching(regrets, granule)
-static_assert(BranchingRule<Missing>);
-// says: BranchingRule
-// says: branching(regrets, granule)
-Allotter<Missing> no_allotter;
+// says: BranchingRule: there is no public operator() that fits
+AllotResult missing = Allotter<Missing>()(problem);
 
 struct OneNumber {
     double operator()(std::span<const double>, double) const { return 1; }
 };
-// says: BranchingRule
-// says: branching(regrets, granule)
-// says: pair<double, double>
-static_assert(BranchingRule<OneNumber>);
+// says: BranchingRule: operator() returns the wrong type; it must be: std::pair<double, double>
+AllotResult one_number = Allotter(OneNumber{})(problem);
 
 struct NotConst {
     std::pair<double, double> operator()(std::span<const double>, double) { return {1, 1}; }
 };
-// says: BranchingRule
-// says: const
-// says: branching(regrets, granule)
-static_assert(BranchingRule<NotConst>);
+// says: BranchingRule: operator() is not const
+Allotter<NotConst> not_const;

@@ -1,3 +1,5 @@
+#include <goodput/fit/model_fit.hpp>
+#include <goodput/fit/pollux_terms.hpp>
 #include <goodput/model/batch_plan.hpp>
 #include <goodput/model/pipeline.hpp>
 
@@ -5,75 +7,93 @@ using namespace goodput;
 
 struct Right {
     double iteration_seconds(Shape, BatchPlan) const { return 1; }
-    double efficiency(double) const { return 1; }
+    float efficiency(int) const { return 1; }
+    static double compute_seconds(double) { return 1; }
+    double sync_seconds(const Shape&) const { return 1; }
 };
-static_assert(ThroughputModel<Right> && EfficiencyModel<Right>);
-
-struct Missing {};
-// says: ThroughputModel
-// says: model.iteration_seconds(shape, plan)
-static_assert(ThroughputModel<Missing>);
-// says: EfficiencyModel
-// says: model.efficiency(total_batch)
-static_assert(EfficiencyModel<Missing>);
+const Shape shape{1, 1};
+const BatchLimits limits{};
+BestPlan right = best_batch_plan(Right{}, Right{}, shape, limits);
+double right_stage = PipelineThroughput(Right{}, 4).iteration_seconds(shape, {});
 
 struct Misspelled {
     double iteration_Seconds(Shape, BatchPlan) const { return 1; }
     double eficiency(double) const { return 1; }
+    double compute_seconds(double) const { return 1; }
 };
-// says: ThroughputModel
-// says: model.iteration_seconds(shape, plan)
-static_assert(ThroughputModel<Misspelled>);
-// says: EfficiencyModel
-// says: model.efficiency(total_batch)
-static_assert(EfficiencyModel<Misspelled>);
+// says: ThroughputModel: there is no public iteration_seconds that fits
+// says: double iteration_seconds(Shape, BatchPlan) const
+BestPlan misspelled = best_batch_plan(Misspelled{}, Right{}, shape, limits);
+// says: EfficiencyModel: there is no public efficiency that fits; there must be: double efficiency(double
+// total_batch) const
+BestPlan misspelled_efficiency = fixed_batch_plan(Right{}, Misspelled{}, shape, limits, 64);
+// says: StageModel: there is no public sync_seconds that fits; there must be: double sync_seconds(Shape)
+// const
+PipelineThroughput no_stage(Misspelled{}, 4);
 
 struct NotConst {
     double iteration_seconds(Shape, BatchPlan) { return 1; }
     double efficiency(double) { return 1; }
+    double compute_seconds(double) { return 1; }
+    double sync_seconds(Shape) const { return 1; }
 };
-// says: ThroughputModel
-// says: const
-// says: model.iteration_seconds(shape, plan)
-static_assert(ThroughputModel<NotConst>);
-// says: EfficiencyModel
-// says: const
-// says: model.efficiency(total_batch)
-static_assert(EfficiencyModel<NotConst>);
+// says: ThroughputModel: iteration_seconds is not const
+BestPlan not_const = fixed_batch_plan(NotConst{}, Right{}, shape, limits, 64);
+// says: EfficiencyModel: efficiency is not const
+BestPlan not_const_efficiency = best_batch_plan(Right{}, NotConst{}, shape, limits);
+// says: StageModel: compute_seconds is not const
+PipelineThroughput<NotConst> not_const_stage(NotConst{}, 4);
 
-struct ReturnsText {
+struct WrongResult {
     const char* iteration_seconds(Shape, BatchPlan) const { return "1 s"; }
-    const char* efficiency(double) const { return "1"; }
-};
-// says: ThroughputModel
-// says: model.iteration_seconds(shape, plan)
-// says: convertible_to<double>
-static_assert(ThroughputModel<ReturnsText>);
-// says: EfficiencyModel
-// says: model.efficiency(total_batch)
-// says: convertible_to<double>
-static_assert(EfficiencyModel<ReturnsText>);
-
-struct WithoutShape {
-    double iteration_seconds(BatchPlan) const { return 1; }
-};
-// says: ThroughputModel
-// says: model.iteration_seconds(shape, plan)
-static_assert(ThroughputModel<WithoutShape>);
-
-struct WithoutSync {
+    std::optional<double> efficiency(double) const { return {}; }
     double compute_seconds(double) const { return 1; }
+    void sync_seconds(Shape) const {}
 };
-// says: StageModel
-// says: model.sync_seconds(shape)
-static_assert(StageModel<WithoutSync>);
+// says: ThroughputModel: iteration_seconds returns the wrong type
+BestPlan text = best_batch_plan(WrongResult{}, Right{}, shape, limits);
+// says: EfficiencyModel: efficiency returns the wrong type
+BestPlan perhaps = best_batch_plan(Right{}, WrongResult{}, shape, limits);
+// says: StageModel: sync_seconds returns the wrong type
+PipelineThroughput<WrongResult> nothing(WrongResult{}, 4);
 
-void plans(Shape shape, const BatchLimits& limits) {
-    (void)best_batch_plan(Right{}, Right{}, shape, limits);
-    // says: ThroughputModel
-    // says: model.iteration_seconds(shape, plan)
-    (void)best_batch_plan(Missing{}, Right{}, shape, limits);
-    // says: EfficiencyModel
-    // says: model.efficiency(total_batch)
-    (void)fixed_batch_plan(Right{}, Missing{}, shape, limits, 64);
+struct WrongArguments {
+    double iteration_seconds(BatchPlan) const { return 1; }
+    double efficiency(double, double) const { return 1; }
+};
+void plans(std::span<const Shape> shapes, std::span<BestPlan> best) {
+    // says: ThroughputModel: iteration_seconds does not take these arguments: double iteration_seconds(Shape,
+    // BatchPlan) const
+    best_batch_plans(WrongArguments{}, Right{}, shapes, limits, best);
+    // says: EfficiencyModel: efficiency does not take these arguments
+    best_batch_plans(Right{}, WrongArguments{}, shapes, limits, best);
 }
+
+struct Terms {
+    double mean[1] = {0}, deviation[1] = {1};
+    static constexpr std::size_t parameters() { return 1; }
+    auto log_compute(const auto& x, const ThroughputSample&) const { return x[0]; }
+    auto log_sync(const auto& x, const ThroughputSample&) const { return x[0]; }
+    auto log_overlap(const auto& x) const { return x[0]; }
+    Right model(std::span<const double>) const { return {}; }
+};
+static_assert(FittableTerms<Terms>);
+std::vector<ThroughputSample> samples;
+
+struct WithoutSync : Terms {
+    void log_sync() const {}
+};
+// says: ThroughputTerms: log_sync is missing, or is not: auto log_sync(
+auto without_sync = fit_model(samples, WithoutSync{});
+
+struct WithoutPrior : Terms {
+    double deviation = 1;
+};
+// says: FittableTerms: mean or deviation is missing
+auto without_prior = fit_model(samples, WithoutPrior{}, {.max_iterations = 9});
+
+struct ModelOfNothing : Terms {
+    WrongArguments model(std::span<const double>) const { return {}; }
+};
+// says: FittableTerms: model is missing, or is not: a ThroughputModel model(std::span<const double> x) const
+auto model_of_nothing = fit_model(samples, ModelOfNothing{});

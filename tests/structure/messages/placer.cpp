@@ -1,36 +1,32 @@
-#include <goodput/place/concepts.hpp>
+#include <goodput/schedule/scheduler.hpp>
 
 using namespace goodput;
 
 struct Right {
     PlacementResult place(const Cluster&, std::span<const PlacementRequest>) { return {}; }
 };
-static_assert(Placer<Right>);
+Snapshot now;
+Plan right = plan(now, Sia{}, {}, Right{});
 
 struct Missing {};
-// says: Placer
-// says: placer.place(cluster, requests)
-static_assert(Placer<Missing>);
+// says: Placer: there is no public place that fits
+// says: PlacementResult place(const Cluster&, std::span<const PlacementRequest> requests)
+Plan missing = plan(now, Sia{}, {}, Missing{});
 
 struct ReturnsPlacements {
     std::vector<Placement> place(const Cluster&, std::span<const PlacementRequest>) { return {}; }
 };
-// says: Placer
-// says: placer.place(cluster, requests)
-// says: PlacementResult
-static_assert(Placer<ReturnsPlacements>);
+// says: Placer: place returns the wrong type; it must be: PlacementResult place(
+Plan returns_placements = plan(now, Sia{}, {}, ReturnsPlacements{});
 
 struct OfAVector {
     PlacementResult place(const Cluster&, const std::vector<PlacementRequest>&) { return {}; }
 };
-// says: Placer
-// says: placer.place(cluster, requests)
-static_assert(Placer<OfAVector>);
+// says: Placer: place does not take these arguments
+Plan of_a_vector = plan(now, Sia{}, {}, OfAVector{});
 
 struct ChangesCluster {
     PlacementResult place(Cluster&, std::span<const PlacementRequest>) { return {}; }
 };
-// says: Placer
-// says: placer.place(cluster, requests)
-// says: const
-static_assert(Placer<ChangesCluster>);
+// says: Placer: place does not take these arguments
+Scheduler<Sia, ChangesCluster> changes_cluster;

@@ -1,4 +1,5 @@
-#include <goodput/policy/concepts.hpp>
+#include <goodput/policy/ageing.hpp>
+#include <goodput/schedule/scheduler.hpp>
 
 using namespace goodput;
 
@@ -8,79 +9,134 @@ struct Right {
     std::optional<GradientStatistics> expected_gradient(const Job&) const { return {}; }
     static constexpr bool rigid_jobs = true;
 };
-static_assert(Policy<Right> && optional_functions_fit<Right>());
-
-struct Missing {};
-// says: Policy
-// says: value(round, job, option) const
-static_assert(Policy<Missing>);
-
-struct Misspelled {
-    double valeu(const Round&, const Job&, const Option&) const { return 1; }
+struct OfAnyJob {
+    template <class J>
+    static float value(const Round&, const J&, Option) {
+        return 1;
+    }
 };
-// says: Policy
-// says: value(round, job, option) const
-static_assert(Policy<Misspelled>);
+struct Rows {
+    void value_row(const Round&, const Job&, std::span<const Option>, std::span<double>) const {}
+};
+Snapshot now;
+Plan right = plan(now, Right{});
+Plan of_any_job = plan(now, Ageing<OfAnyJob>{});
+Plan rows = plan(now, Rows{});
 
 struct NotConst {
     double value(const Round&, const Job&, const Option&) { return 1; }
 };
-// says: Policy
-// says: value(round, job, option) const
-static_assert(Policy<NotConst>);
+// says: Policy: value is not const; it must be: double value(const Round&, const Job&, const Option&) const
+Plan not_const = plan(now, NotConst{});
+
+struct Misspelled {
+    double valeu(const Round&, const Job&, const Option&) const { return 1; }
+};
+// says: Policy: there is no public value that fits; there must be: double value(
+Plan misspelled = plan(now, Misspelled{}, {.gap = 0.1});
+
+class Private {
+    double value(const Round&, const Job&, const Option&) const { return 1; }
+};
+// says: Policy: there is no public value that fits
+Scheduler<Private> is_private;
 
 struct ReturnsNothing {
     void value(const Round&, const Job&, const Option&) const {}
 };
-// says: Policy
-// says: value(round, job, option) const
-static_assert(Policy<ReturnsNothing>);
+// says: Policy: value returns the wrong type; it must be: double value(
+Plan returns_nothing = Scheduler(ReturnsNothing{}).plan(now);
+
+struct ReturnsPerhaps {
+    std::optional<double> value(const Round&, const Job&, const Option&) const { return {}; }
+};
+// says: Policy: value returns the wrong type; it must be: double value(
+Plan returns_perhaps = plan(now, ReturnsPerhaps{}, {}, LeastMovesPlacer{});
 
 struct WithoutRound {
     double value(const Job&, const Option&) const { return 1; }
 };
-// says: Policy
-// says: value(round, job, option) const
-static_assert(Policy<WithoutRound>);
+// says: Policy: value does not take these arguments: double value(const Round&, const Job&, const Option&)
+// const
+Plan without_round = plan(now, WithoutRound{});
 
-void fill(const Round& round, std::span<const OptionRow> rows) {
-    value_rows(Right{}, round, rows);
-    // says: Policy
-    // says: value(round, job, option) const
-    value_rows(Missing{}, round, rows);
+struct ChangesJob {
+    double value(const Round&, Job&, const Option&) const { return 1; }
+};
+// says: Policy: value does not take these arguments
+Plan changes_job = plan(now, ChangesJob{});
+
+struct OfManyTypes {
+    template <class R>
+    double value(const R&, const Job*, const Option&) const {
+        return 1;
+    }
+};
+// says: Policy: there is no public value that fits
+Plan of_many_types = plan(now, OfManyTypes{});
+
+struct RowNotConst {
+    void value_row(const Round&, const Job&, std::span<const Option>, std::span<double>) {}
+};
+// says: RowPolicy: value_row is not const; it must be: void value_row(
+Plan row_not_const = plan(now, RowNotConst{});
+
+struct RowOfChangingOptions : Right {
+    void value_row(const Round&, const Job&, std::span<Option>, std::span<double>) const {}
+};
+// says: RowPolicy: value_row does not take these arguments
+// says: std::span<const Option> options, std::span<double> values
+Plan row_of_changing_options = plan(now, RowOfChangingOptions{});
+
+struct RoundOfAVector {
+    void value_round(const Round&, const std::vector<OptionRow>&) const {}
+};
+// says: RoundPolicy: value_round does not take these arguments
+// says: std::span<const OptionRow> rows
+Plan round_of_a_vector = plan(now, RoundOfAVector{});
+
+struct Missing {};
+void fill(const Round& round, std::span<const OptionRow> rows_of_round) {
+    value_rows(Right{}, round, rows_of_round);
+    // says: Policy: there is no public value that fits
+    value_rows(Missing{}, round, rows_of_round);
 }
 
 struct GrowthNotConst : Right {
     int most_gpus(const Job&, const JobModel&, std::size_t) { return 4; }
 };
-// says: GrowthLimit
-// says: int most_gpus(job, model, gpu_type) const
-static_assert(optional_functions_fit<GrowthNotConst>());
+// says: GrowthLimit: most_gpus is not const; it must be: int most_gpus(
+Plan growth_not_const = plan(now, GrowthNotConst{});
+
+struct GrowthOfJobs : Right {
+    int most_gpus(const Job&) const { return 4; }
+};
+// says: GrowthLimit: most_gpus does not take these arguments: int most_gpus(const Job&, const JobModel&,
+// std::size_t
+Plan growth_of_jobs = plan(now, GrowthOfJobs{});
 
 struct ForecastOfANumber : Right {
     double expected_gradient(const Job&) const { return 1; }
 };
-// says: GradientForecast
-// says: std::optional<GradientStatistics> expected_gradient(job) const
-static_assert(optional_functions_fit<ForecastOfANumber>());
+// says: GradientForecast: expected_gradient returns the wrong type; it must be:
+// std::optional<GradientStatistics>
+Plan forecast_of_a_number = plan(now, ForecastOfANumber{});
 
-struct RowNotConst : Right {
-    void value_row(const Round&, const Job&, std::span<const Option>, std::span<double>) {}
+struct BesideOptions : Right {
+    double value_beside(const Round&, const Option&) const { return 1; }
 };
-// says: RowPolicy
-// says: void value_row(round, job, options, values) const
-static_assert(optional_functions_fit<RowNotConst>());
-
-struct RoundOfAVector : Right {
-    void value_round(const Round&, const std::vector<OptionRow>&) const {}
-};
-// says: RoundPolicy
-// says: void value_round(round, rows) const
-static_assert(optional_functions_fit<RoundOfAVector>());
+// says: ValuesBeside: value_beside does not take these arguments
+Plan beside_options = plan(now, BesideOptions{});
 
 struct RigidByObject {
     double value(const Round&, const Job&, const Option&) const { return 1; }
     bool rigid_jobs = true;
 };
-// says: static constexpr bool rigid_jobs
-static_assert(optional_functions_fit<RigidByObject>());
+// says: this policy's rigid_jobs is not: static constexpr bool rigid_jobs
+Plan rigid_by_object = plan(now, RigidByObject{});
+
+struct ChangesItself {
+    double value(const Round&, const Job&, const Option&) { return 1; }
+};
+// says: Policy: value is not const
+Plan older = plan(now, Ageing<ChangesItself>{});

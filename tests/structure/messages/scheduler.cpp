@@ -5,39 +5,35 @@ using namespace goodput;
 struct Right {
     double value(const Round&, const Job&, const Option&) const { return 1; }
 };
-Plan right(const Snapshot& now) { return plan(now, Right{}); }
-
-struct NotConst {
-    double value(const Round&, const Job&, const Option&) { return 1; }
-};
-struct WrongLimit : Right {
-    int most_gpus(const Job&) const { return 4; }
-};
-struct Missing {};
 Snapshot now;
-// says: Policy
-// says: value(round, job, option) const
-Plan not_const = plan(now, NotConst{});
-// says: OptionPredictor
-// says: predictor(job, model, options)
+Plan right = plan(now, Right{});
+struct Missing {};
+
+// says: OptionPredictor: there is no operator() that fits; there must be: void operator()(const Job&, const
+// JobModel&
 Plan no_predictor = plan(now, Right{}, {}, {}, {}, Missing{});
-// says: Placer
-// says: placer.place(cluster, requests)
-Scheduler<Right, Missing> no_placer;
 
 struct OfOneOption {
     void operator()(const Job&, const JobModel&, Option&) {}
 };
-// says: OptionPredictor
-// says: predictor(job, model, options)
-static_assert(OptionPredictor<OfOneOption>);
+// says: OptionPredictor: operator() does not take these arguments
+// says: std::span<Option> options
+Plan of_one_option = plan(now, Right{}, {}, {}, {}, OfOneOption{});
+
+// says: Placer: there is no public place that fits
+Scheduler<Right, Missing> no_placer;
 
 struct WithoutOptions {
     AllotResult operator()(const AllotmentProblem&) { return {}; }
 };
-// says: AllotmentSolver
-// says: solver(problem, options)
-static_assert(AllotmentSolver<WithoutOptions>);
+// says: AllotmentSolver: operator() is missing, or does not take these arguments
+Plan no_solver = plan(now, Right{}, {}, {}, WithoutOptions{});
+
+struct Chooses {
+    std::vector<std::size_t> operator()(const AllotmentProblem&, const AllotOptions&) { return {}; }
+};
+// says: AllotmentSolver: operator() returns the wrong type; it must be: AllotResult operator()(
+Plan chooses = plan(now, Right{}, {}, {}, Chooses{});
 
 struct LooksAhead : Right {
     std::optional<GradientStatistics> expected_gradient(const Job&) const { return {}; }
@@ -45,36 +41,23 @@ struct LooksAhead : Right {
 struct AsNow {
     void operator()(const Job&, const JobModel&, std::span<Option>) {}
 };
-// says: GrowthLimit
-// says: int most_gpus(job, model, gpu_type) const
-Scheduler<WrongLimit> wrong_limit;
 // says: ForecastPredictor
 // says: predictor(job, model, options, gradient)
 Scheduler<LooksAhead, LeastMovesPlacer, Allotter<>, AsNow> not_ahead;
 
-struct NoRows {
-    void uses(const Round&, const Job&, const Option&, LimitUses&) {}
+struct FactorWithoutRound {
+    void operator()(const Job&, Option&) {}
 };
-// says: Limit
-// says: limit.rows(round, rows)
-static_assert(Limit<NoRows>);
+// says: GoodputFactor: begin_round is missing, or is not: bool begin_round(const Round&)
+Plan factor_without_round = Scheduler<Right>().counting(FactorWithoutRound{}).plan(now);
 
-struct ListsNothing {
-    void list(const Round&, const Job&) {}
+struct FactorOfConst {
+    bool begin_round(const Round&) { return true; }
+    double operator()(const Option&) { return 1; }
 };
-// says: OptionMaker
-// says: maker.list(round, job, most_gpus, options)
-auto no_maker = Scheduler<Right>().offering(ListsNothing{});
+// says: GoodputFactor: operator() is missing, or does not take these arguments: void operator()(const Job&,
+// Option&)
+Plan factor_of_const = Scheduler<Right>().counting(FactorOfConst{}).plan(now);
 
-struct Asked : ListedShapes {
-    double ask(const Round&, const Job&, std::span<const int>, const AtPrices&, double,
-               std::vector<Option>&) {
-        return 0;
-    }
-};
-struct WholeRounds {
-    void value_round(const Round&, std::span<const OptionRow>) const {}
-};
-// says: ValuesBeside
-// says: double value_beside(round, row, option) const
-Scheduler<WholeRounds, LeastMovesPlacer, Allotter<>, GoodputPredictor, Limits<>, Asked> no_value_beside;
+// says: NodeStation: operator() is missing
+Plan no_station = Scheduler<Right>().after_nodes(Missing{}).plan(now);

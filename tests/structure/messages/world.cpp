@@ -1,4 +1,4 @@
-#include <goodput/sim/world.hpp>
+#include <goodput/sim/replay.hpp>
 #include <vector>
 
 using namespace goodput;
@@ -9,44 +9,57 @@ struct Right {
     std::optional<double> train(std::size_t, const Configuration&, double, double) { return {}; }
     double done(std::size_t) const { return 0; }
 };
-static_assert(World<Right> && optional_world_functions_fit<Right>());
+static_assert(World<Right> && world_fits<Right>());
+Cluster cluster;
 
-struct Missing {};
-// says: World
-// says: asked.jobs()
-static_assert(World<Missing>);
+struct Missing {
+    std::optional<double> train(std::size_t, const Configuration&, double, double) { return {}; }
+    double done(std::size_t) const { return 0; }
+};
+ReplayResult missing(Missing world) {
+    // says: World: there is no public jobs that fits
+    return replay(cluster, world, Sia{});
+}
 
 struct CopiesItsJobs : Right {
     std::vector<Job> jobs() const { return trace; }
 };
-// says: World
-// says: asked.jobs()
-static_assert(World<CopiesItsJobs>);
+ReplayResult copies(CopiesItsJobs world) {
+    // says: World: jobs returns the wrong type; it must be: a list of Job that the world keeps
+    return replay(cluster, world, Sia{}, {.interval_seconds = 60});
+}
 
 struct WithoutWork : Right {
     void done(std::size_t) const {}
 };
-// says: World
-// says: asked.done(job)
-static_assert(World<WithoutWork>);
+ReplayResult without_work(WithoutWork world) {
+    // says: World: done returns the wrong type; it must be: double done(std::size_t job) const
+    return replay(cluster, world, Sia{});
+}
 
 struct TrainsForNothing : Right {
     std::optional<double> train(std::size_t, double) { return {}; }
 };
-// says: World
-// says: world.train(job, held, begin, seconds)
-static_assert(World<TrainsForNothing>);
+ReplayResult trains_for_nothing(TrainsForNothing world) {
+    // says: World: train does not take these arguments: std::optional<double> train(
+    return replay(cluster, world, Sia{});
+}
+
+ReplayResult without_policy(Right world) {
+    // says: Policy: there is no public value that fits
+    return replay(cluster, world, Right{});
+}
 
 struct StartsAnywhere : Right {
     double start(std::size_t) { return 0; }
 };
 // says: StartingWorld
 // says: double start(job, const Configuration&)
-constexpr bool starts_anywhere = optional_world_functions_fit<StartsAnywhere>();
+constexpr bool starts_anywhere = world_fits<StartsAnywhere>();
 
 struct ReportsTooLittle : Right {
     void report(std::size_t, Job&) {}
 };
 // says: ReportingWorld
 // says: void report(job, Job&, JobModel&)
-constexpr bool reports_too_little = optional_world_functions_fit<ReportsTooLittle>();
+constexpr bool reports_too_little = world_fits<ReportsTooLittle>();

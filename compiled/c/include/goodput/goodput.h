@@ -262,7 +262,8 @@ enum {
     GOODPUT_NODE_SPOT = 2      ///< the provider may take it back
 };
 
-/// One machine with GPUs of one type. Machines that are lost are left out.
+/// One machine with GPUs of one type. One that is lost stays, drained, and no placement names it: to leave it
+/// out gives all machines behind it other indices, which placements of the same round must use.
 typedef struct goodput_node {
     const char* name;        ///< its own among the nodes
     size_t gpu_type;         ///< index of its GPU type

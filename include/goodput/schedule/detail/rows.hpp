@@ -154,7 +154,12 @@ private:
         for (std::size_t r = pools_; r < problem.capacity.size(); ++r) {
             if (kept_[r] <= problem.capacity[r] * (1 + 1e-9)) continue;
             problem.capacity[r] = kept_[r];
-            LimitConflict& conflict = conflicts.emplace_back(LimitConflict{r - pools_, kept_[r], {}});
+            const LimitRow& row = limits()[r - pools_];
+            LimitConflict& conflict = conflicts.emplace_back(LimitConflict{.limit = r - pools_,
+                                                                           .kept = kept_[r],
+                                                                           .name = row.name,
+                                                                           .unit = row.unit,
+                                                                           .capacity = row.capacity});
             for (std::size_t j = 0; j < problem.jobs(); ++j) {
                 if (!problem.must(j)) continue;
                 for (const ResourceUse& use : problem.uses(j, 0))

@@ -91,15 +91,14 @@ GOODPUT_BODY std::string LimitUse::report() const {
                              : "about " + rounded_text_of(price));
 }
 
-GOODPUT_BODY std::string LimitConflict::report(const LimitUse& limit_use,
-                                               std::span<const Job> all_jobs) const {
+GOODPUT_BODY std::string LimitConflict::report(const Snapshot& snapshot) const {
     std::string names;
-    for (const std::size_t job : jobs) names += (names.empty() ? "'" : ", '") + all_jobs[job].name + "'";
-    const std::string unit = limit_use.unit.empty() ? "" : " " + limit_use.unit;
-    return limit_use.name + " is " + rounded_text_of(limit_use.capacity) + unit + ", but " +
+    for (const std::size_t job : jobs) names += (names.empty() ? "'" : ", '") + snapshot.jobs[job].name + "'";
+    const std::string of_unit = unit.empty() ? "" : " " + unit;
+    return name + " is " + rounded_text_of(capacity) + of_unit + ", but " +
            (jobs.size() == 1 ? "job " : "jobs ") + names + (jobs.size() == 1 ? " keeps " : " keep ") +
-           rounded_text_of(kept) + unit + ": nobody else gets any until " +
-           rounded_text_of(kept - limit_use.capacity) + " are given back, or the limit is raised by as much";
+           rounded_text_of(kept) + of_unit + ": nobody else gets any until " +
+           rounded_text_of(kept - capacity) + " are given back, or the limit is raised by as much";
 }
 
 GOODPUT_BODY std::string PlanFault::report(const Snapshot& snapshot) const {

@@ -1,0 +1,195 @@
+"""A loop of data-parallel training that chooses its batch size and learning rate by what it measures."""
+
+from __future__ import annotations
+
+import array
+import os
+import time
+from typing import Any, Callable, Iterator, Optional, cast
+
+from .agent import Agent, State
+
+
+class Trainer:
+    """Stands between a training loop and its optimizer, one in each process:
+
+        trainer = goodput.Trainer(optimizer, initial_batch=16, max_batch=512, gpu_type="T4")
+        while not done:
+            for examples in trainer.step():                 # of each microbatch of this process
+                loss_of(model, draw(examples)).backward()
+
+    At the end of a step it averages gradients over microbatches and processes, and updates with the learning rate that fits
+    the batch. It multiplies the rates that the optimizer has, so a schedule of rates goes on as it was. Every `look_every`
+    steps the first process looks for a better batch, or reads the scheduler's, and all adopt it.
+
+    optimizer       of PyTorch, or alike: param_groups with "params" and "lr", step(), and Adam's moments in `state`.
+                    A parameter has numel() and grad; a gradient can be added to, divided, and read as numbers
+    replicas, rank  processes, one a GPU, and which this is; left out: WORLD_SIZE and RANK, as torchrun sets them
+    all_reduce      sums a tensor, or an array of doubles, over all processes in place; left out: torch.distributed's
+    update          what updates the parameters; left out: optimizer.step
+    gradient_scale  what gradients are multiplied with now, in mixed precision
+    reports         file that gets lines for the scheduler; plan_file: the file in which the scheduler says the batch.
+                    With it nothing else chooses one
+    clock           seconds; left out: time.monotonic, after a GPU has done what it was given
+    more            as for Agent; split_every is 8
+
+    One Trainer is used by one thread.
+    """
+
+    def __init__(self, optimizer: Any, *, gpu_type: str, nodes: int = 1, replicas: Optional[int] = None,
+                 rank: Optional[int] = None, all_reduce: Optional[Callable[[Any], Any]] = None,
+                 update: Optional[Callable[[], Any]] = None, gradient_scale: Callable[[], float] = lambda: 1.0,
+                 reports: Optional[str] = None, plan_file: Optional[str] = None, look_every: int = 20,
+                 clock: Optional[Callable[[], float]] = None, **more: Any) -> None:
+        self.optimizer, self.update, self.gradient_scale = optimizer, update or optimizer.step, gradient_scale
+        self.replicas = int(os.environ.get("WORLD_SIZE", 1)) if replicas is None else replicas
+        self.rank = int(os.environ.get("RANK", 0)) if rank is None else rank
+        self.reports, self.plan_file, self.look_every = reports, plan_file, look_every
+        self.steps = 0
+        self._groups = [list(group["params"]) for group in optimizer.param_groups]
+        self._parameters = [parameter for group in self._groups for parameter in group]
+        self._sum, self._clock = all_reduce or self._all_reduce, clock or self._monotonic
+        first = optimizer.param_groups[0]
+        kind = "adam" if "betas" in first else "momentum" if first.get("momentum") else "sgd"
+        if kind == "adam":
+            more = {"adam_beta2": first["betas"][1], "adam_epsilon": first["eps"], **more}
+        more = {"parameters": [sum(each.numel() for each in group) for group in self._groups], "optimizer": kind,
+                "mean_given": True, "split_every": 8, **more}
+        self.agent = Agent(**more)
+        self._holding, self._holds = (gpu_type, self.replicas, nodes), False
+
+    @property
+    def state(self) -> State:
+        """What is known and decided: local_batch, accumulation, total_batch, noise_scale, ..."""
+        self._hold()
+        return self.agent.state
+
+    def step(self) -> Iterator[int]:
+        """One step: the examples of each of this process' microbatches, after whose turn gradients must be there. A loop
+        that is left before its end leaves a step that does not count and updates nothing."""
+        self._hold()
+        clock, agent, scale = self._clock, self.agent, self.gradient_scale()
+        wanted = agent.begin_step(clock(), scale, self._adam_updates())
+        plan = agent.state
+        moments, ended = self._moments(), False
+        mean: "list[Any]" = []
+        try:
+            for microbatch in range(plan.accumulation + 1):
+                if microbatch > 0:
+                    agent.end_microbatch(clock())
+                self._forget_gradients()
+                yield plan.local_batch
+                gradients = [parameter.grad for parameter in self._parameters]
+                if any(gradient is None for gradient in gradients):
+                    raise ValueError("training: a parameter that the optimizer updates has no gradient")
+                if wanted:
+                    for gradient, moment in zip(gradients, moments):
+                        agent.add(gradient, moment)
+                for place, gradient in enumerate(gradients):
+                    if microbatch > 0:
+                        mean[place] += gradient
+                    else:
+                        mean.append(gradient)
+            waited = self._average(mean, (plan.accumulation + 1) * self.replicas)
+            if wanted:
+                for gradient, moment in zip(mean, moments):
+                    agent.add_mean(gradient, moment, scale)
+            for parameter, gradient in zip(self._parameters, mean):
+                parameter.grad = gradient
+            self._update()
+            agent.end_step(clock(), waited)
+            ended = True
+        finally:
+            if not ended:
+                agent.drop_step()
+        self._forget_gradients()
+        self.steps += 1
+        if self.steps % self.look_every == 0:
+            self._look()
+
+    def state_dict(self) -> "dict[str, Any]":
+        """What to keep with the checkpoint."""
+        return {"agent": self.agent.save(), "steps": self.steps}
+
+    def load_state_dict(self, saved: "dict[str, Any]") -> None:
+        """Goes on from a checkpoint, on other GPUs as well; before the first step."""
+        self.agent.restore(saved["agent"])
+        self.steps = saved["steps"]
+
+    def _hold(self) -> None:
+        if not self._holds:
+            self.agent.hold(*self._holding)
+            self._holds = True
+
+    def _forget_gradients(self) -> None:
+        for parameter in self._parameters:
+            parameter.grad = None
+
+    def _adam_updates(self) -> int:
+        return int(self._of_optimizer(self._parameters[0], "step", 0))
+
+    def _moments(self) -> "list[Any]":
+        return [self._of_optimizer(parameter, "exp_avg_sq", None) for parameter in self._parameters]
+
+    def _of_optimizer(self, parameter: Any, name: str, otherwise: Any) -> Any:
+        state = getattr(self.optimizer, "state", {})
+        return state[parameter].get(name, otherwise) if parameter in state else otherwise
+
+    def _average(self, mean: "list[Any]", count: int) -> float:
+        """Makes the mean of the sums of this process' gradients; the seconds that took."""
+        began = self._clock()
+        for gradient in mean:
+            if self.replicas > 1:
+                self._sum(gradient)
+            if count > 1:
+                gradient /= count
+        totals = self.agent.totals() if self.replicas > 1 else []
+        if totals:
+            self.agent.set_totals(self._summed(totals))
+        return self._clock() - began if self.replicas > 1 else 0
+
+    def _summed(self, values: "list[float]") -> "list[float]":
+        sums = array.array("d", values)
+        self._sum(sums)
+        return list(sums)
+
+    def _update(self) -> None:
+        rates = [group["lr"] for group in self.optimizer.param_groups]
+        for index, group in enumerate(self.optimizer.param_groups):
+            group["lr"] = rates[index] * self.agent.learning_rate_factor(index)
+        self.update()
+        for rate, group in zip(rates, self.optimizer.param_groups):
+            group["lr"] = rate
+
+    def _look(self) -> None:
+        """The first process decides or reads, and all adopt it."""
+        if self.rank == 0:
+            if self.plan_file is None:
+                self.agent.retune()
+            elif os.path.exists(self.plan_file):
+                with open(self.plan_file, encoding="utf-8") as file:
+                    self.agent.adopt_text(file.read())
+        if self.replicas > 1:
+            plan = self.agent.state
+            chosen = [plan.local_batch, plan.accumulation] if self.rank == 0 else [0, 0]
+            local_batch, accumulation = self._summed([float(number) for number in chosen])
+            self.agent.adopt(int(local_batch), int(accumulation))
+        line = self.agent.report() if self.rank == 0 and self.reports else None
+        if line and self.reports:
+            with open(self.reports, "a", encoding="utf-8") as file:
+                file.write(line + "\n")
+
+    def _monotonic(self) -> float:
+        if getattr(self._parameters[0], "is_cuda", False):
+            import torch
+            torch.cuda.synchronize()
+        return time.monotonic()
+
+    def _all_reduce(self, values: Any) -> None:
+        import torch.distributed
+        tensor = values
+        if isinstance(values, array.array):
+            tensor = torch.tensor(values.tolist(), dtype=torch.float64, device=self._parameters[0].device)
+        cast(Any, torch.distributed).all_reduce(tensor)
+        if tensor is not values:
+            values[:] = array.array("d", tensor.tolist())

@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""The wheel is made without a network, holds all that it needs, and is installed and used far from the repository.
+
+    wheel.py CMAKE BUILD ROUND
+"""
+
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+CMAKE, BUILD, ROUND = sys.argv[1:]
+PLAN = "import goodput, json, sys; print(json.dumps([goodput.__file__, goodput.version(), goodput.plan(json.load(sys.stdin))]))"
+
+
+def main():
+    subprocess.run([CMAKE, "--build", BUILD, "--target", "goodput_wheel"], check=True, stdout=subprocess.DEVNULL)
+    wheel, = glob.glob(os.path.join(BUILD, "wheel", "*.whl"))
+    with zipfile.ZipFile(wheel) as file:
+        names = set(file.namelist())
+    modules = {f"goodput/{name}" for name in os.listdir(os.environ["PYTHONPATH"] + "/goodput") if name.endswith(".py")}
+    assert modules | {"goodput/goodput.h", "goodput/py.typed", "goodput/LICENSE"} <= names, names
+    assert any("goodput_c" in name for name in names), names
+    environment = {name: value for name, value in os.environ.items() if name not in ("GOODPUT_LIBRARY", "PYTHONPATH")}
+    with tempfile.TemporaryDirectory() as folder, open(ROUND, encoding="utf-8") as round_:
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", folder, wheel],
+                       check=True, env=environment, stderr=subprocess.DEVNULL)
+        said = subprocess.run([sys.executable, "-c", PLAN], stdin=round_, check=True, capture_output=True, text=True, cwd=folder,
+                              env=environment).stdout
+        place, version, plan = json.loads(said)
+        assert place.startswith(folder) and f"goodput-{version}-py3-none-" in wheel, (place, version, wheel)
+        assert plan["status"] == "optimal", plan
+
+
+if __name__ == "__main__":
+    main()

@@ -14,11 +14,6 @@ namespace cli {
 /// What a number is from a time on.
 struct Course {
     std::vector<std::pair<double, double>> steps{};  ///< seconds and number, by time
-    [[nodiscard]] double most() const {
-        double most = 0;
-        for (const auto& [seconds, number] : steps) most = std::max(most, number);
-        return most;
-    }
 };
 
 /// Jobs that were submitted, are not complete, and hold nothing.

@@ -12,9 +12,6 @@ namespace cli {
 /// Text as the content of an element or an attribute of HTML and SVG.
 std::string escaped(std::string_view text);
 
-/// At most `letters` letters of a UTF-8 text, the last one an ellipsis if some were left out.
-std::string shortened(std::string_view text, std::size_t letters);
-
 /// A number and what it counts: "1 job", "2 jobs".
 std::string counted(std::size_t number, std::string_view one, std::string_view many);
 

@@ -142,6 +142,7 @@ class Plans(unittest.TestCase):
             return round_["jobs"][0]["batch"]
 
         apart = self.changed(lambda round_: round_["jobs"][0].update(gpus=[8, 8], within="rack", placement=None))
+        apart["jobs"][1:] = []  # the two nodes that it can use are in two racks, and nobody else is there
         batch(apart)["local"].pop("A100")
         self.assertEqual(goodput.plan(apart)["plan"][0]["outcome"], "impossible")
         apart["jobs"][0].pop("within")

@@ -70,6 +70,20 @@ struct JobExplanation {
                                          std::size_t job);
 
 namespace detail {
+/// Index of the largest measure(r) above 0 over all resources; the first of equals.
+template <class Measure>
+std::size_t largest_resource(std::size_t resources, Measure measure) {
+    std::size_t found = no_resource;
+    double largest = 0;
+    for (std::size_t r = 0; r < resources; ++r) {
+        const double m = measure(r);
+        if (m <= largest) continue;
+        largest = m;
+        found = r;
+    }
+    return found;
+}
+
 /// The same, with what the result takes of each resource.
 JobExplanation explain_job(const AllotmentProblem& problem, const AllotResult& result, std::size_t job,
                            std::span<const double> taken);

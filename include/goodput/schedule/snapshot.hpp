@@ -91,7 +91,7 @@ struct LimitUse {
     std::optional<double> most_of_one_more{};
 
     /// One line: how much is used, and what one more would be worth.
-    [[nodiscard]] inline std::string report() const;
+    [[nodiscard]] std::string report() const;
 };
 
 /// Jobs that keep what they hold take more of a row than there is. Nobody else gets anything of it.
@@ -104,7 +104,7 @@ struct LimitConflict {
     double capacity = 0;              ///< LimitUse::capacity
 
     /// One line with the names of limit and jobs, and what would end it.
-    [[nodiscard]] inline std::string report(const Snapshot& snapshot) const;
+    [[nodiscard]] std::string report(const Snapshot& snapshot) const;
 };
 
 /// Something that the policy, the predictor, the maker or a limit of a plan did wrong: it threw, or answered
@@ -115,7 +115,7 @@ struct PlanFault {
     std::string what{};                ///< the exception's text, or the number
 
     /// One line for a log.
-    [[nodiscard]] inline std::string report(const Snapshot& snapshot) const;
+    [[nodiscard]] std::string report(const Snapshot& snapshot) const;
 };
 
 /// Who gets what, where, and how good that is.

@@ -13,7 +13,7 @@ import compare_policies
 
 PANELS = (("average_jct_h", "Average completion time"), ("p99_jct_h", "99th percentile"),
           ("restarts_per_job", "Restarts a job"))
-OURS = {"goodput": "#d9480f", "goodput-declared": "#1864ab"}
+BOLD = {"goodput": "#d9480f", "goodput-declared": "#1864ab", "sia-refined": "#2b8a3e"}
 OTHERS = ("#343a40", "#868e96", "#8d6e53", "#5f7a94", "#7b6a94", "#6a8560", "#94626a", "#5c8a8a")
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "4 2", "10 4", "1 2", "12 3 3 3")
 
@@ -82,11 +82,11 @@ def panel(left, title, loads, curves, colours, dashes):
         parts.append(text(x_of(load), BOTTOM + 18, f"{load:g}", size=11))
     for policy, curve in reversed(curves.items()):  # the last ones first, so that the others lie above
         points = " ".join(f"{x_of(load):.1f},{y_of(value):.1f}" for load, value in zip(loads, curve))
-        width = 2.6 if policy in OURS else 1.5
+        width = 2.6 if policy in BOLD else 1.5
         dash = f' stroke-dasharray="{dashes[policy]}"' if dashes[policy] else ""
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colours[policy]}" stroke-width="{width}" '
                      f'stroke-linejoin="round" stroke-linecap="round"{dash}/>')
-        if policy in OURS:
+        if policy in BOLD:
             parts += [f'<circle cx="{x_of(load):.1f}" cy="{y_of(value):.1f}" r="3.2" fill="{colours[policy]}"/>'
                       for load, value in zip(loads, curve)]
     ends = [y_of(curve[-1]) for curve in curves.values()]
@@ -96,16 +96,16 @@ def panel(left, title, loads, curves, colours, dashes):
             parts.append(f'<path d="M{right + 5:.1f},{end:.1f} L{right + 13:.1f},{label:.1f}" fill="none" '
                          f'stroke="{colours[policy]}" stroke-width="0.8"/>')
         parts.append(text(right + 15, label + 4, policy, "start", 11, colours[policy],
-                          "bold" if policy in OURS else "normal"))
+                          "bold" if policy in BOLD else "normal"))
     return parts
 
 
 def draw(results, policies, workloads, loads):
     means = compare_policies.means_of(results)
     compare_policies.require_all(means, policies, workloads, loads)
-    others = [policy for policy in policies if policy not in OURS]
-    colours = OURS | {policy: OTHERS[i % len(OTHERS)] for i, policy in enumerate(others)}
-    dashes = dict.fromkeys(OURS, "") | {policy: DASHES[i % len(DASHES)] for i, policy in enumerate(others)}
+    others = [policy for policy in policies if policy not in BOLD]
+    colours = BOLD | {policy: OTHERS[i % len(OTHERS)] for i, policy in enumerate(others)}
+    dashes = dict.fromkeys(BOLD, "") | {policy: DASHES[i % len(DASHES)] for i, policy in enumerate(others)}
     count = f"{len(workloads)} traces" if len(workloads) > 1 else workloads[0]
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
              f'height="{HEIGHT}" font-family="Helvetica, Arial, sans-serif" role="img">',

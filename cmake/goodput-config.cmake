@@ -1,10 +1,10 @@
-# find_package(goodput [COMPONENTS core goodput fit place ceres compiled c]); without components: all that was
+# find_package(goodput [COMPONENTS core goodput fit place ceres compiled c replay]); without components: all that was
 # installed but ceres, the fits by the library of Ceres Solver.
 include("${CMAKE_CURRENT_LIST_DIR}/goodput_parts.cmake")
 
 set(goodput_asked ${goodput_FIND_COMPONENTS})
 if(NOT goodput_asked)
-  foreach(goodput_part IN ITEMS core fit place goodput compiled c)
+  foreach(goodput_part IN ITEMS core fit place goodput compiled c replay)
     if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/goodput-${goodput_part}.cmake")
       list(APPEND goodput_asked ${goodput_part})
       set(goodput_FIND_REQUIRED_${goodput_part} TRUE)
@@ -14,7 +14,7 @@ endif()
 
 # What a component builds upon is found before it.
 set(goodput_below_goodput core)
-foreach(goodput_part IN ITEMS fit place ceres compiled)
+foreach(goodput_part IN ITEMS fit place ceres compiled replay)
   set(goodput_below_${goodput_part} core goodput)
 endforeach()
 set(goodput_wanted ${goodput_asked})
@@ -22,7 +22,7 @@ foreach(goodput_part IN LISTS goodput_asked)
   list(APPEND goodput_wanted ${goodput_below_${goodput_part}})
 endforeach()
 
-foreach(goodput_part IN ITEMS core goodput fit place ceres compiled c)
+foreach(goodput_part IN ITEMS core goodput fit place ceres compiled c replay)
   if(NOT goodput_part IN_LIST goodput_wanted)
     continue()
   endif()
@@ -49,7 +49,7 @@ endforeach()
 
 foreach(goodput_part IN LISTS goodput_asked)
   if(goodput_FIND_REQUIRED_${goodput_part} AND NOT goodput_${goodput_part}_FOUND)
-    if(NOT goodput_part MATCHES "^(core|fit|place|goodput|ceres|compiled|c)$")
+    if(NOT goodput_part MATCHES "^(core|fit|place|goodput|ceres|compiled|c|replay)$")
       set(goodput_why_not_${goodput_part} "goodput has no component ${goodput_part}.")
     endif()
     set(goodput_FOUND FALSE)

@@ -14,8 +14,8 @@ root = pathlib.Path(__file__).resolve().parent.parent
 
 
 class Option:
-    def __init__(self, names, value, text):
-        self.names, self.value, self.text = names, value, text
+    def __init__(self, names, value, text, group):
+        self.names, self.value, self.text, self.group = names, value, text, group
         braces = re.search(r"\{(.*)\}", value)
         one_of = re.match(r"One of ([\w-]+(?:, [\w-]+)*)$", text)
         self.choices = braces[1].split(",") if braces else one_of[1].split(", ") if one_of else []
@@ -32,19 +32,20 @@ class Command:
                               check=True).stdout.splitlines()
         self.summary = page[0]
         self.options, self.commands, self.notes = [], [], []
-        section = None
+        section = group = None
         for line in page[2:]:
-            if line.endswith(":") and not line.startswith(" ") and line[:-1] in ("Options", "Subcommands"):
-                section = line[:-1]
+            if line.endswith(":") and not line.startswith(" ") and section != "Notes":
+                group = line[:-1]
+                section = "Subcommands" if group == "Subcommands" else "Options"
             elif section == "Options" and line.startswith("  -"):
                 # "-h,--help   Text" or "--policy TEXT=sia   Text" or "--warm Excludes: --cold   Text"
                 line = re.sub(r" (Excludes|Needs):( --[\w-]+)+", lambda m: " " * len(m[0]), line)
                 spec, _, text = line.strip().partition("  ")
                 names, _, value = spec.partition(" ")
-                self.options.append(Option(names.split(","), value, text.strip()))
+                self.options.append(Option(names.split(","), value, text.strip(), group))
             elif section == "Options" and line.startswith("      "):
                 last = self.options[-1]
-                self.options[-1] = Option(last.names, last.value, (last.text + " " + line.strip()).strip())
+                self.options[-1] = Option(last.names, last.value, (last.text + " " + line.strip()).strip(), group)
             elif section == "Subcommands" and line.startswith("  "):
                 name, _, text = line.strip().partition("  ")
                 self.commands.append((name, text.strip()))
@@ -77,7 +78,11 @@ def man_page(top, commands, version):
               "Most commands read one JSON document a line from standard input and write one a line to standard output."]
     for command in commands:
         lines += [f".SH GOODPUT {command.name.upper()}", for_roff(command.summary) + "."]
+        group = "Options"
         for option in command.options:
+            if option.group != group:
+                group = option.group
+                lines.append(f".SS {for_roff(group)}")
             names = ", ".join(f"\\fB{for_roff(name)}\\fR" for name in option.names)
             value = f" \\fI{for_roff(value_name(option))}\\fR" if option.value else ""
             default = re.search(r"=([^ {}]+)$", option.value.replace(" ...", ""))

@@ -7,11 +7,13 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/snapshot.hpp"
 
 namespace cli {
 
@@ -45,6 +47,17 @@ struct AnyPolicy {
         return forecast ? forecast(job) : job.gradient;
     }
 };
+
+/// Whatever plans behind one type, so that one replay a world is compiled.
+struct AnyPlanner {
+    std::function<const goodput::Plan&(const goodput::Snapshot&)> planner{};
+    const goodput::Plan& plan(const goodput::Snapshot& snapshot) { return planner(snapshot); }
+};
+template <class Planner>
+AnyPlanner any_planner(Planner planner) {
+    return {[kept = std::make_shared<Planner>(std::move(planner))](
+                const goodput::Snapshot& snapshot) -> const goodput::Plan& { return kept->plan(snapshot); }};
+}
 
 /// A policy behind such a type, as it is (`ByJob` only where it values jobs one by one).
 template <bool ByJob = false, goodput::Policy P>

@@ -2,190 +2,210 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ostream>
+#include <cstddef>
 
-#include "markup.hpp"
+#include "courses.hpp"
 
 namespace cli {
 
 namespace {
 
-constexpr long finest = 20000;  ///< quanta of a page: some twenty a pixel
-
-/// The round distance (1, 2 or 5 times a power of ten) that divides `range` into at most about `count` parts.
-double mark_distance(double range, int count) {
-    const double rough = range / count, power = std::pow(10, std::floor(std::log10(rough)));
-    for (const double factor : {1.0, 2.0, 5.0})
-        if (factor * power >= rough * (1 - 1e-9)) return factor * power;
-    return 10 * power;
+/// Six digits say as much as a chart can show.
+double significant(double value) {
+    if (value == 0) return 0;
+    const double scale = std::pow(10, 5 - std::floor(std::log10(std::abs(value))));
+    return std::round(value * scale) / scale;
 }
 
-int digits_for(double distance) {
-    return std::max(0, static_cast<int>(-std::floor(std::log10(distance) + 1e-9)));
+/// Adds a point; of several with the same x the last counts, and equal values are one step.
+void add_step(Line& line, double x, double y) {
+    x = rounded(x), y = significant(y);
+    if (!line.points.empty() && line.points.back().first >= x) line.points.pop_back();
+    if (line.points.empty() || line.points.back().second != y) line.points.emplace_back(x, y);
 }
 
-struct Duration {
-    double hours;
-    const char* text;
-};
-constexpr Duration durations[]{
-    {1 / 3600.0, "1 s"},
-    {2 / 3600.0, "2 s"},
-    {5 / 3600.0, "5 s"},
-    {10 / 3600.0, "10 s"},
-    {30 / 3600.0, "30 s"},
-    {1 / 60.0, "1 min"},
-    {2 / 60.0, "2 min"},
-    {3 / 60.0, "3 min"},
-    {5 / 60.0, "5 min"},
-    {10 / 60.0, "10 min"},
-    {15 / 60.0, "15 min"},
-    {20 / 60.0, "20 min"},
-    {30 / 60.0, "30 min"},
-    {1, "1 h"},
-    {2, "2 h"},
-    {3, "3 h"},
-    {5, "5 h"},
-    {10, "10 h"},
-    {24, "1 day"},
-    {48, "2 days"},
-    {120, "5 days"},
-    {240, "10 days"},
-    {720, "30 days"},
-    {2400, "100 days"},
-    {8760, "1 year"},
-    {87600, "10 years"},
-};
-
-}  // namespace
-
-long TimeAxis::at(double seconds) const { return std::lround(seconds / quantum_seconds); }
-
-TimeAxis time_axis_of(std::span<const PolicyReplay> replays) {
-    double last = 360;
-    for (const PolicyReplay& replay : replays) {
-        for (const goodput::HeldPeriod& period : replay.result.held_periods)
-            last = std::max(last, period.end_seconds);
-        for (const goodput::JobOutcome& job : replay.result.jobs)
-            last = std::max(last, job.submitted_seconds);
-    }
-    TimeAxis axis;
-    axis.quantum_seconds = std::ceil(last / static_cast<double>(finest));
-    axis.end = static_cast<long>(std::ceil(last / axis.quantum_seconds));
-    return axis;
+Line line_of(const Course& course) {
+    Line line;
+    for (const auto& [seconds, number] : course.steps) add_step(line, seconds / 3600, number);
+    return line;
 }
 
-void begin_picture(std::ostream& out, double width, double height, const std::string& label,
-                   const std::string& attributes) {
-    out << "<div class=\"scroll\"><svg class=\"picture\" viewBox=\"0 0 " << trimmed(width, 1) << ' '
-        << trimmed(height, 1) << "\" role=\"img\" aria-label=\"" << escaped(label) << '"' << attributes
-        << ">\n";
-}
-void end_picture(std::ostream& out) { out << "</svg></div>\n"; }
-
-void begin_time_view(std::ostream& out, const Frame& frame, const TimeAxis& axis, double units,
-                     const std::string& attributes, const std::string& style) {
-    out << "<svg class=\"view" << style << "\" x=\"" << trimmed(frame.left, 1) << "\" y=\""
-        << trimmed(frame.top, 1) << "\" width=\"" << trimmed(frame.width, 1) << "\" height=\""
-        << trimmed(frame.height, 1) << "\" viewBox=\"0 0 " << axis.end << ' ' << trimmed(units, 1)
-        << "\" preserveAspectRatio=\"none\"" << attributes << ">\n";
-}
-void end_time_view(std::ostream& out) { out << "</svg>\n"; }
-
-void write_time_axis(std::ostream& out, const Frame& frame, const TimeAxis& axis) {
-    out << "<g class=\"axis time\" data-left=\"" << trimmed(frame.left, 1) << "\" data-width=\""
-        << trimmed(frame.width, 1) << "\" data-top=\"" << trimmed(frame.top, 1) << "\" data-bottom=\""
-        << trimmed(frame.bottom(), 1) << "\">";
-    const double hours = axis.hours(axis.end), distance = mark_distance(hours, frame.width > 700 ? 12 : 6);
-    for (int i = 0; i * distance <= hours; ++i) {
-        const std::string x = trimmed(frame.left + i * distance / hours * frame.width, 1);
-        out << "<path d=\"M" << x << ' ' << trimmed(frame.top, 1) << 'V' << trimmed(frame.bottom(), 1)
-            << "\"/><text x=\"" << x << "\" y=\"" << trimmed(frame.bottom() + 15, 1) << "\">"
-            << fixed(i * distance, digits_for(distance)) << "</text>";
-    }
-    out << "</g>\n<text class=\"name\" x=\"" << trimmed(frame.left + frame.width / 2, 1) << "\" y=\""
-        << trimmed(frame.bottom() + 31, 1) << "\">hours since the start of the trace</text>\n";
+std::string name_of(const PolicyReplay& replay) {
+    return replay.host.empty() ? replay.policy : replay.policy + ", " + replay.host;
 }
 
-Scale scale_to(double most, int count) {
-    Scale scale;
-    const double distance = mark_distance(most > 0 ? most : 1, count);
-    scale.digits = digits_for(distance);
-    scale.marks.push_back(0);
-    while (scale.marks.back() < most * (1 - 1e-9) || scale.marks.size() < 2)
-        scale.marks.push_back(static_cast<double>(scale.marks.size()) * distance);
-    return scale;
-}
-
-void write_scale(std::ostream& out, const Frame& frame, const Scale& scale, const std::string& unit) {
-    out << "<g class=\"axis scale\">";
-    for (const double mark : scale.marks) {
-        const double y = frame.bottom() - mark / scale.most() * frame.height;
-        out << "<path d=\"M" << trimmed(frame.left, 1) << ' ' << trimmed(y, 1) << 'H'
-            << trimmed(frame.right(), 1) << "\"/><text x=\"" << trimmed(frame.left - 8, 1) << "\" y=\""
-            << trimmed(y + 4, 1) << "\">" << fixed(mark, scale.digits) << unit << "</text>";
-    }
-    out << "</g>\n";
-}
-
-double LogAxis::fraction(double hours) const {
-    return std::log(std::clamp(hours, low, high) / low) / std::log(high / low);
-}
-
-LogAxis log_axis_of(std::span<const PolicyReplay> replays) {
-    double least = 1e9, most = 1 / 3600.0;
-    for (const PolicyReplay& replay : replays)
-        for (const double hours : completion_hours(replay.result))
-            if (hours >= 0) {
-                least = std::min(least, std::max(hours, 1 / 3600.0));
-                most = std::max(most, hours);
-            }
-    return {std::min(least, most) / 1.15, most * 1.15};
-}
-
-void write_log_axis(std::ostream& out, const Frame& frame, const LogAxis& axis, const std::string& label) {
-    out << "<g class=\"axis\">";
-    double last = -1e9;
-    for (const Duration& duration : durations) {
-        if (duration.hours < axis.low || duration.hours > axis.high) continue;
-        const double x = frame.left + axis.fraction(duration.hours) * frame.width;
-        out << "<path d=\"M" << trimmed(x, 1) << ' ' << trimmed(frame.top, 1) << 'V'
-            << trimmed(frame.bottom(), 1) << "\"/>";
-        if (x - last < 52) continue;
-        last = x;
-        out << "<text x=\"" << trimmed(x, 1) << "\" y=\"" << trimmed(frame.bottom() + 15, 1) << "\">"
-            << duration.text << "</text>";
-    }
-    out << "</g>\n<text class=\"name\" x=\"" << trimmed(frame.left + frame.width / 2, 1) << "\" y=\""
-        << trimmed(frame.bottom() + 31, 1) << "\">" << label << "</text>\n";
-}
-
-std::vector<double> completion_hours(const goodput::ReplayResult& result) {
+/// Hours from submission to completion of the jobs that are complete, in order.
+std::vector<double> completion_hours(const PolicyReplay& replay) {
     std::vector<double> hours;
-    for (const goodput::JobOutcome& job : result.jobs)
-        hours.push_back(job.completed_seconds ? (*job.completed_seconds - job.submitted_seconds) / 3600 : -1);
+    for (const goodput::JobOutcome& job : replay.result.jobs)
+        if (job.completed_seconds) hours.push_back((*job.completed_seconds - job.submitted_seconds) / 3600);
+    std::sort(hours.begin(), hours.end());
     return hours;
 }
 
-namespace {
+Chart completions(std::span<const PolicyReplay> replays) {
+    Chart chart{"completions",
+                "Jobs that are complete within a time",
+                "time from submission to completion",
+                "% of the jobs",
+                false,
+                true};
+    constexpr double second = 1 / 3600.0;
+    double least = 1e9, most = second;
+    for (const PolicyReplay& replay : replays) {
+        Line& line = chart.lines.emplace_back(Line{name_of(replay)});
+        const std::vector<double> hours = completion_hours(replay);
+        for (std::size_t i = 0; i < hours.size(); ++i)
+            add_step(line, std::max(hours[i], second),
+                     100 * static_cast<double>(i + 1) / static_cast<double>(replay.result.jobs.size()));
+        if (hours.empty()) continue;
+        least = std::min(least, std::max(hours.front(), second));
+        most = std::max(most, hours.back());
+    }
+    chart.x_least = std::min(least, most) / 1.15;
+    chart.x_most = most * 1.15;
+    chart.y_most = 100;
+    for (Line& line : chart.lines) {
+        line.points.insert(line.points.begin(), {chart.x_least, 0});
+        line.end = chart.x_most;
+    }
+    return chart;
+}
 
-void write_name(std::ostream& out, const std::string& style, const std::string& name) {
-    out << "<span><i class=\"" << style << "\"></i>" << escaped(name) << "</span> ";
+Line restarts_so_far(const PolicyReplay& replay) {
+    Line line{.points = {{0, 0}}};
+    double count = 0;
+    for (const Restart& restart : replay.rounds.restarts) add_step(line, restart.seconds / 3600, ++count);
+    return line;
+}
+
+/// Per cent of the jobs that have at most so many restarts.
+Line restarts_by_job(const goodput::ReplayResult& result) {
+    std::vector<int> restarts;
+    for (const goodput::JobOutcome& job : result.jobs) restarts.push_back(job.restarts);
+    std::sort(restarts.begin(), restarts.end());
+    Line line{.points = {{0, 0}}};
+    for (std::size_t i = 0; i < restarts.size(); ++i)
+        add_step(line, restarts[i], 100 * static_cast<double>(i + 1) / static_cast<double>(restarts.size()));
+    return line;
+}
+
+double highest(const Chart& chart, double least) {
+    double most = least;
+    for (const Line& line : chart.lines)
+        for (const auto& [x, y] : line.points) most = std::max(most, y);
+    return most;
+}
+
+/// A line a policy over time, up to the policy's end.
+template <class LineOf>
+Chart over_time(std::string name, std::string title, std::string y_title, double hours,
+                std::span<const PolicyReplay> replays, LineOf line_of) {
+    Chart chart{std::move(name),
+                std::move(title),
+                "hours since the start of the trace",
+                std::move(y_title),
+                true,
+                false,
+                0,
+                hours};
+    for (const PolicyReplay& replay : replays) {
+        Line& line = chart.lines.emplace_back(line_of(replay));
+        line.name = name_of(replay);
+        line.end = rounded(replay.result.end_seconds / 3600);
+    }
+    chart.y_most = highest(chart, 4);  // whole numbers at the marks
+    return chart;
+}
+
+/// The highest price that is not exceeded for 99 % of the time that its pool has one, and the highest.
+std::pair<double, double> highest_prices(const PolicyReplay& replay) {
+    double usual = 0, most = 0;
+    for (const PoolPrices& pool : replay.rounds.prices) {
+        std::vector<std::pair<double, double>> stretches;  // price and seconds
+        double all = 0, below = 0;
+        for (std::size_t i = 0; i < pool.steps.size(); ++i) {
+            const double end =
+                i + 1 < pool.steps.size() ? pool.steps[i + 1].seconds : replay.result.end_seconds;
+            if (!(pool.steps[i].price > 0)) continue;
+            stretches.emplace_back(pool.steps[i].price, end - pool.steps[i].seconds);
+            all += stretches.back().second;
+        }
+        std::sort(stretches.begin(), stretches.end());
+        for (const auto& [price, seconds] : stretches) {
+            most = std::max(most, price);
+            if (below < 0.99 * all) usual = std::max(usual, price);
+            below += seconds;
+        }
+    }
+    return {usual > 0 ? usual : most, most};
 }
 
 }  // namespace
 
-void write_legend(std::ostream& out, std::span<const std::string> applications) {
-    out << "<p class=\"legend\">";
-    for (std::size_t a = 0; a < applications.size(); ++a)
-        write_name(out, "a" + std::to_string(colour_of(a)), applications[a]);
-    out << "</p>\n";
+double rounded(double hours) { return std::round(hours * 1e4) / 1e4; }
+
+double shown_hours(std::span<const PolicyReplay> replays) {
+    double last = 0.1, second = 0;
+    for (const PolicyReplay& replay : replays) {
+        double end = 0;
+        for (const goodput::HeldPeriod& period : replay.result.held_periods)
+            end = std::max(end, period.end_seconds);
+        for (const goodput::JobOutcome& job : replay.result.jobs)
+            end = std::max(end, job.completed_seconds.value_or(replay.result.end_seconds));
+        second = std::max(second, std::min(last, end / 3600));
+        last = std::max(last, end / 3600);
+    }
+    return replays.size() > 1 && last > 1.05 * second && second > 0 ? second : last;
 }
 
-void write_legend(std::ostream& out, std::span<const PolicyReplay> replays) {
-    out << "<p class=\"legend\">";
-    for (std::size_t p = 0; p < replays.size(); ++p) write_name(out, policy_class(p), replays[p].policy);
-    out << "</p>\n";
+std::vector<Chart> charts_of(std::span<const PolicyReplay> replays) {
+    const double hours = shown_hours(replays);
+    std::vector<Chart> charts;
+    charts.push_back(completions(replays));
+    charts.push_back(over_time("waiting", "Jobs that wait", "jobs", hours, replays,
+                               [](const PolicyReplay& replay) { return line_of(waiting_jobs(replay)); }));
+    // From one decision to the next a job may stop and start: the lines would cover each other.
+    charts.push_back(over_time("held", "GPUs that are held, of those that are there", "% of the GPUs", hours,
+                               replays, [&](const PolicyReplay& replay) {
+                                   return line_of(means_over(held_part(replay), 36 * hours,
+                                                             std::max(replay.result.end_seconds, 1.0)));
+                               }));
+    charts.back().y_most = 100;
+    charts.push_back(over_time("restarts", "Restarts so far", "restarts", hours, replays, restarts_so_far));
+    Chart by_job{"restarts-by-job", "Jobs with at most so many restarts", "restarts of a job",
+                 "% of the jobs"};
+    for (const PolicyReplay& replay : replays) {
+        by_job.lines.push_back(restarts_by_job(replay.result));
+        by_job.lines.back().name = name_of(replay);
+        by_job.x_most = std::max(by_job.x_most, by_job.lines.back().points.back().first);
+    }
+    for (Line& line : by_job.lines) line.end = by_job.x_most;
+    by_job.y_most = 100;
+    charts.push_back(std::move(by_job));
+    return charts;
+}
+
+Chart price_chart(std::span<const std::string> gpu_types, const PolicyReplay& replay, double hours) {
+    const auto [usual, most] = highest_prices(replay);
+    Chart chart{"prices",
+                "What a GPU was worth under " + replay.policy,
+                "hours since the start of the trace",
+                "price, in the policy's own units",
+                true,
+                false,
+                0,
+                hours,
+                most > 2 * usual ? usual : most};  // a few peaks would leave the rest flat
+    if (!(most > 0)) return chart;
+    for (const PoolPrices& pool : replay.rounds.prices) {
+        Line& line = chart.lines.emplace_back();
+        line.name = (pool.spot ? "spot " : "") + gpu_types[pool.gpu_type] + ", nodes of " +
+                    std::to_string(pool.gpus_per_node);
+        for (const PriceStep& step : pool.steps) add_step(line, step.seconds / 3600, step.price);
+        line.end = rounded(replay.result.end_seconds / 3600);
+    }
+    return chart;
 }
 
 }  // namespace cli

@@ -1,7 +1,11 @@
 #include "contenders.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
+
+#include "replay_fixed.hpp"
+#include "replay_options.hpp"
 
 namespace cli {
 
@@ -18,10 +22,11 @@ Models models_called(std::string_view name) {
 Contender contender_called(std::string_view name) {
     const auto found = std::find_if(contenders.begin(), contenders.end(),
                                     [&](const Contender& contender) { return contender.name == name; });
-    if (found == contenders.end())
-        throw std::invalid_argument("there is no policy '" + std::string(name) + "'; known are " +
-                                    contender_names());
-    return *found;
+    if (found != contenders.end()) return *found;
+    if (const std::optional<std::string_view> fixed = fixed_policy(name)) return {.name = *fixed};
+    throw std::invalid_argument("there is no policy '" + std::string(name) +
+                                "' in the world sia; known are " + contender_names() + ", " +
+                                fixed_policy_names() + worlds_with(std::string(name)));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ inline constexpr std::string_view models_names = "published, separate, refined";
 
 struct Contender {
     std::string_view name{};
-    std::string_view policy{};  ///< as with_policy has it
+    std::string_view policy{};  ///< as with_policy has it; empty: as fixed_policy() has it
     Models models = Models::published;
 };
 

@@ -10,7 +10,7 @@
 
 #include "goodput/core/error.hpp"
 
-namespace cli {
+namespace goodput::traces {
 
 namespace {
 
@@ -152,4 +152,11 @@ void CsvTable::refuse(std::size_t row, std::size_t column, std::string_view expe
                              " is '" + text(row, column) + "', but must be " + std::string(expected));
 }
 
-}  // namespace cli
+std::string csv_cell(std::string_view text) {
+    if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
+    std::string quoted = "\"";
+    for (const char letter : text) quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
+    return quoted + '"';
+}
+
+}  // namespace goodput::traces

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cli {
+namespace goodput::traces {
 
 class CsvTable {
 public:
@@ -46,6 +46,13 @@ private:
     std::vector<std::size_t> lines_;  ///< by row: line of the file
 };
 
-}  // namespace cli
+/// A text as a cell of such a table, in quotes where it needs them.
+std::string csv_cell(std::string_view text);
+
+}  // namespace goodput::traces
+
+namespace cli {
+using namespace goodput::traces;  // as the program calls it
+}
 
 #endif

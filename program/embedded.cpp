@@ -6,7 +6,7 @@
 #include <random>
 #include <span>
 
-namespace cli {
+namespace goodput::traces {
 
 namespace {
 
@@ -64,24 +64,14 @@ double unit(std::mt19937_64& engine) { return static_cast<double>(engine() >> 11
 
 }  // namespace
 
-ApplicationConstants constants_of(const std::string& application) {
-    if (application == "bert") return {120, 120, 1.2};
-    if (application == "cifar10") return {50, 30, 1.8};
-    if (application == "deepspeech2") return {25, 25, 1.2};
-    if (application == "imagenet") return {250, 250, 1.2};
-    if (application == "yolov3") return {80, 45, 1.2};
-    if (application == "ncf") return {15, 30, 1.5};
-    return {};
-}
-
-goodput::Cluster embedded_cluster() {
-    goodput::Cluster cluster{{"T4", "A100", "2080Ti"}, {}};
-    const std::array<std::array<int, 2>, 3> nodes_and_gpus{{{6, 4}, {2, 8}, {3, 8}}};
-    for (std::size_t type = 0; type < nodes_and_gpus.size(); ++type)
-        for (int node = 0; node < nodes_and_gpus[type][0]; ++node)
-            cluster.nodes.push_back(
-                {cluster.gpu_types[type] + "-" + std::to_string(node), type, nodes_and_gpus[type][1]});
-    return cluster;
+std::optional<ApplicationConstants> published_constants(const std::string& application) {
+    if (application == "bert") return ApplicationConstants{120, 120, 1.2};
+    if (application == "cifar10") return ApplicationConstants{50, 30, 1.8};
+    if (application == "deepspeech2") return ApplicationConstants{25, 25, 1.2};
+    if (application == "imagenet") return ApplicationConstants{250, 250, 1.2};
+    if (application == "yolov3") return ApplicationConstants{80, 45, 1.2};
+    if (application == "ncf") return ApplicationConstants{15, 30, 1.5};
+    return std::nullopt;
 }
 
 std::vector<goodput::Application> embedded_applications() {
@@ -89,7 +79,7 @@ std::vector<goodput::Application> embedded_applications() {
     for (const Embedded& entry : table) {
         goodput::Application& application = applications.emplace_back();
         application.name = entry.name;
-        const ApplicationConstants constants = constants_of(entry.name);
+        const ApplicationConstants constants = published_constants(entry.name).value();
         application.restart_seconds = constants.restart_seconds;
         application.restart_cost_seconds = constants.restart_cost_seconds;
         application.slowdown = constants.slowdown;
@@ -135,4 +125,4 @@ std::vector<goodput::Submission> embedded_workload(std::size_t jobs, std::uint64
     return workload;
 }
 
-}  // namespace cli
+}  // namespace goodput::traces

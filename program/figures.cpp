@@ -46,26 +46,26 @@ std::span<const std::span<const Figure>> figure_tables() {
         policy,
         {"jobs", [](Of of) { return static_cast<double>(of.metrics.jobs); }},
         {"completed", [](Of of) { return static_cast<double>(of.metrics.completed); }, 0, "", higher},
-        {"average JCT h", [](Of of) { return of.metrics.average_hours; }, 3, "", lower, false, true},
-        {"median JCT h", [](Of of) { return of.metrics.median_hours; }, 3, "", lower, false, true},
-        {"99 % JCT h", [](Of of) { return of.metrics.p99_hours; }, 3, "", lower, false, true},
-        {"makespan h", [](Of of) { return of.metrics.makespan_hours; }, 2, "", lower, false, true},
+        {"average JCT h", [](Of of) { return of.metrics.average_hours; }, 3, "", lower, true},
+        {"median JCT h", [](Of of) { return of.metrics.median_hours; }, 3, "", lower, true},
+        {"99 % JCT h", [](Of of) { return of.metrics.p99_hours; }, 3, "", lower, true},
+        {"makespan h", [](Of of) { return of.metrics.makespan_hours; }, 2, "", lower, true},
         {"GPU h/job", [](Of of) { return of.metrics.gpu_hours_per_job; }, 3, "", lower},
         {"restarts/job", [](Of of) { return of.metrics.restarts_per_job; }, 2},
-        {"policy ms median", [](Of of) { return of.milliseconds_median; }, 3, "", lower, true},
-        {"policy ms 99 %", [](Of of) { return of.milliseconds_p99; }, 3, "", lower, true},
+        {"policy ms median", [](Of of) { return of.milliseconds_median; }, 3, "", lower},
+        {"policy ms 99 %", [](Of of) { return of.milliseconds_p99; }, 3, "", lower},
     };
     static constexpr Figure uses[]{
         policy,
         {"queueing h", [](Of of) { return of.metrics.queueing_hours; }, 3, "", lower},
-        {"rho mean", [](Of of) { return of.metrics.rho_mean; }, 2, "", lower, false, true},
-        {"rho 99 %", [](Of of) { return of.metrics.rho_p99; }, 2, "", lower, false, true},
-        {"rho > 1", [](Of of) { return 100 * of.metrics.rho_above_one; }, 1, " %", lower, false, true},
+        {"rho mean", [](Of of) { return of.metrics.rho_mean; }, 2, "", lower, true},
+        {"rho 99 %", [](Of of) { return of.metrics.rho_p99; }, 2, "", lower, true},
+        {"rho > 1", [](Of of) { return 100 * of.metrics.rho_above_one; }, 1, " %", lower, true},
         {"utilisation", [](Of of) { return 100 * of.metrics.utilisation; }, 1, " %", higher},
         {"effective GPUs", [](Of of) { return of.metrics.effective_gpus; }, 2, "", higher},
         {"migrations/job", [](Of of) { return of.metrics.migrations_per_job; }, 2},
         {"failures/job", [](Of of) { return of.metrics.failures_per_job; }, 2, "", lower},
-        {"policy s", [](Of of) { return of.policy_seconds; }, 3, "", lower, true},
+        {"policy s", [](Of of) { return of.policy_seconds; }, 3, "", lower},
     };
     static constexpr std::span<const Figure> tables[]{times, uses};
     return tables;
@@ -86,8 +86,8 @@ std::span<const Figure> fairness_figures() {
     using Of = const PolicyReplay&;
     static constexpr Figure figures[]{
         {"policy", nullptr},
-        {"rho worst", [](Of of) { return of.metrics.rho_worst; }, 2, "", Better::lower, false, true},
-        {"rho > 1.05", [](Of of) { return 100 * of.metrics.unfair; }, 1, " %", Better::lower, false, true},
+        {"rho worst", [](Of of) { return of.metrics.rho_worst; }, 2, "", Better::lower, true},
+        {"rho > 1.05", [](Of of) { return 100 * of.metrics.unfair; }, 1, " %", Better::lower, true},
         {"faults", [](Of of) { return static_cast<double>(of.result.faults); }, 0, "", Better::lower},
     };
     return figures;

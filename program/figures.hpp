@@ -34,7 +34,6 @@ struct Figure {
     int digits = 0;
     const char* unit = "";
     Better better = Better::neither;
-    bool by_the_clock = false;  ///< differs from run to run
     bool of_completed = false;  ///< over completed jobs: of none there is no value
 
     /// The replay has a value.

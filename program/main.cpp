@@ -20,10 +20,12 @@
 #include "plan.hpp"
 #include "policies.hpp"
 #include "replay.hpp"
+#include "replay_fixed.hpp"
 #include "replay_options.hpp"
 #include "replay_synergy.hpp"
 #include "replay_tasks.hpp"
 #include "replay_time_shared.hpp"
+#include "scene.hpp"
 #include "share.hpp"
 
 namespace {
@@ -76,13 +78,17 @@ int end_with(const CLI::App& app, const CLI::ParseError& error) {
     return fine ? 0 : wrong_options;
 }
 
-/// The command as a shell takes it, without the report's file: where a page is kept is nothing about it.
+/// The command as a shell takes it, without the files and folders that it writes: where a page is kept is
+/// nothing about it.
 std::string command_line(int argc, char** argv) {
     std::string line = "goodput";
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
-        if (word == "--report") ++i;
-        if (word.starts_with("--report")) continue;
+        const std::string name = word.substr(0, word.find('='));
+        if (name == "--report" || name == "--csv" || name == "--latex" || name == "--charts") {
+            if (name == word) ++i;
+            continue;
+        }
         const bool plain = !word.empty() && word.find_first_not_of(
                                                 "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                                 "0123456789-_=+:,./@%") == std::string::npos;
@@ -189,6 +195,9 @@ int run(int argc, char** argv) {
     std::vector<std::string> world_names;
     for (const cli::ReplayWorld& world : cli::replay_worlds) world_names.emplace_back(world.name);
     CLI::App* replay_app = app.add_subcommand("replay", "Replay a trace of jobs under each policy");
+    const auto group = [&](const std::string& name) { return replay_app->option_defaults()->group(name); };
+
+    group("What is replayed");
     replay_app
         ->add_option(
             "--world", replay.world,
@@ -200,14 +209,44 @@ int run(int argc, char** argv) {
     replay_app->add_option(
         "--workload", replay.workload,
         "CSV file: name,time,application,num_replicas,batch_size; an embedded one if left out");
-    replay_app->add_option("--profiles", replay.profiles,
-                           "Folder of measured applications; embedded models of five if left out");
-    replay_app->add_option("--cluster", replay.cluster,
-                           "Nodes by GPU type, TYPE:NODESxGPUS,...; default aws:6x4,dgx-ext:2x8,rtx:3x8");
+    replay_app->add_option(
+        "--profiles", replay.profiles,
+        "Folder of measured applications (seconds of a step; progress in iterations at the smallest batch "
+        "size); embedded models of five if left out");
+    replay_app->add_option(
+        "--cluster", replay.cluster,
+        std::string("Nodes by GPU type, TYPE:NODESxGPUS[/spot][/MTBF_H],...: spot nodes are a pool of their "
+                    "own, called TYPE-spot-0 and so on; each node of such a group is lost once in MTBF_H "
+                    "hours on average; if left out ") +
+            cli::usual_cluster + ", with --profiles " + cli::usual_measured_cluster);
+    replay_app
+        ->add_option("--load", replay.load,
+                     "Divides the times of submission: with 2 the same jobs come in half the time")
+        ->capture_default_str();
+    replay_app
+        ->add_option(
+            "--trace-seed", replay.trace_seed,
+            "Which trace: of the embedded mix, other jobs at other times (1 if left out); of a file, "
+            "its jobs in another order at the same times (as they are if left out)")
+        ->check(at_least_0);
+    replay_app->add_option(
+        "--events", replay.events,
+        "CSV file: time,event,subject,gpu_type,gpus; what happens on the way: job_fails, node_fails, "
+        "node_drains, node_returns, node_added (the last two columns are for this one, and empty else)");
+    replay_app
+        ->add_option("--rates", replay.rates,
+                     "Examples a second of one GPU of each type, as jobs declare them: known before their "
+                     "first run (given) or not (none)")
+        ->check(CLI::IsMember({"given", "none"}))
+        ->capture_default_str();
+
+    group("Who decides");
     replay_app
         ->add_option("--policy", replay.policies,
                      "One or more of " + cli::contender_names() +
-                         ", separated by commas; all if left out. In gavel: " + cli::gavel_policy_names() +
+                         ", separated by commas; all of these if left out. In sia, too, on jobs of a fixed "
+                         "size: " +
+                         cli::fixed_policy_names() + ". In gavel: " + cli::gavel_policy_names() +
                          "; in shockwave: " + cli::shockwave_policy_names() +
                          "; in tasks: " + cli::tasks_policy_names())
         ->delimiter(',')
@@ -222,19 +261,43 @@ int run(int argc, char** argv) {
         "fitted exactly (separate), or models of all GPU types together (refined); if left out "
         "refined for sia-refined, goodput and goodput-declared, published for the others");
     replay_app
+        ->add_option("--sizes", replay.sizes,
+                     "Whether policies that can choose how many GPUs and which batch a job has do so "
+                     "(elastic), or keep to those of the trace (fixed)")
+        ->check(CLI::IsMember({"elastic", "fixed"}))
+        ->capture_default_str();
+    replay_app
         ->add_option("--moves", replay.moves,
                      "What other nodes of the same shape cost a job: nothing (free) or a restart")
         ->check(CLI::IsMember({"free", "restart"}))
         ->capture_default_str();
-    replay_app->add_option(
-        "--events", replay.events,
-        "CSV file: time,event,subject,gpu_type,gpus; what happens on the way: job_fails, node_fails, "
-        "node_drains, node_returns, node_added (the last two columns are for this one, and empty else)");
-    replay_app
-        ->add_option(
-            "--checkpoint", replay.checkpoint_seconds,
-            "Seconds of training from one checkpoint to the next; there is one after every epoch, too")
+    CLI::Option* interval = replay_app
+                                ->add_option("--interval", replay.interval_seconds,
+                                             "Seconds from one decision to the next; 360 in gavel, and for "
+                                             "its policies in sia; 300 in synergy, 120 in shockwave; in "
+                                             "tasks at most 3600")
+                                ->capture_default_str();
+    replay_app->add_option("--seed", replay.seed, "Breaks ties between equal values; 0: as they come")
+        ->check(at_least_0)
         ->capture_default_str();
+
+    group("What comes out");
+    CLI::Option* json =
+        replay_app->add_flag("--json", replay.json, "One JSON document a policy and line instead of a table");
+    replay_app
+        ->add_flag("--jobs", replay.jobs,
+                   "Add \"completions\" to --json: name, completion_h (hours from submission to completion) "
+                   "and restarts of every job")
+        ->needs(json);
+    replay_app->add_option("--report", replay.report,
+                           "HTML file: figures, completion times, who held which GPUs when, prices");
+    replay_app->add_option("--csv", replay.csv, "CSV file: a row a policy, with the fields of --json");
+    replay_app->add_option("--latex", replay.latex,
+                           "LaTeX file: the tables, the best of each column in bold");
+    replay_app->add_option("--charts", replay.charts,
+                           "Folder, made where it is not there: each chart as an SVG file");
+
+    group("Failures and checkpoints");
     replay_app
         ->add_option("--node-mtbf-h", replay.node_mtbf_hours,
                      "Each node fails at random, once in so many hours on average, beside --events; 0: never")
@@ -249,9 +312,14 @@ int run(int argc, char** argv) {
         ->capture_default_str();
     replay_app
         ->add_option(
+            "--checkpoint", replay.checkpoint_seconds,
+            "Seconds of training from one checkpoint to the next; there is one after every epoch, too")
+        ->capture_default_str();
+    replay_app
+        ->add_option(
             "--checkpoints", replay.checkpoints,
             "They cost nothing (free); or half a restart, after every --checkpoint seconds (fixed), or "
-            "as often as loses least (chosen). If left out free, with --node-mtbf-h chosen")
+            "as often as loses least (chosen). If left out free, and chosen where nodes fail at random")
         ->check(CLI::IsMember({"free", "fixed", "chosen"}));
     replay_app
         ->add_option(
@@ -260,6 +328,8 @@ int run(int argc, char** argv) {
             "goodput as if nodes never failed (ignored)")
         ->check(CLI::IsMember({"values", "ignored"}))
         ->capture_default_str();
+
+    group("Nodes that are rented");
     replay_app->add_option(
         "--offers", replay.offers,
         "Nodes to rent instead of --cluster, which then only says the GPU types and what fairness is "
@@ -282,33 +352,8 @@ int run(int argc, char** argv) {
                      "Seconds from the order of a node, which is paid, to its first job")
         ->check(at_least_0)
         ->capture_default_str();
-    replay_app
-        ->add_option("--load", replay.load,
-                     "Divides the times of submission: with 2 the same jobs come in half the time")
-        ->capture_default_str();
-    replay_app
-        ->add_option("--rates", replay.rates,
-                     "Examples a second of one GPU of each type, as jobs declare them: known before their "
-                     "first run (given) or not (none)")
-        ->check(CLI::IsMember({"given", "none"}))
-        ->capture_default_str();
-    CLI::Option* interval = replay_app
-                                ->add_option("--interval", replay.interval_seconds,
-                                             "Seconds from one decision to the next; 360 in gavel, 300 in "
-                                             "synergy, 120 in shockwave; in tasks at most 3600")
-                                ->capture_default_str();
-    replay_app->add_option("--seed", replay.seed, "Breaks ties between equal values; 0: as they come")
-        ->check(at_least_0)
-        ->capture_default_str();
-    replay_app->add_option("--report", replay.report,
-                           "HTML file: figures, completion times, who held which GPUs when, prices");
-    CLI::Option* json =
-        replay_app->add_flag("--json", replay.json, "One JSON document a policy and line instead of a table");
-    replay_app
-        ->add_flag("--jobs", replay.jobs,
-                   "Add \"completions\" to --json: name, completion_h (hours from submission to completion) "
-                   "and restarts of every job")
-        ->needs(json);
+
+    group("The worlds synergy and shockwave");
     replay_app
         ->add_option("--host", replay.hosts,
                      "Who gives cores and memory in synergy: one or more of " + cli::synergy_host_names() +
@@ -330,7 +375,10 @@ int run(int argc, char** argv) {
         "would take alone with a share 1/N of the cluster, N being the average number of jobs during\n"
         "its life (finish-time fairness). Effective GPUs: how many, each the fastest for its job and\n"
         "never idle, would have done the same. Nodes are called TYPE-0, TYPE-1 and so on; failures\n"
-        "strike at their second, other events act with the next decision.");
+        "strike at their second, other events act with the next decision.\n\n"
+        "Profiles: APPLICATION/placements-TYPE.csv and scalability-TYPE.csv have step_time and sync_time in\n"
+        "seconds; validation-BATCH.csv has a row an epoch, whose progress counts the iterations done by its\n"
+        "end, as many as it takes at the smallest BATCH that there is a file of.");
 
     try {
         if (argc > 1 && argv[1][0] != '-') check_command(app, argv[1]);
@@ -340,7 +388,8 @@ int run(int argc, char** argv) {
         if (plan_app->parsed()) return run_plan(plan, std::cin, std::cout);
         if (share_app->parsed()) return cli::run_share(strict_share, std::cin, std::cout);
         if (parallel_app->parsed()) return run_parallel(parallel, std::cin, std::cout);
-        if (interval->count() == 0) replay.interval_seconds = cli::usual_interval(replay.world);
+        replay.own_rounds = interval->count() == 0;
+        if (replay.own_rounds) replay.interval_seconds = cli::usual_interval(replay.world);
         replay.line = command_line(argc, argv);
         return run_replay(replay, std::cout);
     } catch (const CLI::ParseError& error) {

@@ -34,33 +34,8 @@ std::string escaped(std::string_view text) {
     return result;
 }
 
-std::string quoted(std::string_view text) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::string result = "\"";
-    for (const char letter : text) {
-        const auto code = static_cast<unsigned char>(letter);
-        // '<' could end the script element, or open a comment in it.
-        if (code < 0x20 || letter == '"' || letter == '\\' || letter == '<' || letter == '>' ||
-            letter == '&') {
-            result += "\\u00";
-            result += digits[code / 16];
-            result += digits[code % 16];
-        } else {
-            result += letter;
-        }
-    }
-    return result + '"';
-}
-
-std::string shortened(std::string_view text, std::size_t letters) {
-    const auto starts_letter = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
-    std::size_t count = 0, cut = text.size();
-    for (std::size_t at = 0; at < text.size(); ++at) {
-        if (!starts_letter(text[at])) continue;
-        if (++count == letters) cut = at;
-    }
-    if (count <= letters) return std::string(text);
-    return std::string(text.substr(0, cut)) + "\xE2\x80\xA6";
+std::string counted(std::size_t number, std::string_view one, std::string_view many) {
+    return std::to_string(number) + " " + std::string(number == 1 ? one : many);
 }
 
 std::string fixed(double value, int digits) {

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_EXAMPLES_CLI_MARKUP_HPP
 #define GOODPUT_EXAMPLES_CLI_MARKUP_HPP
 
-// Text and numbers as they may stand in a page, the same in every locale.
+// Text and numbers as they may stand in a page or a picture, the same in every locale.
 
 #include <cstddef>
 #include <string>
@@ -9,14 +9,11 @@
 
 namespace cli {
 
-/// Text as the content of an element or an attribute of HTML.
+/// Text as the content of an element or an attribute of HTML and SVG.
 std::string escaped(std::string_view text);
 
-/// Text as a string of JSON within a script element, quotes included.
-std::string quoted(std::string_view text);
-
-/// At most `letters` letters of a UTF-8 text, the last one an ellipsis if some were left out.
-std::string shortened(std::string_view text, std::size_t letters);
+/// A number and what it counts: "1 job", "2 jobs".
+std::string counted(std::size_t number, std::string_view one, std::string_view many);
 
 /// That many digits after the point, and no negative zero.
 std::string fixed(double value, int digits);

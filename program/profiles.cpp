@@ -13,7 +13,7 @@
 #include "csv.hpp"
 #include "embedded.hpp"
 
-namespace cli {
+namespace goodput::traces {
 
 namespace {
 
@@ -191,6 +191,25 @@ goodput::MetricCurve read_metric(const fs::path& folder, int batch) {
     return curve;
 }
 
+/// What a start costs and how much slower progress is than the steps say, as the folder's owner states it.
+ApplicationConstants read_constants(const std::string& path) {
+    const CsvTable table(path);
+    const std::size_t restart = table.column("restart_s");
+    if (table.rows() != 1)
+        throw std::runtime_error(path + ": number of rows is " + goodput::text_of(table.rows()) +
+                                 ", but must be 1");
+    ApplicationConstants constants{.restart_seconds = table.time(0, restart)};
+    constants.restart_cost_seconds = table.has_column("restart_cost_s")
+                                         ? table.time(0, table.column("restart_cost_s"))
+                                         : constants.restart_seconds;
+    if (table.has_column("slowdown")) {
+        const std::size_t slowdown = table.column("slowdown");
+        constants.slowdown = table.number(0, slowdown);
+        if (!(constants.slowdown > 0)) table.refuse(0, slowdown, "above 0");
+    }
+    return constants;
+}
+
 }  // namespace
 
 std::vector<std::string> measured_gpu_types(const std::string& folder) {
@@ -209,14 +228,20 @@ std::vector<std::string> measured_gpu_types(const std::string& folder) {
 
 std::vector<goodput::Application> read_applications(const std::string& folder,
                                                     std::span<const std::string> names,
-                                                    std::span<const std::string> gpu_types) {
+                                                    std::span<const std::string> gpu_types,
+                                                    std::vector<std::string>* as_published) {
     std::vector<goodput::Application> applications;
     for (const std::string& name : names) {
         const fs::path path = fs::path(folder) / name;
         if (!fs::is_directory(path)) throw std::runtime_error(path.string() + ": there is no such folder");
         goodput::Application& application = applications.emplace_back();
         application.name = name;
-        const ApplicationConstants constants = constants_of(name);
+        const fs::path constants_file = path / "constants.csv";
+        const std::optional<ApplicationConstants> published = published_constants(name);
+        if (published && as_published && !fs::exists(constants_file)) as_published->push_back(name);
+        const ApplicationConstants constants = fs::exists(constants_file)
+                                                   ? read_constants(constants_file.string())
+                                                   : published.value_or(ApplicationConstants{});
         application.restart_seconds = constants.restart_seconds;
         application.restart_cost_seconds = constants.restart_cost_seconds;
         application.slowdown = constants.slowdown;
@@ -235,4 +260,4 @@ std::vector<goodput::Application> read_applications(const std::string& folder,
     return applications;
 }
 
-}  // namespace cli
+}  // namespace goodput::traces

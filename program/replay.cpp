@@ -13,6 +13,7 @@
 #include "contenders.hpp"
 #include "goodput/core/error.hpp"
 #include "policies.hpp"
+#include "replay_fixed.hpp"
 #include "replay_options.hpp"
 #include "replay_rows.hpp"
 #include "replay_synergy.hpp"
@@ -20,6 +21,7 @@
 #include "replay_time_shared.hpp"
 #include "replay_with_models.hpp"
 #include "report.hpp"
+#include "rigid_policy.hpp"
 #include "scene.hpp"
 #include "ties.hpp"
 #include "unaware.hpp"
@@ -63,6 +65,13 @@ goodput::Cluster with_added_nodes(const Scene& scene) {
 
 }  // namespace
 
+AnyPolicy<true> rigid_policy(std::string_view name) {
+    return with_policy(name, {}, [](auto policy) -> AnyPolicy<true> {
+        auto any = any_policy(policy);
+        return {std::move(any.values), std::move(any.limit), std::move(any.forecast)};
+    });
+}
+
 int run_replay(const ReplayCommand& command, std::ostream& out) {
     goodput::require_at_least("--interval", "seconds", command.interval_seconds,
                               1e-3);  // or time stands still
@@ -85,13 +94,15 @@ int run_replay(const ReplayCommand& command, std::ostream& out) {
 
     std::vector<std::string> job_names;
     for (const goodput::Submission& submission : scene.submissions) job_names.push_back(submission.name);
-    ReplayRows rows(command, out, job_names);
-    for (const Contender& contender : chosen) rows.add(replay_contender(contender, scene, command));
+    ReplayRows rows(command, out, job_names, scene.cluster.gpu_types, scene.warnings);
+    for (const Contender& contender : chosen)
+        rows.add(contender.policy.empty() ? replay_fixed(contender.name, scene, command)
+                                          : replay_contender(contender, scene, command));
     const int status = rows.finish();
     if (report.is_open()) {
         write_report(report,
                      {scene.title, with_added_nodes(scene), scene.names, scene.submissions, command.line,
-                      command.seed},
+                      command.seed, !command.offers.empty()},
                      rows.replays());
         report.flush();
         if (!report) throw std::runtime_error(command.report + ": cannot be written");

@@ -30,11 +30,19 @@ struct ReplayCommand {
     double hour_worth = 10;                ///< dollars, of an hour in which a job is not complete
     double rent_start_seconds = 180;       ///< from the order of a node to its first job
     double interval_seconds = 60;
-    double load = 1;              ///< by which the times of submission are divided
-    std::string rates = "given";  ///< or "none": no job's rates are known before its first run
-    std::uint64_t seed = 0;       ///< breaks ties between equal values
-    std::string line{};           ///< the command as a shell takes it, without --report and what it names
-    std::string report{};         ///< HTML file; empty: none
+    bool own_rounds = false;        ///< policies with published rounds have these instead
+    std::string sizes = "elastic";  ///< or "fixed": every job keeps the GPUs and the batch of the trace
+    double load = 1;                ///< by which the times of submission are divided
+    std::string rates = "given";    ///< or "none": no job's rates are known before its first run
+    std::uint64_t seed = 0;         ///< breaks ties between equal values
+    /// Another trace of the same mix (embedded), or the same jobs in another order (from a file); none: as
+    /// is.
+    std::optional<std::uint64_t> trace_seed{};
+    std::string line{};    ///< the command as a shell takes it, without --report and what it names
+    std::string report{};  ///< HTML file; empty: none
+    std::string csv{};     ///< CSV file of the fields; empty: none
+    std::string latex{};   ///< file of the tables for LaTeX; empty: none
+    std::string charts{};  ///< folder of charts; empty: none
     // Of the world "synergy" only.
     std::vector<std::string> hosts{};    ///< who gives cores and memory; empty: all
     std::optional<double> cores{};       ///< CPU cores of a node; none: 24

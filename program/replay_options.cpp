@@ -1,6 +1,14 @@
 #include "replay_options.hpp"
 
+#include <utility>
+
+#include "contenders.hpp"
 #include "goodput/core/error.hpp"
+#include "replay_fixed.hpp"
+#include "replay_synergy.hpp"
+#include "replay_tasks.hpp"
+#include "replay_time_shared.hpp"
+#include "workload.hpp"
 
 namespace cli {
 
@@ -26,6 +34,7 @@ constexpr std::array world_options{
                 [](const ReplayCommand& c) { return c.availability != ReplayCommand().availability; }},
     WorldOption{"--rent", "sia", [](const ReplayCommand& c) { return !c.rent.empty(); }},
     WorldOption{"--offers", "sia", [](const ReplayCommand& c) { return !c.offers.empty(); }},
+    WorldOption{"--sizes", "sia", [](const ReplayCommand& c) { return c.sizes != ReplayCommand().sizes; }},
     WorldOption{"--rates", "sia", [](const ReplayCommand& c) { return c.rates != ReplayCommand().rates; }},
     WorldOption{"--seed", "sia", [](const ReplayCommand& c) { return c.seed != ReplayCommand().seed; }},
     WorldOption{"--report", "sia", [](const ReplayCommand& c) { return !c.report.empty(); }},
@@ -45,6 +54,18 @@ void refuse_options_of_other_worlds(const ReplayCommand& command) {
                                std::string(option.world) + ", the only one with that option");
 }
 
+std::string worlds_with(const std::string& policy) {
+    const std::array policies_by_world{
+        std::pair{"sia", contender_names() + ", " + fixed_policy_names()},
+        std::pair{"gavel", gavel_policy_names()}, std::pair{"synergy", synergy_policy_names()},
+        std::pair{"shockwave", shockwave_policy_names()}, std::pair{"tasks", tasks_policy_names()}};
+    std::string worlds;
+    for (const auto& [world, names] : policies_by_world)
+        if ((", " + names + ",").find(", " + policy + ",") != std::string::npos)
+            worlds.append(worlds.empty() ? "" : ", ").append(world);
+    return worlds.empty() ? worlds : "; it runs in " + worlds;
+}
+
 void require_files(const ReplayCommand& command) {
     const auto require = [&](std::string_view option, const std::string& file) {
         if (file.empty())
@@ -52,6 +73,16 @@ void require_files(const ReplayCommand& command) {
     };
     require("--workload", command.workload);
     require("--profiles", command.profiles);
+}
+
+goodput::Cluster plain_cluster(const ReplayCommand& command, const std::string& usual) {
+    goodput::Cluster cluster = parse_cluster(command.cluster.empty() ? usual : command.cluster);
+    for (const goodput::Node& node : cluster.nodes)
+        if (node.spot || node.interruptions_per_hour > 0)
+            goodput::bad_input("--cluster", "node", "'" + node.name + "'",
+                               "of the form TYPE:NODESxGPUS in the world " + command.world +
+                                   ": only the world sia has nodes that are lost");
+    return cluster;
 }
 
 }  // namespace cli

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "goodput/core/cluster.hpp"
 #include "replay.hpp"
 
 namespace cli {
@@ -37,6 +39,14 @@ void refuse_options_of_other_worlds(const ReplayCommand& command);
 /// its own.
 void require_files(const ReplayCommand& command);
 
+/// The nodes of --cluster, of `usual` where it is left out. Refuses spot nodes and nodes that are lost
+/// (std::invalid_argument): only Sia's world has them.
+goodput::Cluster plain_cluster(const ReplayCommand& command, const std::string& usual);
+
+/// The worlds in which a policy of that name runs, as the end of a sentence that says where it does not;
+/// empty if there is none.
+std::string worlds_with(const std::string& policy);
+
 /// Names, separated by commas.
 template <class List>
 std::string names_of(const List& list) {
@@ -50,14 +60,21 @@ std::string names_of(const List& list) {
 template <class List>
 std::vector<typename List::value_type> chosen(const List& list, const std::vector<std::string>& names,
                                               std::string_view kind, std::string_view world) {
-    if (names.empty()) return {list.begin(), list.end()};
     std::vector<typename List::value_type> found;
+    if (names.empty())
+        std::copy_if(list.begin(), list.end(), std::back_inserter(found), [](const auto& entry) {
+            if constexpr (requires { entry.only_named; })
+                return !entry.only_named;
+            else
+                return true;
+        });
     for (const std::string& name : names) {
         const auto at =
             std::find_if(list.begin(), list.end(), [&](const auto& entry) { return entry.name == name; });
         if (at == list.end())
             throw std::invalid_argument("there is no " + std::string(kind) + " '" + name + "' in the world " +
-                                        std::string(world) + "; known are " + names_of(list));
+                                        std::string(world) + "; known are " + names_of(list) +
+                                        worlds_with(name));
         found.push_back(*at);
     }
     return found;

@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iostream>
 #include <ostream>
+#include <stdexcept>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "chart_files.hpp"
+#include "csv.hpp"
 #include "json_lines.hpp"
 
 namespace cli {
@@ -20,23 +25,26 @@ bool have_hosts(std::span<const PolicyReplay> replays) {
                        [](const PolicyReplay& replay) { return !replay.host.empty(); });
 }
 
-/// Aligned columns: names to the left, figures to the right.
-void write_table(std::ostream& out, std::span<const PolicyReplay> replays, std::span<const Figure> figures) {
+/// The cells of a table, a row after the other; the first row are the names of its columns.
+std::vector<std::vector<std::string>> cells_of(std::span<const PolicyReplay> replays,
+                                               std::span<const Figure> figures) {
     std::vector<std::vector<std::string>> rows(1 + replays.size());
-    std::vector<std::size_t> widths;
-    const auto end_column = [&] {
-        std::size_t& width = widths.emplace_back(0);
-        for (const auto& row : rows) width = std::max(width, row.back().size());
-    };
     for (const Figure& figure : figures) {
         rows[0].emplace_back(figure.name);
         for (std::size_t i = 0; i < replays.size(); ++i) rows[i + 1].push_back(figure.text(replays[i]));
-        end_column();
         if (figure.value || !have_hosts(replays)) continue;
         rows[0].emplace_back("host");
         for (std::size_t i = 0; i < replays.size(); ++i) rows[i + 1].push_back(replays[i].host);
-        end_column();
     }
+    return rows;
+}
+
+/// Aligned columns: names to the left, figures to the right.
+void write_table(std::ostream& out, std::span<const PolicyReplay> replays, std::span<const Figure> figures) {
+    const std::vector<std::vector<std::string>> rows = cells_of(replays, figures);
+    std::vector<std::size_t> widths(rows[0].size());
+    for (const auto& row : rows)
+        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
     const std::size_t names = have_hosts(replays) ? 2 : 1;
     for (const auto& row : rows) {
         for (std::size_t i = 0; i < row.size(); ++i) {
@@ -45,6 +53,44 @@ void write_table(std::ostream& out, std::span<const PolicyReplay> replays, std::
         }
         out << '\n';
     }
+}
+
+/// Text as LaTeX prints it.
+std::string latex_of(const std::string& text) {
+    std::string latex;
+    for (const char letter : text) {
+        if (letter == '\\')
+            latex += "\\textbackslash{}";
+        else if (letter == '<' || letter == '>')
+            latex += std::string("$") + letter + "$";
+        else if (letter == '^' || letter == '~')
+            latex += std::string("\\") + letter + "{}";
+        else if (std::string_view("&%$#_{}").find(letter) != std::string_view::npos)
+            latex += std::string("\\") + letter;
+        else
+            latex += letter;
+    }
+    return latex;
+}
+
+/// The same as a tabular, the best of a column in bold.
+void write_latex(std::ostream& out, std::span<const PolicyReplay> replays, std::span<const Figure> figures) {
+    const std::vector<std::vector<std::string>> rows = cells_of(replays, figures);
+    const std::size_t names = have_hosts(replays) ? 2 : 1;
+    std::vector<std::string> best(names);
+    for (const Figure& figure : figures)
+        if (figure.value) best.push_back(best_text(figure, replays));
+    out << "\\begin{tabular}{" << std::string(names, 'l') << std::string(rows[0].size() - names, 'r')
+        << "}\n\\hline\n";
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        for (std::size_t i = 0; i < rows[r].size(); ++i) {
+            const std::string cell = latex_of(rows[r][i]);
+            const bool bold = r > 0 && !best[i].empty() && rows[r][i] == best[i];
+            out << (i == 0 ? "" : " & ") << (bold ? "\\textbf{" + cell + "}" : cell);
+        }
+        out << " \\\\\n" << (r == 0 || r + 1 == rows.size() ? "\\hline\n" : "");
+    }
+    out << "\\end{tabular}\n";
 }
 
 /// How every job fared, by submission; `names`: of the jobs.
@@ -64,7 +110,8 @@ Json completions_of(const PolicyReplay& replay, std::span<const std::string> nam
     return jobs;
 }
 
-/// One replay as a line of --json; with dollars where nodes are rented.
+}  // namespace
+
 Json json_of(const PolicyReplay& replay, bool rents) {
     const goodput::ReplayMetrics& metrics = replay.metrics;
     Json json;
@@ -103,35 +150,87 @@ Json json_of(const PolicyReplay& replay, bool rents) {
     return json;
 }
 
+namespace {
+
+/// All replays as CSV: a row each, with what --json says of it but for its jobs.
+void write_csv(std::ostream& out, std::span<const PolicyReplay> replays, bool rents) {
+    bool first = true;
+    for (const PolicyReplay& replay : replays) {
+        const Json json = json_of(replay, rents);
+        std::string header, row;
+        for (const auto& [name, value] : json.items()) {
+            const char* comma = header.empty() ? "" : ",";
+            header += comma + name;
+            row += comma + (value.is_null()     ? ""
+                            : value.is_string() ? csv_cell(value.get<std::string>())
+                                                : value.dump());
+        }
+        if (std::exchange(first, false)) out << header << '\n';
+        out << row << '\n';
+    }
+}
+
+std::ofstream opened(const std::string& path) {
+    std::ofstream file;
+    if (path.empty()) return file;
+    file.open(path);
+    if (!file) throw std::runtime_error(path + ": cannot be written");
+    return file;
+}
+
+void close(std::ofstream& file, const std::string& path) {
+    file.flush();
+    if (!file) throw std::runtime_error(path + ": cannot be written");
+}
+
 }  // namespace
+
+ReplayRows::ReplayRows(const ReplayCommand& command, std::ostream& out, std::span<const std::string> names,
+                       std::span<const std::string> gpu_types, std::vector<std::string> warnings)
+    : command_(&command),
+      out_(&out),
+      names_(names),
+      gpu_types_(gpu_types),
+      warnings_(std::move(warnings)),
+      csv_(opened(command.csv)),
+      latex_(opened(command.latex)) {
+    for (const std::string& warning : warnings_) std::cerr << "goodput: " << warning << '\n';
+}
 
 void ReplayRows::add(PolicyReplay replay) {
     replays_.push_back(std::move(replay));
     if (!command_->json) return;
     Json json = json_of(replays_.back(), !command_->offers.empty());
+    if (!warnings_.empty()) json["warnings"] = warnings_;
     if (command_->jobs) json["completions"] = completions_of(replays_.back(), names_);
     write_line(*out_, json);
 }
 
 int ReplayRows::finish() {
-    if (!command_->json) {
-        bool first = true;
-        for (const std::span<const Figure> figures : figure_tables()) {
-            if (!std::exchange(first, false)) *out_ << '\n';
-            write_table(*out_, replays_, figures);
+    const auto usual = figure_tables();
+    std::vector<std::span<const Figure>> tables(usual.begin(), usual.end());
+    if (!command_->offers.empty()) tables.push_back(renting_figures());
+    // A world of jobs that nobody can make faster is about fairness.
+    if (command_->world != "sia") tables.push_back(fairness_figures());
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+        if (!command_->json) {
+            if (i > 0) *out_ << '\n';
+            write_table(*out_, replays_, tables[i]);
         }
-        if (!command_->offers.empty()) {
-            *out_ << '\n';
-            write_table(*out_, replays_, renting_figures());
+        if (latex_.is_open()) {
+            if (i > 0) latex_ << '\n';
+            write_latex(latex_, replays_, tables[i]);
         }
-        // A world of jobs that nobody can make faster is about fairness.
-        if (command_->world != "sia") {
-            *out_ << '\n';
-            write_table(*out_, replays_, fairness_figures());
-        }
-        if (const std::string text = incomplete_text(replays_); !text.empty()) *out_ << '\n' << text << '\n';
     }
+    if (const std::string text = incomplete_text(replays_); !command_->json && !text.empty())
+        *out_ << '\n' << text << '\n';
     out_->flush();
+    if (csv_.is_open()) {
+        write_csv(csv_, replays_, !command_->offers.empty());
+        close(csv_, command_->csv);
+    }
+    if (latex_.is_open()) close(latex_, command_->latex);
+    if (!command_->charts.empty()) write_charts(command_->charts, replays_, gpu_types_);
     return *out_ ? 0 : 1;
 }
 

@@ -11,6 +11,7 @@
 #include "replay_in.hpp"
 #include "replay_options.hpp"
 #include "replay_rows.hpp"
+#include "sizes.hpp"
 #include "synergy_goodput.hpp"
 #include "synergy_trace.hpp"
 #include "workload.hpp"
@@ -23,7 +24,7 @@ using goodput::peers::SynergyAllocator;
 using goodput::peers::SynergyPlacement;
 
 goodput::Cluster cluster_of(const ReplayCommand& command) {
-    goodput::Cluster cluster = parse_cluster(command.cluster.empty() ? "gpu:16x8" : command.cluster);
+    goodput::Cluster cluster = plain_cluster(command, "gpu:16x8");
     const double cores = command.cores.value_or(24), memory_gib = command.memory_gib.value_or(500);
     goodput::require_positive("--cores", "number", cores);
     goodput::require_positive("--memory-gib", "size", memory_gib);
@@ -100,13 +101,17 @@ int run_synergy_replay(const ReplayCommand& command, std::ostream& out) {
     const goodput::Cluster cluster = cluster_of(command);
     std::vector<goodput::SynergyJob> jobs =
         read_synergy_jobs(command.workload, command.profiles, goodput::proportional_share(cluster));
-    std::vector<std::string> names;
+    if (command.trace_seed) shuffle_jobs(jobs, &goodput::SynergyJob::submitted_seconds, *command.trace_seed);
+    std::vector<std::string> names, kinds;
     for (goodput::SynergyJob& job : jobs) {
         job.submitted_seconds /= command.load;
         names.push_back(job.name);
+        kinds.push_back(job.model);
     }
 
-    ReplayRows rows(command, out, names);
+    ReplayRows rows(command, out, names, cluster.gpu_types,
+                    warnings_of_sizes(kinds, goodput::SynergyWorld(cluster, jobs),
+                                      "work counts in iterations, iter_time_s_at_fair_share in seconds"));
     for (const SynergyPolicy& policy : policies)
         for (const SynergyHost& host : hosts)
             if (policy.order || !host.mode) rows.add(replay_host(policy, host, cluster, jobs, command));

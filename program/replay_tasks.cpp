@@ -64,14 +64,15 @@ int run_tasks_replay(const ReplayCommand& command, std::ostream& out) {
     if (command.workload.empty())
         goodput::bad_input("--workload", "file", "none", "given in the world tasks");
     const auto policies = chosen(tasks_policies, command.policies, "policy", "tasks");
-    const goodput::Cluster cluster = parse_cluster(command.cluster.empty() ? "gpu:64x1" : command.cluster);
+    const goodput::Cluster cluster = plain_cluster(command, "gpu:64x1");
     std::vector<goodput::TaskJob> jobs = read_task_jobs(command.workload);
+    if (command.trace_seed) shuffle_jobs(jobs, &goodput::TaskJob::submitted_seconds, *command.trace_seed);
     std::vector<std::string> names;
     for (goodput::TaskJob& job : jobs) {
         job.submitted_seconds /= command.load;
         names.push_back(job.name);
     }
-    ReplayRows rows(command, out, names);
+    ReplayRows rows(command, out, names, cluster.gpu_types);
     for (const TasksPolicy& policy : policies) {
         goodput::TaskWorld world(cluster, jobs);
         rows.add(replay_in(world, goodput::Pilots{.estimates = policy.estimates}, std::string(policy.name),

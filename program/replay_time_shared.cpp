@@ -25,132 +25,84 @@
 #include "replay_in.hpp"
 #include "replay_options.hpp"
 #include "replay_rows.hpp"
+#include "rigid_policy.hpp"
 #include "shockwave_trace.hpp"
+#include "sizes.hpp"
+#include "time_shared_policies.hpp"
 #include "workload.hpp"
 
 namespace cli {
 
 namespace {
 
-using goodput::peers::SharePolicy;
-
-/// What is common to all replays of a command.
-struct Setting {
-    const ReplayCommand& command;
-    const goodput::Cluster& cluster;
-    double reset_seconds = 0;  ///< from one computation of shares to the next, at least
-    std::string policy{};      ///< its name
-
-    /// Under a policy of the library, or anything else that plans.
-    template <class World, class Decider>
-    [[nodiscard]] PolicyReplay with(World& world, Decider decider) const {
-        return replay_in(
-            world, std::move(decider), policy, cluster, world,
-            {.interval_seconds = command.interval_seconds, .moves_restart = command.moves == "restart"});
-    }
-    /// In published rounds, by shares of time.
-    template <class World>
-    [[nodiscard]] PolicyReplay in_rounds(World& world, SharePolicy shares) const {
-        return with(world, goodput::peers::TimeSharedRounds<World>(
-                               world, std::move(shares), {command.interval_seconds, reset_seconds}));
-    }
-};
-
-/// A policy of a world, and how to replay under it.
-template <class World>
-struct TimeSharedPolicy {
-    std::string_view name{};
-    PolicyReplay (*replay)(const Setting& by, World& world) = nullptr;
-};
-
-using InGavel = TimeSharedPolicy<goodput::GavelWorld>;
-using InShockwave = TimeSharedPolicy<goodput::peers::ShockwaveWorld>;
+using goodput::GavelWorld;
+using goodput::peers::ShockwaveWorld;
 namespace peers = goodput::peers;
+using InGavel = TimeSharedPolicy<GavelWorld>;
+using InShockwave = TimeSharedPolicy<ShockwaveWorld>;
 
-/// A published policy that is a program.
-template <class World, auto Make>
-constexpr TimeSharedPolicy<World> program_of(std::string_view name) {
-    return {name, [](auto& by, auto& world) { return by.in_rounds(world, {.shares = Make()}); }};
-}
+const std::array gavel_policies = joined(
+    gavel_programs<GavelWorld>,
+    std::array{
+        InGavel{"fifo",
+                [](auto& world, auto rules) {
+                    return in_rounds<GavelWorld>(world, {.shares = peers::fifo_shares, .fills_gaps = false},
+                                                 rules);
+                }},
+        gavel_isolated<GavelWorld>,
+        // Configurations of several types in one job, and copies of it.
+        InGavel{"hadar",
+                [](auto& world, auto) {
+                    return any_planner(at_posted_prices(world).offering(goodput::MixedTypes<>()));
+                }},
+        InGavel{"hadar_e",
+                [](auto& world, auto) {
+                    return any_planner(at_posted_prices(world).offering(goodput::JobCopies<>()));
+                }},
+        ours<GavelWorld, goodput::BalancedSlowdown>("goodput"),
+        ours<GavelWorld, goodput::DeclaredGoodputPolicy>("goodput-declared"),
+        ours<GavelWorld, goodput::GoodputPolicy>("goodput-learned"),
+        in_turns<GavelWorld, goodput::MaxMin>("time_shares"),
+        in_turns<GavelWorld, goodput::NashWelfare>("nash"),
+        // Those of Sia's world, for which jobs of a fixed size are a special case.
+        InGavel{"sia", [](auto& world, auto) { return scheduled<GavelWorld>(world, rigid_policy("sia")); },
+                true},
+        InGavel{"pollux",
+                [](auto& world, auto) { return scheduled<GavelWorld>(world, rigid_policy("pollux")); }, true},
+        InGavel{"optimus",
+                [](auto& world, auto) { return scheduled<GavelWorld>(world, rigid_policy("optimus")); },
+                true},
+        InGavel{"tiresias",
+                [](auto& world, auto) { return scheduled<GavelWorld>(world, rigid_policy("tiresias")); },
+                true},
+        InGavel{"las", [](auto& world, auto) { return scheduled<GavelWorld>(world, rigid_policy("las")); },
+                true},
+        InGavel{"srtf", [](auto& world, auto) { return scheduled<GavelWorld>(world, rigid_policy("srtf")); },
+                true},
+    });
 
-/// A policy of the library.
-template <class World, class Policy>
-constexpr TimeSharedPolicy<World> ours(std::string_view name) {
-    return {name, [](auto& by, auto& world) { return by.with(world, Policy()); }};
-}
-/// GPUs in turns, by the shares of an objective and what jobs are owed.
-template <class World, class Objective>
-constexpr TimeSharedPolicy<World> in_turns(std::string_view name) {
-    return {name, [](auto& by, auto& world) {
-                return by.with(world, goodput::TimeSharing<Objective, decltype(world.predictor())>(
-                                          {}, by.command.interval_seconds, world.predictor()));
-            }};
-}
-
-/// Hadar: jobs of utilities, served at prices that rise with use, with a maker's configurations of several
-/// parts.
-template <class Maker>
-auto at_posted_prices(const goodput::GavelWorld& world, Maker maker) {
-    return goodput::Scheduler(goodput::Hadar(), {}, goodput::LeastMovesPlacer(), goodput::PostedPrices(),
-                              world.predictor())
-        .offering(std::move(maker));
-}
-
-const std::array gavel_policies{
-    program_of<goodput::GavelWorld, [] { return peers::best_shares(goodput::MaxMin()); }>("max_min"),
-    program_of<goodput::GavelWorld, [] { return peers::water_filling_shares; }>("water_filling"),
-    program_of<goodput::GavelWorld, [] { return peers::FairFinishShares(); }>("finish_time_fairness"),
-    program_of<goodput::GavelWorld, [] { return peers::makespan_shares; }>("makespan"),
-    program_of<goodput::GavelWorld, [] { return peers::best_shares(goodput::SumOfRates()); }>("sum"),
-    program_of<goodput::GavelWorld, [] { return peers::AlloxShares(1); }>("allox"),
-    InGavel{"fifo",
-            [](auto& by, auto& world) {
-                return by.in_rounds(world, {.shares = peers::fifo_shares, .fills_gaps = false});
-            }},
-    InGavel{"isolated",
-            [](auto& by, auto& world) {
-                return by.in_rounds(world, {.shares = peers::isolated_shares, .shuffles_types = true});
-            }},
-    InGavel{"hadar",
-            [](auto& by, auto& world) {
-                return by.with(world, at_posted_prices(world, goodput::MixedTypes<>()));
-            }},
-    InGavel{"hadar_e",
-            [](auto& by, auto& world) {
-                return by.with(world, at_posted_prices(world, goodput::JobCopies<>()));
-            }},
-    ours<goodput::GavelWorld, goodput::BalancedSlowdown>("goodput"),
-    ours<goodput::GavelWorld, goodput::DeclaredGoodputPolicy>("goodput-declared"),
-    ours<goodput::GavelWorld, goodput::GoodputPolicy>("goodput-learned"),
-    in_turns<goodput::GavelWorld, goodput::MaxMin>("time_shares"),
-    in_turns<goodput::GavelWorld, goodput::NashWelfare>("nash"),
-};
-
-using peers::ShockwaveWorld;
 const std::array shockwave_policies{
     program_of<ShockwaveWorld, [] { return peers::blind_max_min_shares; }>("max_min"),
     program_of<ShockwaveWorld, [] { return peers::FairFinishShares(); }>("finish_time_fairness"),
     program_of<ShockwaveWorld, [] { return peers::makespan_shares; }>("makespan"),
     program_of<ShockwaveWorld, [] { return peers::best_shares(goodput::SumOfRates()); }>("sum"),
     program_of<ShockwaveWorld, [] { return peers::AlloxShares(0.2); }>("allox"),
-    InShockwave{
-        "gandiva_fair",
-        [](auto& by, auto& world) { return by.in_rounds(world, {.shares = peers::gandiva_fair_shares}); }},
+    program_of<ShockwaveWorld, [] { return peers::gandiva_fair_shares; }>("gandiva_fair"),
     InShockwave{"fifo",
-                [](auto& by, auto& world) {
-                    return by.in_rounds(world, {.shares = peers::ShockwaveFifo(), .fills_gaps = false});
+                [](auto& world, auto rules) {
+                    return in_rounds<ShockwaveWorld>(
+                        world, {.shares = peers::ShockwaveFifo(), .fills_gaps = false}, rules);
                 }},
-    InShockwave{
-        "isolated",
-        [](auto& by, auto& world) { return by.in_rounds(world, {.shares = peers::isolated_shares}); }},
+    program_of<ShockwaveWorld, [] { return peers::isolated_shares; }>("isolated"),
     InShockwave{"isolated_plus",
-                [](auto& by, auto& world) {
-                    return by.in_rounds(world, {.shares = peers::gandiva_fair_shares, .stops = true});
+                [](auto& world, auto rules) {
+                    return in_rounds<ShockwaveWorld>(
+                        world, {.shares = peers::gandiva_fair_shares, .stops = true}, rules);
                 }},
     InShockwave{"shockwave",
-                [](auto& by, auto& world) {
-                    return by.with(
-                        world, peers::ShockwaveRounds(world, {.round_seconds = by.command.interval_seconds}));
+                [](auto& world, auto rules) {
+                    return any_planner(
+                        peers::ShockwaveRounds(world, {.round_seconds = rules.interval_seconds}));
                 }},
     ours<ShockwaveWorld, goodput::BalancedSlowdown>("goodput"),
     ours<ShockwaveWorld, goodput::DeclaredGoodputPolicy>("goodput-declared"),
@@ -163,15 +115,26 @@ const std::array shockwave_policies{
 template <class Jobs, class Policies, class MakeWorld>
 int run(const ReplayCommand& command, std::ostream& out, const goodput::Cluster& cluster, Jobs jobs,
         const Policies& policies, double reset_seconds, MakeWorld make_world) {
-    std::vector<std::string> names;
-    for (auto& job : jobs) {
+    using Job = typename Jobs::value_type;
+    if (command.trace_seed) shuffle_jobs(jobs, &Job::submitted_seconds, *command.trace_seed);
+    std::vector<std::string> names, kinds;
+    for (Job& job : jobs) {
         job.submitted_seconds /= command.load;
         names.push_back(job.name);
+        if constexpr (requires { job.program; })
+            kinds.push_back(job.program);
+        else
+            kinds.push_back(job.model);
     }
-    ReplayRows rows(command, out, names);
+    ReplayRows rows(
+        command, out, names, cluster.gpu_types,
+        warnings_of_sizes(kinds, make_world(jobs), "work counts in steps, speeds in steps a second"));
     for (const auto& policy : chosen(policies, command.policies, "policy", command.world)) {
         auto world = make_world(jobs);
-        rows.add(policy.replay({command, cluster, reset_seconds, std::string(policy.name)}, world));
+        rows.add(replay_in(
+            world, policy.planner(world, {command.interval_seconds, reset_seconds}), std::string(policy.name),
+            cluster, world,
+            {.interval_seconds = command.interval_seconds, .moves_restart = command.moves == "restart"}));
     }
     return rows.finish();
 }
@@ -183,15 +146,14 @@ std::string shockwave_policy_names() { return names_of(shockwave_policies); }
 
 int run_gavel_replay(const ReplayCommand& command, std::ostream& out) {
     require_files(command);
-    const goodput::Cluster cluster =
-        parse_cluster(command.cluster.empty() ? "v100:4x1,p100:4x1,k80:4x1" : command.cluster);
+    const goodput::Cluster cluster = plain_cluster(command, "v100:4x1,p100:4x1,k80:4x1");
     return run(command, out, cluster, read_gavel_jobs(command.workload, command.profiles, cluster),
                gavel_policies, 1920, [&](const auto& jobs) { return goodput::GavelWorld(cluster, jobs); });
 }
 
 int run_shockwave_replay(const ReplayCommand& command, std::ostream& out) {
     require_files(command);
-    const goodput::Cluster cluster = parse_cluster(command.cluster.empty() ? "v100:32x1" : command.cluster);
+    const goodput::Cluster cluster = plain_cluster(command, "v100:32x1");
     const goodput::peers::ShockwaveModels models =
         read_shockwave_models(command.profiles, command.table.empty() ? "tacc" : command.table);
     return run(command, out, cluster, read_shockwave_jobs(command.workload), shockwave_policies, 1000,

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "checkpoint_rule.hpp"
 #include "goodput/availability/node_renter.hpp"
 #include "goodput/sim/sia_world.hpp"
 #include "peers/pollux_band.hpp"
@@ -16,14 +17,6 @@
 #include "replay_with_models.hpp"
 
 namespace cli {
-
-inline goodput::CheckpointRule checkpoint_rule(const ReplayCommand& command) {
-    if (command.checkpoints == "fixed") return goodput::CheckpointRule::fixed;
-    // Spot nodes are lost at random, too.
-    const bool lost = command.node_mtbf_hours > 0 || command.offers.find('/') != std::string::npos;
-    const bool chosen = command.checkpoints == "chosen" || (command.checkpoints.empty() && lost);
-    return chosen ? goodput::CheckpointRule::chosen : goodput::CheckpointRule::free;
-}
 
 /// Any renter behind one type: a replay is compiled for each.
 struct AnyRenter {
@@ -49,9 +42,9 @@ PolicyReplay replay_under(P policy, const std::string& name, const Scene& scene,
                           const ReplayCommand& command) {
     goodput::SiaWorld<Modelling> world(
         scene.cluster, scene.applications, scene.submissions,
-        {.rigid = goodput::runs_rigid_jobs<P>,
+        {.rigid = goodput::runs_rigid_jobs<P> || command.sizes == "fixed",
          .checkpoint_seconds = command.checkpoint_seconds,
-         .checkpoints = checkpoint_rule(command),
+         .checkpoints = checkpoint_rule(command, scene),
          .work = name == "goodput-estimated" ? goodput::WorkReport::estimated : goodput::WorkReport::declared,
          .seed = command.interruptions_seed});
     const goodput::Cluster rented{.gpu_types = scene.cluster.gpu_types};

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_EXAMPLES_CLI_REPORT_HPP
 #define GOODPUT_EXAMPLES_CLI_REPORT_HPP
 
-// A replay under several policies as one page that needs nothing else: tables of the figures, how long jobs
-// took, two policies side by side, restarts, and for each policy who held which GPUs when and what a GPU was
-// worth. Everything is drawn in the file; its script adds what answers the pointer.
+// A replay under several policies as one page that needs nothing else: a table of the figures, how long jobs
+// took, load and restarts, and two policies side by side: who held which GPUs when, what a GPU was worth, and
+// the jobs that they treat most differently. The program writes the numbers, page/report.js draws them.
 
 #include <cstdint>
 #include <iosfwd>
@@ -25,6 +25,7 @@ struct ReplayedTrace {
     std::span<const goodput::Submission> submissions{};
     std::string command{};   ///< that replayed it, as a shell takes it; empty: not told
     std::uint64_t seed = 0;  ///< that broke ties
+    bool rents = false;      ///< nodes are rented: dollars belong to the figures
 };
 
 /// Writes the page. Equal input gives equal bytes.

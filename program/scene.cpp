@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iostream>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "goodput/sim/interruptions.hpp"
 #include "names.hpp"
 #include "profiles.hpp"
+#include "sizes.hpp"
 #include "workload.hpp"
 
 namespace cli {
@@ -30,9 +30,9 @@ std::string type_behind(const std::string& name) {
 std::vector<goodput::Application> embedded_models(std::span<const std::string> names,
                                                   const goodput::Cluster& cluster) {
     const std::vector<goodput::Application> all = embedded_applications();
-    const std::vector<std::string> types = embedded_cluster().gpu_types;
+    constexpr auto types = embedded_gpu_types;
     std::string known;
-    for (const std::string& type : types) known += (known.empty() ? "" : ", ") + type;
+    for (const char* type : types) known.append(known.empty() ? "" : ", ").append(type);
     std::vector<std::size_t> type_indices;
     for (const std::string& type : cluster.gpu_types) {
         const auto found = std::find(types.begin(), types.end(), type_behind(type));
@@ -71,12 +71,9 @@ void require_measured_types(const goodput::Cluster& cluster, const std::string& 
 
 Scene make_scene(const ReplayCommand& command) {
     Scene scene;
-    if (!command.cluster.empty())
-        scene.cluster = parse_cluster(command.cluster);
-    else if (!command.profiles.empty())
-        scene.cluster = parse_cluster("aws:6x4,dgx-ext:2x8,rtx:3x8");
-    else
-        scene.cluster = embedded_cluster();
+    scene.cluster = parse_cluster(!command.cluster.empty()    ? command.cluster
+                                  : !command.profiles.empty() ? usual_measured_cluster
+                                                              : usual_cluster);
     if (!command.cluster.empty() && !command.profiles.empty())
         require_measured_types(scene.cluster, command.profiles);
     if (!command.offers.empty() && command.node_mtbf_hours > 0)
@@ -85,39 +82,45 @@ Scene make_scene(const ReplayCommand& command) {
     if (!command.offers.empty())
         scene.offers = parse_offers(command.offers, scene.cluster, command.rent_start_seconds);
     if (command.workload.empty()) {
-        scene.submissions = embedded_workload();
+        scene.submissions = embedded_workload(160, command.trace_seed.value_or(1));
         for (const goodput::Application& application : embedded_applications())
             scene.names.push_back(application.name);
     } else {
         Workload workload = read_workload(command.workload);
         scene.submissions = std::move(workload.submissions);
         scene.names = std::move(workload.applications);
+        if (command.trace_seed)
+            shuffle_jobs(scene.submissions, &goodput::Submission::time_seconds, *command.trace_seed);
     }
     for (goodput::Submission& submission : scene.submissions) submission.time_seconds /= command.load;
     const std::size_t types = scene.cluster.gpu_types.size();
     if (!command.events.empty()) scene.events = read_events(command.events, scene.cluster, scene.submissions);
-    if (command.node_mtbf_hours > 0) {
-        for (goodput::Node& node : scene.cluster.nodes)
+    for (goodput::Node& node : scene.cluster.nodes)
+        if (node.interruptions_per_hour == 0 && command.node_mtbf_hours > 0)
             node.interruptions_per_hour = 1 / command.node_mtbf_hours;
-        // Whatever is not complete a month after the last submission would wait for other reasons.
-        const double last = scene.submissions.empty() ? 0 : scene.submissions.back().time_seconds;
-        const std::vector<goodput::Event> failures =
-            goodput::interruption_events(scene.cluster, {.off_seconds = command.node_off_seconds},
-                                         command.interruptions_seed, last + 30 * 86400.0);
-        scene.events.insert(scene.events.end(), failures.begin(), failures.end());
+    // Where nodes are rented, those of the cluster are not there.
+    goodput::Cluster fails{scene.cluster.gpu_types, {}};
+    if (scene.offers.empty()) fails.nodes = scene.cluster.nodes;
+    for (const goodput::RentOffer& offer : scene.offers)
+        for (int node = 0; node < offer.most_nodes; ++node)
+            fails.nodes.push_back(goodput::node_of(offer, offer.name + "-" + goodput::text_of(node)));
+    // Whatever is not complete a month after the last submission would wait for other reasons.
+    const double last = scene.submissions.empty() ? 0 : scene.submissions.back().time_seconds;
+    const std::vector<goodput::Event> failures = goodput::interruption_events(
+        fails, {.off_seconds = command.node_off_seconds}, command.interruptions_seed, last + 30 * 86400.0);
+    scene.events.insert(scene.events.end(), failures.begin(), failures.end());
+    std::vector<std::string> as_published;
+    scene.applications = command.profiles.empty() ? embedded_models(scene.names, scene.cluster)
+                                                  : read_applications(command.profiles, scene.names,
+                                                                      scene.cluster.gpu_types, &as_published);
+    if (!as_published.empty()) {
+        std::string names;
+        for (const std::string& name : as_published) names.append(names.empty() ? "" : ", ").append(name);
+        scene.warnings.push_back(
+            "--profiles: what starts cost and how much slower progress is than the steps say is taken from "
+            "Sia's public simulator for " +
+            names + ", by name; APPLICATION/constants.csv states your own");
     }
-    if (goodput::Cluster spot{scene.cluster.gpu_types}; !scene.offers.empty()) {
-        for (const goodput::RentOffer& offer : scene.offers)
-            for (int node = 0; node < offer.most_nodes; ++node)
-                spot.nodes.push_back(goodput::node_of(offer, offer.name + "-" + goodput::text_of(node)));
-        const double last = scene.submissions.empty() ? 0 : scene.submissions.back().time_seconds;
-        const std::vector<goodput::Event> taken_back = goodput::interruption_events(
-            spot, {.off_seconds = command.node_off_seconds}, command.interruptions_seed, last + 30 * 86400.0);
-        scene.events.insert(scene.events.end(), taken_back.begin(), taken_back.end());
-    }
-    scene.applications = command.profiles.empty()
-                             ? embedded_models(scene.names, scene.cluster)
-                             : read_applications(command.profiles, scene.names, scene.cluster.gpu_types);
     for (std::size_t type = 0; type < scene.cluster.gpu_types.size() && !scene.applications.empty(); ++type) {
         if (std::any_of(scene.applications.begin(), scene.applications.end(), [&](const auto& application) {
                 return application.types[type].max_atomic_batch > 0;
@@ -127,13 +130,20 @@ Scene make_scene(const ReplayCommand& command) {
         if (type >= types)
             throw std::runtime_error(command.events + ": gpu_type is '" + name +
                                      "', but must be one that an application was measured on");
-        std::cerr << "goodput: --cluster: no application of the workload was measured on GPU type '" << name
-                  << "': such nodes stay idle\n";
+        scene.warnings.push_back("--cluster: no application of the workload was measured on GPU type '" +
+                                 name + "': such nodes stay idle");
     }
     if (command.rates == "none")
         for (goodput::Application& application : scene.applications)
             for (goodput::ApplicationOnType& type : application.types) type.reference_rate = 0;
     scene.shares = goodput::FairShares(scene.applications, scene.submissions, scene.cluster);
+    std::vector<std::string> kinds;
+    for (const goodput::Submission& job : scene.submissions) kinds.push_back(scene.names[job.application]);
+    for (std::string& warning :
+         warnings_of_sizes(kinds, scene.shares,
+                           "the column progress of validation-BATCH.csv counts iterations at the smallest "
+                           "batch size, and step_time is in seconds"))
+        scene.warnings.push_back(std::move(warning));
     const std::size_t slash = command.workload.find_last_of('/') + 1;
     scene.title =
         "Replay of " + (command.workload.empty() ? "the embedded workload" : command.workload.substr(slash));

@@ -23,7 +23,12 @@ struct Scene {
     std::vector<goodput::Event> events{};
     goodput::FairShares shares{};  ///< of the cluster as it is at first
     std::string title{};
+    std::vector<std::string> warnings{};  ///< what may not be meant as it is given
 };
+
+/// What --cluster is where it is left out, with and without --profiles.
+inline constexpr const char* usual_cluster = "T4:6x4,A100:2x8,2080Ti:3x8";
+inline constexpr const char* usual_measured_cluster = "aws:6x4,dgx-ext:2x8,rtx:3x8";
 
 /// What the command names, read from files or embedded. std::invalid_argument for options that make no sense,
 /// std::runtime_error for files that do not.

@@ -4,14 +4,16 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "csv.hpp"
 #include "goodput/core/error.hpp"
 
-namespace cli {
+namespace goodput::traces {
 
 Workload read_workload(const std::string& path) {
     const CsvTable table(path);
@@ -87,57 +89,39 @@ std::vector<goodput::Event> read_events(const std::string& path, goodput::Cluste
     return events;
 }
 
-goodput::Cluster parse_cluster(const std::string& text) {
-    const auto refuse = [&](std::string_view part) {
-        goodput::bad_input("--cluster", "'" + std::string(part) + "'", std::string_view("no group of nodes"),
-                           "of the form TYPE:NODESxGPUS, for example aws:6x4");
-    };
-    const auto number = [](std::string_view digits) {
-        int value = 0;
-        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-        const bool whole = error == std::errc{} && end == digits.data() + digits.size();
-        return whole && value >= 1 && value <= 1 << 20 ? value : 0;
-    };
-    goodput::Cluster cluster;
-    std::vector<int> count;  // nodes so far, by GPU type
+namespace {
+
+/// Some nodes that are alike, as --cluster and --offers write them:
+/// TYPE:NODESxGPUS[@PRICE_H][/spot][/MTBF_H].
+struct NodeGroup {
+    std::string type{};
+    int nodes = 0;
+    int gpus = 0;
+    std::optional<double> dollars_per_hour{};
+    bool spot = false;
+    double interruptions_per_hour = 0;
+
+    /// What the names of its nodes begin with.
+    [[nodiscard]] std::string name() const { return spot ? type + "-spot" : type; }
+};
+
+/// Calls `each(group)` for the groups of a text. `form` is said of one that has another, `least_nodes` is how
+/// many there are at least.
+template <class Each>
+void read_groups(std::string_view option, const std::string& text, std::string_view what,
+                 std::string_view form, int least_nodes, Each each) {
     for (std::size_t begin = 0; begin <= text.size();) {
         const std::size_t comma = std::min(text.find(',', begin), text.size());
         const std::string_view part = std::string_view(text).substr(begin, comma - begin);
         begin = comma + 1;
-        const std::size_t colon = part.rfind(':'), times = part.rfind('x');
-        if (colon == 0 || colon == std::string_view::npos || times == std::string_view::npos || times < colon)
-            refuse(part);
-        const std::string type(part.substr(0, colon));
-        const int nodes = number(part.substr(colon + 1, times - colon - 1)),
-                  gpus = number(part.substr(times + 1));
-        if (nodes == 0 || gpus == 0) refuse(part);
-        const auto found = std::find(cluster.gpu_types.begin(), cluster.gpu_types.end(), type);
-        const auto index = static_cast<std::size_t>(found - cluster.gpu_types.begin());
-        if (found == cluster.gpu_types.end()) {
-            cluster.gpu_types.push_back(type);
-            count.push_back(0);
-        }
-        for (int node = 0; node < nodes; ++node)
-            cluster.nodes.push_back({type + "-" + goodput::text_of(count[index]++), index, gpus});
-    }
-    return cluster;
-}
-
-std::vector<goodput::RentOffer> parse_offers(const std::string& text, const goodput::Cluster& cluster,
-                                             double start_seconds) {
-    std::vector<goodput::RentOffer> offers;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        const std::size_t comma = std::min(text.find(',', begin), text.size());
-        const std::string part = text.substr(begin, comma - begin);
-        begin = comma + 1;
         const auto refuse = [&](std::string_view wanted) {
-            goodput::bad_input("--offers", "'" + part + "'", std::string_view("no offer of nodes"), wanted);
+            goodput::bad_input(option, "'" + std::string(part) + "'", what, wanted);
         };
         const auto number = [&](std::string_view digits) {
             double value = 0;
             const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
             if (error != std::errc{} || end != digits.data() + digits.size() || !(value >= 0 && value < 1e9))
-                refuse("of the form TYPE:NODESxGPUS@PRICE_H[/spot][/MTBF_H], for example aws:6x4@3.91");
+                refuse(form);
             return value;
         };
         const auto integer = [&](std::string_view digits, int least) {
@@ -146,39 +130,83 @@ std::vector<goodput::RentOffer> parse_offers(const std::string& text, const good
                 refuse("with whole numbers of nodes and GPUs");
             return static_cast<int>(value);
         };
-        const std::size_t at = part.rfind('@'), colon = part.rfind(':', at), times = part.rfind('x', at);
-        if (at == std::string::npos || colon == std::string::npos || times == std::string::npos ||
-            times < colon)
-            refuse("of the form TYPE:NODESxGPUS@PRICE_H[/spot][/MTBF_H], for example aws:6x4@3.91");
-        const std::string_view view = part;
-        goodput::RentOffer offer{.name = part.substr(0, colon), .start_seconds = start_seconds};
-        const auto found = std::find(cluster.gpu_types.begin(), cluster.gpu_types.end(), offer.name);
-        if (found == cluster.gpu_types.end()) refuse("of one of the cluster's GPU types");
-        offer.gpu_type = static_cast<std::size_t>(found - cluster.gpu_types.begin());
-        offer.most_nodes = integer(view.substr(colon + 1, times - colon - 1), 0);
-        offer.gpus = integer(view.substr(times + 1, at - times - 1), 1);
-        std::string_view rest = view.substr(at + 1);
-        for (bool first = true; !rest.empty(); first = false) {
-            const std::size_t slash = std::min(rest.find('/'), rest.size());
-            const std::string_view word = rest.substr(0, slash);
-            rest.remove_prefix(std::min(slash + 1, rest.size()));
-            if (first) {
-                offer.dollars_per_hour = number(word);
+        const std::size_t colon = part.rfind(':');
+        if (colon == 0 || colon == std::string_view::npos) refuse(form);
+        const std::size_t suffix = std::min(part.find_first_of("@/", colon), part.size());
+        const std::size_t times = part.rfind('x', suffix);
+        if (times == std::string_view::npos || times < colon) refuse(form);
+        NodeGroup group{.type = std::string(part.substr(0, colon))};
+        group.nodes = integer(part.substr(colon + 1, times - colon - 1), least_nodes);
+        group.gpus = integer(part.substr(times + 1, suffix - times - 1), 1);
+        for (std::size_t at = suffix; at < part.size();) {
+            const std::size_t end = std::min(part.find_first_of("@/", at + 1), part.size());
+            const std::string_view word = part.substr(at + 1, end - at - 1);
+            if (part[at] == '@' && at == suffix) {
+                group.dollars_per_hour = number(word);
+            } else if (part[at] == '@') {
+                refuse(form);
             } else if (word == "spot") {
-                offer.spot = true;
-                offer.name += "-spot";
+                group.spot = true;
             } else {
                 const double hours = number(word);
                 if (!(hours > 0)) refuse("with more than 0 hours from one loss to the next");
-                offer.interruptions_per_hour = 1 / hours;
+                group.interruptions_per_hour = 1 / hours;
             }
+            at = end;
         }
-        for (const goodput::RentOffer& other : offers)
-            if (other.name == offer.name) offer.name += "-" + goodput::text_of(offer.gpus);
-        offers.push_back(std::move(offer));
+        each(group, refuse);
     }
+}
+
+}  // namespace
+
+goodput::Cluster parse_cluster(const std::string& text) {
+    constexpr std::string_view form = "of the form TYPE:NODESxGPUS[/spot][/MTBF_H], for example aws:6x4";
+    goodput::Cluster cluster;
+    std::map<std::string, int> count;  // nodes so far, by what their names begin with
+    read_groups(
+        "--cluster", text, "no group of nodes", form, 1, [&](const NodeGroup& group, const auto& refuse) {
+            // What is there whatever happens costs the same under every policy.
+            if (group.dollars_per_hour) refuse(form);
+            const auto found = std::find(cluster.gpu_types.begin(), cluster.gpu_types.end(), group.type);
+            const auto type = static_cast<std::size_t>(found - cluster.gpu_types.begin());
+            if (found == cluster.gpu_types.end()) cluster.gpu_types.push_back(group.type);
+            int& named = count[group.name()];
+            for (int node = 0; node < group.nodes; ++node)
+                cluster.nodes.push_back({.name = group.name() + "-" + goodput::text_of(named++),
+                                         .gpu_type = type,
+                                         .gpus = group.gpus,
+                                         .interruptions_per_hour = group.interruptions_per_hour,
+                                         .spot = group.spot});
+        });
+    // Types may be called as if their nodes were spot nodes of another.
+    goodput::validate(cluster);
+    return cluster;
+}
+
+std::vector<goodput::RentOffer> parse_offers(const std::string& text, const goodput::Cluster& cluster,
+                                             double start_seconds) {
+    constexpr std::string_view form =
+        "of the form TYPE:NODESxGPUS@PRICE_H[/spot][/MTBF_H], for example aws:6x4@3.91";
+    std::vector<goodput::RentOffer> offers;
+    read_groups(
+        "--offers", text, "no offer of nodes", form, 0, [&](const NodeGroup& group, const auto& refuse) {
+            const auto found = std::find(cluster.gpu_types.begin(), cluster.gpu_types.end(), group.type);
+            if (found == cluster.gpu_types.end()) refuse("of one of the cluster's GPU types");
+            if (!group.dollars_per_hour) refuse(form);
+            goodput::RentOffer& offer =
+                offers.emplace_back(goodput::RentOffer{.name = group.name(), .start_seconds = start_seconds});
+            offer.gpu_type = static_cast<std::size_t>(found - cluster.gpu_types.begin());
+            offer.gpus = group.gpus;
+            offer.most_nodes = group.nodes;
+            offer.dollars_per_hour = *group.dollars_per_hour;
+            offer.spot = group.spot;
+            offer.interruptions_per_hour = group.interruptions_per_hour;
+            for (std::size_t other = 0; other + 1 < offers.size(); ++other)
+                if (offers[other].name == offer.name) offer.name += "-" + goodput::text_of(offer.gpus);
+        });
     goodput::validate(offers, cluster);
     return offers;
 }
 
-}  // namespace cli
+}  // namespace goodput::traces

@@ -11,7 +11,9 @@ SPEC is a JSON file:
 
     {"policies": ["sia", "goodput"],                    as `goodput replay --policy` takes them
      "loads": [0.5, 1, 2],                              --load; left out: 1
-     "seeds": [1, 2, 3],                                --seed; left out: 0
+     "seeds": [1, 2, 3],                                --seed, which breaks ties; left out: 0
+     "trace_seeds": [1, 2],                             --trace-seed: other traces; left out: the trace as it is
+     "interruptions_seeds": [1, 2],                     --interruptions-seed: other failures; left out: the first ones
      "clusters": {"mixed": "aws:6x4,rtx:3x8"},          --cluster by name; left out: the program's own
      "workloads": {"monday": "monday.csv"},             --workload by name, beside SPEC; left out: the program's own
      "options": {"--interval": 60}}                     the same for all
@@ -29,13 +31,19 @@ import itertools
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-AXES = ("policy", "load", "seed", "cluster", "workload")
-KEYS = {"policies", "loads", "seeds", "clusters", "workloads", "options"}
+AXES = ("policy", "load", "seed", "trace_seed", "interruptions_seed", "cluster", "workload")
+# What makes a setting; replays that only differ in seeds repeat it.
+SETTING = ("load", "cluster", "workload")
+SEEDS = ("seed", "trace_seed", "interruptions_seed")
+KEYS = {"policies", "loads", "seeds", "trace_seeds", "interruptions_seeds", "clusters", "workloads", "options"}
+PAGE = Path(__file__).resolve().parents[2] / "program" / "page"
+CHART_JS = Path("/usr/share/javascript/chart.js/chart.min.js")  # Debian's libjs-chart.js
 MOST_TASKS = 1000  # Slurm's MaxArraySize is 1001 where nobody has changed it
 COLOURS = ("#d9480f", "#1864ab", "#2b8a3e", "#862e9c", "#e67700", "#0b7285", "#a61e4d", "#5c940d", "#495057", "#364fc7")
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
@@ -57,8 +65,11 @@ def read_spec(path):
     for key in spec:
         if key not in KEYS:
             raise Mistake(f"{path}: there is no key '{key}'; known are {', '.join(sorted(KEYS))}")
-    for key, kind in (("policies", str), ("loads", (int, float)), ("seeds", int)):
-        values = spec.get(key, {"policies": None, "loads": [1], "seeds": [0]}[key])
+    for key, kind in (("policies", str), ("loads", (int, float)), *((f"{seed}s", int) for seed in SEEDS)):
+        if key not in spec and key in ("trace_seeds", "interruptions_seeds"):
+            spec[key] = [""]  # as the program has it
+            continue
+        values = spec.get(key, {"loads": [1], "seeds": [0]}.get(key))
         if not isinstance(values, list) or not values or \
                 any(not isinstance(value, kind) or isinstance(value, bool) for value in values):
             raise Mistake(f"{path}: {key} must be a list of at least one {'name' if kind is str else 'number'}")
@@ -79,17 +90,21 @@ def read_spec(path):
 def cells_of(spec):
     """Every combination, each with the arguments of its replay and a name that depends on nothing else."""
     cells = []
-    for policy, load, seed, cluster, workload in itertools.product(
-            spec["policies"], spec["loads"], spec["seeds"], spec["clusters"] or {"": None},
+    for policy, load, seed, trace_seed, interruptions_seed, cluster, workload in itertools.product(
+            spec["policies"], spec["loads"], *(spec[f"{seed}s"] for seed in SEEDS), spec["clusters"] or {"": None},
             spec["workloads"] or {"": None}):
         arguments = ["replay", "--policy", policy, "--load", str(load), "--seed", str(seed), "--json"]
+        if trace_seed != "":
+            arguments += ["--trace-seed", str(trace_seed)]
+        if interruptions_seed != "":
+            arguments += ["--interruptions-seed", str(interruptions_seed)]
         if cluster:
             arguments += ["--cluster", spec["clusters"][cluster]]
         if workload:
             arguments += ["--workload", spec["workloads"][workload]]
         for name, value in sorted(spec["options"].items()):
             arguments += [name] + ([] if value is True else [str(value)])
-        named = dict(zip(AXES, (policy, load, seed, cluster, workload)))
+        named = dict(zip(AXES, (policy, load, seed, trace_seed, interruptions_seed, cluster, workload)))
         key = hashlib.sha256(json.dumps([arguments, cluster, workload]).encode()).hexdigest()[:16]
         cells.append({**named, "arguments": arguments, "key": key})
     return cells
@@ -194,6 +209,8 @@ def read_results(out):
     results = [json.loads(file.read_text()) for file in files]
     for cell in results:  # null: there is no such figure, as of no completed job there is no average
         cell["figures"] = {name: value for name, value in cell["figures"].items() if value is not None}
+        for axis in AXES:  # results of before there were such seeds
+            cell.setdefault(axis, "")
     results.sort(key=lambda cell: [(isinstance(cell[axis], str), cell[axis]) for axis in AXES])
     return results
 
@@ -282,66 +299,70 @@ def chart(results, figure, title):
     return "".join(parts) + "</svg>"
 
 
-def summary(results):
-    """The result in a sentence: who has the least average completion time over everything, and by how much."""
+def averages(results):
+    """By policy the geometric mean of its average completion times over the settings, best first; how many settings, and
+    how many repeats one has at most. A setting counts once, with the mean over the seeds that every policy completes."""
     common = {}
     for cell in results:
         value = cell["figures"].get("average_jct_h")
         if value and left_over(cell) == 0:
-            common.setdefault(tuple(cell[axis] for axis in AXES[1:]), {})[cell["policy"]] = value
-    policies = sorted({policy for of in common.values() for policy in of})
-    whole = [of for of in common.values() if len(of) == len(policies)]
-    if len(policies) < 2 or not whole:
-        return f"{len(results)} replays of {' and '.join(policies) or 'no policy'}."
-    means = sorted((math.exp(mean([math.log(of[policy]) for of in whole])), policy) for policy in policies)
+            repeats = common.setdefault(tuple(cell[axis] for axis in SETTING), {})
+            repeats.setdefault(tuple(cell[axis] for axis in SEEDS), {})[cell["policy"]] = value
+    policies = sorted({policy for repeats in common.values() for of in repeats.values() for policy in of})
+    settings = []  # of each: the mean by policy over the seeds that all policies have
+    most = 0  # repeats of a setting
+    for repeats in common.values():
+        whole = [of for of in repeats.values() if len(of) == len(policies)]
+        if whole:
+            settings.append({policy: mean([of[policy] for of in whole]) for policy in policies})
+            most = max(most, len(whole))
+    return sorted((math.exp(mean([math.log(of[policy]) for of in settings])) if settings else math.inf, policy)
+                  for policy in policies), len(settings), most
+
+
+def summary(results):
+    """The result in a sentence: who has the least average completion time over everything, and by how much."""
+    means, settings, most = averages(results)
+    if len(means) < 2 or not settings:
+        return f"{len(results)} replays of {' and '.join(policy for _, policy in means) or 'no policy'}."
     (best, first), (next_best, second) = means[:2]
+    over = f"{settings} setting{'s' if settings > 1 else ''}"
+    if most > 1:
+        over += f", each the mean of {most} seeds"
     if next_best / best < 1.005:
         return (f"{first} and {second} have the shortest average completion times, within half a per cent of each other, "
-                f"over {len(whole)} settings.")
+                f"over {over}.")
     return (f"{first} has the shortest average completion time: {best / next_best:.2f} times that of {second}, the next, "
-            f"in the geometric mean over {len(whole)} settings.")
+            f"in the geometric mean over {over}.")
 
 
-def report(results, figures):
-    groups = {}
-    for cell in results:
-        groups.setdefault((cell["cluster"], cell["workload"]), []).append(cell)
-    shown = [name for name in ("average_jct_h", "p99_jct_h", "makespan_h", "restarts_per_job", "utilisation")
-             if name in figures]
-    words = {"average_jct_h": "Average completion time, hours", "p99_jct_h": "99th percentile, hours",
-             "makespan_h": "Makespan, hours", "restarts_per_job": "Restarts a job", "utilisation": "Utilisation"}
-    parts = ["<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>",
-             "<title>Sweep</title><style>body{font:16px/1.5 sans-serif;max-width:60rem;margin:auto;padding:1rem}"
-             "svg{width:100%;max-width:40rem}" + STYLE +
-             ".wide{overflow-x:auto}table{border-collapse:collapse}td,th{padding:.2rem .6rem;text-align:right}"
-             "td:first-child,th:first-child{text-align:left}tr:nth-child(even){background:#f8f9fa}</style>",
-             f"<h1>{html.escape(summary(results))}</h1>",
-             "<p>Lines join the means over the seeds, bars reach from the least to the most. "
-             "All figures: <a href='results.csv'>results.csv</a>.</p>"]
-    if warning(results):
-        parts.append(f"<p><strong>{html.escape(warning(results))}</strong></p>")
-    for (cluster, workload), of in groups.items():
-        name = ", ".join(part for part in (cluster and f"cluster {cluster}", workload and f"workload {workload}") if part)
-        if name:
-            parts.append(f"<h2>{html.escape(name)}</h2>")
-        parts += [chart(of, figure, words[figure]) for figure in shown[:2]]
-        head = "".join(f"<th>{html.escape(words[figure])}</th>" for figure in shown)
-        parts.append(f"<div class='wide'><table><tr><th>policy</th><th>load</th><th>seeds</th>{head}</tr>")
-        rows = {}
-        for cell in of:
-            rows.setdefault((cell["policy"], cell["load"]), []).append(cell["figures"])
-        for (policy, load), seeds in rows.items():
-            values = "".join(f"<td>{mean([seed[figure] for seed in seeds if figure in seed]):.4g}</td>"
-                             if any(figure in seed for seed in seeds) else "<td></td>" for figure in shown)
-            parts.append(f"<tr><td>{html.escape(policy)}</td><td>{load:g}</td><td>{len(seeds)}</td>{values}</tr>")
-        parts.append("</table></div>")
-    return "".join(parts) + "</html>\n"
+def compared(results):
+    """The best of our policies, or else of all, and Sia's, or else the first of the others: they get the first colours."""
+    order = [policy for _, policy in averages(results)[0]] or [results[0]["policy"]]
+    best = next((policy for policy in order if policy.startswith("goodput")), order[0])
+    others = [policy for policy in dict.fromkeys(cell["policy"] for cell in results) if policy != best]
+    others.sort(key=lambda policy: (policy != "sia", policy.startswith("goodput")))
+    return [best, *others[:1]]
+
+
+def page(results, chart_js):
+    """The page, of the same parts as the program's own reports."""
+    if not chart_js.exists():
+        raise Mistake(f"results.csv is written, but not the page, since there is no {chart_js}: install libjs-chart.js, or "
+                      "say with --chart-js where chart.min.js of Chart.js 3 is")
+    parts = {name: (PAGE / file).read_text(encoding="utf-8")
+             for name, file in (("style", "page.css"), ("common", "page.js"), ("script", "sweep.js"))}
+    data = {"replays": [{**{axis: cell[axis] for axis in AXES}, "figures": cell["figures"]} for cell in results],
+            "compare": compared(results), "warning": warning(results)}
+    parts.update(title=f"Sweep of {len(results)} replays", sentence=html.escape(summary(results)),
+                 data=json.dumps(data).replace("<", "\\u003c"), chart=chart_js.read_text(encoding="utf-8"))
+    return re.sub("{{([a-z]+)}}", lambda part: parts[part[1]], (PAGE / "page.html").read_text(encoding="utf-8"))
 
 
 STYLE = "svg{font:12px sans-serif;fill:#343a40}.grid{stroke:#e9ecef}.title{font-weight:bold}"
 
 
-def merge(out, svg):
+def merge(out, svg, chart_js):
     results = read_results(out)
     figures = figures_of(results)
     rows = [[*AXES, *figures]] + [[cell[axis] for axis in AXES] + [cell["figures"].get(name, "") for name in figures]
@@ -350,7 +371,7 @@ def merge(out, svg):
     with open(beside, "w", newline="") as file:
         csv.writer(file).writerows(rows)
     beside.replace(out / "results.csv")
-    write_whole(out / "report.html", report(results, figures))
+    write_whole(out / "report.html", page(results, chart_js))
     if svg:
         first = [cell for cell in results if cell["cluster"] == results[0]["cluster"]
                  and cell["workload"] == results[0]["workload"]]
@@ -380,7 +401,9 @@ def main():
                                  help="one more option for sbatch, --sbatch=--partition=cpu; may be repeated")
     command = commands.add_parser("merge")
     command.add_argument("out", type=Path, metavar="DIR")
-    command.add_argument("--svg", type=Path, metavar="FILE", help="the first chart of the report as a picture")
+    command.add_argument("--svg", type=Path, metavar="FILE", help="average completion times of the first cluster as a picture")
+    command.add_argument("--chart-js", type=Path, metavar="FILE", default=CHART_JS,
+                         help=f"chart.min.js of Chart.js 3, which becomes part of the page ({CHART_JS})")
     one = commands.add_parser("task")  # what submit has a task call
     one.add_argument("out", type=Path)
     one.add_argument("number", type=int)
@@ -389,7 +412,7 @@ def main():
     arguments = parser.parse_args()
     try:
         if arguments.command == "merge":
-            return merge(arguments.out, arguments.svg)
+            return merge(arguments.out, arguments.svg, arguments.chart_js)
         if arguments.command == "task":
             return task(arguments)
         cells = cells_of(read_spec(arguments.spec))

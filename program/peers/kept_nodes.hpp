@@ -2,7 +2,7 @@
 #define GOODPUT_EXAMPLES_CLI_PEERS_KEPT_NODES_HPP
 
 // Which nodes: as in Gavel's simulator. A job that runs on stays where it is; the others, those of most GPUs
-// first, get the first GPUs that are free, whatever nodes these are on.
+// first, get the first GPUs that are free, whatever nodes these are on; drained nodes take nobody new.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,11 +21,11 @@ struct WantedGpus {
 };
 
 /// Fills in configuration and placement of the plan's decisions, by job of the snapshot. Together they want
-/// no more GPUs of a type than there are.
+/// no more GPUs of a type than nodes have that are not drained.
 inline void place_on_kept_nodes(const Snapshot& snapshot, std::span<const WantedGpus> wanted, Plan& plan) {
     const std::vector<Node>& nodes = snapshot.cluster.nodes;
     std::vector<int> free;
-    for (const Node& node : nodes) free.push_back(node.gpus);
+    for (const Node& node : nodes) free.push_back(node.drained ? 0 : node.gpus);
     std::vector<std::size_t> order;
     for (std::size_t j = 0; j < wanted.size(); ++j) {
         if (wanted[j].gpus == 0) continue;
@@ -45,7 +45,7 @@ inline void place_on_kept_nodes(const Snapshot& snapshot, std::span<const Wanted
     for (const std::size_t j : order) {
         int missing = wanted[j].gpus;
         for (std::size_t& n = first[wanted[j].gpu_type]; n < nodes.size() && missing > 0; ++n) {
-            if (nodes[n].gpu_type != wanted[j].gpu_type || free[n] == 0) continue;
+            if (nodes[n].gpu_type != wanted[j].gpu_type || free[n] <= 0) continue;
             const int given = std::min(missing, free[n]);
             plan.decisions[j].placement.push_back({n, given});
             missing -= given;

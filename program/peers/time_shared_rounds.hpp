@@ -111,7 +111,7 @@ private:
         std::fill(question_.gpus.begin(), question_.gpus.end(), 0);
         for (const Node& node : cluster.nodes)
             for (std::size_t t = 0; t < types_.size(); ++t)
-                if (types_[t] == node.gpu_type) question_.gpus[t] += node.gpus;
+                if (types_[t] == node.gpu_type && !node.drained) question_.gpus[t] += node.gpus;
     }
 
     /// Books what those did who ran. Sums of time depend on the order: who ended last comes first.

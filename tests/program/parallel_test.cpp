@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -500,7 +501,7 @@ TEST_CASE(
         }
 }
 
-TEST_CASE("the report draws each plan: every micro-batch on every stage twice, and a bar for its memory") {
+TEST_CASE("the report has each plan: every micro-batch on every stage twice, and the memory of its GPUs") {
     const Folder folder;
     const std::string profiles = write_profiles(folder), page_path = folder.path("page.html");
     Program program = parallel(profiles, {"--report", page_path});
@@ -513,17 +514,25 @@ TEST_CASE("the report draws each plan: every micro-batch on every stage twice, a
     const std::string page = folder.read("page.html");
     CHECK(page.starts_with("<!DOCTYPE html>"));
     CHECK(page.ends_with("</html>\n"));
-    CHECK(count(page, "<section") == 3);
-    const std::string first = page.substr(0, page.find("id=\"plan2\""));
-    for (const char* direction : {"forward of micro-batch ", "backward of micro-batch "})
-        for (int m = 1; m <= 8; ++m) CHECK(count(first, direction + std::to_string(m) + " in stage ") == 2);
-    CHECK(count(first, " of 40 GiB") >= 1);
-    CHECK(count(first, " of 16 GiB") >= 1);
-    CHECK(page.find("cannot be told") != std::string::npos);
-    for (const char* text : {"nan", "inf\"", "-inf", "http://", "https://", "src="}) {
-        CAPTURE(text);
-        CHECK(page.find(text) == std::string::npos);
+    const std::string begin = "<script type=\"application/json\" id=\"data\">";
+    const std::size_t at = page.find(begin) + begin.size();
+    const Json plans = Json::parse(page.substr(at, page.find("</script>", at) - at))["plans"];
+    REQUIRE(plans.size() == 3);
+    std::map<std::string, int> blocks;
+    for (const Json& block : plans[0]["timeline"]["blocks"]) {
+        CHECK(block["end_s"].get<double>() > block["begin_s"].get<double>());
+        CHECK(block["end_s"].get<double>() <= plans[0]["timeline"]["end_s"].get<double>() * (1 + 1e-9));
+        const std::string what = block["what"];
+        ++blocks[what.substr(0, what.find(" in stage "))];
     }
+    for (const char* direction : {"forward of micro-batch ", "backward of micro-batch "})
+        for (int m = 1; m <= 8; ++m) CHECK(blocks[direction + std::to_string(m)] == 2);
+    CHECK(plans[0]["stages"][0]["limit_gib"] == 40);
+    CHECK(plans[0]["stages"][1]["limit_gib"] == 16);
+    CHECK(plans[0]["stages"][1]["memory"].get<std::string>().find(" of 16 GiB") != std::string::npos);
+    CHECK(plans[1]["timeline"].is_null());
+    CHECK(plans[1]["summary"].get<std::string>().find("cannot be told") != std::string::npos);
+    CHECK(page.find("<p class=\"result\">The shortest iteration takes ") != std::string::npos);
     CHECK(parallel(profiles, {"--report", folder.path("no/such/page.html")}).finish().status == 1);
 }
 

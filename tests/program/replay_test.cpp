@@ -334,6 +334,163 @@ TEST_CASE(
     CHECK(Json::parse(idle.output)["average_jct_h"] == Json::parse(without.output)["average_jct_h"]);
 }
 
+TEST_CASE("work that takes less than a second or more than weeks is told of, here and in --json") {
+    const Files files;
+    const auto warned = [&](double progress) {
+        const std::string half = std::to_string(progress / 2), all = std::to_string(progress);
+        for (const char* batch : {"32", "64"})
+            files.write("profiles/toy/validation-" + std::string(batch) + ".csv",
+                        "progress,grad_sqr,grad_var\n" + half + ",1,2\n" + all + ",1,4\n");
+        const Program::End end = replay(files.options());
+        const bool told =
+            end.errors.find("toy' alone with the whole cluster would take") != std::string::npos;
+        for (const Json& answer : answers_of(end)) CHECK(answer.contains("warnings") == told);
+        return told ? end.errors : std::string();
+    };
+    CHECK(warned(250) == "");
+    CHECK(warned(0.5).find(" s: the column progress") != std::string::npos);
+    CHECK(warned(2e7).find("iterations at the smallest batch size") != std::string::npos);
+}
+
+TEST_CASE(
+    "another seed of the trace gives other jobs of the embedded mix, and the jobs of a file in another "
+    "order") {
+    const auto jobs_of = [](std::vector<std::string> options) {
+        options.insert(options.end(), {"--policy", "fifo", "--json", "--jobs"});
+        std::vector<std::string> names;
+        for (const Json& job : answers_of(replay(options)).at(0)["completions"])
+            names.push_back(job["name"].get<std::string>());
+        return names;
+    };
+    const std::vector<std::string> usual = jobs_of({});
+    CHECK(jobs_of({"--trace-seed", "1"}) == usual);
+    CHECK(jobs_of({"--trace-seed", "2"}) != usual);
+    const Files files;
+    std::string text = "name,time,application,num_replicas,batch_size\n";
+    for (int job = 0; job < 12; ++job)
+        text += "j" + std::to_string(job) + ',' + std::to_string(100 * job) + ",toy,1,32\n";
+    files.write("trace.csv", text);
+    std::vector<std::string> options{"--workload", files.workload, "--profiles",  files.profiles,
+                                     "--cluster",  "gpu:1x2",      "--trace-seed"};
+    const auto with_seed = [&](const char* seed) {
+        options.resize(7);
+        options.emplace_back(seed);
+        return jobs_of(options);
+    };
+    const std::vector<std::string> one = with_seed("1"), other = with_seed("2");
+    CHECK(one == with_seed("1"));
+    CHECK(one != other);
+    CHECK(std::set(one.begin(), one.end()) == std::set(other.begin(), other.end()));
+}
+
+TEST_CASE("nodes are called as --cluster calls their type, spot nodes of it apart, and those are lost") {
+    const support::Folder folder;
+    const auto fails = [&](const std::string& node, const std::vector<std::string>& cluster) {
+        const std::string events =
+            folder.write("events.csv", "time,event,subject,gpu_type,gpus\n100,node_fails," + node + ",,\n");
+        std::vector<std::string> options{"--policy", "fifo", "--json", "--events", events};
+        options.insert(options.end(), cluster.begin(), cluster.end());
+        return replay(options).status == 0;
+    };
+    CHECK(fails("T4-5", {}));
+    CHECK(fails("2080Ti-2", {}));
+    CHECK(!fails("aws-0", {}));
+    CHECK(fails("aws-5", {"--cluster", "aws:6x4"}));
+    CHECK(!fails("aws-6", {"--cluster", "aws:6x4"}));
+    CHECK(fails("aws-spot-1", {"--cluster", "aws:6x4,aws:2x4/spot/8"}));
+    CHECK(!fails("aws-6", {"--cluster", "aws:6x4,aws:2x4/spot/8"}));
+    const auto replayed = [](const std::string& cluster, const std::string& seed) {
+        return answers_of(replay({"--policy", "goodput", "--json", "--cluster", cluster,
+                                  "--interruptions-seed", seed}))
+            .at(0);
+    };
+    const std::string lost = "T4:6x4/spot/2,A100:2x8", kept = "T4:6x4/spot,A100:2x8";
+    CHECK(replayed(lost, "1")["failures_per_job"].get<double>() > 0);
+    CHECK(replayed(lost, "1") == replayed(lost, "1"));
+    CHECK(replayed(lost, "1") != replayed(lost, "2"));
+    CHECK(replayed(kept, "1")["failures_per_job"] == 0);
+    CHECK(replayed(kept, "1") == replayed(kept, "2"));
+}
+
+TEST_CASE("tables as CSV and LaTeX and charts as SVG are files, with the figures of --json") {
+    const support::Folder folder;
+    const std::string csv = folder.path("t.csv"), latex = folder.path("t.tex"),
+                      charts = folder.path("a/charts");
+    const std::vector<Json> answers = answers_of(
+        replay({"--policy", "goodput,fifo", "--json", "--csv", csv, "--latex", latex, "--charts", charts}));
+    const std::vector<std::string> rows = lines_of(folder.read("t.csv"));
+    REQUIRE(rows.size() == 3);
+    CHECK(rows[0].starts_with("policy,average_jct_h,median_jct_h,"));
+    CHECK(rows[1].starts_with("goodput," + answers[0]["average_jct_h"].dump() + ","));
+    CHECK(rows[2].starts_with("fifo," + answers[1]["average_jct_h"].dump() + ","));
+    const std::string tables = folder.read("t.tex");
+    CHECK(tables.starts_with("\\begin{tabular}{lr"));
+    CHECK(tables.find("99 \\% JCT h") != std::string::npos);
+    CHECK(tables.find("goodput & 160 & 160 & \\textbf{") != std::string::npos);
+    for (const char* name : {"completions", "prices-goodput"}) {
+        const std::string svg = folder.read(std::string("a/charts/") + name + ".svg");
+        CAPTURE(name);
+        CHECK(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+        CHECK(svg.find("</svg>") != std::string::npos);
+        CHECK(svg.find("nan") == std::string::npos);
+    }
+    CHECK(replay({"--policy", "fifo", "--csv", "/no/such/folder/t.csv"}).status == 1);
+    CHECK(replay({"--policy", "fifo", "--charts", "/proc/no/such"}).status == 1);
+}
+
+TEST_CASE(
+    "Gavel's and Hadar's policies run in Sia's world, in their own rounds, and ours on jobs of a fixed "
+    "size") {
+    const std::string policies = "max_min,finish_time_fairness,hadar,time_shares,fifo";
+    const std::vector<Json> answers = answers_of(replay({"--policy", policies, "--json", "--load", "0.5"}));
+    REQUIRE(answers.size() == 5);
+    for (const Json& answer : answers) {
+        CAPTURE(answer.dump());
+        CHECK(answer["completed"] == 160);
+        CHECK(answer["faults"] == 0);
+    }
+    CHECK(answers_of(replay({"--policy", "max_min", "--json", "--load", "0.5", "--interval", "360"})).at(0) ==
+          answers[0]);
+    CHECK(answers_of(replay({"--policy", "max_min", "--json", "--load", "0.5", "--interval", "720"})).at(0) !=
+          answers[0]);
+    // What policies of fixed sizes do anyway is no change.
+    const auto with = [](const char* policy, const char* sizes) {
+        return answers_of(replay({"--policy", policy, "--json", "--load", "0.5", "--sizes", sizes})).at(0);
+    };
+    CHECK(with("fifo", "fixed") == with("fifo", "elastic"));
+    for (const char* policy : {"sia", "goodput", "pollux"}) {
+        const Json fixed = with(policy, "fixed"), elastic = with(policy, "elastic");
+        CHECK(fixed["completed"] == 160);
+        CHECK(elastic["average_jct_h"].get<double>() < fixed["average_jct_h"].get<double>());
+    }
+    const Program::End elsewhere = replay({"--policy", "gandiva_fair"});
+    CHECK(elsewhere.status == 2);
+    CHECK(elsewhere.errors.find("it runs in shockwave") != std::string::npos);
+}
+
+TEST_CASE(
+    "what starts cost is an owner's, or Sia's for applications that are called like its own, and said") {
+    const Files files;
+    files.write("trace.csv", "name,time,application,num_replicas,batch_size\na,10,bert,1,64\n");
+    for (const std::string file : {"placements-gpu.csv", "validation-32.csv", "validation-64.csv"})
+        files.write("profiles/bert/" + file, files.read("profiles/toy/" + file));
+    const auto hours = [&](bool told) {
+        const Program::End end = replay(files.options());
+        CHECK((end.errors.find("Sia's public simulator for bert") != std::string::npos) == told);
+        return answers_of(end).at(0)["average_jct_h"].get<double>();
+    };
+    const double published = hours(true);
+    files.write("profiles/bert/constants.csv", "restart_s,restart_cost_s,slowdown\n120,120,1.2\n");
+    CHECK(hours(false) == published);
+    files.write("profiles/bert/constants.csv", "restart_s\n5\n");
+    CHECK(hours(false) < published);
+    files.write("profiles/bert/constants.csv", "restart_s,slowdown\n5,0\n");
+    const Program::End bad = replay(files.options());
+    CHECK(bad.status == 1);
+    CHECK(bad.errors.find("constants.csv, line 2: slowdown is '0', but must be above 0") !=
+          std::string::npos);
+}
+
 TEST_CASE("files that make no sense are named with line, column and value, and the status is 1") {
     struct Case {
         std::string file, text;
@@ -406,6 +563,14 @@ TEST_CASE("options that make no sense end with status 2, before anything is repl
         {"--cluster", "TPU:1x8"},
         {"--seed", "-1"},
         {"--cluster", "T4:99999999999x4"},
+        {"--cluster", "T4:6x4@3"},
+        {"--cluster", "T4:6x4/0"},
+        {"--cluster", "T4:6x4/spott"},
+        {"--world", "tasks", "--workload", "no.jsonl", "--cluster", "gpu:6x1/spot"},
+        {"--trace-seed", "-1"},
+        {"--sizes", "some"},
+        {"--policy", "max_min", "--policy-option", "p=1"},
+        {"--policy", "max_min", "--offers", "T4:6x4@1"},
         {"--policy", "sia", "fifo"},
         {"--no-such-option", "1"},
         {"--models", "best"},

@@ -1,7 +1,6 @@
 // `goodput replay --report`: the page.
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
 #include <cstddef>
@@ -10,6 +9,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -89,24 +89,6 @@ std::string tag_problem(std::string_view page) {
     return open.empty() ? "" : "<" + open.back() + "> stays open";
 }
 
-/// The page without what its scripts and style sheet say.
-std::string without_code(const std::string& page) {
-    std::string rest;
-    std::size_t at = 0;
-    while (true) {
-        const std::size_t begin = std::min(page.find("<script", at), page.find("<style", at));
-        rest += page.substr(at, begin - at);
-        if (begin == std::string::npos) return rest;
-        at = page.find(page[begin + 2] == 'c' ? "</script>" : "</style>", begin);
-    }
-}
-
-/// The page without the figures that a clock gave.
-std::string without_clocks(const std::string& page) {
-    static const std::regex clocks("<td class=\"clock[^<]*</td>");
-    return std::regex_replace(page, clocks, "");
-}
-
 Json data_of(const std::string& page) {
     const std::string begin = "<script type=\"application/json\" id=\"data\">";
     const std::size_t at = page.find(begin);
@@ -114,139 +96,179 @@ Json data_of(const std::string& page) {
     return Json::parse(page.substr(at + begin.size(), page.find("</script>", at) - at - begin.size()));
 }
 
-/// The blocks of a policy's lanes: from, upper end, width, height; times in quanta, heights in GPUs.
-using Block = std::array<long, 4>;
-struct Lane {
-    long end = 0, gpus = 0;
-    std::vector<Block> blocks{};
-};
-
-std::vector<Lane> lanes_of(const std::string& page, std::size_t policy) {
-    const std::size_t begin = page.find("id=\"gpus" + std::to_string(policy) + "\"");
-    REQUIRE(begin != std::string::npos);
-    const std::string picture = page.substr(begin, page.find("</section>", begin) - begin);
-    std::vector<Lane> lanes;
-    static const std::regex view("viewBox=\"0 0 ([0-9]+) ([0-9]+)\"[^>]* data-type=");
-    static const std::regex block("M([0-9]+) ([0-9]+)h([0-9]+)v([0-9]+)h-([0-9]+)z");
-    for (std::size_t at = picture.find("<svg class=\"view"); at != std::string::npos;) {
-        const std::size_t next = picture.find("<svg class=\"view", at + 1);
-        const std::string text = picture.substr(at, next == std::string::npos ? next : next - at);
-        at = next;
-        std::smatch size;
-        if (!std::regex_search(text, size, view)) continue;  // prices
-        Lane& lane = lanes.emplace_back(Lane{std::stol(size[1]), std::stol(size[2])});
-        for (std::sregex_iterator i(text.begin(), text.end(), block), end; i != end; ++i) {
-            CHECK((*i)[3] == (*i)[5]);
-            lane.blocks.push_back(
-                {std::stol((*i)[1]), std::stol((*i)[2]), std::stol((*i)[3]), std::stol((*i)[4])});
+/// The embedded data without the figures that a clock gave.
+Json without_clocks(Json data) {
+    for (Json& policy : data["policies"])
+        for (const char* name : {"policy_ms_median", "policy_ms_p99", "policy_s"}) {
+            REQUIRE(policy["figures"].contains(name));
+            policy["figures"].erase(name);
         }
-    }
-    return lanes;
+    return data;
 }
 
-TEST_CASE("a report is one well-formed page that needs nothing else and shows every policy") {
+const Json& chart_of(const Json& data, const std::string& name) {
+    for (const Json& chart : data["charts"])
+        if (chart["name"] == name) return chart;
+    FAIL("no chart ", name);
+    return data;
+}
+
+TEST_CASE("a report is one well-formed page that loads nothing") {
     const Report report = report_of({"--policy", "sia,fifo,pollux"});
     const std::string& page = report.page;
     CHECK(page.starts_with("<!DOCTYPE html>"));
+    CHECK(page.ends_with("</html>\n"));
     CHECK(tag_problem(page) == "");
-    for (const char* elsewhere : {"http", "src=", "@import", "url(", "<link", "fetch("})
+    CHECK(count(page, "{{") == 0);  // no part is left out
+    CHECK(count(page, "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';") == 1);
+    for (const char* elsewhere : {"src=", "@import", "url(", "<link", "fetch(", "XMLHttpRequest", "import("})
         CHECK(count(page, elsewhere) == 0);
-    const std::string body = without_code(page);
-    for (const char* no_number : {"nan", "NaN", "inf\"", "inf<", "inf ", "-0.0<", "e-0", "e+0"})
-        CHECK(count(body, no_number) == 0);
-
-    static const std::regex link("href=\"([^\"]*)\"");
-    for (std::sregex_iterator i(page.begin(), page.end(), link), end; i != end; ++i) {
-        const std::string target = (*i)[1];
-        CAPTURE(target);
-        if (target.starts_with("data:text/csv;charset=utf-8,")) continue;  // a file in the page itself
-        CHECK(target.starts_with("#"));
-        CHECK(count(page, "id=\"" + target.substr(1) + "\"") == 1);
+    // Addresses are names: of the libraries in their notices, and of SVG.
+    static const std::regex address("https?://[^\"' \\n]*");
+    for (std::sregex_iterator i(page.begin(), page.end(), address), end; i != end; ++i) {
+        const std::string found = i->str();
+        CAPTURE(found);
+        CHECK((found == "https://www.chartjs.org" || found == "https://github.com/kurkle/color#readme" ||
+               found == "http://www.w3.org/2000/svg"));
     }
-    for (const std::string policy : {"sia", "fifo", "pollux"}) {
-        CAPTURE(policy);
-        CHECK(count(page, "<td>" + policy + "</td>") == 2);        // a row of either table
-        CHECK(count(page, "<h2>" + policy + "</h2>") == 1);        // its GPUs and prices
-        CHECK(count(page, ">" + policy + "</option>") == 2);       // to be compared
-        CHECK(count(page, "<title>" + policy + "</title>") == 1);  // its curve of completion times
-    }
-    CHECK(count(page, "<title>cifar10 under sia: median ") == 1);
-
-    // Nobody to be compared with, and none is the best of one.
-    const Report alone = report_of({"--policy", "sia"});
-    CHECK(tag_problem(alone.page) == "");
-    CHECK(count(alone.page, "<select>") == 0);
-    CHECK(count(alone.page, "class=\"best\"") == 0);
+    // What its licence asks for.
+    CHECK(count(page, "Chart.js Contributors") == 1);
+    CHECK(count(page, "The above copyright notice and this permission notice shall be included") == 1);
 }
 
-TEST_CASE("the best value of a column is marked, all of them where several are equal") {
-    const Report report = report_of({"--policy", "fifo,sia,sia"});
+TEST_CASE("the page holds every figure that --json says") {
+    const Report report = report_of({"--policy", "sia,fifo,pollux", "--interval", "120"});
+    const Json data = data_of(report.page);
+    REQUIRE(data["policies"].size() == 3);
+    for (const Json& policy : data["policies"]) {
+        const Json& answer = report.answers.at(policy["name"]);
+        REQUIRE(answer.size() > 20);
+        CHECK(policy["figures"] == answer);
+    }
+    CHECK(data["command"] == "goodput replay --json --policy sia,fifo,pollux --interval 120");
+    CHECK(data["seed"] == 0);
+}
+
+TEST_CASE("a page begins with its result in a sentence") {
+    const Report report = report_of({"--policy", "las,goodput,sia,fifo", "--seed", "3"});
+    std::vector<std::pair<double, std::string>> order;
+    for (const auto& [policy, answer] : report.answers)
+        order.emplace_back(answer["average_jct_h"].get<double>(), policy);
+    std::sort(order.begin(), order.end());
+    const auto less = [&](double hours) {
+        return std::to_string(static_cast<int>(std::lround(100 * (1 - order[0].first / hours)))) + " %";
+    };
+    std::ostringstream hours;
+    hours.precision(2);
+    hours << std::fixed << order[0].first;
     const double sia = report.answers.at("sia")["average_jct_h"];
-    REQUIRE(sia < report.answers.at("fifo")["average_jct_h"].get<double>());
-    std::ostringstream text;
-    text.precision(3);
-    text << std::fixed << sia;
-    CHECK(count(report.page, "<td class=\"best\">" + text.str() + "</td>") == 2);
-    CHECK(count(report.page, "<td class=\"best\">160</td>") == 0);  // all complete as many
-}
+    std::string sentence = "Jobs complete soonest under " + order[0].second + ", on average " + hours.str() +
+                           " hours after their submission: in " + less(order[1].first) +
+                           " less time than under " + order[1].second + ", the next";
+    if (order[0].second != "sia" && order[1].second != "sia")
+        sentence += ", and in " + less(sia) + " less than under sia";
+    CAPTURE(report.page.substr(report.page.find("<p class=\"result\">"), 300));
+    CHECK(count(report.page, "<p class=\"result\">" + sentence + ".</p>") == 1);
 
-TEST_CASE("the first line of a report is its result, and the page says how it was made") {
-    const Report report = report_of({"--policy", "las,goodput,fifo", "--seed", "3"});
-    double first = 1e9, second = 1e9;
-    std::string best, next;
-    for (const auto& [policy, answer] : report.answers) {
-        const double hours = answer["average_jct_h"];
-        if (hours < first) {
-            second = first, next = best;
-            first = hours, best = policy;
-        } else if (hours < second) {
-            second = hours, next = policy;
-        }
-    }
-    const std::string per_cent = std::to_string(static_cast<int>(std::lround(100 * (1 - first / second))));
-    CHECK(count(report.page, "<p class=\"result\">Jobs complete soonest under " + best + ",") == 1);
-    CHECK(count(report.page, per_cent + " % sooner than under " + next + ", the next.</p>") == 1);
-    CHECK(count(report.page,
-                "<code>goodput replay --json --policy las,goodput,fifo --seed 3</code>, seed 3") == 1);
     const Report alone = report_of({"--policy", "fifo"});
-    CHECK(count(alone.page, "<p class=\"result\">Under fifo a job completes on average ") == 1);
+    CHECK(count(alone.page, "<p class=\"result\">Under fifo jobs complete, on average ") == 1);
     const Report twins = report_of({"--policy", "las,las"});
-    CHECK(count(twins.page, "<p class=\"result\">") == 1);
+    CHECK(count(twins.page, "<p class=\"result\">Jobs complete equally soon under las and las, ") == 1);
 }
 
-TEST_CASE("every section is linked in the order of the page, and every policy has a look of its own") {
-    const Report report = report_of({"--cluster", "aws:2x4,rtx:1x8"});
-    std::vector<std::size_t> places;
-    const std::regex link("href=\"#([a-z0-9]+)\"");
-    for (std::sregex_iterator at(report.page.begin(), report.page.end(), link), end; at != end; ++at) {
-        places.push_back(report.page.find("id=\"" + (*at)[1].str() + "\""));
-        CHECK(places.back() != std::string::npos);
-    }
-    CHECK(places.size() == 6 + report.answers.size());
-    CHECK(std::is_sorted(places.begin(), places.end()));
-    REQUIRE(report.answers.size() >= 10);
-    for (std::size_t p = 0; p < report.answers.size(); ++p)
-        CHECK(count(report.page, "<i class=\"p" + std::to_string(p) + "\"></i>") >= 3);
+TEST_CASE("the best of our policies and Sia's are beside each other at first") {
+    const auto shown = [](const std::string& policies) {
+        const Report report = report_of({"--policy", policies});
+        const Json data = data_of(report.page);
+        std::vector<std::string> names;
+        for (const Json& policy : data["compare"])
+            names.push_back(data["policies"][policy.get<std::size_t>()]["name"]);
+        return names;
+    };
+    using Names = std::vector<std::string>;
+    CHECK(shown("sia,sia-refined,goodput,fifo") == Names{"goodput", "sia"});
+    CHECK(shown("fifo,goodput,las") == Names{"goodput", "fifo"});
+    CHECK(shown("sia,fifo") == Names{"sia", "fifo"});
+    CHECK(shown("fifo") == Names{"fifo", "fifo"});
 }
 
-TEST_CASE("what a report offers to download is what --json says") {
-    const Report report = report_of({"--policy", "las,fifo"});
-    for (const auto& [policy, answer] : report.answers) {
-        // In the page's data URLs a comma is %2C and a line's end %0A.
-        std::ostringstream jobs;
-        jobs << policy << "%2C" << answer["jobs"].get<int>() << "%2C" << answer["completed"].get<int>()
-             << "%2C";
-        CHECK(count(report.page, "%0A" + jobs.str()) == 1);
+TEST_CASE("time axes end where one policy alone is left") {
+    const auto data_under = [](const std::string& policies) {
+        return data_of(report_of({"--policy", policies}).page);
+    };
+    const auto end_of = [](const Json& data, std::size_t policy) {
+        double end = 0;
+        for (std::size_t job = 0; job < data["jobs"]["names"].size(); ++job)
+            end = std::max(end, data["jobs"]["submitted_h"][job].get<double>() +
+                                    data["policies"][policy]["hours"][job].get<double>());
+        return end;
+    };
+    const Json both = data_under("goodput,las");  // las holds a job for days
+    const double first = end_of(both, 0), last = end_of(both, 1);
+    REQUIRE(last > 1.5 * first);
+    CHECK(both["shown_h"].get<double>() == doctest::Approx(first).epsilon(0.01));
+    CHECK(both["end_h"].get<double>() >= last - 0.001);
+    for (const char* name : {"waiting", "held", "restarts"}) {
+        const Json& chart = chart_of(both, name);
+        CHECK(chart["x_most"].get<double>() == doctest::Approx(both["shown_h"].get<double>()).epsilon(1e-4));
+        CHECK(chart["lines"][1]["end"].get<double>() > 1.4 * first);  // the rest is there
     }
-    CHECK(count(report.page, "download=\"jobs.csv\"") == 1);
-    CHECK(count(report.page, "%0Alas%2C") == 1 + 160);
+    const Json alone = data_under("las");
+    CHECK(alone["shown_h"].get<double>() == doctest::Approx(end_of(alone, 0)).epsilon(0.01));
+}
+
+TEST_CASE("lines of charts are what --json has in one number") {
+    const Report report = report_of({"--policy", "sia,las"});
+    const Json data = data_of(report.page);
+    for (std::size_t p = 0; p < 2; ++p) {
+        const Json& answer = report.answers.at(data["policies"][p]["name"]);
+        const auto area = [&](const Json& line) {
+            const Json& points = line["points"];
+            double sum = 0;
+            for (std::size_t i = 0; i + 1 < points.size(); i += 2) {
+                const double until = i + 2 < points.size() ? points[i + 2] : line["end"];
+                sum += points[i + 1].get<double>() * (until - points[i].get<double>());
+            }
+            return sum;
+        };
+        for (const Json& chart : data["charts"]) {
+            const Json& line = chart["lines"][p];
+            CAPTURE(chart["name"].get<std::string>());
+            CHECK(line["name"] == data["policies"][p]["name"]);
+            double last = -1;
+            for (std::size_t i = 0; i < line["points"].size(); i += 2) {
+                CHECK(line["points"][i].get<double>() > last);
+                last = line["points"][i];
+            }
+        }
+        const auto last_of = [&](const char* name) {
+            return chart_of(data, name)["lines"][p]["points"].back().get<double>();
+        };
+        CHECK(last_of("completions") == 100);
+        CHECK(last_of("restarts-by-job") == 100);
+        CHECK(last_of("waiting") == 0);
+        CHECK(last_of("restarts") == doctest::Approx(160 * answer["restarts_per_job"].get<double>()));
+        CHECK(area(chart_of(data, "waiting")["lines"][p]) ==
+              doctest::Approx(160 * answer["queueing_h"].get<double>()).epsilon(0.01));
+        // Means over parts of the time have the area of what was held.
+        CHECK(area(chart_of(data, "held")["lines"][p]) / 100 ==
+              doctest::Approx(answer["utilisation"].get<double>() * answer["makespan_h"].get<double>())
+                  .epsilon(0.02));
+        // The mean over jobs, from where the curve of completion times has them.
+        const Json& completions = chart_of(data, "completions")["lines"][p];
+        const double above = 100 * completions["end"].get<double>() - area(completions);
+        const double least = completions["points"][0];
+        CHECK((above - 100 * least) / 100 + least ==
+              doctest::Approx(answer["average_jct_h"].get<double>()).epsilon(0.01));
+    }
 }
 
 TEST_CASE("equal input gives equal bytes but for what the clock says") {
     const std::vector<std::string> options{"--policy", "sia,pollux,tiresias"};
-    const std::string first = without_clocks(report_of(options).page);
-    CHECK(first == without_clocks(report_of(options).page));
-    CHECK(count(first, "class=\"clock") == 0);
+    const std::string first = report_of(options).page, second = report_of(options).page;
+    CHECK(without_clocks(data_of(first)).dump() == without_clocks(data_of(second)).dump());
+    const auto frame = [](const std::string& page) { return page.substr(0, page.find("id=\"data\"")); };
+    CHECK(frame(first) == frame(second));
 }
 
 TEST_CASE("blocks show every GPU that was held: none twice, none that is not there, all of them together") {
@@ -262,59 +284,63 @@ TEST_CASE("blocks show every GPU that was held: none twice, none that is not the
     };
     for (const Run& run :
          {Run{false, "free"}, Run{true, "free"}, Run{false, "restart"}, Run{true, "restart"}}) {
-        const bool with_events = run.with_events;
-        const std::string moves = run.moves;
-        std::vector<std::string> options{"--policy", "sia,fifo", "--moves", moves};
-        if (with_events) options.insert(options.end(), {"--events", events});
+        std::vector<std::string> options{"--policy", "sia,fifo", "--moves", run.moves};
+        if (run.with_events) options.insert(options.end(), {"--events", events});
         const Report report = report_of(options, folder);
         const Json data = data_of(report.page);
-        const double quantum = data["quantum"];
-        std::size_t index = 0;
-        for (const std::string policy : {"sia", "fifo"}) {
-            CAPTURE(policy);
-            CAPTURE(with_events);
-            CAPTURE(moves);
-            const std::vector<Lane> lanes = lanes_of(report.page, index);
-            REQUIRE(lanes.size() == 3);
+        const double quantum = data["quantum_s"];
+        const long end = std::lround(data["end_h"].get<double>() * 3600 / quantum) + 1;
+        REQUIRE(data["gpu_types"].size() == 3);
+        for (const Json& policy : data["policies"]) {
+            CAPTURE(policy["name"].get<std::string>());
+            CAPTURE(run.with_events);
+            CAPTURE(run.moves);
+            REQUIRE(policy["lanes"].size() == 3);
             double gpu_hours = 0;
-            for (const Lane& lane : lanes) {
+            std::size_t changes = 0;
+            for (std::size_t type = 0; type < 3; ++type) {
+                const long gpus = data["gpu_types"][type]["gpus"];
+                const Json& lane = policy["lanes"][type];
+                changes += lane["capacity"].size() / 2 - 1;
                 // GPUs by quantum, one bit each, so that two blocks cannot have the same.
-                std::vector<unsigned long long> taken(static_cast<std::size_t>(lane.end));
+                std::vector<unsigned long long> taken(static_cast<std::size_t>(end));
                 bool fits = true, twice = false;
-                for (const auto& [from, top, width, height] : lane.blocks) {
-                    fits = fits && from + width <= lane.end && top + height <= lane.gpus;
-                    if (!fits) break;
-                    for (long time = from; time < from + width; ++time)
-                        for (long gpu = top; gpu < top + height; ++gpu) {
+                const std::vector<long> blocks = lane["blocks"];
+                REQUIRE(blocks.size() % 5 == 0);
+                for (std::size_t i = 0; i < blocks.size() && fits; i += 5) {
+                    const long from = blocks[i + 1], to = blocks[i + 2], first = blocks[i + 3],
+                               count = blocks[i + 4];
+                    fits = blocks[i] >= 0 && blocks[i] < 160 && from < to && to <= end && first >= 0 &&
+                           count > 0 && first + count <= gpus;
+                    for (long time = from; fits && time < to; ++time)
+                        for (long gpu = first; gpu < first + count; ++gpu) {
                             unsigned long long& now = taken[static_cast<std::size_t>(time)];
                             twice = twice || (now >> gpu & 1) != 0;
                             now |= 1ULL << gpu;
                         }
-                    gpu_hours += static_cast<double>(width * height) * quantum / 3600;
+                    gpu_hours += static_cast<double>((to - from) * count) * quantum / 3600;
                 }
                 CHECK(fits);
                 CHECK_FALSE(twice);
             }
-            const Json& answer = report.answers.at(policy);
+            const Json& answer = report.answers.at(policy["name"]);
             // Rests of rounds after a completion count as used, but nobody holds the GPUs any more.
             CHECK(gpu_hours <=
                   doctest::Approx(answer["gpu_hours_per_job"].get<double>() * 160).epsilon(0.001));
             CHECK(gpu_hours ==
                   doctest::Approx(answer["gpu_hours_per_job"].get<double>() * 160).epsilon(0.04));
             // Every restart is seen, whether a decision or a failure made it.
-            const long restarts = std::lround(answer["restarts_per_job"].get<double>() * 160);
-            CHECK(count(report.page, "<title>" + policy + ": " + std::to_string(restarts) + " restarts") ==
-                  1);
-            ++index;
+            CHECK(policy["restart_times"].size() / 2 ==
+                  static_cast<std::size_t>(std::lround(answer["restarts_per_job"].get<double>() * 160)));
+            CHECK((changes > 0) == run.with_events);
         }
-        CHECK(count(report.page, "class=\"capacity\"") == (with_events ? 4 : 0));
     }
 }
 
-TEST_CASE("the script finds every job's completion time under every policy") {
+TEST_CASE("the page has every job's completion time under every policy") {
     const Report report = report_of({"--policy", "sia,las"});
     const Json data = data_of(report.page);
-    REQUIRE(data["names"].size() == 160);
+    REQUIRE(data["jobs"]["names"].size() == 160);
     REQUIRE(data["policies"].size() == 2);
     for (const Json& policy : data["policies"]) {
         REQUIRE(policy["hours"].size() == 160);
@@ -346,14 +372,15 @@ TEST_CASE("names from files are text, whatever they contain") {
                                     folder);
     CHECK(tag_problem(report.page) == "");
     CHECK(count(report.page, "<i>&.csv") == 0);
-    CHECK(count(report.page, "&lt;i&gt;&amp;.csv") == 3);  // two in the head, one in the command
+    CHECK(count(report.page, "&lt;i&gt;&amp;.csv") == 2);  // in the head and above the result
     CHECK(count(report.page, application) == 0);
-    CHECK(count(without_code(report.page), escaped) >= 3);
+    CHECK(count(report.page, "<script>alert(1)") == 0);
     CHECK(count(report.page, "alert(1)</script>") == 0);
     CHECK(count(report.page, "<!--") == 0);
+    CHECK(count(report.page, "<script") == count(report.page, "</script>"));
     const Json data = data_of(report.page);
     CHECK(data["applications"][0] == application);
-    for (std::size_t i = 0; i < jobs.size(); ++i) CHECK(data["names"][i] == jobs[i]);
+    for (std::size_t i = 0; i < jobs.size(); ++i) CHECK(data["jobs"]["names"][i] == jobs[i]);
 }
 
 TEST_SUITE("data") {
@@ -363,7 +390,7 @@ TEST_SUITE("data") {
                                          "--profiles", folder + "profiles", "--policy", "sia"});
         CHECK(report.page.size() < 3'000'000);
         CHECK(tag_problem(report.page) == "");
-        CHECK(data_of(report.page)["names"].size() == 960);
+        CHECK(data_of(report.page)["jobs"]["names"].size() == 960);
     }
 }
 

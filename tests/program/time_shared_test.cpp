@@ -95,6 +95,40 @@ TEST_CASE("each on the type that it is fastest on, in Gavel's world") {
     CHECK(seconds.at("goodput-declared").at(1) <= 1800 + 900);
 }
 
+TEST_CASE("Sia's, Pollux's and other policies of elastic jobs run in Gavel's world where they are named") {
+    const GavelFiles files;
+    const std::string names = "sia,pollux,optimus,tiresias,las,srtf";
+    for (const Json& answer : answers_of(files.options({"--policy", names}))) {
+        CAPTURE(answer.dump());
+        CHECK(answer["completed"] == 2);
+        CHECK(answer["faults"] == 0);
+    }
+    for (const Json& answer : answers_of(files.options()))
+        CHECK(names.find(answer["policy"].get<std::string>()) == std::string::npos);
+    const Program::End elsewhere = replay(files.options({"--policy", "sia-refined"}));
+    CHECK(elsewhere.status == 2);
+    CHECK(elsewhere.errors.find("in the world gavel") != std::string::npos);
+    CHECK(elsewhere.errors.find("it runs in sia") != std::string::npos);
+}
+
+TEST_CASE(
+    "another seed of the trace gives its jobs in another order, and steps that are too many are told of") {
+    GavelFiles files;
+    const auto first = [&](const char* seed) {
+        return answers_of(files.options({"--policy", "fifo", "--trace-seed", seed})).at(0)["completions"];
+    };
+    bool differ = false;
+    for (const char* seed : {"1", "2", "3", "4"}) {
+        CHECK(first(seed) == first(seed));
+        differ = differ || first(seed) != first("1");
+    }
+    CHECK(differ);
+    CHECK(replay(files.options({"--policy", "fifo"})).errors == "");
+    files.write("trace", "both\tcmd\tdir\t--n\t0\t360000000\t1\t1\t-1.000000\t0.0\n");
+    const Json answer = answers_of(files.options({"--policy", "fifo"})).at(0);
+    CHECK(answer["warnings"].at(0).get<std::string>().find("a job of 'both' alone") == 0);
+}
+
 TEST_CASE("all policies of both worlds complete every job, and print what other worlds print") {
     const GavelFiles gavel;
     const ShockwaveFiles shockwave;

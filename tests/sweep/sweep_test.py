@@ -9,6 +9,7 @@ again; a replay that fails is named and tried again; mistakes in the file get on
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -44,6 +45,39 @@ def times_of(out):
     return {file.name: file.stat().st_mtime_ns for file in (out / "cells").glob("*.json")}
 
 
+def name_of(cell):
+    return tuple(str(cell[axis]) for axis in ("policy", "load", "seed", "cluster"))
+
+
+def data_of(out):
+    """What the page carries, which must be one file that loads nothing."""
+    page = (out / "report.html").read_text()
+    assert page.startswith("<!DOCTYPE html>") and page.endswith("</html>\n") and "{{" not in page
+    for elsewhere in ("src=", "url(", "@import", "<link", "fetch("):
+        assert elsewhere not in page, elsewhere
+    assert page.count("<script") == page.count("</script>") == 4
+    return json.loads(re.search('<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def check_names():
+    """Names are text, whatever they contain."""
+    out = SCRATCH / "names"
+    (out / "cells").mkdir(parents=True)
+    names = ["</script><script>alert(1)</script>", '<!-- & "\'']
+    for number, policy in enumerate(names):
+        cell = {"policy": policy, "load": 1, "seed": 0, "trace_seed": "", "interruptions_seed": "", "cluster": names[1],
+                "workload": names[0], "figures": {"average_jct_h": 1.0 + number, "jobs": 3, "completed": 3}}
+        (out / "cells" / f"{number}.json").write_text(json.dumps(cell))
+    merged = sweep("merge", out)
+    assert merged.returncode == 0, merged.stderr
+    cells = data_of(out)["replays"]
+    assert {cell["policy"] for cell in cells} == set(names) and {cell["workload"] for cell in cells} == {names[0]}
+    page = (out / "report.html").read_text()
+    assert "<script>alert" not in page and "<!--" not in page
+    without = sweep("merge", out, "--chart-js", out / "none.js")
+    assert without.returncode == 2 and "install libjs-chart.js" in without.stderr and (out / "results.csv").exists()
+
+
 def check_incomplete():
     """Replays that do not complete all jobs are named, and their averages are not compared."""
     out = SCRATCH / "incomplete"
@@ -61,10 +95,39 @@ def check_incomplete():
     assert "do not complete all jobs" in (out / "report.html").read_text()
 
 
+def check_repeats():
+    """Replays that differ in seeds alone are repeats of one setting, whatever seed it is."""
+    out = SCRATCH / "repeats"
+    (out / "cells").mkdir(parents=True)
+    # At load 2 each policy is twice as fast as the other with one of two traces: in the mean they are 5 and 2.5 hours.
+    averages = {("one", 1, 1): 1.0, ("other", 1, 1): 4.0, ("one", 2, 1): 8.0, ("other", 2, 1): 4.0,
+                ("one", 2, 2): 2.0, ("other", 2, 2): 1.0, ("one", 2, 3): 9.0}
+    for (policy, load, trace_seed), average in averages.items():
+        cell = {"policy": policy, "load": load, "seed": 0, "trace_seed": trace_seed, "interruptions_seed": "",
+                "cluster": "", "workload": "", "figures": {"average_jct_h": average, "jobs": 3, "completed": 3}}
+        (out / "cells" / f"{policy}{load}{trace_seed}.json").write_text(json.dumps(cell))
+    merged = sweep("merge", out)
+    assert merged.returncode == 0, merged.stderr
+    # sqrt(1 * 5) over sqrt(4 * 2.5); what one policy alone has does not count.
+    assert "0.71 times that of other" in merged.stdout, merged.stdout
+    assert "over 2 settings, each the mean of 2 seeds" in merged.stdout, merged.stdout
+    rows = list(csv.DictReader((out / "results.csv").open(newline="")))
+    assert [row["trace_seed"] for row in rows if row["load"] == "2"] == ["1", "2", "3", "1", "2"], rows
+
+    def arguments(more):
+        listed = sweep("list", spec_file("seeds.json", {"policies": ["fifo"], **more}), "--out", SCRATCH / "seeds")
+        assert listed.returncode == 0, listed.stderr
+        return listed.stdout
+    assert arguments({}).startswith("1 replays")
+    assert arguments({"trace_seeds": [1, 2, 3], "interruptions_seeds": [4, 5]}).startswith("6 replays")
+
+
 def main():
     shutil.rmtree(SCRATCH, ignore_errors=True)
     SCRATCH.mkdir(parents=True)
     check_incomplete()
+    check_names()
+    check_repeats()
     spec = spec_file("spec.json", SPEC)
 
     straight = SCRATCH / "straight"
@@ -74,8 +137,15 @@ def main():
     assert merged.returncode == 0 and "shortest average completion time" in merged.stdout, merged.stdout + merged.stderr
     table = timeless(straight / "results.csv")
     assert len(table) == 8 and all(float(row["average_jct_h"]) > 0 for row in table)
-    page = (straight / "report.html").read_text()
-    assert page.count("<svg") == 2 and "goodput" in page and "small" in page
+    page = data_of(straight)
+    assert page["compare"] == ["goodput", "las"] and page["warning"] == "", page["compare"]
+    of_page = {name_of(cell): cell["figures"] for cell in page["replays"]}
+    with open(straight / "results.csv", newline="") as lines:
+        for row in csv.DictReader(lines):
+            figures = of_page.pop(name_of(row))
+            assert {name: str(value) for name, value in figures.items()} == {
+                name: row[name] for name in row if name in figures}, row
+    assert not of_page
 
     # Killed as soon as something is there, by a signal that leaves no time to tidy up.
     killed = SCRATCH / "killed"

@@ -181,6 +181,15 @@ public:
 
     /// How it trains since its last start.
     [[nodiscard]] BatchPlan plan(std::size_t job) const { return trainings_[job].plan; }
+    /// Useful examples a second, without starts and checkpoints, that it would make in its present epoch on
+    /// GPUs of that type and shape with the batch that its owner asked for; 0 where it cannot run.
+    [[nodiscard]] double fixed_rate(std::size_t job, const PoolShare& on) const {
+        const Job& known = known_[job];
+        if (on_type(job, on).max_atomic_batch == 0 || on.shape.nodes > on_type(job, on).max_nodes) return 0;
+        const BatchPlan plan = detail::share_of(known.target_batch, on.shape, limits_of(job, on));
+        const StepSeconds times = on_type(job, on).seconds(on.shape, plan.atomic_batch);
+        return progress_rate(job, plan, on.shape.gpus, times) * known.initial_batch;
+    }
     /// Epochs that are complete.
     [[nodiscard]] std::size_t epoch(std::size_t job) const { return trainings_[job].epoch; }
     /// Its measurements and fits, or those of its kind.
@@ -217,6 +226,20 @@ private:
     }
     [[nodiscard]] NoiseScaleEfficiency efficiency(std::size_t job, const GradientStatistics& gradient) const {
         return {static_cast<double>(known_[job].initial_batch), gradient};
+    }
+    /// Iterations at the initial batch size that it makes a second in its present epoch, checkpoints aside.
+    [[nodiscard]] double progress_rate(std::size_t job, const BatchPlan& plan, int gpus,
+                                       const StepSeconds& times) const {
+        const auto total = static_cast<double>(plan.total(gpus));
+        const GradientStatistics gradient = application(job).curve.gradient(total, trainings_[job].epoch);
+        const double gain = efficiency(job, gradient).efficiency(total) * total / known_[job].initial_batch;
+        const double iteration = times.step + plan.accumulation_steps * (times.step - times.sync);
+        return gain / iteration / application(job).slowdown;
+    }
+    [[nodiscard]] BatchLimits limits_of(std::size_t job, const PoolShare& on) const {
+        return {known_[job].initial_batch, application(job).curve.max_batch(),
+                on_type(job, on).min_atomic_batch, on_type(job, on).largest_batch(on.shape),
+                known_[job].single_gpu_accumulates};
     }
     /// The checkpoints due within the next `seconds` of one epoch; only the last one matters.
     void checkpoint_within(Training& of, double rate, double seconds) {
@@ -304,14 +327,10 @@ std::optional<double> SiaWorld<Modelling>::train(std::size_t job, const Configur
     const PoolShare& on = held.first();
     of.gpus = held.gpus();
     while (left > 0) {
-        const auto total = static_cast<double>(of.plan.total(held.gpus()));
-        const GradientStatistics gradient = curve.gradient(total, of.epoch);
         const StepSeconds times = on_type(job, on).seconds(on.shape, of.plan.atomic_batch);
-        of.gradient = gradient;
+        of.gradient = curve.gradient(static_cast<double>(of.plan.total(held.gpus())), of.epoch);
         measure(job, on, times);
-        const double gain = efficiency(job, gradient).efficiency(total) * total / known_[job].initial_batch;
-        const double iteration = times.step + of.plan.accumulation_steps * (times.step - times.sync);
-        const double rate = gain / iteration / application(job).slowdown * (pays() ? of.paid.speed() : 1);
+        const double rate = progress_rate(job, of.plan, held.gpus(), times) * (pays() ? of.paid.speed() : 1);
         const double spell = pays() ? std::min(left, of.paid.unchanged_seconds()) : left;
         const double goal = curve.progress_after(of.epoch);
         if (of.progress + rate * spell < goal) {
@@ -366,9 +385,7 @@ template <class Modelling>
 void SiaWorld<Modelling>::choose_batch(std::size_t job, const PoolShare& on) {
     Training& of = trainings_[job];
     Job& known = known_[job];
-    const BatchLimits limits{known.initial_batch, application(job).curve.max_batch(),
-                             on_type(job, on).min_atomic_batch, on_type(job, on).largest_batch(on.shape),
-                             known.single_gpu_accumulates};
+    const BatchLimits limits = limits_of(job, on);
     const TypeModel& model = history(job).model().types[on.gpu_type];
     BestPlan best;
     if (!rules_.rigid && measured_gradient(of.gradient) && model.most_replicas > 0)

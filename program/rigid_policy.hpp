@@ -1,0 +1,15 @@
+#ifndef GOODPUT_EXAMPLES_CLI_RIGID_POLICY_HPP
+#define GOODPUT_EXAMPLES_CLI_RIGID_POLICY_HPP
+
+#include <string_view>
+
+#include "any_policy.hpp"
+
+namespace cli {
+
+/// The policy of that name (policies.hpp), with its usual settings, for worlds of jobs of a fixed size.
+AnyPolicy<true> rigid_policy(std::string_view name);
+
+}  // namespace cli
+
+#endif

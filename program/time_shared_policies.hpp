@@ -1,0 +1,106 @@
+#ifndef GOODPUT_EXAMPLES_CLI_TIME_SHARED_POLICIES_HPP
+#define GOODPUT_EXAMPLES_CLI_TIME_SHARED_POLICIES_HPP
+
+// Policies for jobs of a fixed number of GPUs whose speeds are known, in any world of such jobs: Gavel's
+// published programs with its rounds, Hadar, and ours.
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "any_policy.hpp"
+#include "goodput/allot/posted_prices.hpp"
+#include "goodput/availability/lost_time.hpp"
+#include "goodput/policy/hadar.hpp"
+#include "goodput/schedule/scheduler.hpp"
+#include "goodput/share/time_sharing.hpp"
+#include "peers/gavel_shares.hpp"
+#include "peers/published_shares.hpp"
+#include "peers/share_question.hpp"
+#include "peers/time_shared_rounds.hpp"
+
+namespace cli {
+
+/// A policy of a world: what plans there, in rounds of these rules.
+template <class World>
+struct TimeSharedPolicy {
+    std::string_view name{};
+    AnyPlanner (*planner)(const World& world, goodput::peers::TimeSharedRules rules) = nullptr;
+    bool only_named = false;  ///< not among those that run where none is named
+};
+
+/// In published rounds, by shares of time.
+template <class World>
+AnyPlanner in_rounds(const World& world, goodput::peers::SharePolicy shares,
+                     goodput::peers::TimeSharedRules rules) {
+    return any_planner(goodput::peers::TimeSharedRounds<World>(world, std::move(shares), rules));
+}
+
+/// A published policy that is a program.
+template <class World, auto Make>
+constexpr TimeSharedPolicy<World> program_of(std::string_view name) {
+    return {name, [](auto& world, auto rules) { return in_rounds<World>(world, {.shares = Make()}, rules); }};
+}
+
+/// Under a policy of the library, with the world's predictor.
+template <class World, class Policy>
+AnyPlanner scheduled(const World& world, Policy policy) {
+    using Predictor = decltype(world.predictor());
+    return any_planner(goodput::Scheduler<Policy, goodput::LeastMovesPlacer, goodput::Allotter<>, Predictor>(
+                           std::move(policy), {}, {}, {}, world.predictor())
+                           .counting(goodput::LostTime()));
+}
+template <class World, class Policy>
+constexpr TimeSharedPolicy<World> ours(std::string_view name) {
+    return {name, [](auto& world, auto) { return scheduled<World>(world, Policy()); }};
+}
+
+/// GPUs in turns, by the shares of an objective and what jobs are owed.
+template <class World, class Objective>
+constexpr TimeSharedPolicy<World> in_turns(std::string_view name) {
+    return {name, [](auto& world, auto rules) {
+                return any_planner(goodput::TimeSharing<Objective, decltype(world.predictor())>(
+                    {}, rules.interval_seconds, world.predictor()));
+            }};
+}
+
+/// Hadar: jobs of utilities, served at prices that rise with use.
+template <class World>
+auto at_posted_prices(const World& world) {
+    return goodput::Scheduler(goodput::Hadar(), {}, goodput::LeastMovesPlacer(), goodput::PostedPrices(),
+                              world.predictor());
+}
+
+/// Gavel's programs.
+template <class World>
+inline constexpr std::array gavel_programs{
+    program_of<World, [] { return goodput::peers::best_shares(goodput::MaxMin()); }>("max_min"),
+    program_of<World, [] { return goodput::peers::water_filling_shares; }>("water_filling"),
+    program_of<World, [] { return goodput::peers::FairFinishShares(); }>("finish_time_fairness"),
+    program_of<World, [] { return goodput::peers::makespan_shares; }>("makespan"),
+    program_of<World, [] { return goodput::peers::best_shares(goodput::SumOfRates()); }>("sum"),
+    program_of<World, [] { return goodput::peers::AlloxShares(1); }>("allox"),
+};
+template <class World>
+inline constexpr TimeSharedPolicy<World> gavel_isolated{
+    "isolated", [](auto& world, auto rules) {
+        return in_rounds<World>(world, {.shares = goodput::peers::isolated_shares, .shuffles_types = true},
+                                rules);
+    }};
+
+/// Several lists as one.
+template <class T, std::size_t... N>
+constexpr auto joined(const std::array<T, N>&... lists) {
+    std::array<T, (N + ...)> all{};
+    std::size_t at = 0;
+    const auto append = [&](const auto& list) {
+        for (const T& entry : list) all[at++] = entry;
+    };
+    (append(lists), ...);
+    return all;
+}
+
+}  // namespace cli
+
+#endif

@@ -28,15 +28,15 @@ int main() {
         now.jobs.push_back(job);
         now.models.push_back({.types = {{.throughput = truth, .most_replicas = 16, .fitted = true}}});
     }
-    // [advise]
     for (const double hour_worth : {2.0, 20.0}) {
+        // [advise]
         RentAdvisor<> advisor(hour_worth);
         const RentAdvice& advice = advisor.advise(now, offers);
+        // [/advise]
         std::cout << "an hour of a job is worth $" << hour_worth << "; $" << advice.dollars_per_hour
                   << " an hour:\n";
         for (std::size_t o = 0; o < offers.size(); ++o)
             std::cout << "  " << offers[o].name << ": " << advice.offers[o].why << "\n";
     }
-    // [/advise]
     return 0;
 }

@@ -84,16 +84,16 @@ std::vector<Submission> trace_at(double load) {
 }
 // [/trace]
 
-// [replay]
 template <Policy P>
 void show(const char* name, double load, P policy) {
+    // [replay]
     const ReplayResult result = replay<RefinedModels>(cluster, applications, trace_at(load), policy);
     const ReplayMetrics metrics = metrics_of(result);
+    // [/replay]
     std::cout << "load " << load << " " << name << ": average " << metrics.average_hours
               << " h, 99th percentile " << metrics.p99_hours << " h, restarts a job "
               << metrics.restarts_per_job << "\n";
 }
-// [/replay]
 
 // [prices]
 void show_prices() {

@@ -7,13 +7,13 @@
 #include <iostream>
 #include <string>
 
-// [deadline]
 struct Deadline {
     double seconds;  ///< on the clock of the snapshot
 };
 
 /// A job's GPUs are worth the more, the less time there is left to its deadline; without one they are worth
 /// least.
+// [deadline]
 struct DeadlineFirst {
     double value(const goodput::Round& round, const goodput::Job& job, const goodput::Option& option) const {
         const Deadline* deadline = std::any_cast<Deadline>(&job.user);

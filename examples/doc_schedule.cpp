@@ -12,7 +12,6 @@
 using namespace goodput;
 
 int main() {
-    // [rounds]
     Snapshot now;
     now.cluster = {{"A100"}, {{"big-0", 0, 8}, {"big-1", 0, 8}}};
     for (const char* name : {"vision", "speech", "language"}) {
@@ -28,6 +27,7 @@ int main() {
             .alpha_c = 0.1, .beta_c = 0.001, .alpha_n = 0.2, .alpha_r = 0.05, .gamma = 2};
         now.models.push_back({{{.throughput = speed, .most_replicas = 8}}});
     }
+    // [rounds]
     using namespace std::chrono_literals;
     Scheduler<GoodputPolicy> scheduler({.fairness_power = 0.5}, {.gap = 1e-4, .deadline = 50ms});
     std::vector<int> starts(now.jobs.size());

@@ -49,7 +49,6 @@ int main() {
         std::cout << why.job << ": " << why.report(now.cluster) << "\n";
     // [/why]
 
-    // [lost]
     const auto runs_on = [](const Job& job, std::size_t node) {
         return std::any_of(job.placement.begin(), job.placement.end(),
                            [&](const NodeShare& share) { return share.node == node; });
@@ -57,7 +56,6 @@ int main() {
     now.cluster.nodes[1].drained = true;  // it stays in the list, so that the others keep their indices
     for (Job& job : now.jobs)
         if (runs_on(job, 1)) job.placement.clear();
-    // [/lost]
 
     // [what_if]
     const double as_it_is = scheduler.plan(now).objective;

@@ -119,7 +119,9 @@ def draw_replay(programs, docs):
 
 def draw_fit(programs, docs):
     question = json.loads(one_line(f"{docs}/tutorial_fit.json"))
-    answer = json.loads(run([f"{programs}/goodput", "fit"], one_line(f"{docs}/tutorial_fit.json")))
+    question["predict"] = [{"gpu_type": name, "nodes": -(-gpus // node), "gpus": gpus, "local_batch": 128,
+                            "accumulation": 0} for name, node in (("T4", 4), ("A100", 8)) for gpus in (1, 2, 4, 8, 16)]
+    answer = json.loads(run([f"{programs}/goodput", "fit"], json.dumps(question) + "\n"))
     chart = Chart("Throughput of a job by GPUs: measured (dots), predicted, and the interval of 90 %", "GPUs",
                   "examples a second, 128 examples a GPU", (1, 16), (400, 40000), x_log=True, y_log=True)
     chart.ticks((1, 2, 4, 8, 16), (500, 1000, 2000, 5000, 10000, 20000))

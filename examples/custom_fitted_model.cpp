@@ -5,7 +5,6 @@
 #include <goodput/schedule/scheduler.hpp>
 #include <iostream>
 
-// [terms]
 struct Contended {  // seconds: computing a batch, per example, synchronising; then the part by which each
                     // slows
     double constant, slope, sync, contention;
@@ -19,6 +18,7 @@ struct Contended {  // seconds: computing a batch, per example, synchronising; t
     }
 };
 
+// [terms]
 /// Its logarithms, for numbers and for Ceres' jets, in parameters that may have any sign.
 struct ContendedTerms {
     std::array<double, 4> mean{-3, -7, -4, 0.05}, deviation{2, 2, 2, 0.2};  // what is believed beforehand

@@ -8,7 +8,6 @@
 #include <iostream>
 #include <map>
 
-// [world]
 /// Steps a second by kind of job and number of GPUs, then by GPU type; 0: it does not run there.
 using StepTable = std::map<std::pair<std::string, int>, std::vector<double>>;
 
@@ -28,6 +27,7 @@ struct TableWorld {
         left.push_back(steps.emplace_back(how_many_steps));
     }
 
+    // [world]
     const std::vector<goodput::Job>& jobs() const { return trace; }
     std::optional<double> train(std::size_t job, const goodput::Configuration& held, double begin,
                                 double seconds) {
@@ -37,6 +37,7 @@ struct TableWorld {
         return needed <= seconds ? std::optional(begin + needed) : std::nullopt;
     }
     double done(std::size_t job) const { return 1 - left[job] / steps[job]; }
+    // [/world]
 
     // The rest is optional.
     void report(std::size_t job, goodput::Job& known, goodput::JobModel&) const {
@@ -59,7 +60,6 @@ struct TableWorld {
     }
 };
 static_assert(goodput::World<TableWorld>);
-// [/world]
 
 int main() {
     // [replay]

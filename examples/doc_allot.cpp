@@ -19,13 +19,13 @@ int main() {
     using namespace std::chrono_literals;
     goodput::Allotter<> allotter;  // keep it: the next round reuses its memory
     const goodput::AllotResult& result = allotter(problem, {.gap = 0, .deadline = 50ms});
+    // [/solve]
     std::cout << result.report() << "\n";
     for (std::size_t job = 0; job < problem.jobs(); ++job)
         if (result.choice[job] == goodput::no_option)
             std::cout << "job " << job << " waits\n";
         else
             std::cout << "job " << job << " gets option " << result.choice[job] << "\n";
-    // [/solve]
 
     // [explain]
     const goodput::Explanation why = goodput::explain(problem, result);

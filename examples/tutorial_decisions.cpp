@@ -31,7 +31,6 @@ void show_nodes(const char* when, const Cluster& cluster, const std::vector<Plac
 }
 
 void make_room() {
-    // [room]
     Cluster cluster{.gpu_types = {"A100"}};
     for (int n = 0; n < 6; ++n) cluster.nodes.push_back({"node-" + std::to_string(n), 0, 8});
     std::vector<PlacementRequest> jobs;  // {node, GPUs, seconds that a move costs}
@@ -48,6 +47,7 @@ void make_room() {
         jobs.push_back({.part = {0, 8, {1, gpus}},
                         .current = {{static_cast<std::size_t>(node), gpus}},
                         .move_cost = 1.0 * cost});
+    // [room]
     Defragmenter defragmenter;
     const DefragmentPlan plan = defragmenter.plan(cluster, jobs, std::vector{whole_nodes(0, 8, 2)});
     // [/room]

@@ -58,7 +58,6 @@ int main() {
     for (const Decision& decision : plan.decisions)
         std::cout << describe(now.cluster, decision.option.configuration) << "\n";
     // [/round]
-    // [launch]
     const Decision& decision = plan.decisions[0];
     if (const ParallelPlan* its = large.plan_of("language", decision.option.configuration)) {
         const auto home = [&](std::size_t gpu_type) { return large.home_of(gpu_type); };
@@ -70,6 +69,5 @@ int main() {
             std::cout << "\n";
         }
     }
-    // [/launch]
     return 0;
 }

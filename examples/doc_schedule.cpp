@@ -12,7 +12,6 @@
 using namespace goodput;
 
 int main() {
-    // [rounds]
     Snapshot now;
     now.cluster = {{"A100"}, {{"big-0", 0, 8}, {"big-1", 0, 8}}};
     for (const char* name : {"vision", "speech", "language"}) {
@@ -28,6 +27,7 @@ int main() {
             .alpha_c = 0.1, .beta_c = 0.001, .alpha_n = 0.2, .alpha_r = 0.05, .gamma = 2};
         now.models.push_back({{{.throughput = speed, .most_replicas = 8}}});
     }
+    // [rounds]
     using namespace std::chrono_literals;
     Scheduler<GoodputPolicy> scheduler({.fairness_power = 0.5}, {.gap = 1e-4, .deadline = 50ms});
     std::vector<int> starts(now.jobs.size());
@@ -49,7 +49,6 @@ int main() {
         std::cout << why.job << ": " << why.report(now.cluster) << "\n";
     // [/why]
 
-    // [lost]
     const auto runs_on = [](const Job& job, std::size_t node) {
         return std::any_of(job.placement.begin(), job.placement.end(),
                            [&](const NodeShare& share) { return share.node == node; });
@@ -57,7 +56,6 @@ int main() {
     now.cluster.nodes[1].drained = true;  // it stays in the list, so that the others keep their indices
     for (Job& job : now.jobs)
         if (runs_on(job, 1)) job.placement.clear();
-    // [/lost]
 
     // [what_if]
     const double as_it_is = scheduler.plan(now).objective;

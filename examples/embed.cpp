@@ -65,7 +65,6 @@ struct Loop {
         for (std::size_t j = 0; j < now.jobs.size(); ++j) carry_out(now.jobs[j], plan.decisions[j]);
         now.time_seconds += 60;
     }
-
     /// Here you tell your launcher, and the job its batch. In this example jobs make their reports up.
     void carry_out(Job& job, const Decision& decision) {
         const Configuration& given = decision.option.configuration;
@@ -97,4 +96,5 @@ int main() {
     loop.round();
     loop.end("bert");
     loop.round(true);
+    return 0;
 }

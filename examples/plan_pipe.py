@@ -7,14 +7,14 @@ import json
 import subprocess
 import sys
 
-# [loop]
-goodput = subprocess.Popen([sys.argv[1], "plan", "--policy", "goodput"],
-                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 nodes = [{"name": "small-0", "gpu_type": "T4", "gpus": 4}, {"name": "big-0", "gpu_type": "A100", "gpus": 8}]
 jobs = [{"name": name, "submitted_s": 0, "restart_cost_s": 30, "gpus": [1, 8],
          "gradient": {"sqr": 1.0, "var": 25.0},
          "batch": {"initial": 128, "max": 4096, "local": {"T4": [16, 128], "A100": [16, 512]},
                    "rate": {"T4": 420, "A100": 2600}}} for name in ("vision", "speech")]
+# [loop]
+goodput = subprocess.Popen([sys.argv[1], "plan", "--policy", "goodput"],
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 for time_s in (60, 120):
     print(json.dumps({"time_s": time_s, "nodes": nodes, "jobs": jobs}), file=goodput.stdin, flush=True)
     answer = json.loads(goodput.stdout.readline())

@@ -281,7 +281,8 @@ TEST_CASE("what is kept beyond a limit is a conflict with names, and ends when t
 }
 
 TEST_CASE("acting on what an explanation says of a limit makes room") {
-    // A few of these rounds have near 30 rows and stay open for millions of states; bounds hold at any number.
+    // A few of these rounds have near 30 rows and stay open for millions of states; bounds hold at any
+    // number.
     const AllotOptions quick{.most_states = std::size_t{1} << 17};
     Random random(3);
     int named = 0, short_of = 0, beyond = 0;

@@ -223,7 +223,8 @@ struct Written {
 }  // namespace
 
 TEST_CASE("nothing but a minute has passed: nobody starts, stops or moves, whatever the policy") {
-    // What is held is held where the search ends early, too, which it would do after minutes in a few of these.
+    // What is held is held where the search ends early, too, which it would do after minutes in a few of
+    // these.
     const std::size_t states = std::size_t{1} << 17;
     Random random(1);
     const auto check = [](auto&& scheduler, Snapshot snapshot) {

@@ -173,7 +173,7 @@ TEST_CASE("options and files that make no sense are refused with option or line,
           "goodput\n");
     CHECK(error_of(good, {"--policy", "sia"}, 2) ==
           "goodput: there is no policy 'sia' in the world synergy; known are fifo, srtf, las, ftf, drf, "
-          "tetris, goodput, goodput-declared\n");
+          "tetris, goodput, goodput-declared; it runs in sia, gavel\n");
     CHECK(error_of(good, {"--policy", "goodput", "--host", "tune,opt"}, 2) ==
           "goodput: --policy: name is 'goodput', but must be with --host goodput, the only one that it goes "
           "with\n");

@@ -47,10 +47,13 @@ TEST_CASE("within an epoch a job does its rate times the seconds, on every type 
     CHECK(trained > 30);
 }
 
-TEST_CASE("a policy of fixed sizes that looks at no speed does there what it does in Sia's world") {
+TEST_CASE("where there is one GPU type, first come first served does there what it does in Sia's world") {
     for (unsigned seed = 1; seed <= 20; ++seed) {
         support::Random random(seed);
-        const support::ReplayWorld given(random, 8);
+        support::ReplayWorld given(random, 8);
+        // Among types it prefers the faster one, which Sia's world does not tell before a job has run there.
+        const std::size_t type = given.cluster.nodes.front().gpu_type;
+        std::erase_if(given.cluster.nodes, [&](const Node& node) { return node.gpu_type != type; });
         SiaWorld<peers::KnownSpeeds> sia(given.cluster, given.applications, given.submissions,
                                          {.rigid = true});
         FixedSiaWorld fixed(given.cluster, given.applications, given.submissions, {});

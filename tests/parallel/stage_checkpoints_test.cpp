@@ -320,10 +320,10 @@ TEST_CASE("stages: a sentence says what was chosen, what it gains, and what more
 TEST_CASE("stages: bad input is refused with stage, mechanism, field and value") {
     const double nan = std::numeric_limits<double>::quiet_NaN(),
                  infinity = std::numeric_limits<double>::infinity();
-    for (const auto& [field, name] : {std::pair{&StageMechanism::extra_seconds, "extra_s"},
-                                      std::pair{&StageMechanism::unsaved_seconds, "unsaved_s"},
-                                      std::pair{&StageMechanism::restore_seconds, "restore_s"},
-                                      std::pair{&StageMechanism::atomic_seconds, "atomic_s"},
+    for (const auto& [field, name] : {std::pair{&StageMechanism::extra_seconds, "extra_seconds"},
+                                      std::pair{&StageMechanism::unsaved_seconds, "unsaved_seconds"},
+                                      std::pair{&StageMechanism::restore_seconds, "restore_seconds"},
+                                      std::pair{&StageMechanism::atomic_seconds, "atomic_seconds"},
                                       std::pair{&StageMechanism::memory_gib, "memory_gib"},
                                       std::pair{&StageMechanism::gib_per_second, "gib_per_s"}})
         for (const double bad : {nan, infinity, -1.0, 1e101}) {

@@ -360,7 +360,8 @@ TEST_CASE(
     const auto jobs_of = [](std::vector<std::string> options) {
         options.insert(options.end(), {"--policy", "fifo", "--json", "--jobs"});
         Hours hours;
-        for (const Json& job : answers_of(replay(options)).at(0)["completions"])
+        const Json answer = answers_of(replay(options)).at(0);
+        for (const Json& job : answer["completions"])
             hours[job["name"].get<std::string>()] = job["completion_h"];
         return hours;
     };

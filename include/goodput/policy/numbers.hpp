@@ -13,8 +13,8 @@ namespace goodput {
 /// A number of a policy, and what users call it.
 template <class P>
 struct PolicyNumber {
-    std::string_view name;
-    double P::*number;
+    std::string_view name;  ///< lower case, as in the JSON and C interfaces
+    double P::*number;      ///< the member
 };
 
 /// Those of Sia's policy.

@@ -31,12 +31,12 @@ Course waiting_jobs(const PolicyReplay& replay) {
     std::vector<std::pair<double, double>> changes;
     for (std::size_t j = 0; j < result.jobs.size(); ++j) {
         const goodput::JobOutcome& job = result.jobs[j];
+        const double end = job.completed_seconds.value_or(result.end_seconds);
         changes.emplace_back(job.submitted_seconds, 1);
-        changes.emplace_back(job.completed_seconds.value_or(result.end_seconds), -1);
+        changes.emplace_back(end, -1);
         // Parts on several GPU types may be held at the same time.
         std::sort(held[j].begin(), held[j].end());
         double until = 0;
-        const double end = job.completed_seconds.value_or(result.end_seconds);
         for (const auto& [from, to] : held[j]) {
             const double begins = std::max(from, until), ends = std::min(to, end);
             if (begins >= ends) continue;

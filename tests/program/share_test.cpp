@@ -259,6 +259,62 @@ TEST_CASE(
     CHECK(program.finish().status == 0);
 }
 
+TEST_CASE("two jobs that gain by it run together, under every objective that looks at pairs") {
+    Program program = share();
+    Json question = Json::parse(
+        R"({"gpus":{"k80":2,"v100":1},"price_h":{"k80":0.5,"v100":2.5},"jobs":[
+            {"name":"a","rate":{"k80":1,"v100":4},"left":400,"age_s":10,"isolated_s":5},
+            {"name":"b","rate":{"v100":3},"left":90},{"name":"c","rate":{"k80":2,"v100":2},"left":50}],
+            "pairs":[{"jobs":[0,1],"rate":{"v100":[3.5,2.5]}},{"jobs":[1,2],"rate":{"v100":[0.5,0.5]}}]})");
+    for (const char* objective :
+         {"max_min", "water_filling", "finish_time_fairness", "sum", "sum_per_dollar", "makespan", "nash"}) {
+        CAPTURE(objective);
+        question["objective"] = objective;
+        const Json answer = ask(program, question);
+        REQUIRE(!answer.contains("error"));
+        CHECK(answer["status"] == "optimal");
+        REQUIRE(answer["pair_shares"].size() == 2);
+        CHECK(answer["pair_shares"][0]["v100"].get<double>() > 0.01);
+        CHECK(answer["pair_shares"][1].empty());  // in turns both have as much
+        // What the answer says of rates is what its shares come to.
+        for (std::size_t j = 0; j < 3; ++j) {
+            double rate = 0, time = 0;
+            for (const auto& [type, share] : answer["shares"][j].items()) {
+                rate += share.get<double>() * question["jobs"][j]["rate"][type].get<double>();
+                time += share.get<double>();
+            }
+            const double together = answer["pair_shares"][0]["v100"].get<double>();
+            if (j < 2) {
+                rate += together * question["pairs"][0]["rate"]["v100"][j].get<double>();
+                time += together;
+            }
+            CHECK(answer["rates"][j].get<double>() == doctest::Approx(rate));
+            CHECK(time <= 1 + 1e-9);
+        }
+    }
+    question["objective"] = "sum";
+    CHECK(ask(program, question)["objective"].get<double>() == doctest::Approx(3.5 + 2.5 + 2));
+    question["objective"] = "fifo";
+    CHECK(!ask(program, question).contains("pair_shares"));
+    const support::Finished end = program.finish();
+    CHECK(end.status == 0);
+}
+
+TEST_CASE("pairs that make no sense are refused with their place") {
+    Program program = share();
+    const auto asked = [&](const char* pair) {
+        Json question = Json::parse(small_line);
+        question["pairs"] = Json::array({Json::parse(pair)});
+        return ask(program, question)["error"].get<std::string>();
+    };
+    CHECK(asked(R"({"jobs":[0,2],"rate":{}})").find("pairs[0].jobs[1] is 2") != std::string::npos);
+    CHECK(asked(R"({"jobs":[0],"rate":{}})").find("indices of two jobs") != std::string::npos);
+    CHECK(asked(R"({"jobs":[0,0],"rate":{}})").find("two different jobs") != std::string::npos);
+    CHECK(asked(R"({"jobs":[0,1],"rate":{"a":[1]}})").find("rates of the two jobs") != std::string::npos);
+    CHECK(asked(R"({"jobs":[0,1],"rate":{"a":[1,-1]}})").find("-1") != std::string::npos);
+    CHECK(program.finish().status == 1);
+}
+
 TEST_CASE("within entities water rises as the entity says") {
     Program program = share();
     Json question = Json::parse(

@@ -24,8 +24,7 @@ template <ShareObjective O>
 [[nodiscard]] ShareResult share_time(const PairedShareProblem& problem, const O& objective,
                                      const ShareOptions& options = {}) {
     problem.validate();
-    ShareResult result =
-        detail::share_with(problem.alone, detail::PairProgram(problem), objective, options);
+    ShareResult result = detail::share_with(problem.alone, detail::PairProgram(problem), objective, options);
     result.pair_shares.resize(problem.pairs.size() * problem.alone.types(), 0);  // none where nobody can run
     return result;
 }

@@ -83,7 +83,7 @@ public:
         for (; iterations_ < most_iterations; ++iterations_) {
             const double error_before = error_;
             measure();
-            if (centre_ <= accuracy * worth_ / products_ && error_ <= 10 * accuracy) return true;
+            if (centre_ <= accuracy * worth_ / products_ && error_ <= 0.2 * accuracy) return true;
             if (centre_ <= 0.1 * accuracy * worth_ / products_ && error_ >= 0.5 * error_before) return false;
             if (!factor()) return false;
             find_direction(0, 0);

@@ -154,7 +154,7 @@ private:
     static constexpr std::size_t asks_nothing = std::numeric_limits<std::size_t>::max();
     static constexpr std::size_t no_column = std::numeric_limits<std::size_t>::max();
     static constexpr double rounding = 1e-9;
-    static constexpr int most_splits = 4;  // before groups fall apart
+    static constexpr int most_splits = 2;  // before groups fall apart
 
     /// Pairs on one type that are alike: of the same two kinds, in their order, with the same rates.
     struct Bundle {
@@ -172,6 +172,10 @@ private:
     void find_kinds(Value value);
     void refine(std::vector<std::vector<double>> known, const std::vector<double>& pair_values);
     void pose();
+    /// Rate that a job needs at a level, as a part of its top rate.
+    [[nodiscard]] double asked_of(std::size_t job, double level) const {
+        return asked_[job].slope * level + asked_[job].floor;
+    }
     /// Whether there is enough of others in the job's group for its part of the pairs within: not so much is
     /// its own that nobody else has pairs with one another.
     [[nodiscard]] bool finds_others(std::size_t job) const {
@@ -470,18 +474,24 @@ bool PairProgram::split(const PairInteriorPoint<Utility>& end, int round) {
         if (!(need > 0) || members_[g].size() < 2) continue;
         // All that is needed by need, and what is left in equal parts.
         const double needed = std::min(need / rate[g], 1.0);
-        std::vector<std::size_t> too_much;
+        bool has_room = true;
         for (const std::size_t j : members_[g]) {
-            const double own = asked_[j].slope * end.level() + asked_[j].floor;
-            part_of_group_[j] = own / need * needed + 1 - needed;
-            if (part_of_group_[j] * time[g] > 1 + rounding || (within[g] > rounding && !finds_others(j)))
-                too_much.push_back(j);
+            part_of_group_[j] = asked_of(j, end.level()) / need * needed + 1 - needed;
+            has_room = has_room && part_of_group_[j] * time[g] <= 1 + rounding &&
+                       (within[g] <= rounding || finds_others(j));
         }
-        if (too_much.empty()) continue;
-        any = true;
-        ++parts_;
-        for (const std::size_t j : round < most_splits ? too_much : members_[g])
-            part_of_[j] = round < most_splits ? parts_ : parts_++;
+        if (has_room) continue;
+        // Those who need about as much, by factors of 2, are a group; each by himself in
+        // the end.
+        std::map<double, std::size_t> part_like;
+        for (const std::size_t j : members_[g]) {
+            const double octaves = std::log2(std::max(asked_of(j, end.level()) / need, 1e-9));
+            const double like = round < most_splits ? std::clamp(std::floor(octaves), -8.0, 8.0) : double(j);
+            const auto [found, is_new] = part_like.try_emplace(like, parts_ + 1);
+            if (is_new) ++parts_;
+            part_of_[j] = found->second;
+        }
+        any = any || part_like.size() > 1;
     }
     if (any) pose();
     return any;

@@ -46,7 +46,10 @@ inline GavelPairs read_gavel_pairs(const std::string& path) {
             const auto [at, is_new] = index.try_emplace(name, pairs.kinds.size());
             if (is_new)
                 pairs.kinds.push_back(
-                    {.name = name, .rates = std::vector<double>(pairs.types.size(), 0)});
+                    {.name = name,
+                     .rates = std::vector<double>(pairs.types.size(), 0),
+                     // ResNet-18 of "('ResNet-18 (batch size 16)', 1)"
+                     .family = name.substr(2, name.find_first_of("('", 2) - 2)});
             pairs.kinds[at->second].rates[t] = row.at("null");
         }
     for (std::size_t t = 0; t < pairs.types.size(); ++t)
@@ -122,11 +125,6 @@ private:
 
 }  // namespace detail
 
-/// The model's name: ResNet-18 of "('ResNet-18 (batch size 16)', 1)".
-inline std::string family_of(const goodput::PairKind& kind) {
-    return kind.name.substr(0, kind.name.find_first_of("('", 2));
-}
-
 /// What is left out.
 struct LeftOut {
     std::size_t known = 0;  ///< pairs of the kind on each GPU type that are not, by lot
@@ -140,7 +138,7 @@ inline std::vector<PairErrors> left_out_errors(const GavelPairs& pairs, const Le
         std::vector<goodput::PairSample> given, asked;
         std::vector<std::vector<goodput::PairSample>> own(pairs.types.size());
         const auto is_out = [&](std::size_t kind) {
-            return what.family && kind != out && family_of(pairs.kinds[kind]) == family_of(pairs.kinds[out]);
+            return what.family && kind != out && pairs.kinds[kind].family == pairs.kinds[out].family;
         };
         for (const goodput::PairSample& sample : pairs.samples)
             if (!is_out(sample.kinds[0]) && !is_out(sample.kinds[1]))

@@ -15,8 +15,10 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "goodput/core/error.hpp"
@@ -29,6 +31,9 @@ namespace goodput {
 struct PairKind {
     std::string name{};           ///< for messages
     std::vector<double> rates{};  ///< by GPU type: steps/s alone; 0: not known
+    /// Kinds of one family, as a model with several batch sizes, are more alike than others; empty: alone in
+    /// its family.
+    std::string family{};
     /// By GPU type: part of the GPU's memory at the peak, in [0, 1]; 0: not known. Empty: known nowhere.
     std::vector<double> memory{};
 };
@@ -74,7 +79,7 @@ namespace detail {
 struct SpeedTerms {
     static constexpr int numbers = 3, starts = 6;
     static constexpr bool scatters = true;
-    double usual_scatter = 0.07;
+    double usual_scatter = 0.05;
 
     [[nodiscard]] static UseLaw<numbers> usual() {
         UseLaw<numbers> law;
@@ -154,6 +159,21 @@ inline Eigen::MatrixXd pair_features(std::span<const PairKind> kinds, std::size_
     return features;
 }
 
+/// By kind: the index of its family, 0 first; empty where no kind names one.
+inline std::vector<std::size_t> pair_families(std::span<const PairKind> kinds) {
+    std::vector<std::size_t> families;
+    std::map<std::string_view, std::size_t> index;
+    std::size_t next = 0;
+    for (const PairKind& kind : kinds)
+        families.push_back(kind.family.empty() ? next++ : [&] {
+            const auto [at, is_new] = index.try_emplace(kind.family, next);
+            next += is_new ? 1 : 0;
+            return at->second;
+        }());
+    if (index.empty()) families.clear();
+    return families;
+}
+
 }  // namespace detail
 
 inline PairFit fit_pair_model(std::span<const PairKind> kinds, std::size_t types,
@@ -161,9 +181,13 @@ inline PairFit fit_pair_model(std::span<const PairKind> kinds, std::size_t types
     detail::require_pair_inputs(kinds, types, samples);
     PairFit fit{.model{.types = types, .uses = std::vector<PairUse>(kinds.size() * types)}};
     const Eigen::MatrixXd features = detail::pair_features(kinds, types);
+    const std::vector<std::size_t> families = detail::pair_families(kinds);
+    const std::size_t count = families.empty() ? 0 : *std::max_element(families.begin(), families.end()) + 1;
     for (std::size_t t = 0; t < types; ++t) {
-        detail::UseProblem<detail::SpeedTerms> speed{.features = features};
-        detail::UseProblem<detail::MemoryTerms> memory{.features = features};
+        detail::UseProblem<detail::SpeedTerms> speed{
+            .features = features, .families = families, .family_count = count};
+        detail::UseProblem<detail::MemoryTerms> memory{
+            .features = features, .families = families, .family_count = count};
         for (const PairKind& kind : kinds) {
             const double part = kind.memory.empty() ? 0 : kind.memory[t];
             memory.is_known.push_back(part > 0);

@@ -52,6 +52,15 @@ struct UseProblem {
     Eigen::MatrixXd features{};              ///< by kind, a row each; the first is 1
     std::vector<UseLaw<Terms::numbers>> known{};  ///< by kind, where any is: more than the features say ...
     std::vector<bool> is_known{};            ///< ... of those that have it
+    std::vector<std::size_t> families{};     ///< by kind; empty: none
+    std::size_t family_count = 0;
+
+    /// Where the numbers of a kind's family are, behind those of all kinds; where there are none for a kind
+    /// that has no family, for one that is known and for a family.
+    [[nodiscard]] std::size_t family_of(std::size_t kind) const {
+        const bool none = kind >= families.size() || (kind < is_known.size() && is_known[kind]);
+        return static_cast<std::size_t>(features.rows()) + (none ? family_count : families[kind]);
+    }
 };
 
 /// The residuals of rows and priors, as ceres::TinySolver wants them.
@@ -62,6 +71,8 @@ public:
     enum { NUM_RESIDUALS = Eigen::Dynamic, NUM_PARAMETERS = Eigen::Dynamic };
     static constexpr int K = Terms::numbers;
 
+    /// `priors` are those of kinds, before what they have in common with their families, and then those of
+    /// what families have in common.
     UseResiduals(const UseProblem<Terms>& problem, const std::vector<UseLaw<K>>& priors, double scatter)
         : problem_(problem), priors_(priors), scatter_(scatter) {
         for (const UseLaw<K>& prior : priors)
@@ -88,9 +99,14 @@ public:
             ++line;
         }
         for (std::size_t i = 0; i < priors_.size(); ++i, line += K) {
-            const Eigen::Map<const Eigen::Matrix<double, K, 1>> of(x + column(i));
-            out.segment<K>(line) = roots_[i] * (of - priors_[i].mean);
+            Eigen::Matrix<double, K, 1> off = Eigen::Map<const Eigen::Matrix<double, K, 1>>(x + column(i));
+            off -= priors_[i].mean;
             if (jacobian) slopes.block<K, K>(line, column(i)) = roots_[i];
+            if (const std::size_t family = problem_.family_of(i); family < priors_.size()) {
+                off -= Eigen::Map<const Eigen::Matrix<double, K, 1>>(x + column(family));
+                if (jacobian) slopes.block<K, K>(line, column(family)) = -roots_[i];
+            }
+            out.segment<K>(line) = roots_[i] * off;
         }
         return true;
     }
@@ -138,17 +154,18 @@ Eigen::VectorXd best_start(Solver& solver, const Residuals& residuals, const Eig
 template <class Terms>
 UseFit<Terms::numbers> fit_uses(const UseProblem<Terms>& problem) {
     constexpr int K = Terms::numbers, rounds = 4;
-    constexpr double worth = 2;  // what is believed beforehand counts as much as so many kinds or rows
+    constexpr double worth = 1;  // what is believed beforehand counts as much as so many kinds or rows
     const Eigen::Index kinds = problem.features.rows(), width = problem.features.cols();
     std::vector<bool> seen = problem.is_known;
     seen.resize(static_cast<std::size_t>(kinds), false);
     for (const UseRow& row : problem.rows) seen[row.own] = seen[row.other] = true;
 
+    using Vector = Eigen::Matrix<double, K, 1>;
+    using Matrix = Eigen::Matrix<double, K, K>;
     Eigen::MatrixXd start = Eigen::MatrixXd::Zero(width, K);  // by feature
     start.row(0) = problem.terms.usual().mean;
-    const Eigen::Matrix<double, K, K> start_spread = problem.terms.usual().covariance;
     Eigen::MatrixXd by_feature = start;
-    Eigen::Matrix<double, K, K> spread = start_spread;
+    Matrix spread = problem.terms.usual().covariance, family_spread = spread;
     UseFit<K> fit{.scatter = problem.terms.usual_scatter};
     Eigen::VectorXd x;
     ceres::TinySolver<UseResiduals<Terms>> solver;
@@ -160,18 +177,21 @@ UseFit<Terms::numbers> fit_uses(const UseProblem<Terms>& problem) {
             priors.push_back(known ? problem.known[kind]
                                    : UseLaw<K>{(problem.features.row(i) * by_feature).transpose(), spread});
         }
+        priors.resize(priors.size() + problem.family_count, {Vector::Zero(), family_spread});
         const UseResiduals<Terms> residuals(problem, priors, fit.scatter);
-        Eigen::VectorXd begin(residuals.NumParameters());
-        for (std::size_t i = 0; i < priors.size(); ++i)
-            begin.template segment<K>(residuals.column(i)) = priors[i].mean;
-        if (round == 0) x = best_start(solver, residuals, begin, Terms::starts);
+        if (round == 0) {
+            Eigen::VectorXd begin(residuals.NumParameters());
+            for (std::size_t i = 0; i < priors.size(); ++i)
+                begin.template segment<K>(residuals.column(i)) = priors[i].mean;
+            x = best_start(solver, residuals, begin, Terms::starts);
+        }
         solver.options.max_num_iterations = 60;
         solver.Solve(residuals, &x);
         Eigen::VectorXd values(residuals.NumResiduals());
         Eigen::MatrixXd slopes(values.size(), x.size());
         residuals(x.data(), values.data(), slopes.data());
         if (!x.allFinite() || !values.allFinite() || !slopes.allFinite()) {
-            fit.uses = priors;
+            fit.uses.assign(priors.begin(), priors.begin() + kinds);
             fit.status = FitStatus::prior_kept;
             return fit;
         }
@@ -182,43 +202,65 @@ UseFit<Terms::numbers> fit_uses(const UseProblem<Terms>& problem) {
                      : gradient.dot(left * gradient) < TinyBackend::negligible ? FitStatus::converged
                                                                                : FitStatus::iteration_limit;
         fit.uses.clear();
-        double told = static_cast<double>(x.size());  // numbers that the rows, not the priors, have fixed
-        for (std::size_t i = 0; i < priors.size(); ++i) {
+        for (std::size_t i = 0; i < static_cast<std::size_t>(kinds); ++i) {
             const Eigen::Index at = residuals.column(i);
             fit.uses.push_back({x.template segment<K>(at), left.template block<K, K>(at, at)});
-            told -= priors[i].covariance.llt().solve(fit.uses.back().covariance).trace();
         }
         if (round + 1 == rounds) break;
 
         // How the kinds that were seen differ: regressed on the features, with as much weight on the start
-        // as on a kind.
-        Eigen::MatrixXd squares = Eigen::MatrixXd::Identity(width, width);
+        // as on a kind. A kind is its features' share, its family's, and what is left.
+        const auto law_of = [&](std::size_t kind, bool of_family) {
+            const Eigen::Index own = residuals.column(kind);
+            const std::size_t family = problem.family_of(kind);
+            UseLaw<K> law = fit.uses[kind];
+            if (family >= priors.size()) return law;
+            const Eigen::Index at = residuals.column(family);
+            const Matrix both = left.template block<K, K>(own, at);
+            const Matrix its = left.template block<K, K>(at, at);
+            if (of_family) return UseLaw<K>{x.template segment<K>(at), its};
+            law.mean -= x.template segment<K>(at);
+            law.covariance += its - both - both.transpose();
+            return law;
+        };
+        Eigen::MatrixXd squares = worth * Eigen::MatrixXd::Identity(width, width);
         Eigen::MatrixXd products = Eigen::MatrixXd::Zero(width, K);
         for (Eigen::Index i = 0; i < kinds; ++i) {
-            if (!seen[static_cast<std::size_t>(i)]) continue;
+            const auto kind = static_cast<std::size_t>(i);
+            if (!seen[kind]) continue;
             const Eigen::RowVectorXd of = problem.features.row(i);
             squares += of.transpose() * of;
-            products += of.transpose() *
-                        (fit.uses[static_cast<std::size_t>(i)].mean.transpose() - of * start);
+            products += of.transpose() * (law_of(kind, false).mean.transpose() - of * start);
         }
         by_feature = start + squares.llt().solve(products);
-        spread = worth * start_spread;
-        double weight = worth;
+        spread = family_spread = worth * problem.terms.usual().covariance;
+        double weight = worth, family_weight = worth;
+        std::vector<bool> family_seen(problem.family_count, false);
         for (Eigen::Index i = 0; i < kinds; ++i) {
-            if (!seen[static_cast<std::size_t>(i)]) continue;
-            const UseLaw<K>& use = fit.uses[static_cast<std::size_t>(i)];
-            const Eigen::Matrix<double, K, 1> off =
-                use.mean - (problem.features.row(i) * by_feature).transpose();
-            spread += off * off.transpose() + use.covariance;
+            const auto kind = static_cast<std::size_t>(i);
+            if (!seen[kind]) continue;
+            const UseLaw<K> law = law_of(kind, false);
+            const Vector off = law.mean - (problem.features.row(i) * by_feature).transpose();
+            spread += off * off.transpose() + law.covariance;
             weight += 1;
+            const std::size_t family = problem.family_of(kind) - static_cast<std::size_t>(kinds);
+            if (family >= problem.family_count || family_seen[family]) continue;
+            family_seen[family] = true;
+            const UseLaw<K> common = law_of(kind, true);
+            family_spread += common.mean * common.mean.transpose() + common.covariance;
+            family_weight += 1;
         }
         spread /= weight;
+        family_spread /= family_weight;
         if constexpr (Terms::scatters) {
             const auto rows = static_cast<Eigen::Index>(problem.rows.size());
-            const double sum = values.head(rows).squaredNorm() * fit.scatter * fit.scatter +
-                               worth * problem.terms.usual_scatter * problem.terms.usual_scatter;
-            fit.scatter =
-                std::sqrt(sum / (worth + std::max(static_cast<double>(rows) - std::max(told, 0.0), 0.0)));
+            const auto measured = slopes.topRows(rows);
+            // Numbers that the rows, not the priors, have fixed.
+            const double told = (measured * left).cwiseProduct(measured).sum();
+            const double usual = problem.terms.usual_scatter;
+            const double sum = values.head(rows).squaredNorm() * fit.scatter * fit.scatter;
+            fit.scatter = std::sqrt((sum + worth * usual * usual) /
+                                    (worth + std::max(static_cast<double>(rows) - told, 0.0)));
         }
     }
     return fit;

@@ -33,7 +33,8 @@ void print_left_out(const support::GavelPairs& pairs, const support::LeftOut& wh
     const std::vector<support::PairErrors> errors = support::left_out_errors(pairs, what, random);
     for (std::size_t t = 0; t < errors.size(); ++t) {
         const support::PairErrors& of = errors[t];
-        std::printf("%s: %zu rates %*s mean median   90 %%\n", pairs.types[t].c_str(), of.model.size(), 13, "");
+        std::printf("%s: %zu rates %*s mean median   90 %%\n", pairs.types[t].c_str(), of.model.size(), 13,
+                    "");
         print_errors("half of the speed alone", of.half);
         print_errors("mean of the others", of.others);
         if (what.known > 0) print_errors("the job most like it", of.alike);
@@ -55,8 +56,7 @@ int main(int argc, char** argv) {
     }
     try {
         const support::GavelPairs pairs = support::read_gavel_pairs(argv[1]);
-        const goodput::PairFit fit =
-            goodput::fit_pair_model(pairs.kinds, pairs.types.size(), pairs.samples);
+        const goodput::PairFit fit = goodput::fit_pair_model(pairs.kinds, pairs.types.size(), pairs.samples);
         std::printf("%s\n", fit.report().c_str());
         std::printf("pairs of more than one worker: %d measured, %d not\n", pairs.measured, pairs.unmeasured);
         for (const bool family : {false, true})

@@ -38,18 +38,18 @@ struct KnownKinds {
             const double speed = random.between(-1.5, 1.5);
             kinds.push_back({.name = "kind-" + std::to_string(k), .rates = {10 * std::exp(speed)}});
             memory.push_back(random.between(0.1, 0.7));
-            truth.uses.push_back({.mean_log = {-0.3 + 0.4 * speed + 0.3 * normal(random),
-                                               -0.3 - 0.4 * speed + 0.3 * normal(random),
-                                               -1 + 0.5 * normal(random)},
-                                  .memory = memory.back()});
+            truth.uses.push_back(
+                {.mean_log = {-0.3 + 0.4 * speed + 0.3 * normal(random),
+                              -0.3 - 0.4 * speed + 0.3 * normal(random), -1 + 0.5 * normal(random)},
+                 .memory = memory.back()});
         }
     }
     [[nodiscard]] PairSample measure(std::array<std::size_t, 2> pair, double noise, Random& random) const {
         PairSample sample{pair, 0, {0, 0}};
         const PairEstimate together = truth.estimate(pair, 0);
         for (std::size_t i = 0; i < 2 && together.fits; ++i)
-            sample.rates[i] = kinds[pair[i]].rates[0] *
-                              std::clamp(together.parts[i] + noise * normal(random), 0.01, 1.0);
+            sample.rates[i] =
+                kinds[pair[i]].rates[0] * std::clamp(together.parts[i] + noise * normal(random), 0.01, 1.0);
         return sample;
     }
     /// All pairs but those of kinds from `until` on, each with the given chance.
@@ -199,8 +199,7 @@ TEST_CASE("a pair whose memory does not fit is never offered") {
                 const bool gains = estimate.parts[0] + estimate.parts[1] > 1;
                 CHECK(pair.has_value() == (fits && gains));
                 if (pair)
-                    CHECK(pair->rates[0][1] ==
-                          doctest::Approx(estimate.parts[1] * problem.jobs[b].rates[0]));
+                    CHECK(pair->rates[0][1] == doctest::Approx(estimate.parts[1] * problem.jobs[b].rates[0]));
             }
         paired.validate();
     }
@@ -230,9 +229,8 @@ TEST_CASE("care refuses pairs that may not fit, and none that was measured") {
 TEST_CASE("only two different jobs of as many workers are a pair") {
     const PairModel model{.types = 1, .uses = {{.mean_log = {-2, -2, -3}}}, .scatter = {0}};
     ShareProblem problem{.gpus = {4}};
-    problem.jobs = {{.name = "a", .rates = {2}},
-                    {.name = "b", .rates = {3}},
-                    {.name = "c", .workers = 2, .rates = {3}}};
+    problem.jobs = {
+        {.name = "a", .rates = {2}}, {.name = "b", .rates = {3}}, {.name = "c", .workers = 2, .rates = {3}}};
     CHECK(offered_pair(problem, {0, 1}, model, {0, 0}));
     CHECK(!offered_pair(problem, {0, 0}, model, {0, 0}));
     CHECK(!offered_pair(problem, {0, 2}, model, {0, 0}));

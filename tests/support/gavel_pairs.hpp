@@ -1,8 +1,8 @@
 #ifndef GOODPUT_TESTS_SUPPORT_GAVEL_PAIRS_HPP
 #define GOODPUT_TESTS_SUPPORT_GAVEL_PAIRS_HPP
 
-// Pairs of jobs on one GPU, as measured for Gavel (OSDI'20), and how well they are predicted when the pairs of
-// one kind of job are left out, or all but a few of them. Reads as the program does: links its readers.
+// Pairs of jobs on one GPU, as measured for Gavel (OSDI'20), and how well they are predicted when the pairs
+// of one kind of job are left out, or all but a few of them. Reads as the program does: links its readers.
 
 #include <algorithm>
 #include <array>
@@ -45,11 +45,10 @@ inline GavelPairs read_gavel_pairs(const std::string& path) {
             }
             const auto [at, is_new] = index.try_emplace(name, pairs.kinds.size());
             if (is_new)
-                pairs.kinds.push_back(
-                    {.name = name,
-                     .rates = std::vector<double>(pairs.types.size(), 0),
-                     // ResNet-18 of "('ResNet-18 (batch size 16)', 1)"
-                     .family = name.substr(2, name.find_first_of("('", 2) - 2)});
+                pairs.kinds.push_back({.name = name,
+                                       .rates = std::vector<double>(pairs.types.size(), 0),
+                                       // ResNet-18 of "('ResNet-18 (batch size 16)', 1)"
+                                       .family = name.substr(2, name.find_first_of("('", 2) - 2)});
             pairs.kinds[at->second].rates[t] = row.at("null");
         }
     for (std::size_t t = 0; t < pairs.types.size(); ++t)
@@ -142,12 +141,13 @@ inline std::vector<PairErrors> left_out_errors(const GavelPairs& pairs, const Le
         };
         for (const goodput::PairSample& sample : pairs.samples)
             if (!is_out(sample.kinds[0]) && !is_out(sample.kinds[1]))
-                (sample.kinds[0] == out || sample.kinds[1] == out ? own[sample.type] : given).push_back(sample);
+                (sample.kinds[0] == out || sample.kinds[1] == out ? own[sample.type] : given)
+                    .push_back(sample);
         for (auto& of_type : own)
             for (std::size_t i = 0; i < of_type.size(); ++i) {
                 const auto last = static_cast<int>(of_type.size()) - 1;
-                std::swap(of_type[i], of_type[static_cast<std::size_t>(
-                                          random.integer(static_cast<int>(i), last))]);
+                std::swap(of_type[i],
+                          of_type[static_cast<std::size_t>(random.integer(static_cast<int>(i), last))]);
                 (i < what.known ? given : asked).push_back(of_type[i]);
             }
         goodput::PairModel model = goodput::fit_pair_model(pairs.kinds, pairs.types.size(), given).model;
@@ -161,7 +161,8 @@ inline std::vector<PairErrors> left_out_errors(const GavelPairs& pairs, const Le
             ++(does_fit ? of.fit : of.unfit);
             for (const std::size_t careful : {0, 1}) {
                 model.careful = static_cast<double>(careful);
-                (does_fit ? of.fit_refused : of.unfit_refused)[careful] += !model.fits(sample.kinds, sample.type);
+                (does_fit ? of.fit_refused : of.unfit_refused)[careful] +=
+                    !model.fits(sample.kinds, sample.type);
             }
             if (!does_fit) continue;
             const goodput::PairEstimate estimate = speeds.estimate(sample.kinds, sample.type);
@@ -174,7 +175,8 @@ inline std::vector<PairErrors> left_out_errors(const GavelPairs& pairs, const Le
                 of.model.push_back(std::abs(estimate.parts[i] - part));
                 of.inside += part >= interval.low && part <= interval.high;
                 of.half.push_back(std::abs(0.5 - part));
-                const double mean = self == out ? known_parts.mean(other, false) : known_parts.mean(self, true);
+                const double mean =
+                    self == out ? known_parts.mean(other, false) : known_parts.mean(self, true);
                 of.others.push_back(std::abs(mean - part));
                 const double its = known_parts(self == out ? like : self, other == out ? like : other);
                 of.alike.push_back(std::abs((its >= 0 ? its : mean) - part));

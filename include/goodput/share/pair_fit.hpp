@@ -4,12 +4,13 @@
 // What kinds of jobs use of GPU types (pair_model.hpp), from measurements of some pairs, each GPU type by
 // itself. Speeds alone say much of a kind that nobody has measured beside others: a job of short steps loses
 // more beside others, and one that a faster GPU hardly helps leaves it idle. So what is believed of a kind
-// beforehand is linear in the logarithms of its speeds alone on all GPU types; from all kinds that were
-// measured the fit learns how, and how far off that is.
+// beforehand is linear in the logarithms of its speeds alone on all GPU types, plus something that all kinds
+// of its family have in common; from all kinds that were measured the fit learns how, and how far off that
+// is.
 //
-// The part of the memory that a kind takes is learned likewise, from which pairs fitted: a pair that did
-// lies at most a margin above the memory, one that did not at most a margin below it. Say it where you know
-// it.
+// The part of the memory that a kind takes is learned from its speeds and from which pairs fitted: what both
+// of a pair take should be below the whole by some margin if they did, above it by as much if not. Say it
+// where you know it: what is learned is a guess.
 
 #include <algorithm>
 #include <array>
@@ -31,8 +32,8 @@ namespace goodput {
 struct PairKind {
     std::string name{};           ///< for messages
     std::vector<double> rates{};  ///< by GPU type: steps/s alone; 0: not known
-    /// Kinds of one family, as a model with several batch sizes, are more alike than others; empty: alone in
-    /// its family.
+    /// Kinds of one family, as one model with several batch sizes, are more alike than others; empty: none is
+    /// like it.
     std::string family{};
     /// By GPU type: part of the GPU's memory at the peak, in [0, 1]; 0: not known. Empty: known nowhere.
     std::vector<double> memory{};
@@ -67,7 +68,8 @@ struct PairFit {
 /// times. A kind that is in no sample gets what its speeds alone suggest, and wide intervals. Rates above
 /// those alone are taken for those alone. Refuses wrong numbers of rates and memories, numbers out of range,
 /// samples of kinds and types that there are not, and of kinds whose rate alone is not known
-/// (std::invalid_argument). Time grows with samples times the square of kinds: a few milliseconds for 26 kinds.
+/// (std::invalid_argument). Time grows with samples times the square
+/// of kinds: TIME for 26 kinds.
 [[nodiscard]] PairFit fit_pair_model(std::span<const PairKind> kinds, std::size_t types,
                                      std::span<const PairSample> samples);
 
@@ -84,6 +86,7 @@ struct SpeedTerms {
     [[nodiscard]] static UseLaw<numbers> usual() {
         UseLaw<numbers> law;
         law.mean << std::log(0.7), std::log(0.7), std::log(0.7);
+        law.covariance *= 0.25;
         return law;
     }
     [[nodiscard]] static UseError<numbers> error(const double* own, const double* other, double measured) {
@@ -101,6 +104,7 @@ struct MemoryTerms {
     [[nodiscard]] static UseLaw<numbers> usual() {
         UseLaw<numbers> law;
         law.mean << std::log(0.2);
+        law.covariance *= 0.25;
         return law;
     }
     [[nodiscard]] UseError<numbers> error(const double* own, const double* other, double measured) const {
@@ -144,8 +148,8 @@ inline void require_pair_inputs(std::span<const PairKind> kinds, std::size_t typ
 
 /// 1, and the logarithms of speeds alone about their means over the kinds; 0 where one is not known.
 inline Eigen::MatrixXd pair_features(std::span<const PairKind> kinds, std::size_t types) {
-    Eigen::MatrixXd features = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(kinds.size()),
-                                                     static_cast<Eigen::Index>(types) + 1);
+    Eigen::MatrixXd features =
+        Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(kinds.size()), static_cast<Eigen::Index>(types) + 1);
     features.col(0).setOnes();
     for (std::size_t t = 0; t < types; ++t) {
         double sum = 0, count = 0;
@@ -186,8 +190,7 @@ inline PairFit fit_pair_model(std::span<const PairKind> kinds, std::size_t types
     for (std::size_t t = 0; t < types; ++t) {
         detail::UseProblem<detail::SpeedTerms> speed{
             .features = features, .families = families, .family_count = count};
-        detail::UseProblem<detail::MemoryTerms> memory{
-            .features = features, .families = families, .family_count = count};
+        detail::UseProblem<detail::MemoryTerms> memory{.features = features};
         for (const PairKind& kind : kinds) {
             const double part = kind.memory.empty() ? 0 : kind.memory[t];
             memory.is_known.push_back(part > 0);

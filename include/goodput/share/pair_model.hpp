@@ -7,10 +7,10 @@
 //
 //     1 + sensitivity_a pressure_b + crowding_a crowding_b
 //
-// times as long as alone, and both run only where memory_a + memory_b <= 1. The first term is the GPU: kernels
-// of both wait for each other, and a job of many long kernels keeps the other waiting more than it waits
-// itself. So two numbers are needed: sensitivities and pressures differ by far. The second term is what is
-// not the GPU, first of all the host: jobs that keep it busy lose beside their like, both in the same way.
+// times as long as alone, and both run only where memory_a + memory_b <= 1. The first term is the GPU:
+// kernels of both wait for each other, and a job of many long kernels keeps the other waiting more than it
+// waits itself. So two numbers are needed: sensitivities and pressures differ by far. The second term is what
+// is not the GPU, first of all the host: jobs that keep it busy lose beside their like, both in the same way.
 // Sums of what either loses fit measurements better than products do, or a queueing model of kernels with
 // weights.
 //
@@ -108,21 +108,20 @@ struct PairModel {
         PairEstimate result{.fits = fits(kinds, type)};
         for (std::size_t i = 0; i < 2 && result.fits; ++i) {
             const PairUse &own = *of[i], &other = *of[1 - i];
-            const detail::PartOfSpeed at =
-                detail::part_of_speed(own.mean_log.data(), other.mean_log.data());
+            const detail::PartOfSpeed at = detail::part_of_speed(own.mean_log.data(), other.mean_log.data());
             result.parts[i] = at.part;
-            result.deviations[i] = std::sqrt(detail::variance_of(at.by_own, own.covariance) +
-                                             detail::variance_of(at.by_other, other.covariance) +
-                                             scatter[type] * scatter[type]);
+            result.deviations[i] =
+                std::sqrt(detail::variance_of(at.by_own, own.covariance) +
+                          detail::variance_of(at.by_other, other.covariance) + scatter[type] * scatter[type]);
         }
         return result;
     }
 };
 
-/// Two jobs of a problem as a pair that may share GPUs, with the rates that the model expects; kinds[i] is the
-/// kind of jobs[i]. On a type where their memory does not fit, and on one where the model expects that they gain
-/// nothing that they would not have in turns, the rates are {0, 0}. None where that is so on every type, for
-/// one and the same job, and for different numbers of workers.
+/// Two jobs of a problem as a pair that may share GPUs, with the rates that the model expects; kinds[i] is
+/// the kind of jobs[i]. On a type where their memory does not fit, and on one where the model expects that
+/// they gain nothing that they would not have in turns, the rates are {0, 0}. None where that is so on every
+/// type, for one and the same job, and for different numbers of workers.
 [[nodiscard]] inline std::optional<SharePair> offered_pair(const ShareProblem& problem,
                                                            std::array<std::size_t, 2> jobs,
                                                            const PairModel& model,

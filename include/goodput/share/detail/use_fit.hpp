@@ -49,10 +49,10 @@ template <class Terms>
 struct UseProblem {
     Terms terms{};
     std::vector<UseRow> rows{};
-    Eigen::MatrixXd features{};              ///< by kind, a row each; the first is 1
+    Eigen::MatrixXd features{};                   ///< by kind, a row each; the first is 1
     std::vector<UseLaw<Terms::numbers>> known{};  ///< by kind, where any is: more than the features say ...
-    std::vector<bool> is_known{};            ///< ... of those that have it
-    std::vector<std::size_t> families{};     ///< by kind; empty: none
+    std::vector<bool> is_known{};                 ///< ... of those that have it
+    std::vector<std::size_t> families{};          ///< by kind; empty: none
     std::size_t family_count = 0;
 
     /// Where the numbers of a kind's family are, behind those of all kinds; where there are none for a kind
@@ -153,7 +153,7 @@ Eigen::VectorXd best_start(Solver& solver, const Residuals& residuals, const Eig
 /// Fits. A single fit has its priors' means to begin with; those of later rounds begin where it ended.
 template <class Terms>
 UseFit<Terms::numbers> fit_uses(const UseProblem<Terms>& problem) {
-    constexpr int K = Terms::numbers, rounds = 4;
+    constexpr int K = Terms::numbers, rounds = 6;
     constexpr double worth = 1;  // what is believed beforehand counts as much as so many kinds or rows
     const Eigen::Index kinds = problem.features.rows(), width = problem.features.cols();
     std::vector<bool> seen = problem.is_known;
@@ -198,7 +198,7 @@ UseFit<Terms::numbers> fit_uses(const UseProblem<Terms>& problem) {
         const Eigen::LLT<Eigen::MatrixXd> hessian(slopes.transpose() * slopes);
         const Eigen::MatrixXd left = hessian.solve(Eigen::MatrixXd::Identity(x.size(), x.size()));
         const Eigen::VectorXd gradient = slopes.transpose() * values;
-        fit.status = problem.rows.empty() ? FitStatus::prior_kept
+        fit.status = problem.rows.empty()                                      ? FitStatus::prior_kept
                      : gradient.dot(left * gradient) < TinyBackend::negligible ? FitStatus::converged
                                                                                : FitStatus::iteration_limit;
         fit.uses.clear();

@@ -128,12 +128,13 @@ private:
 struct LeftOut {
     std::size_t known = 0;  ///< pairs of the kind on each GPU type that are not, by lot
     bool family = false;    ///< the same model with other batch sizes altogether
+    std::size_t every = 1;  ///< only every so many kinds in turn
 };
 
 /// Predicts all pairs of each kind in turn from the pairs of the others, and a few of its own. By GPU type.
 inline std::vector<PairErrors> left_out_errors(const GavelPairs& pairs, const LeftOut& what, Random& random) {
     std::vector<PairErrors> errors(pairs.types.size());
-    for (std::size_t out = 0; out < pairs.kinds.size(); ++out) {
+    for (std::size_t out = 0; out < pairs.kinds.size(); out += what.every) {
         std::vector<goodput::PairSample> given, asked;
         std::vector<std::vector<goodput::PairSample>> own(pairs.types.size());
         const auto is_out = [&](std::size_t kind) {

@@ -134,7 +134,7 @@ Eigen::VectorXd best_start(Solver& solver, const Residuals& residuals, const Eig
                            int starts) {
     if (starts < 2) return begin;
     constexpr double width = 0.6;
-    solver.options.max_num_iterations = 25;
+    solver.options.max_num_iterations = 16;
     std::minstd_rand lot(1);
     Eigen::VectorXd best = begin;
     double least = std::numeric_limits<double>::infinity();
@@ -185,7 +185,7 @@ UseFit<Terms::numbers> fit_uses(const UseProblem<Terms>& problem) {
                 begin.template segment<K>(residuals.column(i)) = priors[i].mean;
             x = best_start(solver, residuals, begin, Terms::starts);
         }
-        solver.options.max_num_iterations = 60;
+        solver.options.max_num_iterations = 20;
         solver.Solve(residuals, &x);
         Eigen::VectorXd values(residuals.NumResiduals());
         Eigen::MatrixXd slopes(values.size(), x.size());

@@ -172,6 +172,31 @@ TEST_CASE("speeds alone say something of a kind that was never measured beside a
     CHECK(model_error < 0.8 * mean_error);
 }
 
+TEST_CASE("a kind that was never measured is known better where its family was") {
+    double with = 0, without = 0;
+    for (std::uint64_t seed = 0; seed < 6; ++seed) {
+        Random random(seed);
+        KnownKinds known(random, 16);
+        for (std::size_t k = 0; k < 16; ++k) {
+            known.kinds[k].family = "family-" + std::to_string(k % 4);
+            PairUse& use = known.truth.uses[k];
+            use.memory = 0;
+            for (double& number : use.mean_log)
+                number = k < 4 ? 2 * number : known.truth.uses[k % 4].mean_log[0] / 2 + 0.2 * number;
+        }
+        const std::vector<PairSample> samples = known.measured(random, 1, 0.01, 15);
+        const PairModel families = fit_pair_model(known.kinds, 1, samples).model;
+        for (PairKind& kind : known.kinds) kind.family.clear();
+        const PairModel none = fit_pair_model(known.kinds, 1, samples).model;
+        for (std::size_t other = 0; other < 15; ++other) {
+            const double truth = known.truth.estimate({15, other}, 0).parts[0];
+            with += std::abs(families.estimate({15, other}, 0).parts[0] - truth);
+            without += std::abs(none.estimate({15, other}, 0).parts[0] - truth);
+        }
+    }
+    CHECK(with < 0.8 * without);
+}
+
 TEST_CASE("a pair whose memory does not fit is never offered") {
     int misjudged = 0, pairs = 0;
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
@@ -270,20 +295,24 @@ TEST_SUITE("data") {
             CHECK(is_fitted(of.status));
             CHECK(of.misjudged < 0.02 * (of.samples + of.did_not_fit));
         }
+        double inside = 0, asked = 0;
         for (const std::size_t known : {0, 3}) {
             Random random(7);
             for (const support::PairErrors& of :
-                 support::left_out_errors(pairs, {.known = known, .every = 4}, random)) {
+                 support::left_out_errors(pairs, {.known = known, .every = 6}, random)) {
                 const auto sum = [](const std::vector<double>& errors) {
                     double all_errors = 0;
                     for (const double error : errors) all_errors += error;
                     return all_errors;
                 };
                 CHECK(sum(of.model) < (known == 0 ? 0.92 : 0.75) * sum(of.others));
-                CHECK(of.covered() > 0.85);
-                CHECK(of.covered() < 0.98);
+                CHECK(of.covered() > 0.8);  // a few kinds on one GPU type
+                inside += static_cast<double>(of.inside);
+                asked += static_cast<double>(of.model.size());
                 CHECK(of.fit_refused[0] < 0.05 * static_cast<double>(of.fit));
             }
         }
+        CHECK(inside > 0.85 * asked);
+        CHECK(inside < 0.96 * asked);
     }
 }

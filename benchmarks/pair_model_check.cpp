@@ -40,7 +40,7 @@ void print_left_out(const support::GavelPairs& pairs, const support::LeftOut& wh
         if (what.known > 0) print_errors("the job most like it", of.alike);
         print_errors("model", of.model);
         std::printf("  in the 90 %% interval %13.1f %%\n", 100 * of.covered());
-        for (const std::size_t careful : {0, 1})
+        for (const std::size_t careful : {0U, 1U})
             std::printf("  memory%s: refused %zu of %zu pairs that fit, %zu of %zu that do not\n",
                         careful == 0 ? "" : ", careful 1", of.fit_refused[careful], of.fit,
                         of.unfit_refused[careful], of.unfit);
@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
         std::printf("%s\n", fit.report().c_str());
         std::printf("pairs of more than one worker: %d measured, %d not\n", pairs.measured, pairs.unmeasured);
         for (const bool family : {false, true})
-            for (const std::size_t known : {0, 3}) print_left_out(pairs, {.known = known, .family = family});
+            for (const std::size_t known : {0U, 3U}) print_left_out(pairs, {.known = known, .family = family});
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
         return 1;

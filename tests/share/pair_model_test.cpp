@@ -296,7 +296,7 @@ TEST_SUITE("data") {
             CHECK(of.misjudged < 0.02 * (of.samples + of.did_not_fit));
         }
         double inside = 0, asked = 0;
-        for (const std::size_t known : {0, 3}) {
+        for (const std::size_t known : {0U, 3U}) {
             Random random(7);
             for (const support::PairErrors& of :
                  support::left_out_errors(pairs, {.known = known, .every = 6}, random)) {

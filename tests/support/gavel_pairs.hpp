@@ -160,7 +160,7 @@ inline std::vector<PairErrors> left_out_errors(const GavelPairs& pairs, const Le
             PairErrors& of = errors[sample.type];
             const bool does_fit = sample.rates[0] > 0;
             ++(does_fit ? of.fit : of.unfit);
-            for (const std::size_t careful : {0, 1}) {
+            for (const std::size_t careful : {0U, 1U}) {
                 model.careful = static_cast<double>(careful);
                 (does_fit ? of.fit_refused : of.unfit_refused)[careful] +=
                     !model.fits(sample.kinds, sample.type);

@@ -1,0 +1,457 @@
+#ifndef GOODPUT_SHARE_PAIRED_SCHEDULER_HPP
+#define GOODPUT_SHARE_PAIRED_SCHEDULER_HPP
+
+// Rounds in which two jobs may hold the same GPUs at the same time (space sharing; for shares of time see
+// pairs.hpp). A pair is one more job of the round, that takes its GPUs once, and every job has one row more:
+//
+//     a job's own options take 1 of its row, and those of a pair take 1 of the rows of both its jobs,
+//     each such row has 1:              so everybody runs once, alone or in one of its pairs.
+//
+// A pair is offered what both of its jobs are offered, and that is worth what the policy says of the two: to
+// the policy, running together is one more option of each of them, the same GPUs with the goodput that the
+// job has there beside the other. Then one Scheduler chooses jobs and pairs together, and its bound holds for
+// every way to pair them. Of limits a pair takes half of what each of its jobs would take there.
+//
+// The round is planned again with the pairs that were chosen in place of all: these hold now what one of
+// their jobs holds, so that they stay on its nodes. A pair that holds GPUs and is not chosen leaves them to
+// that of its jobs that is given as many there.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "goodput/allot/detail/clock.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/place/concepts.hpp"
+#include "goodput/schedule/explain_plan.hpp"
+#include "goodput/schedule/scheduler.hpp"
+#include "goodput/schedule/snapshot_check.hpp"
+#include "goodput/share/detail/paired_parts.hpp"
+#include "goodput/share/job_pair.hpp"
+
+namespace goodput {
+
+/// Plans rounds of jobs and pairs of jobs, put together of the parts of a Scheduler. Parts must not take a
+/// job of Round::jobs behind those of the snapshot for one of their own: it is a pair.
+///
+/// New pairs are made of two jobs that can be moved, are no job of many tasks, say nothing of the cores and
+/// the memory that they need (Job::host) and are not to lie within different levels of the topology; on GPUs
+/// of one pool. A policy that says for each job what it gets (a queue: policy/queue.hpp) makes no pairs.
+template <class P = Sia, class NodePlacer = LeastMovesPlacer, class Solver = Allotter<>,
+          class Predictor = GoodputPredictor, class Pack = Limits<>, class Maker = ListedShapes,
+          class Factor = Factors<>, class Station = NoNodeStation>
+class PairedScheduler {
+    static_assert(ListsAllOptions<Maker>,
+                  "PairedScheduler: this maker answers at prices, but pairs are of options that are listed");
+    using Limited = Limits<detail::PairedLimits<Pack>>;
+    using Inner = Scheduler<detail::PairedPolicy<P>, NodePlacer, Solver, detail::PairedPredictor<Predictor>,
+                            Limited, detail::PairedMaker<Maker>, detail::PairedFactor<Factor>, Station>;
+
+public:
+    /// The parts, each by its name.
+    using Parts = SchedulerParts<P, NodePlacer, Solver, Predictor, Pack, Maker, Factor, Station>;
+
+    /// A scheduler of these parts.
+    explicit PairedScheduler(Parts parts = {})
+        : limits_(parts.limits),
+          predictor_(parts.predictor),
+          maker_(parts.maker),
+          factor_(parts.factor),
+          scheduler_(typename Inner::Parts{{std::move(parts.policy), of_},
+                                           parts.options,
+                                           std::move(parts.placer),
+                                           std::move(parts.solver),
+                                           {std::move(parts.predictor)},
+                                           limited(),
+                                           detail::PairedMaker<Maker>(std::move(parts.maker), of_),
+                                           {std::move(parts.factor)},
+                                           std::move(parts.station)}) {}
+    PairedScheduler(PairedScheduler&&) noexcept = default;
+    PairedScheduler& operator=(PairedScheduler&&) noexcept = default;
+
+    /// The plan for a snapshot, in which each of these pairs may hold GPUs together; valid until the next
+    /// call. Decisions are those of the snapshot's jobs: two that share GPUs have the same placement, name
+    /// one another (Decision::shares_with), have the goodput that they have together, and in their verdict a
+    /// sentence that says so. Without pairs the plan is that of the Scheduler. Refuses what that does; a pair
+    /// that makes no sense (share/job_pair.hpp), the second one of the same two jobs, and one that is
+    /// together while one of its jobs is so with another is left out and named (Plan::warnings), or refused
+    /// where the snapshot is strict. `step(PlanStep)` is called after each step, of all passes.
+    template <class AfterStep>
+    const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs, AfterStep step) {
+        find_pairs(snapshot, pairs);
+        const AllotOptions given = options();
+        const detail::Clock clock(given.deadline);
+        Pass pass = first_pass(), best = pass;
+        double most = 0, bound = 0;
+        for (int n = 0;; ++n) {
+            const Plan& found = plan_pass(pass, step);
+            if (n == 0) bound = found.bound;
+            // Of plans that are equally good the last one knows best who stays where.
+            if (n == 0 || found.objective >= most - given.enough(bound)) {
+                best = pass;
+                most = found.objective;
+            }
+            Pass next = pass_after();
+            if (next == pass || n + 1 == most_passes) break;
+            pass = std::move(next);
+            options().deadline = clock.left();
+        }
+        if (!(best == pass)) plan_pass(best, step);
+        options().deadline = given.deadline;
+        take_plan(bound);
+        return plan_;
+    }
+    /// The same without a call after each step.
+    const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs) {
+        return plan(snapshot, pairs, [](PlanStep) {});
+    }
+
+    /// Why every job of the last plan has what it has (schedule/explain_plan.hpp). Of two that share GPUs the
+    /// numbers are those of the pair.
+    [[nodiscard]] std::vector<DecisionExplanation> explain() const {
+        std::vector<DecisionExplanation> all = explain_plan(scheduler_, extended_);
+        for (std::size_t i = 0; i < of_->planned.size(); ++i) {
+            if (!runs(i)) continue;
+            DecisionExplanation of_pair = all[jobs().size() + i];
+            // Of the price only what is paid to others.
+            for (const ResourceUse& use : scheduler_.problem().uses(jobs().size() + i, chosen(i)))
+                if (const std::size_t limit = use.resource - scheduler_.pools().size();
+                    use.resource >= scheduler_.pools().size() && limit >= plan_.limits.size() &&
+                    limit < scheduler_.limit_rows().size())
+                    of_pair.price -= scheduler_.allotted().prices[use.resource] * use.units;
+            for (const std::size_t j : of_->pair(i).jobs) {
+                all[j] = of_pair;
+                all[j].job = jobs()[j].name;
+                all[j].notes.push_back(plan_.decisions[j].verdict.reason);
+            }
+        }
+        all.resize(jobs().size());
+        return all;
+    }
+
+    /// The last plan.
+    [[nodiscard]] const Plan& last_plan() const { return plan_; }
+    /// The placer, for what it may be told between two plans.
+    [[nodiscard]] NodePlacer& placer() { return scheduler_.placer(); }
+    /// Gap and deadline of the next plans' allotments, deadline of all passes of a plan together.
+    [[nodiscard]] AllotOptions& options() { return scheduler_.options(); }
+    /// The limits, to be replaced between two plans.
+    [[nodiscard]] Pack& limits() { return limits_; }
+    /// The policy, with its settings.
+    [[nodiscard]] const P& policy() const { return scheduler_.policy().policy; }
+
+private:
+    static constexpr int most_passes = 4;
+
+    /// Which pairs are jobs in a pass, and who holds what before it.
+    struct Pass {
+        std::vector<std::size_t> pairs{};   ///< indices into of_->pairs
+        std::vector<Placement> of_pairs{};  ///< by index in `pairs`
+        std::vector<Placement> of_jobs{};   ///< by job
+        friend bool operator==(const Pass&, const Pass&) = default;
+    };
+
+    [[nodiscard]] Limited limited() const { return Limited(detail::PairedLimits<Pack>(limits_, of_)); }
+    [[nodiscard]] const std::vector<Job>& jobs() const { return real_.jobs; }
+
+    /// The job that a pair of this pass is, in the snapshot of the pass.
+    [[nodiscard]] std::size_t job_of(std::size_t index) const { return jobs().size() + index; }
+    [[nodiscard]] bool runs(std::size_t index) const {
+        return !scheduler_.last_plan().decisions[job_of(index)].placement.empty();
+    }
+    [[nodiscard]] std::size_t chosen(std::size_t index) const { return scheduler_.chosen()[job_of(index)]; }
+    /// Where both jobs of a pair that is together are.
+    [[nodiscard]] const Placement& held_by(const JobPair& pair) const {
+        return jobs()[pair.jobs[0]].placement;
+    }
+
+    /// Which of the pairs may be given GPUs, and the snapshot to plan.
+    void find_pairs(const Snapshot& snapshot, std::span<const JobPair> pairs) {
+        real_ = snapshot;
+        left_.clear();
+        warnings_.clear();
+        of_->given = &real_;
+        of_->pairs.clear();
+        of_->in_pair.clear();
+        std::set<std::array<std::size_t, 2>> known;
+        std::set<std::size_t> together;
+        for (const JobPair& pair : pairs) try {
+                validate(pair, snapshot.jobs, snapshot.cluster);
+                const auto subject = [&] { return name_of(pair, snapshot.jobs); };
+                std::array<std::size_t, 2> both = pair.jobs;
+                std::ranges::sort(both);
+                if (known.contains(both)) bad_input(subject(), "jobs", "given twice", "given once");
+                if (pair.together && (together.contains(both[0]) || together.contains(both[1])))
+                    bad_input(subject(), "together", "true of two pairs of a job", "true of one at most");
+                known.insert(both);
+                if (pair.together) together.insert(both.begin(), both.end());
+                of_->pairs.push_back(pair);
+            } catch (const std::invalid_argument& error) {
+                if (snapshot.strict) throw;
+                warnings_.push_back(std::string(error.what()) + "; the pair is left out");
+            }
+        if (of_->pairs.empty()) return;
+        Snapshot once = snapshot;  // what two hold together is held once
+        for (const JobPair& pair : of_->pairs)
+            if (pair.together) once.jobs[pair.jobs[1]].placement.clear();
+        std::vector<std::string> said;  // and said again by the Scheduler
+        check_(once, KnowsTopology<NodePlacer>, said);
+        std::erase_if(of_->pairs, [&](const JobPair& pair) { return !may_run(pair); });
+        of_->in_pair.assign(jobs().size(), 0);
+        for (const JobPair& pair : of_->pairs)
+            for (const std::size_t job : pair.jobs) of_->in_pair[job] = 1;
+    }
+    /// A pair that is together runs on, or may; one of whose jobs is set aside is left as it is with it.
+    bool may_run(const JobPair& pair) {
+        const auto [first, second] = pair.jobs;
+        const bool aside[] = {check_.is_set_aside(first), check_.is_set_aside(second)};
+        if (pair.together && (aside[0] || aside[1])) {
+            const std::size_t keeper = aside[0] ? first : second, other = aside[0] ? second : first;
+            left_.push_back({other, keeper});
+            Job& left = real_.jobs[other];
+            left.placement.clear();
+            left.set_aside = "it has the same GPUs as job '" + jobs()[keeper].name + "', which is set aside";
+            return false;
+        }
+        if (pair.together) return true;
+        const Job &a = jobs()[first], &b = jobs()[second];
+        const auto is_plain = [](const Job& job) {
+            return !job.keeps_what_it_holds() && !job.tasks && !job.host;
+        };
+        if (aside[0] || aside[1] || !is_plain(a) || !is_plain(b)) return false;
+        if (!a.within.empty() && !b.within.empty() && a.within != b.within) return false;
+        const Job both = as_job(pair, {});
+        return std::ranges::any_of(both.types,
+                                   [](const TypeLimits& on) { return on.max_atomic_batch > 0; }) &&
+               std::max(fewest_gpus(a), fewest_gpus(b)) <= std::min(a.max_gpus, b.max_gpus);
+    }
+    static int fewest_gpus(const Job& job) {
+        return job.adaptivity == Adaptivity::none ? job.max_gpus : job.min_gpus;
+    }
+    /// What the Scheduler itself looks at of a pair that holds this: where it may run, and what a move costs.
+    [[nodiscard]] Job as_job(const JobPair& pair, const Placement& held) const {
+        const Job &a = jobs()[pair.jobs[0]], &b = jobs()[pair.jobs[1]];
+        Job both{.name = a.name + " + " + b.name,
+                 .submitted_seconds = std::min(a.submitted_seconds, b.submitted_seconds),
+                 .restart_cost_seconds = a.restart_cost_seconds + b.restart_cost_seconds,
+                 .max_gpus = std::min(a.max_gpus, b.max_gpus),
+                 .adaptivity = Adaptivity::gpus,
+                 .initial_batch = 1,
+                 .target_batch = 1};
+        both.min_gpus = std::min(std::max(fewest_gpus(a), fewest_gpus(b)), both.max_gpus);
+        for (std::size_t t = 0; t < pair.parts.size(); ++t) {
+            const TypeLimits &of_a = a.types[t], &of_b = b.types[t];
+            TypeLimits& limits = both.types.emplace_back();
+            const int replica = std::lcm(of_a.gpus_per_replica, of_b.gpus_per_replica);
+            if (!pair.runs_on(t) || std::min(of_a.max_atomic_batch, of_b.max_atomic_batch) == 0 ||
+                replica > both.max_gpus)
+                continue;
+            limits.max_atomic_batch = 1;
+            limits.gpus_per_replica = replica;
+            limits.max_nodes = std::min(of_a.max_nodes, of_b.max_nodes);
+        }
+        both.spot_allowed = a.spot_allowed && b.spot_allowed;
+        both.within = a.within.empty() ? b.within : a.within;
+        both.checkpoints.emplace_back();  // what restarts cost is for the policy to count
+        both.preemptible = !pair.together || (!a.keeps_what_it_holds() && !b.keeps_what_it_holds());
+        both.placement = held;
+        return both;
+    }
+
+    /// All pairs, of which those that are together hold what they hold.
+    [[nodiscard]] Pass first_pass() const {
+        Pass pass;
+        for (const Job& job : jobs()) pass.of_jobs.push_back(job.placement);
+        for (std::size_t p = 0; p < of_->pairs.size(); ++p) {
+            const JobPair& pair = of_->pairs[p];
+            pass.pairs.push_back(p);
+            pass.of_pairs.push_back(pair.together ? held_by(pair) : Placement());
+            if (pair.together)
+                for (const std::size_t job : pair.jobs) pass.of_jobs[job].clear();
+        }
+        return pass;
+    }
+
+    /// The pairs that the last pass gave GPUs; who stays on GPUs that are held holds them.
+    [[nodiscard]] Pass pass_after() const {
+        Pass pass;
+        const Plan& plan = scheduler_.last_plan();
+        const auto has = [&](std::size_t job, const Placement& held) {
+            return plan.decisions[job].option.configuration.same_gpus(configuration_of(held, real_.cluster));
+        };
+        for (const Job& job : jobs()) pass.of_jobs.push_back(job.placement);
+        std::vector<std::size_t> jobs_of;  // by pair
+        for (std::size_t i = 0; i < of_->planned.size(); ++i)
+            if (runs(i)) {
+                pass.pairs.push_back(of_->planned[i]);
+                jobs_of.push_back(job_of(i));
+            }
+        pass.of_pairs.resize(pass.pairs.size());
+        for (std::size_t p = 0; p < of_->pairs.size(); ++p) {
+            const JobPair& pair = of_->pairs[p];
+            if (!pair.together) continue;
+            for (const std::size_t job : pair.jobs) pass.of_jobs[job].clear();
+            if (const auto at = std::ranges::find(pass.pairs, p); at != pass.pairs.end()) {
+                pass.of_pairs[static_cast<std::size_t>(at - pass.pairs.begin())] = held_by(pair);
+                continue;
+            }
+            auto [keeper, other] = pair.jobs;
+            if (plan.decisions[other].value > plan.decisions[keeper].value) std::swap(keeper, other);
+            if (has(keeper, held_by(pair)))
+                pass.of_jobs[keeper] = held_by(pair);
+            else if (has(other, held_by(pair)))
+                pass.of_jobs[other] = held_by(pair);
+            else
+                for (std::size_t i = 0; i < pass.pairs.size(); ++i)
+                    if (const auto& of = of_->pairs[pass.pairs[i]].jobs;
+                        pass.of_pairs[i].empty() && has(jobs_of[i], held_by(pair)) &&
+                        (std::ranges::count(of, keeper) || std::ranges::count(of, other))) {
+                        pass.of_pairs[i] = held_by(pair);
+                        break;
+                    }
+        }
+        for (std::size_t i = 0; i < pass.pairs.size(); ++i) {
+            auto [keeper, other] = of_->pairs[pass.pairs[i]].jobs;
+            if (jobs()[other].restart_cost_seconds > jobs()[keeper].restart_cost_seconds)
+                std::swap(keeper, other);
+            for (const std::size_t job : {keeper, other})
+                if (Placement& held = pass.of_jobs[job];
+                    pass.of_pairs[i].empty() && !held.empty() && has(jobs_of[i], held))
+                    pass.of_pairs[i] = std::exchange(held, {});
+        }
+        return pass;
+    }
+
+    template <class AfterStep>
+    const Plan& plan_pass(const Pass& pass, AfterStep step) {
+        of_->planned = pass.pairs;
+        of_->partners.clear();
+        extended_ = real_;
+        std::set<std::string> names;
+        for (std::size_t j = 0; j < jobs().size(); ++j) {
+            extended_.jobs[j].placement = pass.of_jobs[j];
+            if (!pass.pairs.empty()) names.insert(jobs()[j].name);
+        }
+        for (std::size_t i = 0; i < pass.pairs.size(); ++i) {
+            const JobPair& pair = of_->pair(i);
+            Job both = as_job(pair, pass.of_pairs[i]);
+            while (!names.insert(both.name).second) both.name += "'";
+            both.user = detail::PairedJob{i};
+            auto& partners =
+                of_->partners.emplace_back(std::array{jobs()[pair.jobs[0]], jobs()[pair.jobs[1]]});
+            for (Job& partner : partners) partner.placement = pass.of_pairs[i];
+            extended_.jobs.push_back(std::move(both));
+        }
+        if (!extended_.models.empty()) extended_.models.resize(extended_.jobs.size());
+        scheduler_.limits() = limited();
+        return scheduler_.plan(extended_, step);
+    }
+
+    /// The last pass as a plan of the snapshot's jobs. No plan is worth more than `bound`.
+    void take_plan(double bound) {
+        plan_ = scheduler_.last_plan();
+        plan_.warnings.insert(plan_.warnings.end(), warnings_.begin(), warnings_.end());
+        leave_as_it_is();
+        plan_.decisions.resize(jobs().size());
+        if (of_->pairs.empty()) return;
+        std::erase_if(plan_.faults, [&](const PlanFault& fault) { return fault.job >= jobs().size(); });
+        const std::size_t limits = detail::PairedLimits<Pack>::rows_of(*of_, plan_.limits.size());
+        plan_.limits.resize(limits);
+        std::erase_if(plan_.conflicts, [&](const LimitConflict& of) { return of.limit >= limits; });
+        factor_.begin_round(scheduler_.round_of(extended_));
+        for (std::size_t i = 0; i < of_->planned.size(); ++i)
+            if (runs(i)) give(i);
+        plan_.move_cost_seconds = 0;
+        for (std::size_t j = 0; j < jobs().size(); ++j) {
+            if (scheduler_.is_set_aside(j)) continue;
+            Decision& decision = plan_.decisions[j];
+            decision.action = action_of(jobs()[j].placement, decision.placement, real_.cluster);
+            decision.starts = decision.action == Action::start || decision.action == Action::move ||
+                              decision.action == Action::restart;
+            plan_.move_cost_seconds += detail::move_cost_of(real_, j, decision.placement);
+        }
+        plan_.bound = std::max(bound, plan_.objective);
+        if (plan_.bound - plan_.objective <= scheduler_.options().enough(plan_.bound))
+            plan_.status = AllotStatus::optimal;
+        else if (plan_.status == AllotStatus::optimal)
+            plan_.status = AllotStatus::feasible;
+    }
+
+    /// Whose partner is set aside has what that has.
+    void leave_as_it_is() {
+        for (const auto& [job, partner] : left_) {
+            Decision& decision = plan_.decisions[job];
+            const Decision& its = plan_.decisions[partner];
+            decision.option.configuration = its.option.configuration;
+            decision.placement = its.placement;
+            decision.action = its.action;
+            decision.verdict.outcome = its.verdict.outcome;
+            if (!its.placement.empty()) {
+                decision.shares_with = partner;
+                plan_.decisions[partner].shares_with = job;
+            }
+        }
+    }
+
+    /// Gives a pair's jobs what the pair has.
+    void give(std::size_t index) {
+        const JobPair& pair = of_->pair(index);
+        const Decision& given = scheduler_.last_plan().decisions[job_of(index)];
+        const std::size_t k = chosen(index);
+        const Configuration& configuration = scheduler_.options_of(job_of(index))[k].configuration;
+        const std::array<double, 2>& parts = pair.parts[configuration.first().gpu_type];
+        for (std::size_t i = 0; i < 2; ++i) {
+            const std::size_t j = pair.jobs[i];
+            const Job& job = jobs()[j];
+            Decision& decision = plan_.decisions[j];
+            decision = {};
+            decision.option.configuration = configuration;
+            if (const std::size_t alone = detail::find_option(scheduler_.options_of(j), configuration);
+                alone != no_index)
+                decision.option = scheduler_.options_of(j)[alone];
+            // As in the Scheduler: run by what is, and as it runs where that is as good.
+            const bool keeps_plan = KeepsRunningPlans<Predictor> && job.running_plan.atomic_batch > 0 &&
+                                    configuration_of(job.placement, real_.cluster).same_gpus(configuration);
+            if (GradientForecast<P> || keeps_plan)
+                detail::predict_one(real_, j, predictor_, factor_, maker_, keeps_plan, decision.option);
+            decision.option.goodput *= parts[i];
+            decision.option.configuration = given.option.configuration;
+            if (index < of_->values.size() && k < of_->values[index].size() &&
+                std::isfinite(of_->values[index][k][i]))
+                decision.value = of_->values[index][k][i];
+            decision.placement = given.placement;
+            decision.shares_with = pair.jobs[1 - i];
+            decision.verdict.reason = "shares " + describe(real_.cluster, given.option.configuration) +
+                                      " with '" + jobs()[pair.jobs[1 - i]].name + "': " + rounded(parts[i]) +
+                                      " of its speed alone, " + rounded(parts[0] + parts[1]) + " together";
+        }
+    }
+    static std::string rounded(double part) { return rounded_text_of(std::round(part * 1000) / 1000); }
+
+    std::shared_ptr<detail::PairRound> of_ = std::make_shared<detail::PairRound>();
+    Pack limits_;
+    Predictor predictor_;
+    Maker maker_;
+    Factor factor_;
+    Inner scheduler_;
+    SnapshotCheck check_;
+    Snapshot real_;      // what is planned: the jobs of the snapshot as they are
+    Snapshot extended_;  // of a pass: with its pairs as jobs
+    std::vector<std::pair<std::size_t, std::size_t>> left_;  // of a pair together: a job and who is set aside
+    std::vector<std::string> warnings_;
+    Plan plan_;
+};
+
+}  // namespace goodput
+
+#endif

@@ -15,8 +15,10 @@
 #include "goodput/schedule/mixed_types.hpp"
 #include "goodput/share/time_sharing.hpp"
 #include "goodput/sim/gavel_world.hpp"
+#include "paired_rounds.hpp"
 #include "peers/gavel_shares.hpp"
 #include "peers/packed_shares.hpp"
+#include "peers/published_packed_shares.hpp"
 #include "peers/published_shares.hpp"
 #include "peers/share_question.hpp"
 #include "peers/shockwave_rounds.hpp"
@@ -51,6 +53,16 @@ const std::array gavel_policies = joined(
                                                  rules);
                 }},
         gavel_isolated<GavelWorld>,
+        packed_program_of<GavelWorld, [] { return peers::best_packed_shares(goodput::MaxMin()); }>(
+            "max_min_packed"),
+        packed_program_of<GavelWorld, [] { return peers::water_filling_packed_shares; }>(
+            "water_filling_packed"),
+        packed_program_of<GavelWorld, [] { return peers::FairFinishPackedShares(); }>(
+            "finish_time_fairness_packed"),
+        packed_program_of<GavelWorld, [] { return peers::best_packed_shares(goodput::Makespan()); }>(
+            "makespan_packed"),
+        packed_program_of<GavelWorld, [] { return peers::best_packed_shares(goodput::SumOfRates()); }>(
+            "sum_packed"),
         packed_program_of<GavelWorld, [] { return peers::fifo_packed_shares; }, false>("fifo_packed"),
         packed_program_of<GavelWorld, [] { return peers::GandivaShares(); }>("gandiva"),
         // Configurations of several types in one job, and copies of it.
@@ -59,10 +71,10 @@ const std::array gavel_policies = joined(
                     return any_planner(at_posted_prices(world).offering(goodput::MixedTypes<>()));
                 }},
         InGavel{"hadar_e",
-                [](auto& world, auto) {
-                    return any_planner(at_posted_prices(world).offering(goodput::JobCopies<>()));
-                }},
+                [](auto& world,
+                   auto) { return any_planner(at_posted_prices(world).offering(goodput::JobCopies<>())); }},
         ours<GavelWorld, goodput::BalancedSlowdown>("goodput"),
+        InGavel{"goodput-pairs", [](auto& world, auto) { return goodput_of_pairs(world); }, true, true},
         ours<GavelWorld, goodput::DeclaredGoodputPolicy>("goodput-declared"),
         ours<GavelWorld, goodput::GoodputPolicy>("goodput-learned"),
         in_turns<GavelWorld, goodput::MaxMin>("time_shares"),

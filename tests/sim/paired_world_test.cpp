@@ -242,10 +242,12 @@ TEST_CASE("in random worlds each job does the steps of its rates, and each GPU c
             for (const int gpus : {1, 2}) {
                 GavelPair& pair = pairs.emplace_back(GavelPair{
                     .programs = {std::string(1, programs[0]), std::string(1, programs[1])}, .gpus = gpus});
-                for (std::size_t t = 0; t < types; ++t)
-                    pair.rates.push_back(random.chance(0.8)
-                                             ? std::array{random.between(0.01, 2), random.between(0.01, 2)}
-                                             : std::array{0.0, random.between(0, 1)});
+                for (std::size_t t = 0; t < types; ++t) {
+                    std::array<double, 2>& rates = pair.rates.emplace_back();
+                    for (double& rate : rates) rate = random.between(0.01, 2);
+                    if (programs[0] == programs[1]) rates[1] = rates[0];
+                    if (random.chance(0.2)) rates[0] = 0;
+                }
             }
         GavelWorld world(cluster, jobs, pairs);
         // Whatever fits: jobs on nodes that have GPUs left, then others that join them.
@@ -333,7 +335,7 @@ TEST_CASE("in random worlds each job does the steps of its rates, and each GPU c
         CHECK(attained <= there * (1 + 1e-9));
         CHECK(metrics_of(result).utilisation <= 1 + 1e-9);
     }
-    CHECK(together > 500);
+    CHECK(together > 300);
 }
 
 TEST_CASE("a pair has its share of the rounds, and nobody runs in two units of a round") {
@@ -358,7 +360,7 @@ TEST_CASE("a pair has its share of the rounds, and nobody runs in two units of a
                              .pairs = true};
     int rounds = 0, both = 0, alone = 0, third = 0;
     replay(cluster, world, TimeSharedRounds<GavelWorld>(world, policy, {100, 500}),
-           {.interval_seconds = 100, .last_second = 2000},
+           {.interval_seconds = 100, .last_second = 1900},
            [&](double, const Snapshot& snapshot, auto make_plan) {
                const Plan& plan = make_plan();
                if (snapshot.jobs.size() < 3) return;

@@ -53,7 +53,7 @@ struct GavelJob {
 
 /// How fast jobs of two programs are while each of them has the same GPUs.
 struct GavelPair {
-    std::array<std::string, 2> programs{};  ///< may be the same
+    std::array<std::string, 2> programs{};  ///< may be the same: then the mean of both rates counts
     int gpus = 1;                           ///< of each job
     /// By GPU type of the cluster: steps a second of the first's job and of the second's. They run together
     /// where both are above 0.
@@ -239,11 +239,12 @@ private:
                 for (const double rate : pair.rates[t]) require_at_least(subject, "steps a second", rate, 0);
                 if (first == kinds.end() || second == kinds.end()) continue;
                 if (!(pair.rates[t][0] > 0 && pair.rates[t][1] > 0)) continue;
-                for (const std::size_t of : {0, 1}) {
-                    const std::size_t mine = of == 0 ? first->second : second->second;
-                    const std::size_t other = of == 0 ? second->second : first->second;
-                    pair_rates_[(mine * kinds_ + other) * gpus_.size() + t] = pair.rates[t][of];
-                }
+                const auto rate_of = [&](std::size_t mine, std::size_t other) -> double& {
+                    return pair_rates_[(mine * kinds_ + other) * gpus_.size() + t];
+                };
+                rate_of(first->second, second->second) = pair.rates[t][0];
+                rate_of(second->second, first->second) =
+                    first == second ? (pair.rates[t][0] + pair.rates[t][1]) / 2 : pair.rates[t][1];
             }
         }
     }

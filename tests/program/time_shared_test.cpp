@@ -78,7 +78,7 @@ struct ShockwaveFiles : support::Folder {
     }
 };
 
-/// What Gavel's public simulator (stanford-futuredata/gavel, scheduler of April 2021, seed 0) gives for the
+/// What Gavel's public simulator (stanford-futuredata/gavel at c4fa400, seed 0) gives for the
 /// 60 jobs of dyn60_single.trace on 4 V100, 4 P100 and 4 K80 in rounds of 360 s: seconds from submission to
 /// completion, by job, under fifo_packed and gandiva.
 const std::map<std::string, std::vector<double>> packed_seconds{

@@ -20,6 +20,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -36,6 +37,7 @@
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot_check.hpp"
+#include "goodput/share/detail/pair_choice.hpp"
 #include "goodput/share/detail/paired_parts.hpp"
 #include "goodput/share/job_pair.hpp"
 
@@ -92,23 +94,24 @@ public:
         const AllotOptions given = options();
         const detail::Clock clock(given.deadline);
         Pass pass = first_pass(), best = pass;
-        double most = 0, bound = 0;
+        double most = 0;
+        bound_ = std::numeric_limits<double>::infinity();
+        refused_.assign(of_->pairs.size(), 0);
         for (int n = 0;; ++n) {
             const Plan& found = plan_pass(pass, step);
-            if (n == 0) bound = found.bound;
+            Pass next = pass_after(n == 0 && !pass.together_only);
             // Of plans that are equally good the last one knows best who stays where.
-            if (n == 0 || found.objective >= most - given.enough(bound)) {
+            if (n == 0 || found.objective >= most - given.enough(found.objective)) {
                 best = pass;
                 most = found.objective;
             }
-            Pass next = pass_after();
             if (next == pass || n + 1 == most_passes) break;
             pass = std::move(next);
             options().deadline = clock.left();
         }
         if (!(best == pass)) plan_pass(best, step);
         options().deadline = given.deadline;
-        take_plan(bound);
+        take_plan();
         return plan_;
     }
     /// The same without a call after each step.
@@ -124,11 +127,7 @@ public:
             if (!runs(i)) continue;
             DecisionExplanation of_pair = all[jobs().size() + i];
             // Of the price only what is paid to others.
-            for (const ResourceUse& use : scheduler_.problem().uses(jobs().size() + i, chosen(i)))
-                if (const std::size_t limit = use.resource - scheduler_.pools().size();
-                    use.resource >= scheduler_.pools().size() && limit >= plan_.limits.size() &&
-                    limit < scheduler_.limit_rows().size())
-                    of_pair.price -= scheduler_.allotted().prices[use.resource] * use.units;
+            of_pair.price = price_of(job_of(i), chosen(i));
             for (const std::size_t j : of_->pair(i).jobs) {
                 all[j] = of_pair;
                 all[j].job = jobs()[j].name;
@@ -151,10 +150,13 @@ public:
     [[nodiscard]] const P& policy() const { return scheduler_.policy().policy; }
 
 private:
-    static constexpr int most_passes = 4;
+    static constexpr int most_passes = 6;
+    /// Jobs in pairs: of so many the allotment itself chooses who runs with whom.
+    static constexpr std::ptrdiff_t most_allotted = 24;
 
     /// Which pairs are jobs in a pass, and who holds what before it.
     struct Pass {
+        bool together_only = false;         ///< jobs of these pairs run in them or not at all
         std::vector<std::size_t> pairs{};   ///< indices into of_->pairs
         std::vector<Placement> of_pairs{};  ///< by index in `pairs`
         std::vector<Placement> of_jobs{};   ///< by job
@@ -268,12 +270,13 @@ private:
         return both;
     }
 
-    /// All pairs, of which those that are together hold what they hold.
+    /// All pairs, or where these are many, those that are together, which hold what they hold.
     [[nodiscard]] Pass first_pass() const {
-        Pass pass;
+        Pass pass{.together_only = std::ranges::count(of_->in_pair, 1) > most_allotted};
         for (const Job& job : jobs()) pass.of_jobs.push_back(job.placement);
         for (std::size_t p = 0; p < of_->pairs.size(); ++p) {
             const JobPair& pair = of_->pairs[p];
+            if (pass.together_only && !pair.together) continue;
             pass.pairs.push_back(p);
             pass.of_pairs.push_back(pair.together ? held_by(pair) : Placement());
             if (pair.together)
@@ -282,43 +285,143 @@ private:
         return pass;
     }
 
-    /// The pairs that the last pass gave GPUs; who stays on GPUs that are held holds them.
-    [[nodiscard]] Pass pass_after() const {
-        Pass pass;
-        const Plan& plan = scheduler_.last_plan();
-        const auto has = [&](std::size_t job, const Placement& held) {
-            return plan.decisions[job].option.configuration.same_gpus(configuration_of(held, real_.cluster));
-        };
-        for (const Job& job : jobs()) pass.of_jobs.push_back(job.placement);
-        std::vector<std::size_t> jobs_of;  // by pair
-        for (std::size_t i = 0; i < of_->planned.size(); ++i)
-            if (runs(i)) {
-                pass.pairs.push_back(of_->planned[i]);
-                jobs_of.push_back(job_of(i));
+    /// What an option takes at the prices of the last pass, without what is the job's own.
+    [[nodiscard]] double price_of(std::size_t job, std::size_t option) const {
+        double price = 0;
+        for (const ResourceUse& use : scheduler_.problem().uses(job, option))
+            if (!of_->is_place(use.resource)) price += use.units * scheduler_.allotted().prices[use.resource];
+        return price;
+    }
+    /// The same, but nothing where the job may keep what it holds on drained nodes.
+    [[nodiscard]] double least_price_of(std::size_t job, std::size_t option) const {
+        const Placement& held = jobs()[job].placement;
+        const bool drained = std::ranges::any_of(
+            held, [&](const NodeShare& share) { return real_.cluster.nodes[share.node].drained; });
+        return drained && scheduler_.options_of(job)[option].configuration.same_gpus(
+                              configuration_of(held, real_.cluster))
+                   ? 0
+                   : price_of(job, option);
+    }
+    [[nodiscard]] bool is_kept(const JobPair& pair) const {
+        return pair.together && std::ranges::any_of(pair.jobs, [&](std::size_t job) {
+                   return jobs()[job].keeps_what_it_holds();
+               });
+    }
+
+    /// At the prices of the last pass: who should run with whom, and on what. Lowers the bound:
+    ///
+    ///     sum of the prices of all that there is + the most that jobs and disjoint pairs are worth above
+    ///     them
+    void choose_at_prices(std::vector<std::size_t>& pairs, std::vector<Configuration>& wanted) {
+        const AllotmentProblem& problem = scheduler_.problem();
+        double bound = 0;
+        for (std::size_t row = 0; row < problem.capacity.size(); ++row)
+            if (!of_->is_place(row)) bound += problem.capacity[row] * scheduler_.allotted().prices[row];
+        std::vector<double> alone(jobs().size());
+        for (std::size_t j = 0; j < jobs().size(); ++j)
+            for (std::size_t k = 0; k < problem.options_of(j); ++k)
+                alone[j] = std::max(alone[j], problem.value(j, k) - least_price_of(j, k));
+        std::vector<char> kept(jobs().size());
+        for (const JobPair& pair : of_->pairs)
+            if (is_kept(pair))
+                for (const std::size_t job : pair.jobs) {
+                    alone[job] = 0;
+                    kept[job] = 1;
+                }
+        std::vector<detail::WeighedPair> weighed;
+        std::vector<std::size_t> of_weighed;
+        std::vector<Configuration> best(of_->pairs.size());
+        for (std::size_t p = 0; p < of_->pairs.size(); ++p) {
+            const JobPair& pair = of_->pairs[p];
+            double worth = 0;
+            for (const detail::OnBoth& on : of_->on_both[p]) {
+                double above = detail::worth_of(on);
+                for (std::size_t i = 0; i < 2; ++i) above -= least_price_of(pair.jobs[i], on.alone[i]) / 2;
+                if (!(above > worth)) continue;
+                worth = above;
+                best[p] = on.configuration;
             }
+            if (is_kept(pair)) {
+                bound += worth;
+                pairs.push_back(p);
+            } else if (!kept[pair.jobs[0]] && !kept[pair.jobs[1]]) {
+                weighed.push_back({pair.jobs, worth});
+                of_weighed.push_back(p);
+            }
+        }
+        const detail::PairChoice choice =
+            detail::choose_pairs(alone, weighed, [&](std::size_t w) { return !refused_[of_weighed[w]]; });
+        for (const std::size_t w : choice.pairs) pairs.push_back(of_weighed[w]);
+        std::ranges::sort(pairs);
+        for (const std::size_t p : pairs)
+            wanted.push_back(is_kept(of_->pairs[p]) ? configuration_of(held_by(of_->pairs[p]), real_.cluster)
+                                                    : best[p]);
+        bound_ = std::min(bound_, bound + choice.bound);
+    }
+
+    /// The pairs to plan with next, and who holds what then: those that the last pass gave GPUs or, where
+    /// only pairs were planned that had been chosen, those that are to be chosen at its prices. `of_all`: the
+    /// allotment chose among all pairs, so that its bound holds.
+    [[nodiscard]] Pass pass_after(bool of_all) {
+        const Plan& plan = scheduler_.last_plan();
+        Pass pass{.together_only = of_->together_only};
+        std::vector<Configuration> wanted;  // by pair
+        if (of_->pairs.empty()) {
+            bound_ = plan.bound;
+        } else {
+            for (std::size_t i = 0; i < of_->planned.size(); ++i)
+                if (of_->together_only && !runs(i)) refused_[of_->planned[i]] = 1;
+            choose_at_prices(pass.pairs, wanted);
+            const auto on_drained = [&](const JobPair& pair) {
+                return pair.together && std::ranges::any_of(held_by(pair), [&](const NodeShare& share) {
+                           return real_.cluster.nodes[share.node].drained;
+                       });
+            };
+            if (of_all && std::ranges::none_of(of_->pairs, on_drained)) bound_ = std::min(bound_, plan.bound);
+        }
+        if (!of_->together_only) {
+            pass.pairs.clear();
+            wanted.clear();
+            for (std::size_t i = 0; i < of_->planned.size(); ++i)
+                if (runs(i)) {
+                    pass.pairs.push_back(of_->planned[i]);
+                    wanted.push_back(plan.decisions[job_of(i)].option.configuration);
+                }
+        }
+        find_holders(plan, wanted, pass);
+        return pass;
+    }
+
+    /// Who stays on GPUs that are held holds them: a pair in place of its jobs where it is to have as many
+    /// there, and of two that part the one that the plan gives as many, or that is worth more.
+    void find_holders(const Plan& plan, std::span<const Configuration> wanted, Pass& pass) const {
+        for (const Job& job : jobs()) pass.of_jobs.push_back(job.placement);
         pass.of_pairs.resize(pass.pairs.size());
+        const auto is_on = [&](const Configuration& given, const Placement& held) {
+            return given.same_gpus(configuration_of(held, real_.cluster));
+        };
+        const auto is_of = [&](std::size_t i, std::size_t job) {
+            return std::ranges::count(of_->pairs[pass.pairs[i]].jobs, job) > 0;
+        };
         for (std::size_t p = 0; p < of_->pairs.size(); ++p) {
             const JobPair& pair = of_->pairs[p];
             if (!pair.together) continue;
             for (const std::size_t job : pair.jobs) pass.of_jobs[job].clear();
-            if (const auto at = std::ranges::find(pass.pairs, p); at != pass.pairs.end()) {
-                pass.of_pairs[static_cast<std::size_t>(at - pass.pairs.begin())] = held_by(pair);
-                continue;
-            }
+            const Placement& held = held_by(pair);
             auto [keeper, other] = pair.jobs;
-            if (plan.decisions[other].value > plan.decisions[keeper].value) std::swap(keeper, other);
-            if (has(keeper, held_by(pair)))
-                pass.of_jobs[keeper] = held_by(pair);
-            else if (has(other, held_by(pair)))
-                pass.of_jobs[other] = held_by(pair);
-            else
-                for (std::size_t i = 0; i < pass.pairs.size(); ++i)
-                    if (const auto& of = of_->pairs[pass.pairs[i]].jobs;
-                        pass.of_pairs[i].empty() && has(jobs_of[i], held_by(pair)) &&
-                        (std::ranges::count(of, keeper) || std::ranges::count(of, other))) {
-                        pass.of_pairs[i] = held_by(pair);
-                        break;
-                    }
+            const Decision &first = plan.decisions[keeper], &second = plan.decisions[other];
+            const bool on[] = {is_on(first.option.configuration, held),
+                               is_on(second.option.configuration, held)};
+            if (on[0] == on[1] ? second.value > first.value : on[1]) std::swap(keeper, other);
+            Placement* holder = &pass.of_jobs[keeper];
+            for (std::size_t i = 0; i < pass.pairs.size(); ++i)
+                if (pass.pairs[i] == p ||
+                    (pass.of_pairs[i].empty() && (is_of(i, keeper) || is_of(i, other)) && !on[0] && !on[1] &&
+                     is_on(wanted[i], held))) {
+                    holder = &pass.of_pairs[i];
+                    break;
+                }
+            *holder = held;
         }
         for (std::size_t i = 0; i < pass.pairs.size(); ++i) {
             auto [keeper, other] = of_->pairs[pass.pairs[i]].jobs;
@@ -326,15 +429,15 @@ private:
                 std::swap(keeper, other);
             for (const std::size_t job : {keeper, other})
                 if (Placement& held = pass.of_jobs[job];
-                    pass.of_pairs[i].empty() && !held.empty() && has(jobs_of[i], held))
+                    pass.of_pairs[i].empty() && !held.empty() && is_on(wanted[i], held))
                     pass.of_pairs[i] = std::exchange(held, {});
         }
-        return pass;
     }
 
     template <class AfterStep>
     const Plan& plan_pass(const Pass& pass, AfterStep step) {
         of_->planned = pass.pairs;
+        of_->together_only = pass.together_only;
         of_->partners.clear();
         extended_ = real_;
         std::set<std::string> names;
@@ -357,15 +460,15 @@ private:
         return scheduler_.plan(extended_, step);
     }
 
-    /// The last pass as a plan of the snapshot's jobs. No plan is worth more than `bound`.
-    void take_plan(double bound) {
+    /// The last pass as a plan of the snapshot's jobs.
+    void take_plan() {
         plan_ = scheduler_.last_plan();
         plan_.warnings.insert(plan_.warnings.end(), warnings_.begin(), warnings_.end());
         leave_as_it_is();
         plan_.decisions.resize(jobs().size());
         if (of_->pairs.empty()) return;
         std::erase_if(plan_.faults, [&](const PlanFault& fault) { return fault.job >= jobs().size(); });
-        const std::size_t limits = detail::PairedLimits<Pack>::rows_of(*of_, plan_.limits.size());
+        const std::size_t limits = plan_.limits.size() - of_->places;
         plan_.limits.resize(limits);
         std::erase_if(plan_.conflicts, [&](const LimitConflict& of) { return of.limit >= limits; });
         factor_.begin_round(scheduler_.round_of(extended_));
@@ -380,7 +483,7 @@ private:
                               decision.action == Action::restart;
             plan_.move_cost_seconds += detail::move_cost_of(real_, j, decision.placement);
         }
-        plan_.bound = std::max(bound, plan_.objective);
+        plan_.bound = std::max(bound_, plan_.objective);
         if (plan_.bound - plan_.objective <= scheduler_.options().enough(plan_.bound))
             plan_.status = AllotStatus::optimal;
         else if (plan_.status == AllotStatus::optimal)
@@ -426,9 +529,9 @@ private:
                 detail::predict_one(real_, j, predictor_, factor_, maker_, keeps_plan, decision.option);
             decision.option.goodput *= parts[i];
             decision.option.configuration = given.option.configuration;
-            if (index < of_->values.size() && k < of_->values[index].size() &&
-                std::isfinite(of_->values[index][k][i]))
-                decision.value = of_->values[index][k][i];
+            if (const detail::OnBoth* on = of_->find(of_->planned[index], configuration);
+                on && given.value != 0)
+                decision.value = on->values[i];
             decision.placement = given.placement;
             decision.shares_with = pair.jobs[1 - i];
             decision.verdict.reason = "shares " + describe(real_.cluster, given.option.configuration) +
@@ -449,6 +552,8 @@ private:
     Snapshot extended_;  // of a pass: with its pairs as jobs
     std::vector<std::pair<std::size_t, std::size_t>> left_;  // of a pair together: a job and who is set aside
     std::vector<std::string> warnings_;
+    std::vector<char> refused_;  // by pair: found nothing in this round
+    double bound_ = 0;
     Plan plan_;
 };
 

@@ -39,25 +39,51 @@ inline std::optional<std::size_t> pair_of(const Job& job) {
     return pair ? std::optional(pair->index) : std::nullopt;
 }
 
+/// GPUs that both jobs of a pair are offered and that it may run on.
+struct OnBoth {
+    Configuration configuration{};
+    std::array<std::size_t, 2> alone{};   ///< of each job, the index of that option
+    std::array<std::size_t, 2> beside{};  ///< and of what it is beside the other, among all that are valued
+    std::array<double, 2> values{};       ///< to each, beside the other
+};
+
 /// What all parts know of the round that is planned.
 struct PairRound {
-    const Snapshot* given = nullptr;   ///< its jobs hold what they hold, pairs the same GPUs both
-    std::vector<JobPair> pairs{};      ///< all that may be given GPUs in this round
-    std::vector<char> in_pair{};       ///< by job: it is in any of them; empty where there are none
-    std::vector<std::size_t> planned;  ///< of these the ones that are jobs in this pass
-    /// By planned pair: both jobs, as if they held what the pair holds in this pass.
-    std::vector<std::array<Job, 2>> partners{};
-    /// By planned pair and by its option: what that is worth to each of the two.
-    std::vector<std::vector<std::array<double, 2>>> values{};
+    const Snapshot* given = nullptr;  ///< its jobs hold what they hold, pairs the same GPUs both
+    std::vector<JobPair> pairs{};     ///< all that may be given GPUs in this round
+    std::vector<char> in_pair{};      ///< by job: it is in any of them; empty where there are none
 
-    /// The pair of that index in the pass.
+    // Of a pass:
+    std::vector<std::size_t> planned{};  ///< the pairs that are jobs
+    bool together_only = false;          ///< jobs of these run in them or not at all
+    /// By planned pair: both jobs, as if they held what the pair holds.
+    std::vector<std::array<Job, 2>> partners{};
+    std::size_t first_place = 0;               ///< row of the allotment behind those of pools and limits
+    std::size_t places = 0;                    ///< so many rows say that jobs run once
+    std::vector<std::vector<OnBoth>> on_both;  ///< by pair
+
+    /// The pair of that index among the planned ones.
     [[nodiscard]] const JobPair& pair(std::size_t index) const { return pairs[planned[index]]; }
+    /// What a pair has on these GPUs; none: it may not run there.
+    [[nodiscard]] const OnBoth* find(std::size_t pair, const Configuration& configuration) const {
+        const auto at = std::ranges::find(on_both[pair], configuration, &OnBoth::configuration);
+        return at == on_both[pair].end() ? nullptr : &*at;
+    }
+    /// Whether a row says that a job runs once: nothing that a policy knows of.
+    [[nodiscard]] bool is_place(std::size_t row) const {
+        return row >= first_place && row < first_place + places;
+    }
 };
 
 /// Among options, the index of that with these GPUs and nothing counted beside them; no_index: none.
 inline std::size_t find_option(std::span<const Option> options, const Configuration& configuration) {
     const auto at = std::ranges::find(options, configuration, &Option::configuration);
     return at == options.end() ? no_index : static_cast<std::size_t>(at - options.begin());
+}
+
+/// What running together is worth to the two: nothing where it is nothing to one of them.
+inline double worth_of(const OnBoth& on) {
+    return on.values[0] <= 0 || on.values[1] <= 0 ? 0 : on.values[0] + on.values[1];
 }
 
 /// A policy to which running together is one more option of each of two jobs: the same GPUs with the goodput
@@ -95,29 +121,27 @@ struct PairedPolicy {
 
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         const std::size_t jobs = of->given->jobs.size();
-        std::vector<Beside> beside(rows.size());
         std::vector<std::size_t> row_of(round.jobs.size(), no_index);
         for (std::size_t r = 0; r < rows.size(); ++r) row_of[index_of(rows[r], round)] = r;
-        std::vector<Together> together(of->pairs.size());
-        for (std::size_t p = 0; p < of->pairs.size(); ++p)
-            offer_together(rows, row_of, p, beside, together[p]);
+        std::vector<Beside> beside(rows.size());
+        of->on_both.assign(of->pairs.size(), {});
+        for (std::size_t p = 0; p < of->pairs.size(); ++p) offer_together(rows, row_of, p, beside);
         std::vector<OptionRow> asked;
-        std::vector<std::size_t> row_asked;
         for (std::size_t r = 0; r < rows.size(); ++r) {
             const std::size_t j = index_of(rows[r], round);
             if (j >= jobs) continue;
-            const bool in_pair = j < of->in_pair.size() && of->in_pair[j];
-            asked.push_back(beside[r].row(rows[r], in_pair ? of->given->jobs[j] : rows[r].job));
-            row_asked.push_back(r);
+            asked.push_back(beside[r].options.empty() ? rows[r] : beside[r].row(of->given->jobs[j]));
         }
         ask(round, asked);
-        for (std::size_t a = 0; a < asked.size(); ++a)
-            if (const std::span<double> own = rows[row_asked[a]].values; own.data() != asked[a].values.data())
-                std::copy_n(asked[a].values.begin(), own.size(), own.begin());
-        of->values.assign(of->planned.size(), {});
+        for (std::size_t r = 0; r < rows.size(); ++r)
+            std::copy_n(beside[r].values.begin(), beside[r].options.empty() ? 0 : rows[r].values.size(),
+                        rows[r].values.begin());
+        for (std::size_t p = 0; p < of->pairs.size(); ++p)
+            for (OnBoth& on : of->on_both[p])
+                for (std::size_t i = 0; i < 2; ++i)
+                    on.values[i] = beside[row_of[of->pairs[p].jobs[i]]].values[on.beside[i]];
         for (std::size_t i = 0; i < of->planned.size(); ++i)
-            if (const std::size_t r = row_of[jobs + i]; r != no_index)
-                value_pair(row_of, i, beside, together[of->planned[i]], rows[r]);
+            if (const std::size_t r = row_of[jobs + i]; r != no_index) value_pair(row_of, i, rows[r]);
     }
 
 private:
@@ -128,58 +152,55 @@ private:
         std::vector<ResourceUse> uses{};
         std::vector<std::size_t> offsets{};
 
+        void begin(const OptionRow& row, const PairRound& of) {
+            if (!options.empty()) return;
+            options.assign(row.options.begin(), row.options.end());
+            offsets.assign(1, 0);
+            for (std::size_t k = 0; k < row.options.size(); ++k) add_uses(row.uses(k), 1, of);
+        }
         /// One more, of the option of that index: half of what that takes. Its index.
-        std::size_t add(const OptionRow& row, std::size_t option, double part) {
-            if (options.empty()) {
-                options.assign(row.options.begin(), row.options.end());
-                offsets.assign(1, 0);
-                for (std::size_t k = 0; k < row.options.size(); ++k) add_uses(row, k, 1);
-            }
+        std::size_t add(const OptionRow& row, std::size_t option, double part, const PairRound& of) {
+            begin(row, of);
             options.push_back(options[option]);
             options.back().goodput *= part;
-            add_uses(row, option, 0.5);
+            add_uses(row.uses(option), 0.5, of);
             return options.size() - 1;
         }
         /// The row to ask about.
-        OptionRow row(const OptionRow& own, const Job& job) {
-            if (options.empty()) return {job, own.options, own.values, own.uses};
+        OptionRow row(const Job& job) {
             values.assign(options.size(), 0);
             return {job, options, values, OptionUses(uses, offsets)};
         }
 
     private:
-        void add_uses(const OptionRow& row, std::size_t option, double factor) {
-            for (const ResourceUse& use : row.uses(option))
-                uses.push_back({use.resource, use.units * factor});
+        void add_uses(std::span<const ResourceUse> taken, double factor, const PairRound& of) {
+            for (const ResourceUse& use : taken)
+                if (!of.is_place(use.resource)) uses.push_back({use.resource, use.units * factor});
             offsets.push_back(uses.size());
         }
     };
-    /// Where the two rows of a pair have what it may run on.
-    struct OnBoth {
-        Configuration configuration{};
-        std::array<std::size_t, 2> at{};
-    };
-    using Together = std::vector<OnBoth>;
 
     static std::size_t index_of(const OptionRow& row, const Round& round) {
         return static_cast<std::size_t>(&row.job - round.jobs.data());
     }
 
     void offer_together(std::span<const OptionRow> rows, const std::vector<std::size_t>& row_of,
-                        std::size_t p, std::vector<Beside>& beside, Together& together) const {
+                        std::size_t p, std::vector<Beside>& beside) const {
         const JobPair& pair = of->pairs[p];
-        const std::size_t first = row_of[pair.jobs[0]], second = row_of[pair.jobs[1]];
-        if (first == no_index || second == no_index) return;
-        for (std::size_t k = 0; k < rows[first].options.size(); ++k) {
-            const Option& option = rows[first].options[k];
+        const std::array at{row_of[pair.jobs[0]], row_of[pair.jobs[1]]};
+        for (const std::size_t r : at)
+            if (r != no_index) beside[r].begin(rows[r], *of);
+        if (at[0] == no_index || at[1] == no_index) return;
+        for (std::size_t k = 0; k < rows[at[0]].options.size(); ++k) {
+            const Option& option = rows[at[0]].options[k];
             const Configuration& gpus = option.configuration;
             if (!(option.goodput > 0) || !gpus.is_single() || !pair.runs_on(gpus.first().gpu_type)) continue;
-            const std::size_t same = find_option(rows[second].options, gpus);
-            if (same == no_index || !(rows[second].options[same].goodput > 0)) continue;
+            const std::size_t same = find_option(rows[at[1]].options, gpus);
+            if (same == no_index || !(rows[at[1]].options[same].goodput > 0)) continue;
             const auto& parts = pair.parts[gpus.first().gpu_type];
-            together.push_back({gpus,
-                                {beside[first].add(rows[first], k, parts[0]),
-                                 beside[second].add(rows[second], same, parts[1])}});
+            OnBoth& on = of->on_both[p].emplace_back(OnBoth{gpus, {k, same}, {}, {}});
+            for (std::size_t i = 0; i < 2; ++i)
+                on.beside[i] = beside[at[i]].add(rows[at[i]], on.alone[i], parts[i], *of);
         }
     }
 
@@ -195,24 +216,13 @@ private:
         });
     }
 
-    void value_pair(const std::vector<std::size_t>& row_of, std::size_t i, const std::vector<Beside>& beside,
-                    const Together& together, const OptionRow& row) const {
-        const JobPair& pair = of->pair(i);
-        std::vector<std::array<double, 2>>& its = of->values[i];
-        its.assign(row.options.size(), {0, 0});
+    void value_pair(const std::vector<std::size_t>& row_of, std::size_t i, const OptionRow& row) const {
+        // Where one of the two failed, so did the pair: it keeps what it holds.
+        const bool failed =
+            std::ranges::any_of(of->pair(i).jobs, [&](std::size_t job) { return row_of[job] == no_index; });
         for (std::size_t k = 0; k < row.options.size(); ++k) {
-            row.values[k] = 0;
-            const auto on = std::ranges::find(together, row.options[k].configuration, &OnBoth::configuration);
-            for (std::size_t of_two = 0; of_two < 2; ++of_two) {
-                const std::size_t r = row_of[pair.jobs[of_two]];
-                // Where one of them failed, so did the pair: it keeps what it holds.
-                if (r == no_index)
-                    its[k][of_two] = std::numeric_limits<double>::quiet_NaN();
-                else if (on != together.end())
-                    its[k][of_two] = beside[r].values[on->at[of_two]];
-            }
-            const bool both = !(its[k][0] <= 0) && !(its[k][1] <= 0);
-            row.values[k] = both ? its[k][0] + its[k][1] : 0;
+            const OnBoth* on = of->find(of->planned[i], row.options[k].configuration);
+            row.values[k] = failed ? std::numeric_limits<double>::quiet_NaN() : on ? worth_of(*on) : 0;
         }
     }
 };
@@ -314,27 +324,31 @@ struct PairedFactor {
     }
 };
 
-/// The rows of a pack of limits, of which a pair takes half of what each of its partners would; and one row
-/// for every job that is in a pair, so that it runs once: alone or in one of its pairs.
+/// The rows of a pack of limits, of which a pair takes half of what each of its partners would. Behind them,
+/// one row for every job that is in a pair, so that it runs once: alone or in one of its pairs; or, where
+/// such jobs are not to run alone, one row of which they would take what there is not.
 template <class Pack>
 class PairedLimits {
 public:
     PairedLimits(Pack pack, std::shared_ptr<PairRound> of) : pack_(std::move(pack)), of_(std::move(of)) {}
 
-    /// How many rows are those of the pack: the first.
-    [[nodiscard]] static std::size_t rows_of(const PairRound& of, std::size_t rows) {
-        return rows - jobs_in_pairs(of).size();
-    }
     [[nodiscard]] bool counts_dollars() const { return pack_.counts_dollars(); }
     void rows(const Round& round, LimitRows& rows) {
         pack_.rows(round, 0, of_pack_);
         for (const LimitRow& row : of_pack_.all()) rows.add(row.name, row.capacity, row.unit);
+        const std::size_t first = of_pack_.all().size();
         place_.assign(round.jobs.size(), no_index);
-        std::size_t row = of_pack_.all().size();
-        for (const std::size_t job : jobs_in_pairs(*of_)) {
-            rows.add("running job '" + round.jobs[job].name + "' once", 1, "");
-            place_[job] = row++;
-        }
+        of_->first_place = round.pools.size() + first;
+        of_->places = 0;
+        for (std::size_t i = 0; i < of_->planned.size(); ++i)
+            for (const std::size_t job : of_->pair(i).jobs) {
+                if (place_[job] != no_index) continue;
+                place_[job] = of_->together_only ? first : first + of_->places++;
+                if (!of_->together_only) rows.add("running job '" + round.jobs[job].name + "' once", 1, "");
+            }
+        if (!of_->together_only || of_->planned.empty()) return;
+        rows.add("running jobs of pairs alone", 0, "");
+        of_->places = 1;
     }
     void warn(const Round& round, std::vector<std::string>& warnings) const {
         if constexpr (requires { pack_.warn(round, warnings); }) pack_.warn(round, warnings);
@@ -354,20 +368,11 @@ public:
             const Job& partner = of_->partners[*index][i];
             pack_.start_job(round, partner);
             add(round, partner, option, 0.5, uses);
-            uses.add(place_[of_->pair(*index).jobs[i]], 1);
+            if (!of_->together_only) uses.add(place_[of_->pair(*index).jobs[i]], 1);
         }
     }
 
 private:
-    /// Ascending.
-    static std::vector<std::size_t> jobs_in_pairs(const PairRound& of) {
-        std::vector<std::size_t> jobs;
-        for (const std::size_t p : of.planned)
-            jobs.insert(jobs.end(), of.pairs[p].jobs.begin(), of.pairs[p].jobs.end());
-        std::ranges::sort(jobs);
-        jobs.erase(std::ranges::unique(jobs).begin(), jobs.end());
-        return jobs;
-    }
     void add(const Round& round, const Job& job, const Option& option, double part, LimitUses& uses) {
         taken_.clear();
         pack_.uses(round, job, option, taken_);

@@ -279,7 +279,11 @@ TEST_CASE("in random worlds each job does the steps of its rates, and each GPU c
             std::vector<double> left{};  // steps
         } last;
         double gpu_seconds = 0;
-        const auto check_round = [&](double end) {
+        const auto check_round = [&] {
+            double end = last.begin;  // with the last step of anybody
+            for (std::size_t j = 0; j < last.jobs.size(); ++j)
+                if (!last.decisions[j].placement.empty())
+                    end = std::max(end, world.last_run(last.jobs[j]).end_seconds);
             for (std::size_t j = 0; j < last.jobs.size(); ++j) {
                 const Decision& decision = last.decisions[j];
                 const auto rate_of = [&](std::size_t i, const GavelJob& job, const GavelJob* partner) {
@@ -316,7 +320,7 @@ TEST_CASE("in random worlds each job does the steps of its rates, and each GPU c
         const ReplayResult result =
             replay(cluster, world, Decider{decide}, {.interval_seconds = 360, .last_second = 1e6},
                    [&](double now, const Snapshot& snapshot, auto make_plan) {
-                       check_round(now);
+                       check_round();
                        const Plan& plan = make_plan();
                        last = {.begin = now, .decisions = plan.decisions};
                        for (const Job& job : snapshot.jobs) {
@@ -324,7 +328,7 @@ TEST_CASE("in random worlds each job does the steps of its rates, and each GPU c
                            last.left.push_back(world.steps_left(last.jobs.back()));
                        }
                    });
-        check_round(result.end_seconds);
+        check_round();
         double attained = 0, held = 0, there = 0;
         for (const JobOutcome& job : result.jobs) attained += job.gpu_seconds;
         CHECK(attained == doctest::Approx(gpu_seconds));
@@ -335,7 +339,7 @@ TEST_CASE("in random worlds each job does the steps of its rates, and each GPU c
         CHECK(attained <= there * (1 + 1e-9));
         CHECK(metrics_of(result).utilisation <= 1 + 1e-9);
     }
-    CHECK(together > 300);
+    CHECK(together > 200);
 }
 
 TEST_CASE("a pair has its share of the rounds, and nobody runs in two units of a round") {

@@ -114,6 +114,12 @@ TEST_CASE("each on the type that it is fastest on, in Gavel's world") {
     CHECK(seconds.at("goodput-declared").at(1) <= 1800 + 900);
 }
 
+TEST_CASE("what is not kept of a file of speeds is not taken for something that is given twice") {
+    const GavelFiles files;
+    for (const char* policy : {"fifo", "fifo_packed"})
+        CHECK(replay(files.options({"--policy", policy})).errors.find("twice") == std::string::npos);
+}
+
 TEST_CASE("two jobs on the same GPU do what is measured of them together") {
     GavelFiles files;
     // One GPU on which both are alone at 1 step a second and together at 0.8 and 0.9: 360 steps and 405 in a

@@ -280,3 +280,377 @@ TEST_CASE("jobs and pairs are chosen as well as by trying all") {
     MESSAGE(equal << " of " << rounds << " plans are the best, " << with_pairs << " have pairs");
     CHECK(with_pairs > rounds / 4);
 }
+
+TEST_CASE("many pairs are chosen to within a few per cent of what no plan exceeds") {
+    Random random(38);
+    double widest = 0;
+    for (int r = 0; r < 12; ++r) {
+        CAPTURE(r);
+        Snapshot now;
+        now.time_seconds = 1000;
+        now.cluster.gpu_types = {"slow", "fast"};
+        for (std::size_t t = 0; t < 2; ++t)
+            for (int n = 0; n < 4; ++n)
+                now.cluster.nodes.push_back({std::to_string(t) + "-" + std::to_string(n), t, 4});
+        std::vector<JobPair> pairs;
+        for (std::size_t j = 0; j < 40; ++j) {
+            Job job{.name = std::to_string(j), .restart_cost_seconds = 10, .max_gpus = 4};
+            job.adaptivity = Adaptivity::gpus;
+            job.initial_batch = job.target_batch = 1;
+            for (int t = 0; t < 2; ++t)
+                job.types.push_back({.max_atomic_batch = 8, .reference_rate = random.between(1, 10)});
+            now.jobs.push_back(std::move(job));
+            for (std::size_t other = 0; other < j; ++other)
+                if (random.chance(0.5))
+                    pairs.push_back({{j, other},
+                                     {{random.between(0.2, 0.9), random.between(0.2, 0.9)},
+                                      {random.between(0.2, 0.9), random.between(0.2, 0.9)}},
+                                     false});
+        }
+        Paired<> scheduler;
+        double before = 0;
+        for (int round = 0; round < 3; ++round) {
+            const Plan& plan = scheduler.plan(now, pairs);
+            check_nodes(now, plan);
+            CHECK(plan.bound >= plan.objective);
+            widest = std::max(widest, 1 - plan.objective / plan.bound);
+            CHECK(plan.objective >= 0.95 * plan.bound);
+            if (round > 0) CHECK(plan.objective >= (1 - 1e-3) * before);
+            before = plan.objective;
+            for (std::size_t j = 0; j < now.jobs.size(); ++j)
+                now.jobs[j].placement = plan.decisions[j].placement;
+            for (JobPair& pair : pairs)
+                pair.together = plan.decisions[pair.jobs[0]].shares_with == pair.jobs[1];
+        }
+    }
+    MESSAGE("at most " << widest << " below the bound");
+}
+
+TEST_CASE("pairs chosen by weight are disjoint, and nothing is worth more than their bound") {
+    Random random(39);
+    int equal = 0;
+    const int rounds = 500;
+    for (int r = 0; r < rounds; ++r) {
+        CAPTURE(r);
+        std::vector<double> alone;
+        for (int j = random.integer(0, 8); j > 0; --j) alone.push_back(random.between(0, 1));
+        std::vector<detail::WeighedPair> pairs;
+        for (std::size_t a = 0; a < alone.size(); ++a)
+            for (std::size_t b = 0; b < a; ++b)
+                if (random.chance(0.6)) pairs.push_back({{b, a}, random.between(0, 3)});
+        const auto choice = detail::choose_pairs(alone, pairs, [](std::size_t) { return true; });
+        std::vector<int> used(alone.size());
+        double all_alone = 0, worth = 0;
+        for (const double each : alone) all_alone += each;
+        worth = all_alone;
+        for (const std::size_t p : choice.pairs)
+            for (const std::size_t job : pairs[p].jobs) {
+                CHECK(++used[job] == 1);
+                worth += pairs[p].worth / 2 - alone[job];
+            }
+        double best = 0;
+        const auto search = [&](auto&& self, std::size_t p, std::vector<int>& taken, double sum) -> void {
+            best = std::max(best, sum);
+            for (; p < pairs.size(); ++p) {
+                const auto [a, b] = pairs[p].jobs;
+                if (taken[a] || taken[b]) continue;
+                taken[a] = taken[b] = 1;
+                self(self, p + 1, taken, sum + pairs[p].worth - alone[a] - alone[b]);
+                taken[a] = taken[b] = 0;
+            }
+        };
+        std::vector<int> taken(alone.size());
+        search(search, 0, taken, all_alone);
+        CHECK(choice.bound >= best - 1e-9);
+        CHECK(worth <= best + 1e-9);
+        CHECK(worth >= 0.8 * best - 1e-9);
+        equal += worth >= best - 1e-9 ? 1 : 0;
+    }
+    MESSAGE(equal << " of " << rounds << " choices are the best");
+}
+
+TEST_CASE("without pairs the plan is that of the Scheduler") {
+    Random random(40);
+    PairedScheduler<GoodputPolicy> paired;
+    PairedScheduler<> paired_sia;
+    for (int r = 0; r < 60; ++r) {
+        CAPTURE(r);
+        const support::RandomRound round(random, {.drained = 0.1});
+        const auto check_same = [&](const Plan& a, const Plan& b) {
+            REQUIRE(a.decisions.size() == b.decisions.size());
+            CHECK(a.objective == b.objective);
+            CHECK(a.bound == b.bound);
+            CHECK(a.status == b.status);
+            CHECK(a.move_cost_seconds == b.move_cost_seconds);
+            for (std::size_t j = 0; j < a.decisions.size(); ++j) {
+                const Decision &one = a.decisions[j], &other = b.decisions[j];
+                CHECK(one.placement == other.placement);
+                CHECK(one.option.goodput == other.option.goodput);
+                CHECK(one.option.plan == other.option.plan);
+                CHECK(one.value == other.value);
+                CHECK(one.action == other.action);
+                CHECK(one.verdict.reason == other.verdict.reason);
+            }
+            REQUIRE(a.prices.size() == b.prices.size());
+            for (std::size_t p = 0; p < a.prices.size(); ++p) CHECK(a.prices[p].price == b.prices[p].price);
+        };
+        check_same(paired.plan(round.snapshot, {}), plan<GoodputPolicy>(round.snapshot));
+        check_same(paired_sia.plan(round.snapshot, {}), plan(round.snapshot));
+    }
+}
+
+namespace {
+
+/// Two jobs of one GPU each, which each have 0.7 of their speed beside the other, on nodes of one GPU.
+struct TwoJobs {
+    explicit TwoJobs(int nodes) {
+        now.cluster.gpu_types = {"V100"};
+        for (int n = 0; n < nodes; ++n) now.cluster.nodes.push_back({"node-" + std::to_string(n), 0, 1});
+        for (const char* name : {"images", "ranking"}) {
+            Job job{.name = name, .restart_cost_seconds = 10, .adaptivity = Adaptivity::gpus};
+            job.initial_batch = job.target_batch = 1;
+            job.types.push_back({.max_atomic_batch = 8, .reference_rate = 4});
+            now.jobs.push_back(job);
+        }
+        pairs = {{{0, 1}, {{0.7, 0.75}}, false}};
+    }
+    void run_together(std::size_t node) {
+        for (Job& job : now.jobs) job.placement = {{node, 1}};
+        pairs[0].together = true;
+    }
+    Snapshot now;
+    std::vector<JobPair> pairs;
+};
+
+std::vector<std::string> warnings_of_pairs(const Plan& plan) {
+    std::vector<std::string> found;
+    for (const std::string& warning : plan.warnings)
+        if (warning.starts_with("pair") || warning.find("set aside") != std::string::npos)
+            found.push_back(warning);
+    return found;
+}
+
+}  // namespace
+
+TEST_CASE("two jobs share a GPU where there is one, with the speeds that they have together") {
+    const TwoJobs two(1);
+    Paired<> scheduler;
+    const Plan& plan = scheduler.plan(two.now, two.pairs);
+    CHECK(plan.decisions[0].shares_with == 1);
+    CHECK(plan.decisions[1].shares_with == 0);
+    CHECK(plan.decisions[0].option.goodput == doctest::Approx(0.7 * 4));
+    CHECK(plan.decisions[1].option.goodput == doctest::Approx(0.75 * 4));
+    CHECK(plan.decisions[0].action == Action::start);
+    CHECK(plan.status == AllotStatus::optimal);
+    CHECK(plan.decisions[0].verdict.reason ==
+          "shares 1 V100 on 1 node with 'ranking': 0.7 of its speed alone, 1.45 together");
+    const auto why = scheduler.explain();
+    REQUIRE(why.size() == 2);
+    CHECK(why[1].job == "ranking");
+    CHECK(why[1].outcome == Outcome::runs);
+    CHECK(why[1].report(two.now).find("shares 1 V100") != std::string::npos);
+}
+
+TEST_CASE("with a GPU for each nobody shares") {
+    const TwoJobs two(2);
+    Paired<> scheduler;
+    for (const Decision& decision : scheduler.plan(two.now, two.pairs).decisions) {
+        CHECK(!decision.shares_with);
+        CHECK(decision.verdict.reason.empty());
+    }
+}
+
+TEST_CASE("two that are together stay so where they are, and part when a GPU comes free") {
+    TwoJobs two(1);
+    two.run_together(0);
+    Paired<> scheduler;
+    for (const Decision& decision : scheduler.plan(two.now, two.pairs).decisions) {
+        CHECK(decision.action == Action::stay);
+        CHECK(decision.shares_with.has_value());
+    }
+    two.now.cluster.nodes.push_back({"free", 0, 1});
+    const Plan& apart = scheduler.plan(two.now, two.pairs);
+    CHECK(!apart.decisions[0].shares_with);
+    // One of them stays where both were.
+    CHECK((apart.decisions[0].action == Action::stay) != (apart.decisions[1].action == Action::stay));
+    CHECK(apart.decisions[0].placement != apart.decisions[1].placement);
+}
+
+TEST_CASE("a waiting job comes to one that runs, which stays") {
+    for (const std::size_t runs : {0U, 1U}) {
+        TwoJobs two(1);
+        two.now.jobs[runs].placement = {{0, 1}};
+        Paired<> scheduler;
+        const Plan& plan = scheduler.plan(two.now, two.pairs);
+        CHECK(plan.decisions[runs].action == Action::stay);
+        CHECK(plan.decisions[1 - runs].action == Action::start);
+        CHECK(plan.decisions[runs].shares_with == 1 - runs);
+    }
+}
+
+TEST_CASE("a pair whose node is drained moves, and both pay") {
+    TwoJobs two(1);
+    two.run_together(0);
+    two.now.cluster.nodes[0].drained = true;
+    two.now.cluster.nodes.push_back({"other", 0, 1});
+    two.now.jobs.push_back(two.now.jobs[0]);  // that has the other half of the node
+    Paired<> scheduler;
+    two.now.jobs.pop_back();
+    const Plan& stays = scheduler.plan(two.now, two.pairs);
+    check_nodes(two.now, stays);
+    CHECK(stays.bound >= stays.objective);
+    // Gone altogether, it has to move.
+    two.now.cluster.nodes[0].drained = false;
+    two.now.jobs.push_back({.name = "fixed", .initial_batch = 1, .max_batch = 1, .preemptible = false});
+    two.now.jobs[2].types.push_back({.max_atomic_batch = 8, .reference_rate = 1});
+    two.now.jobs[2].placement = {{1, 1}};
+    const Plan& beside = scheduler.plan(two.now, two.pairs);
+    CHECK(beside.decisions[0].action == Action::stay);
+    CHECK(beside.decisions[2].action == Action::stay);
+}
+
+TEST_CASE("a job that keeps what it holds keeps its partner") {
+    TwoJobs two(2);
+    two.run_together(0);
+    two.now.jobs[0].preemptible = false;
+    Paired<> scheduler;
+    const Plan& plan = scheduler.plan(two.now, two.pairs);
+    for (const Decision& decision : plan.decisions) {
+        CHECK(decision.action == Action::stay);
+        CHECK(decision.shares_with.has_value());
+    }
+    // And takes no new one.
+    TwoJobs alone(1);
+    alone.now.jobs[0].preemptible = false;
+    alone.now.jobs[0].placement = {{0, 1}};
+    CHECK(scheduler.plan(alone.now, alone.pairs).decisions[1].placement.empty());
+}
+
+TEST_CASE("a pair takes half of each one's quota") {
+    TwoJobs two(4);
+    for (Job& job : two.now.jobs) job.min_gpus = job.max_gpus = 1;
+    two.now.jobs[0].team = "red";
+    two.now.jobs[1].team = "blue";
+    Paired<> scheduler;
+    scheduler.limits() = Quotas(TeamQuotas({{"red", 0.5}, {"blue", 0.5}}));
+    const Plan& plan = scheduler.plan(two.now, two.pairs);
+    CHECK(plan.decisions[0].shares_with == 1);
+    REQUIRE(plan.limits.size() == 2);
+    for (const LimitUse& limit : plan.limits) CHECK(limit.used == doctest::Approx(0.5));
+    scheduler.limits() = Quotas(TeamQuotas({{"red", 0.4}, {"blue", 0.5}}));
+    CHECK(scheduler.plan(two.now, two.pairs).decisions[0].placement.empty());
+}
+
+TEST_CASE("a queue makes no pairs") {
+    const TwoJobs two(1);
+    PairedScheduler<Fifo, LeastMovesPlacer, Allotter<>, RatedSpeeds> scheduler;
+    const Plan& plan = scheduler.plan(two.now, two.pairs);
+    CHECK(!plan.decisions[0].placement.empty());
+    CHECK(plan.decisions[1].placement.empty());
+    CHECK(!plan.decisions[0].shares_with);
+}
+
+TEST_CASE("jobs named like a pair are no trouble") {
+    TwoJobs two(1);
+    two.now.jobs.push_back(two.now.jobs[0]);
+    two.now.jobs[2].name = "images + ranking";
+    Paired<> scheduler;
+    CHECK(warnings_of_pairs(scheduler.plan(two.now, two.pairs)).empty());
+    CHECK(scheduler.last_plan().decisions[2].verdict.reason.find("set aside") == std::string::npos);
+}
+
+TEST_CASE("pairs that make no sense are named, with job, field and value") {
+    TwoJobs two(2);
+    Paired<> scheduler;
+    const auto refused = [&](JobPair pair, std::string_view what) {
+        const std::vector<JobPair> pairs{pair};
+        two.now.strict = true;
+        std::string said;
+        try {
+            scheduler.plan(two.now, pairs);
+        } catch (const std::invalid_argument& error) {
+            said = error.what();
+        }
+        CHECK(said == what);
+        two.now.strict = false;
+        const Plan& plan = scheduler.plan(two.now, pairs);
+        REQUIRE(warnings_of_pairs(plan).size() == 1);
+        CHECK(warnings_of_pairs(plan)[0] == std::string(what) + "; the pair is left out");
+        for (const Decision& decision : plan.decisions) CHECK(!decision.placement.empty());
+    };
+    const std::string both = "pair of jobs 'images' and 'ranking'";
+    refused({{0, 2}, {{1, 1}}, false}, "pair: jobs is 2, but must be an index into the 2 jobs");
+    refused({{1, 1}, {{1, 1}}, false},
+            "pair of jobs 'ranking' and 'ranking': jobs is 1, but must be two different jobs");
+    refused({{0, 1}, {}, false},
+            both + ": number of parts is 0, but must be 1, one for each GPU type of the cluster");
+    refused({{0, 1}, {{-1, 1}}, false}, both + " on V100: part is -1, but must be between 0 and 1e+06");
+    refused({{0, 1}, {{std::nan(""), 1}}, false},
+            both + " on V100: part is nan, but must be between 0 and 1e+06");
+    refused({{0, 1}, {{1, 1}}, true},
+            both + ": together is true, but must be false where they do not hold the same GPUs");
+    const std::vector<JobPair> twice{two.pairs[0], {{1, 0}, {{1, 1}}, false}};
+    CHECK(warnings_of_pairs(scheduler.plan(two.now, twice)).size() == 1);
+}
+
+TEST_CASE("who is together with a job that makes no sense is left as it is with it") {
+    for (const std::size_t bad : {0U, 1U}) {
+        TwoJobs two(2);
+        two.run_together(0);
+        two.now.jobs[bad].weight = -1;
+        Paired<> scheduler;
+        const Plan& plan = scheduler.plan(two.now, two.pairs);
+        for (const Decision& decision : plan.decisions) {
+            CHECK(decision.action == Action::stay);
+            CHECK(decision.placement == two.now.jobs[0].placement);
+            CHECK(decision.verdict.reason.starts_with("set aside: "));
+            CHECK(decision.shares_with.has_value());
+        }
+    }
+}
+
+TEST_CASE("random rounds of all kinds of jobs and pairs keep to the nodes") {
+    Random random(41);
+    PairedScheduler<GoodputPolicy> ours;
+    PairedScheduler<> sia;
+    int shared = 0;
+    for (int r = 0; r < 80; ++r) {
+        CAPTURE(r);
+        support::RandomRound round(random, {.drained = 0.1});
+        Snapshot& now = round.snapshot;
+        std::vector<JobPair> pairs;
+        std::vector<char> together(now.jobs.size());
+        for (std::size_t a = 0; a < now.jobs.size(); ++a)
+            for (std::size_t b = 0; b < a; ++b) {
+                if (!random.chance(0.3)) continue;
+                JobPair pair{{a, b}, {}, false};
+                for (std::size_t t = 0; t < now.cluster.gpu_types.size(); ++t)
+                    pair.parts.push_back({random.between(0, 1), random.between(0, 1)});
+                if (random.chance(0.3) && !together[a] && !together[b] && !now.jobs[a].placement.empty() &&
+                    now.jobs[b].placement.empty()) {
+                    pair.together = true;
+                    now.jobs[b].placement = now.jobs[a].placement;
+                    together[a] = together[b] = 1;
+                }
+                pairs.push_back(pair);
+            }
+        for (int s = 0; s < 2; ++s) {
+            const Plan& plan = s == 0 ? ours.plan(now, pairs) : sia.plan(now, pairs);
+            check_nodes(now, plan);
+            CHECK(plan.decisions.size() == now.jobs.size());
+            CHECK(plan.faults.empty());
+            CHECK(plan.bound >= plan.objective);
+            double sum = 0;
+            for (const Decision& decision : plan.decisions) {
+                sum += decision.value;
+                shared += decision.shares_with.has_value() ? 1 : 0;
+            }
+            CHECK(sum == doctest::Approx(plan.objective));
+            for (std::size_t j = 0; j < now.jobs.size(); ++j)
+                if (now.jobs[j].keeps_what_it_holds()) CHECK(plan.decisions[j].action == Action::stay);
+            CHECK((s == 0 ? ours.explain() : sia.explain()).size() == now.jobs.size());
+        }
+    }
+    MESSAGE(shared << " jobs share");
+    CHECK(shared > 100);
+}

@@ -99,7 +99,7 @@ public:
         refused_.assign(of_->pairs.size(), 0);
         for (int n = 0;; ++n) {
             const Plan& found = plan_pass(pass, step);
-            Pass next = pass_after(n == 0 && !pass.together_only);
+            Pass next = pass_after(n);
             // Of plans that are equally good the last one knows best who stays where.
             if (n == 0 || found.objective >= most - given.enough(found.objective)) {
                 best = pass;
@@ -127,7 +127,7 @@ public:
             if (!runs(i)) continue;
             DecisionExplanation of_pair = all[jobs().size() + i];
             // Of the price only what is paid to others.
-            of_pair.price = price_of(job_of(i), chosen(i));
+            of_pair.price = price_of(job_of(i), chosen(i), scheduler_.allotted().prices);
             for (const std::size_t j : of_->pair(i).jobs) {
                 all[j] = of_pair;
                 all[j].job = jobs()[j].name;
@@ -150,7 +150,7 @@ public:
     [[nodiscard]] const P& policy() const { return scheduler_.policy().policy; }
 
 private:
-    static constexpr int most_passes = 6;
+    static constexpr int most_passes = 10;
     /// Jobs in pairs: of so many the allotment itself chooses who runs with whom.
     static constexpr std::ptrdiff_t most_allotted = 24;
 
@@ -285,12 +285,19 @@ private:
         return pass;
     }
 
-    /// What an option takes at the prices of the last pass, without what is the job's own.
-    [[nodiscard]] double price_of(std::size_t job, std::size_t option) const {
+    /// What an option takes at these prices, without what is the job's own.
+    [[nodiscard]] double price_of(std::size_t job, std::size_t option, std::span<const double> prices) const {
         double price = 0;
         for (const ResourceUse& use : scheduler_.problem().uses(job, option))
-            if (!of_->is_place(use.resource)) price += use.units * scheduler_.allotted().prices[use.resource];
+            if (!of_->is_place(use.resource)) price += use.units * prices[use.resource];
         return price;
+    }
+    /// The last pass's prices move those of the passes before it, so that they do not swing to and fro.
+    void find_prices(int pass) {
+        const std::vector<double>& now = scheduler_.allotted().prices;
+        if (prices_.size() != now.size()) prices_ = now;
+        const double step = pass <= 1 ? 1 : 1.0 / pass;
+        for (std::size_t row = 0; row < now.size(); ++row) prices_[row] += step * (now[row] - prices_[row]);
     }
     /// The same, but nothing where the job may keep what it holds on drained nodes.
     [[nodiscard]] double least_price_of(std::size_t job, std::size_t option) const {
@@ -300,7 +307,7 @@ private:
         return drained && scheduler_.options_of(job)[option].configuration.same_gpus(
                               configuration_of(held, real_.cluster))
                    ? 0
-                   : price_of(job, option);
+                   : price_of(job, option, prices_);
     }
     [[nodiscard]] bool is_kept(const JobPair& pair) const {
         return pair.together && std::ranges::any_of(pair.jobs, [&](std::size_t job) {
@@ -316,7 +323,7 @@ private:
         const AllotmentProblem& problem = scheduler_.problem();
         double bound = 0;
         for (std::size_t row = 0; row < problem.capacity.size(); ++row)
-            if (!of_->is_place(row)) bound += problem.capacity[row] * scheduler_.allotted().prices[row];
+            if (!of_->is_place(row)) bound += problem.capacity[row] * prices_[row];
         std::vector<double> alone(jobs().size());
         for (std::size_t j = 0; j < jobs().size(); ++j)
             for (std::size_t k = 0; k < problem.options_of(j); ++k)
@@ -360,9 +367,8 @@ private:
     }
 
     /// The pairs to plan with next, and who holds what then: those that the last pass gave GPUs or, where
-    /// only pairs were planned that had been chosen, those that are to be chosen at its prices. `of_all`: the
-    /// allotment chose among all pairs, so that its bound holds.
-    [[nodiscard]] Pass pass_after(bool of_all) {
+    /// only pairs were planned that had been chosen, those that are to be chosen at its prices.
+    [[nodiscard]] Pass pass_after(int number) {
         const Plan& plan = scheduler_.last_plan();
         Pass pass{.together_only = of_->together_only};
         std::vector<Configuration> wanted;  // by pair
@@ -371,13 +377,15 @@ private:
         } else {
             for (std::size_t i = 0; i < of_->planned.size(); ++i)
                 if (of_->together_only && !runs(i)) refused_[of_->planned[i]] = 1;
+            find_prices(number);
             choose_at_prices(pass.pairs, wanted);
             const auto on_drained = [&](const JobPair& pair) {
                 return pair.together && std::ranges::any_of(held_by(pair), [&](const NodeShare& share) {
                            return real_.cluster.nodes[share.node].drained;
                        });
             };
-            if (of_all && std::ranges::none_of(of_->pairs, on_drained)) bound_ = std::min(bound_, plan.bound);
+            if (number == 0 && !of_->together_only && std::ranges::none_of(of_->pairs, on_drained))
+                bound_ = std::min(bound_, plan.bound);
         }
         if (!of_->together_only) {
             pass.pairs.clear();
@@ -552,7 +560,8 @@ private:
     Snapshot extended_;  // of a pass: with its pairs as jobs
     std::vector<std::pair<std::size_t, std::size_t>> left_;  // of a pair together: a job and who is set aside
     std::vector<std::string> warnings_;
-    std::vector<char> refused_;  // by pair: found nothing in this round
+    std::vector<double> prices_;  // by row: at which pairs are chosen
+    std::vector<char> refused_;   // by pair: found nothing in this round
     double bound_ = 0;
     Plan plan_;
 };

@@ -11,10 +11,8 @@
 #include <array>
 #include <cstddef>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace goodput::detail {
@@ -48,39 +46,49 @@ template <class MayChoose>
         if (gain(p) > 0) order.push_back(p), largest = std::max(largest, gain(p));
     std::ranges::stable_sort(order, std::greater(), gain);
     const double little = 1e-9 * largest;
-    std::map<std::array<std::size_t, 2>, std::size_t> of_jobs;
-    for (const std::size_t p : order) {
-        const auto [a, b] = pairs[p].jobs;
-        if (may_choose(p)) of_jobs[{std::min(a, b), std::max(a, b)}] = p;
-    }
-    const auto between = [&](std::size_t a, std::size_t b) {
-        const auto at = of_jobs.find({std::min(a, b), std::max(a, b)});
-        return at == of_jobs.end() ? none : at->second;
-    };
+    std::vector<std::vector<std::size_t>> pairs_of(alone.size());  // by job, the largest gain first
+    for (const std::size_t p : order)
+        for (const std::size_t job : pairs[p].jobs) pairs_of[job].push_back(p);
     std::vector<std::size_t> with(alone.size(), none);  // by job: its pair
-    const auto partner = [&](std::size_t job) {
-        const auto& jobs = pairs[with[job]].jobs;
-        return jobs[0] == job ? jobs[1] : jobs[0];
+    const auto other = [&](std::size_t p, std::size_t job) {
+        return pairs[p].jobs[pairs[p].jobs[0] == job ? 1 : 0];
     };
     const auto put = [&](std::size_t p, std::size_t now) {
+        if (p == none) return;
         for (const std::size_t job : pairs[p].jobs) with[job] = now;
     };
-    // A pair comes in for those that its jobs are in, whose other jobs may form one, too.
+    // The best pair of a job with one that is in none.
+    const auto best_free = [&](std::size_t job) {
+        for (const std::size_t p : pairs_of[job])
+            if (with[other(p, job)] == none && may_choose(p)) return p;
+        return none;
+    };
+    // A pair comes in for those that its jobs are in, whose other jobs may find others.
+    const auto bring_in = [&](std::size_t p) {
+        const auto [a, b] = pairs[p].jobs;
+        const std::array<std::size_t, 2> out{with[a], with[b]};
+        for (const std::size_t q : out) put(q, none);
+        put(p, p);
+        double more = gain(p) - gain(out[0]) - gain(out[1]);
+        std::array<std::size_t, 2> in{none, none};
+        for (std::size_t i = 0; i < 2; ++i)
+            if (const std::size_t job = out[i] == none ? none : other(out[i], pairs[p].jobs[i]);
+                job != none && with[job] == none) {
+                in[i] = best_free(job);
+                more += gain(in[i]);
+                put(in[i], in[i]);
+            }
+        if (more > little) return true;
+        for (const std::size_t q : in) put(q, none);
+        put(p, none);
+        for (const std::size_t q : out) put(q, q);
+        return false;
+    };
     bool better = !order.empty();
     for (int pass = 0; better && pass < most_passes; ++pass) {
         better = false;
-        for (const std::size_t p : order) {
-            const auto [a, b] = pairs[p].jobs;
-            if (with[a] == p || gain(p) <= little || !may_choose(p)) continue;
-            const std::size_t of_a = with[a], of_b = with[b];
-            const std::size_t others = of_a != none && of_b != none ? between(partner(a), partner(b)) : none;
-            if (gain(p) + gain(others) <= gain(of_a) + gain(of_b) + little) continue;
-            if (of_a != none) put(of_a, none);
-            if (of_b != none) put(of_b, none);
-            put(p, p);
-            if (others != none) put(others, others);
-            better = true;
-        }
+        for (const std::size_t p : order)
+            if (with[pairs[p].jobs[0]] != p && gain(p) > little && may_choose(p)) better |= bring_in(p);
     }
     PairChoice choice;
     for (const std::size_t p : order)
@@ -88,21 +96,16 @@ template <class MayChoose>
     std::ranges::sort(choice.pairs);
 
     std::vector<double> dual(alone.begin(), alone.end());
-    std::vector<std::vector<std::size_t>> pairs_of(alone.size());
     for (const std::size_t p : order) {
         const auto [a, b] = pairs[p].jobs;
         const double missing = pairs[p].worth - dual[a] - dual[b];
         if (missing > 0) dual[a] += missing / 2, dual[b] += missing / 2;
-        pairs_of[a].push_back(p);
-        pairs_of[b].push_back(p);
     }
     for (int pass = 0; pass < 3; ++pass)
         for (std::size_t j = 0; j < alone.size(); ++j) {
             double least = alone[j];
-            for (const std::size_t p : pairs_of[j]) {
-                const auto& jobs = pairs[p].jobs;
-                least = std::max(least, pairs[p].worth - dual[jobs[0] == j ? jobs[1] : jobs[0]]);
-            }
+            for (const std::size_t p : pairs_of[j])
+                least = std::max(least, pairs[p].worth - dual[other(p, j)]);
             dual[j] = least;
         }
     choice.bound = std::accumulate(dual.begin(), dual.end(), 0.0);

@@ -18,6 +18,7 @@
 #include "paired_rounds.hpp"
 #include "peers/gavel_shares.hpp"
 #include "peers/packed_shares.hpp"
+#include "peers/published_packed_shares.hpp"
 #include "peers/published_shares.hpp"
 #include "peers/share_question.hpp"
 #include "peers/shockwave_rounds.hpp"
@@ -52,6 +53,16 @@ const std::array gavel_policies = joined(
                                                  rules);
                 }},
         gavel_isolated<GavelWorld>,
+        packed_program_of<GavelWorld, [] { return peers::best_packed_shares(goodput::MaxMin()); }>(
+            "max_min_packed"),
+        packed_program_of<GavelWorld, [] { return peers::water_filling_packed_shares; }>(
+            "water_filling_packed"),
+        packed_program_of<GavelWorld, [] { return peers::FairFinishPackedShares(); }>(
+            "finish_time_fairness_packed"),
+        packed_program_of<GavelWorld, [] { return peers::best_packed_shares(goodput::Makespan()); }>(
+            "makespan_packed"),
+        packed_program_of<GavelWorld, [] { return peers::best_packed_shares(goodput::SumOfRates()); }>(
+            "sum_packed"),
         packed_program_of<GavelWorld, [] { return peers::fifo_packed_shares; }, false>("fifo_packed"),
         packed_program_of<GavelWorld, [] { return peers::GandivaShares(); }>("gandiva"),
         // Configurations of several types in one job, and copies of it.

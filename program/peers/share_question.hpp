@@ -53,6 +53,11 @@ inline Shares shares_of(const ShareResult& result) {
     Shares shares;
     for (std::size_t j = 0; j < result.rates.size(); ++j)
         shares.emplace_back(result.of(j).begin(), result.of(j).end());
+    for (auto of = result.pair_shares.begin(); of != result.pair_shares.end();) {
+        const auto next = of + static_cast<std::ptrdiff_t>(result.types);
+        shares.emplace_back(of, next);
+        of = next;
+    }
     return shares;
 }
 

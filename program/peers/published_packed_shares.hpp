@@ -13,9 +13,6 @@
 
 namespace goodput::peers {
 
-/// A trace of every share that is not worth having is left, as without pairs (published_shares.hpp).
-inline constexpr ShareOptions packed_accuracy{.gap = 1e-6, .least_part = 0};
-
 /// The same question for the library, with its pairs.
 inline PairedShareProblem paired_problem_of(const ShareQuestion& question) {
     return {problem_of(question), question.pairs};
@@ -26,18 +23,18 @@ inline PairedShareProblem paired_problem_of(const ShareQuestion& question) {
 template <ShareObjective O>
 auto best_packed_shares(O objective) {
     return [objective](const ShareQuestion& question) {
-        return shares_of(share_time(paired_problem_of(question), objective, packed_accuracy));
+        return shares_of(share_time(paired_problem_of(question), objective, published_accuracy));
     };
 }
 inline Shares water_filling_packed_shares(const ShareQuestion& question) {
-    return shares_of(fill_water(paired_problem_of(question), {}, packed_accuracy));
+    return shares_of(fill_water(paired_problem_of(question), {}, published_accuracy));
 }
 /// Finish-time fairness: the past is that of jobs alone.
 class FairFinishPackedShares {
 public:
     Shares operator()(const ShareQuestion& question) {
         return shares_of(share_time(PairedShareProblem{problems_(question), question.pairs},
-                                    FinishTimeFairness(), packed_accuracy));
+                                    FinishTimeFairness(), published_accuracy));
     }
 
 private:

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -486,7 +487,8 @@ TEST_CASE("pairs are drawn as Python does it") {
     // random.Random(0): sample(range(n), 2) for n = 3, 21, 22, 50, ten times.
     PythonRandom random(0);
     std::vector<std::pair<std::size_t, std::size_t>> drawn;
-    for (const std::size_t n : {3, 21, 22, 50, 3, 21, 22, 50, 2, 2}) drawn.push_back(random.two_of(n));
+    for (const std::size_t n : {3U, 21U, 22U, 50U, 3U, 21U, 22U, 50U, 2U, 2U})
+        drawn.push_back(random.two_of(n));
     CHECK(drawn ==
           std::vector<std::pair<std::size_t, std::size_t>>{
               {1, 2}, {1, 8}, {16, 15}, {25, 19}, {1, 2}, {18, 6}, {16, 4}, {18, 8}, {0, 1}, {0, 1}});

@@ -14,6 +14,8 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/share/allox.hpp"
+#include "goodput/share/fill_water_in_pairs.hpp"
+#include "goodput/share/share_pairs.hpp"
 #include "goodput/share/share_time.hpp"
 #include "goodput/share/water_filling.hpp"
 #include "json_lines.hpp"
@@ -28,7 +30,7 @@ constexpr const char* subject = "share problem";
 
 /// A line of input.
 struct Question {
-    goodput::ShareProblem problem{};
+    goodput::PairedShareProblem paired{};
     goodput::ShareHierarchy hierarchy{};
     goodput::ShareOptions options{};
     std::vector<std::string> types{};
@@ -70,36 +72,49 @@ goodput::ShareResult share_by_allox(const goodput::ShareProblem& problem) {
 
 /// Largest minimum of time, with the rates that come of it.
 goodput::ShareResult share_blindly(const Question& q) {
-    goodput::ShareResult result = share_time(blind(q.problem), goodput::MaxMinTime(), q.options);
-    for (std::size_t j = 0; j < q.problem.jobs.size(); ++j)
-        result.rates[j] = std::inner_product(q.problem.jobs[j].rates.begin(), q.problem.jobs[j].rates.end(),
-                                             result.of(j).begin(), 0.0);
+    goodput::ShareResult result = share_time(blind(q.paired.alone), goodput::MaxMinTime(), q.options);
+    for (std::size_t j = 0; j < q.paired.alone.jobs.size(); ++j)
+        result.rates[j] = std::inner_product(q.paired.alone.jobs[j].rates.begin(),
+                                             q.paired.alone.jobs[j].rates.end(), result.of(j).begin(), 0.0);
     return result;
+}
+
+/// The best shares under an objective of the library, in pairs where there are any.
+template <class O>
+goodput::ShareResult best_shares(const Question& q) {
+    if (q.paired.pairs.empty()) return share_time(q.paired.alone, O(), q.options);
+    return share_time(q.paired, O(), q.options);
 }
 
 struct Objective {
     std::string_view name;
     goodput::ShareResult (*answer)(const Question&);
+    bool looks_at_pairs = false;
 };
 constexpr std::array<Objective, 12> objectives{{
-    {"max_min", [](const Question& q) { return share_time(q.problem, goodput::MaxMin(), q.options); }},
+    {"max_min", best_shares<goodput::MaxMin>, true},
     {"max_min_blind", share_blindly},
-    {"water_filling", [](const Question& q) { return fill_water(q.problem, q.hierarchy, q.options); }},
-    {"finish_time_fairness",
-     [](const Question& q) { return share_time(q.problem, goodput::FinishTimeFairness(), q.options); }},
-    {"sum", [](const Question& q) { return share_time(q.problem, goodput::SumOfRates(), q.options); }},
+    {"water_filling",
+     [](const Question& q) {
+         return q.paired.pairs.empty() ? fill_water(q.paired.alone, q.hierarchy, q.options)
+                                       : fill_water(q.paired, q.hierarchy, q.options);
+     },
+     true},
+    {"finish_time_fairness", best_shares<goodput::FinishTimeFairness>, true},
+    {"sum", best_shares<goodput::SumOfRates>, true},
     {"sum_per_dollar",
      [](const Question& q) {
-         if (q.problem.dollars_per_hour.empty())
+         if (q.paired.alone.dollars_per_hour.empty())
              goodput::bad_input(subject, "price_h", "missing", "given for sum_per_dollar");
-         return share_time(q.problem, goodput::SumPerDollar(), q.options);
-     }},
-    {"makespan", [](const Question& q) { return share_time(q.problem, goodput::Makespan(), q.options); }},
-    {"nash", [](const Question& q) { return share_time(q.problem, goodput::NashWelfare(), q.options); }},
-    {"isolated", [](const Question& q) { return share_isolated(q.problem); }},
-    {"proportional", [](const Question& q) { return share_proportionally(q.problem); }},
-    {"fifo", [](const Question& q) { return share_in_order(q.problem); }},
-    {"allox", [](const Question& q) { return share_by_allox(q.problem); }},
+         return best_shares<goodput::SumPerDollar>(q);
+     },
+     true},
+    {"makespan", best_shares<goodput::Makespan>, true},
+    {"nash", best_shares<goodput::NashWelfare>, true},
+    {"isolated", [](const Question& q) { return share_isolated(q.paired.alone); }},
+    {"proportional", [](const Question& q) { return share_proportionally(q.paired.alone); }},
+    {"fifo", [](const Question& q) { return share_in_order(q.paired.alone); }},
+    {"allox", [](const Question& q) { return share_by_allox(q.paired.alone); }},
 }};
 
 /// Warns of GPU types by which something is given, and of which there are none.
@@ -156,42 +171,63 @@ void read_entities(const Field& line, Question& question) {
     });
 }
 
-Question read(const Field& line) {
-    Question question;
+void read_pairs(const Field& line, Question& question) {
+    const Field pairs = line["pairs"];
+    if (!pairs.given()) return;
+    const auto last = static_cast<long long>(question.paired.alone.jobs.size()) - 1;
+    pairs.for_each([&](const Field& field) {
+        field.knows({"jobs", "rate"});
+        goodput::SharePair& pair = question.paired.pairs.emplace_back();
+        field["jobs"].require_size(2, "the indices of two jobs");
+        for (std::size_t i = 0; i < 2; ++i)
+            pair.jobs[i] = static_cast<std::size_t>(field["jobs"][i].integer(0, last));
+        const Field rate = field["rate"];
+        warn_of_unknown_types(rate, question.types);
+        for (const std::string& type : question.types) {
+            std::array<double, 2>& rates = pair.rates.emplace_back();
+            const Field on_type = rate[type];
+            if (!on_type.given()) continue;
+            on_type.require_size(2, "the rates of the two jobs");
+            for (std::size_t i = 0; i < 2; ++i) rates[i] = on_type[i].number_at_least(0);
+        }
+    });
+}
+
+void read(const Field& line, Question& question) {
     for (const auto& [type, number] : line["gpus"].fields()) {
         if (std::find(question.types.begin(), question.types.end(), type) != question.types.end())
             number.refuse("given once for each type");
         question.types.push_back(type);
-        question.problem.gpus.push_back(number.number_at_least(0));
+        question.paired.alone.gpus.push_back(number.number_at_least(0));
     }
     if (const Field prices = line["price_h"]; prices.given()) {
         warn_of_unknown_types(prices, question.types);
         for (const std::string& type : question.types)
-            question.problem.dollars_per_hour.push_back(prices[type].number());
+            question.paired.alone.dollars_per_hour.push_back(prices[type].number());
     }
     if (const Field gap = line["gap"]; gap.given()) question.options.gap = gap.number();
     line["jobs"].for_each([&](const Field& job) {
-        question.problem.jobs.push_back(read_job(job, question.problem.jobs.size(), question));
+        question.paired.alone.jobs.push_back(read_job(job, question.paired.alone.jobs.size(), question));
     });
     read_entities(line, question);
-    return question;
+    read_pairs(line, question);
 }
 
 /// The GPU types on which the job has a rate, with the number of their GPUs.
 std::string types_of(const Question& question, std::size_t job) {
     std::string types;
     for (std::size_t t = 0; t < question.types.size(); ++t)
-        if (question.problem.jobs[job].rates[t] > 0)
+        if (question.paired.alone.jobs[job].rates[t] > 0)
             types += (types.empty() ? "" : ", ") + question.types[t] + " has " +
-                     goodput::text_of(question.problem.gpus[t]);
+                     goodput::text_of(question.paired.alone.gpus[t]);
     return types;
 }
 
 /// Names the jobs that get nothing, ever.
-void name_those_who_cannot_run(const Question& question, Json& answer) {
-    for (std::size_t j = 0; j < question.problem.jobs.size(); ++j) {
-        if (question.problem.can_run(j)) continue;
-        const goodput::ShareJob& job = question.problem.jobs[j];
+void name_those_who_cannot_run(const Question& question, const goodput::ShareResult& result, Json& answer) {
+    for (std::size_t j = 0; j < question.paired.alone.jobs.size(); ++j) {
+        if (question.paired.alone.can_run(j) || result.rates[j] > 0) continue;  // alone, or with others
+        const goodput::ShareJob& job = question.paired.alone.jobs[j];
         const std::string types = types_of(question, j);
         const std::string gpus = goodput::text_of(job.workers) + (job.workers == 1 ? " GPU" : " GPUs");
         answer["cannot_run"].push_back(
@@ -202,23 +238,33 @@ void name_those_who_cannot_run(const Question& question, Json& answer) {
 }
 
 Json serve(const Field& line) {
-    line.knows({"objective", "gpus", "price_h", "jobs", "entities", "gap"});
+    line.knows({"objective", "gpus", "price_h", "jobs", "entities", "pairs", "gap"});
     const Field name = line["objective"];
     const auto objective = std::find_if(objectives.begin(), objectives.end(),
                                         [&](const Objective& of) { return name.is(of.name); });
     if (!name.given() || objective == objectives.end()) name.refuse("one of " + share_objective_names());
-    const Question question = read(line);
+    Question question;
+    read(line, question);
+    if (!question.paired.pairs.empty() && !objective->looks_at_pairs)
+        line.warn("pairs", "objective \"" + std::string(objective->name) + "\" does not look at pairs");
     const Stopwatch watch;
     const goodput::ShareResult result = objective->answer(question);
     const double milliseconds = watch.milliseconds();
     Json answer;
-    Json& shares = answer["shares"] = Json::array();
-    for (std::size_t j = 0; j < question.problem.jobs.size(); ++j) {
-        Json of = Json::object();
-        for (std::size_t t = 0; t < question.types.size(); ++t)
-            if (result.of(j)[t] > 0) of[question.types[t]] = result.of(j)[t];
-        shares.push_back(std::move(of));
-    }
+    const std::size_t types = question.types.size();
+    const auto by_type = [&](std::size_t rows, const std::vector<double>& all) {
+        Json list = Json::array();
+        for (std::size_t row = 0; row < rows; ++row) {
+            Json of = Json::object();
+            for (std::size_t t = 0; t < types; ++t)
+                if (all[row * types + t] > 0) of[question.types[t]] = all[row * types + t];
+            list.push_back(std::move(of));
+        }
+        return list;
+    };
+    answer["shares"] = by_type(question.paired.alone.jobs.size(), result.shares);
+    if (!result.pair_shares.empty())
+        answer["pair_shares"] = by_type(question.paired.pairs.size(), result.pair_shares);
     answer["rates"] = result.rates;
     const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
     answer["objective"] = number(result.objective);
@@ -228,7 +274,7 @@ Json serve(const Field& line) {
     for (std::size_t t = 0; t < question.types.size(); ++t) prices[question.types[t]] = result.prices[t];
     if (objective->name == "water_filling") answer["levels"] = result.levels;
     if (!result.deadlines_met) answer["deadlines_met"] = false;
-    name_those_who_cannot_run(question, answer);
+    name_those_who_cannot_run(question, result, answer);
     answer["milliseconds"] = milliseconds;
     return answer;
 }

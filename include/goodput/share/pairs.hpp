@@ -32,7 +32,7 @@ struct SharePair {
 /// Jobs that may run alone or in pairs.
 struct PairedShareProblem {
     ShareProblem alone{};            ///< the GPUs, and the jobs with their rates alone
-    std::vector<SharePair> pairs{};  ///< in any order, each two jobs at most once
+    std::vector<SharePair> pairs{};  ///< in any order
 
     /// Refuses what ShareProblem::validate() does, and pairs of jobs that there are not, of one job with
     /// itself, of jobs that take different numbers of workers, and rates out of range (std::invalid_argument

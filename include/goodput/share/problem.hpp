@@ -135,6 +135,8 @@ struct ShareResult {
     std::size_t types = 0;         ///< number of GPU types
     std::vector<double> shares{};  ///< by job, then by GPU type: fractions of time
     std::vector<double> rates{};   ///< by job: effective rate in steps/s
+    /// Of pairs (PairedShareProblem), by pair, then by GPU type: fractions of time.
+    std::vector<double> pair_shares{};
     std::vector<double> levels{};  ///< by job, where the objective has levels: its own
     /// The number that the objective stands for, over the jobs that can run; see ShareProblem::can_run().
     double objective = 0;

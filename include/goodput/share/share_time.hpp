@@ -10,9 +10,7 @@
 //
 // The bound is computed from the prices alone, with a pass of its own: it holds however they were found.
 //
-// Not here: two jobs on the same GPUs at once (Gavel's space sharing). A pair of jobs would be one more type
-// of share with a rate for both, in the time of both: then the price of a job's time and rate no longer
-// follow from the types' prices by themselves, and there are two more unknowns a job instead of a few in all.
+// Two jobs on the same GPUs at once: share_pairs.hpp.
 
 #include <algorithm>
 #include <cmath>
@@ -40,9 +38,10 @@ template <ShareObjective O>
 
 namespace detail {
 
-template <LevelObjective O>
-ShareResult share_by_level(const ShareProblem& problem, const O& objective, const ShareOptions& options) {
-    ShareProgram program(problem);
+// `program`: of the problem's jobs alone (ShareProgram), or in pairs, too (PairProgram).
+template <class Program, LevelObjective O>
+ShareResult share_by_level(const ShareProblem& problem, Program program, const O& objective,
+                           const ShareOptions& options) {
     double top = std::numeric_limits<double>::infinity();
     for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
         if (program.top_rate(j) <= 0) continue;
@@ -77,7 +76,7 @@ ShareResult share_by_level(const ShareProblem& problem, const O& objective, cons
         for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
             const bool has_need =
                 problem.jobs[j].steps_left > 0 || std::isfinite(objective.level_at(problem, j, 0));
-            if (problem.can_run(j) || !has_need) continue;
+            if (program.top_rate(j) > 0 || !has_need) continue;
             result.objective = result.bound = number(0);
             if (!std::isfinite(number(0))) result.status = ShareStatus::infeasible;
         }
@@ -94,8 +93,9 @@ inline double deadline_rate(const ShareJob& job) {
 }
 
 /// Whether all deadlines can be met together.
-inline bool deadlines_fit(const ShareProblem& problem, ShareProgram& program, const ShareOptions& options,
-                          std::size_t& iterations) {
+template <class Program>
+bool deadlines_fit(const ShareProblem& problem, Program& program, const ShareOptions& options,
+                   std::size_t& iterations) {
     const auto need = [&](std::size_t j) { return deadline_rate(problem.jobs[j]); };
     bool any = false;
     for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
@@ -113,9 +113,9 @@ inline bool deadlines_fit(const ShareProblem& problem, ShareProgram& program, co
     return best.bound >= 1;
 }
 
-template <LinearObjective O>
-ShareResult share_by_value(const ShareProblem& problem, const O& objective, const ShareOptions& options) {
-    ShareProgram program(problem);
+template <class Program, LinearObjective O>
+ShareResult share_by_value(const ShareProblem& problem, Program program, const O& objective,
+                           const ShareOptions& options) {
     std::size_t iterations = 0;
     const bool fit = deadlines_fit(problem, program, options, iterations);
     double most = 0;
@@ -123,20 +123,22 @@ ShareResult share_by_value(const ShareProblem& problem, const O& objective, cons
         for (std::size_t t = 0; t < problem.types(); ++t)
             if (program.usable(j, t)) most = std::max(most, double(objective.value(problem, j, t)));
     const double scale = most > 0 ? 1 / most : 1;
-    const auto value = [&](std::size_t j, std::size_t t) { return scale * objective.value(problem, j, t); };
+    const auto value = [&](const ShareProblem& at, std::size_t j, std::size_t t) {
+        return scale * objective.value(at, j, t);
+    };
     program.build(
         [&](std::size_t j) -> ProgramRow {
             return {0, fit ? deadline_rate(problem.jobs[j]) / program.top_rate(j) : 0};
         },
         value, false);
-    InteriorPoint<> method(program.program());
+    typename Program::template Method<> method(program.program());
     method.solve(std::max(0.5 * options.gap, 1e-10));
     ShareResult result = program.shares_of(method, options.least_part);
     result.iterations = iterations + method.iterations();
     result.deadlines_met = fit;
-    for (std::size_t j = 0; j < problem.jobs.size(); ++j)
-        for (std::size_t t = 0; t < problem.types(); ++t)
-            if (result.of(j)[t] > 0) result.objective += result.of(j)[t] * objective.value(problem, j, t);
+    result.objective = program.worth_of(result, [&](const ShareProblem& at, std::size_t j, std::size_t t) {
+        return double(objective.value(at, j, t));
+    });
     result.bound = program.dual_value(method, method.rate_prices()) / scale;
     result.prices = program.gpu_prices(method, method.rate_prices(), value);
     for (double& price : result.prices) price /= scale;
@@ -145,10 +147,10 @@ ShareResult share_by_value(const ShareProblem& problem, const O& objective, cons
 }
 
 /// An objective's utility by group of the program, whose rates are parts of the top rate.
-template <UtilityObjective O>
+template <class Program, UtilityObjective O>
 struct GroupUtility {
     const ShareProblem& problem;
-    const ShareProgram& program;
+    const Program& program;
     const O& objective;
 
     [[nodiscard]] double slope(std::size_t g, double part) const {
@@ -161,12 +163,12 @@ struct GroupUtility {
     }
 };
 
-template <UtilityObjective O>
-ShareResult share_by_utility(const ShareProblem& problem, const O& objective, const ShareOptions& options) {
-    ShareProgram program(problem);
+template <class Program, UtilityObjective O>
+ShareResult share_by_utility(const ShareProblem& problem, Program program, const O& objective,
+                             const ShareOptions& options) {
     program.build([](std::size_t) { return ProgramRow{}; }, no_value, true);
-    const GroupUtility<O> utility{problem, program, objective};
-    InteriorPoint<GroupUtility<O>> method(program.program(), utility);
+    const GroupUtility<Program, O> utility{problem, program, objective};
+    typename Program::template Method<GroupUtility<Program, O>> method(program.program(), utility);
     method.solve(std::max(0.5 * options.gap, 1e-10));
     ShareResult result = program.shares_of(method, options.least_part);
     result.iterations = method.iterations();
@@ -195,18 +197,25 @@ ShareResult share_by_utility(const ShareProblem& problem, const O& objective, co
     return result;
 }
 
+/// The best shares of a program's time under an objective of any kind.
+template <class Program, ShareObjective O>
+ShareResult share_with(const ShareProblem& problem, Program program, const O& objective,
+                       const ShareOptions& options) {
+    require_positive("share options", "gap", options.gap);
+    if constexpr (LevelObjective<O>)
+        return share_by_level(problem, std::move(program), objective, options);
+    else if constexpr (LinearObjective<O>)
+        return share_by_value(problem, std::move(program), objective, options);
+    else
+        return share_by_utility(problem, std::move(program), objective, options);
+}
+
 }  // namespace detail
 
 template <ShareObjective O>
 ShareResult share_time(const ShareProblem& problem, const O& objective, const ShareOptions& options) {
     problem.validate();
-    require_positive("share options", "gap", options.gap);
-    if constexpr (LevelObjective<O>)
-        return detail::share_by_level(problem, objective, options);
-    else if constexpr (LinearObjective<O>)
-        return detail::share_by_value(problem, objective, options);
-    else
-        return detail::share_by_utility(problem, objective, options);
+    return detail::share_with(problem, detail::ShareProgram(problem), objective, options);
 }
 
 // ---------------------------------------------------------------------------------------------------------

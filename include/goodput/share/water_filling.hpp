@@ -48,11 +48,25 @@ struct ShareHierarchy {
     std::vector<std::size_t> entity_of{};  ///< by job: index of its entity
 };
 
+/// Refuses entities of weights that are not above 0, and jobs without one where there are entities
+/// (std::invalid_argument).
+inline void validate(const ShareHierarchy& hierarchy, const ShareProblem& problem) {
+    const std::size_t jobs = problem.jobs.size();
+    for (const ShareEntity& entity : hierarchy.entities)
+        require_positive([&] { return "entity '" + entity.name + "'"; }, "weight", entity.weight);
+    if (hierarchy.entities.empty()) return;
+    if (hierarchy.entity_of.size() != jobs)
+        bad_input("hierarchy", "number of jobs with an entity", hierarchy.entity_of.size(), text_of(jobs));
+    for (std::size_t j = 0; j < jobs; ++j)
+        if (hierarchy.entity_of[j] >= hierarchy.entities.size())
+            bad_input("job '" + problem.jobs[j].name + "'", "entity", hierarchy.entity_of[j],
+                      "an index into the entities");
+}
+
 /// Shares by water filling. A job's level is workers * rate / (weight * proportional rate); the objective is
 /// the lowest level of those that can run. Its bound is proven by prices; with entities, where the lowest
 /// level may come last, the status says whether every level was found. Refuses what ShareProblem::validate()
-/// does, entities of weights that are not above 0, and jobs without one where there are entities
-/// (std::invalid_argument).
+/// and validate(ShareHierarchy) do (std::invalid_argument).
 [[nodiscard]] ShareResult fill_water(const ShareProblem& problem, const ShareHierarchy& hierarchy = {},
                                      const ShareOptions& options = {});
 
@@ -264,17 +278,8 @@ private:
 inline ShareResult fill_water(const ShareProblem& problem, const ShareHierarchy& hierarchy,
                               const ShareOptions& options) {
     problem.validate();
+    validate(hierarchy, problem);
     require_positive("share options", "gap", options.gap);
-    const std::size_t jobs = problem.jobs.size();
-    const bool flat = hierarchy.entities.empty();
-    if (!flat && hierarchy.entity_of.size() != jobs)
-        bad_input("hierarchy", "number of jobs with an entity", hierarchy.entity_of.size(), text_of(jobs));
-    for (const ShareEntity& entity : hierarchy.entities)
-        require_positive([&] { return "entity '" + entity.name + "'"; }, "weight", entity.weight);
-    for (std::size_t j = 0; j < jobs && !flat; ++j)
-        if (hierarchy.entity_of[j] >= hierarchy.entities.size())
-            bad_input("job '" + problem.jobs[j].name + "'", "entity", hierarchy.entity_of[j],
-                      "an index into the entities");
     return detail::WaterLevels(problem, hierarchy, options).fill();
 }
 

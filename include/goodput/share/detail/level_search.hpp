@@ -59,12 +59,13 @@ double highest_where(Function function, double most, double low, double high) {
     return high;
 }
 
-/// What the program says of one level.
+/// What a program, ShareProgram or PairProgram, says of one level.
+template <class Program>
 class LevelTrial {
 public:
     /// `asked(job)` is the rate that the program asks of a job, in steps/s.
     template <class Asked>
-    LevelTrial(ShareProgram& program, std::size_t jobs, Asked asked, double accuracy)
+    LevelTrial(Program& program, std::size_t jobs, Asked asked, double accuracy)
         : program_(program), jobs_(jobs), method_(built(program, asked)) {
         method_.solve(accuracy);
         worth_ = program.dual_value(method_, method_.rate_prices());
@@ -96,7 +97,7 @@ public:
 
 private:
     template <class Asked>
-    static const BlockProgram& built(ShareProgram& program, Asked asked) {
+    static auto& built(Program& program, Asked asked) {
         program.build(
             [&](std::size_t job) -> ProgramRow {
                 return {asked(job) / program.top_rate(job), 0};
@@ -106,24 +107,24 @@ private:
         return program.program();
     }
 
-    ShareProgram& program_;
+    Program& program_;
     std::size_t jobs_;
-    InteriorPoint<> method_;
+    typename Program::template Method<> method_;
     double worth_ = 0;
 };
 
 /// Levels for a GPU more, by type, where a level of `bound` costs needed(bound).
-template <class Needed>
-std::vector<double> level_prices(const LevelTrial& trial, Needed needed, double bound) {
+template <class Program, class Needed>
+std::vector<double> level_prices(const LevelTrial<Program>& trial, Needed needed, double bound) {
     const double around = 1e-6 * bound, steep = (needed(bound) - needed(bound - around)) / around;
     return trial.gpu_prices(steep > 0 ? 1 / steep : 0);
 }
 
 /// Highest level: `rate_for(job, level)` in steps/s, `level_at(job, rate)` its inverse, infinity where a job
 /// does not count. `top`, above 0, cannot be passed: there it begins.
-template <class RateFor, class LevelAt>
-HighestLevel highest_level(const ShareProblem& problem, ShareProgram& program, RateFor rate_for,
-                           LevelAt level_at, double top, const ShareOptions& options) {
+template <class Program, class RateFor, class LevelAt>
+HighestLevel highest_level(const ShareProblem& problem, Program& program, RateFor rate_for, LevelAt level_at,
+                           double top, const ShareOptions& options) {
     const double gap = options.gap;
     const std::size_t jobs = problem.jobs.size();
     HighestLevel best;

@@ -22,11 +22,37 @@ struct ProgramRow {
 };
 
 /// Shares are worth nothing for their own sake.
-inline constexpr auto no_value = [](std::size_t, std::size_t) { return 0.0; };
+inline constexpr auto no_value = [](const ShareProblem&, std::size_t, std::size_t) { return 0.0; };
+
+/// What shares of jobs alone are worth for their own sake.
+template <class Value>
+double worth_alone(const ShareProblem& problem, const ShareResult& result, Value value) {
+    double sum = 0;
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j)
+        for (std::size_t t = 0; t < problem.types(); ++t)
+            if (result.of(j)[t] > 0) sum += result.of(j)[t] * value(problem, j, t);
+    return sum;
+}
+
+/// What the first GPU of a type would be worth to a job of one worker, where all of its time there gains
+/// gain(job).
+template <class Gain>
+double worth_of_first(const ShareProblem& problem, std::size_t type, Gain gain) {
+    double most = 0;
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
+        const ShareJob& job = problem.jobs[j];
+        if (job.rates[type] <= 0 || (job.workers > 1 && problem.too_large(j))) continue;
+        most = std::max(most, gain(j) / job.workers);
+    }
+    return most;
+}
 
 /// A share problem's jobs in groups, for programs that differ in rows and values only.
 class ShareProgram {
 public:
+    template <class Utility = NoUtility>
+    using Method = InteriorPoint<Utility>;
+
     explicit ShareProgram(const ShareProblem& problem) : problem_(problem) {
         const std::size_t n = problem.types();
         program_.types = n;
@@ -51,8 +77,8 @@ public:
     /// Steps/s of a job on its fastest type at all times; 0: it can run nowhere.
     [[nodiscard]] double top_rate(std::size_t job) const { return top_[job]; }
 
-    /// Builds the program: `row(job)` is what is asked of a job, `value(job, type)` what its time there is
-    /// worth for its own sake. Jobs alike are put together unless they have a utility.
+    /// Builds the program: `row(job)` is what is asked of a job, `value(problem, job, type)` what its
+    /// time there is worth for its own sake. Jobs alike are put together unless they have a utility.
     template <class Row, class Value>
     const BlockProgram& build(Row row, Value value, bool utility) {
         const std::size_t n = program_.types, jobs = problem_.jobs.size();
@@ -72,7 +98,7 @@ public:
                 const bool can = usable(j, t);
                 its.push_back(can ? problem_.jobs[j].workers / problem_.gpus[t] : 0);
                 its.push_back(can ? problem_.jobs[j].rates[t] / top_[j] : 0);
-                its.push_back(can ? value(j, t) : 0);
+                its.push_back(can ? value(problem_, j, t) : 0);
             }
             if (utility) its.push_back(static_cast<double>(j));
             const auto [known, is_new] = group_like.try_emplace(its, p.groups());
@@ -102,8 +128,8 @@ public:
 
     /// Shares and rates of all jobs out of an end of the method, put right where rounding has left them
     /// beyond a limit.
-    template <class Method>
-    [[nodiscard]] ShareResult shares_of(const Method& method, double least_part) const {
+    template <class Solved>
+    [[nodiscard]] ShareResult shares_of(const Solved& method, double least_part) const {
         const std::size_t n = program_.types, groups = program_.groups();
         std::vector<double> shares(groups * n), used(n, 0);
         for (std::size_t g = 0; g < groups; ++g) {
@@ -131,10 +157,16 @@ public:
         return result;
     }
 
+    /// What shares are worth for their own sake.
+    template <class Value>
+    [[nodiscard]] double worth_of(const ShareResult& result, Value value) const {
+        return worth_alone(problem_, result, value);
+    }
+
     /// What a group's time is worth at the prices that the method has found, with its rate at a price (in
     /// parts of its top rate): the best that any shares of it can have.
-    template <class Method>
-    [[nodiscard]] double best_reduced(std::size_t g, double rate_price, const Method& method) const {
+    template <class Solved>
+    [[nodiscard]] double best_reduced(std::size_t g, double rate_price, const Solved& method) const {
         double best = 0;
         for (std::size_t t = 0; t < program_.types; ++t) {
             const std::size_t at = g * program_.types + t;
@@ -145,8 +177,8 @@ public:
         return best;
     }
     /// Bound on what prices leave: capacities at their prices and every group at its best, less floors.
-    template <class Method, class RatePrices>
-    [[nodiscard]] double dual_value(const Method& method, const RatePrices& rate_price) const {
+    template <class Solved, class RatePrices>
+    [[nodiscard]] double dual_value(const Solved& method, const RatePrices& rate_price) const {
         double sum = 0;
         for (std::size_t t = 0; t < program_.types; ++t)
             if (problem_.gpus[t] > 0) sum += method.price(t);
@@ -157,24 +189,22 @@ public:
     }
 
     /// Of one GPU of each type. Of a type without any, it is what the first one would be worth to a job of
-    /// one worker; `value(job, type)` is what the job's time there has for its own sake.
-    template <class Method, class RatePrices, class Value>
-    [[nodiscard]] std::vector<double> gpu_prices(const Method& method, const RatePrices& rate_price,
+    /// one worker; `value(problem, job, type)` is what the job's time there has for its own sake.
+    template <class Solved, class RatePrices, class Value>
+    [[nodiscard]] std::vector<double> gpu_prices(const Solved& method, const RatePrices& rate_price,
                                                  Value value) const {
         std::vector<double> of_gpu(program_.types, 0);
         for (std::size_t t = 0; t < program_.types; ++t) {
-            if (problem_.gpus[t] > 0) {
+            if (problem_.gpus[t] > 0)
                 of_gpu[t] = method.price(t) / problem_.gpus[t];
-                continue;
-            }
-            for (std::size_t j = 0; j < problem_.jobs.size(); ++j) {
-                const ShareJob& job = problem_.jobs[j];
-                if (job.rates[t] <= 0 || (job.workers > 1 && problem_.too_large(j))) continue;
-                double gain = value(j, t);
-                if (const std::size_t g = group_of_[j]; g != no_group)
-                    gain += rate_price(g) * job.rates[t] / top_[j] - best_reduced(g, rate_price(g), method);
-                of_gpu[t] = std::max(of_gpu[t], gain / job.workers);
-            }
+            else
+                of_gpu[t] = worth_of_first(problem_, t, [&](std::size_t j) {
+                    const double own = value(problem_, j, t);
+                    const std::size_t g = group_of_[j];
+                    if (g == no_group) return own;
+                    return own + rate_price(g) * problem_.jobs[j].rates[t] / top_[j] -
+                           best_reduced(g, rate_price(g), method);
+                });
         }
         return of_gpu;
     }

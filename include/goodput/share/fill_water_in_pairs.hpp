@@ -1,0 +1,174 @@
+#ifndef GOODPUT_SHARE_FILL_WATER_IN_PAIRS_HPP
+#define GOODPUT_SHARE_FILL_WATER_IN_PAIRS_HPP
+
+// Water filling (water_filling.hpp) of jobs that may also run in pairs. With pairs the time of a job may be
+// what keeps another from rising, so that the types' prices do not say who has stopped. The price of his rate
+// does: an interior-point method ends at prices that are above 0 for everybody who cannot have more in any
+// best answer, and for nobody else. So there may be as many levels as sorts of jobs. Published as an integer
+// program a level (Gavel, OSDI'20, section 4.3).
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/share/detail/level_search.hpp"
+#include "goodput/share/detail/pair_program.hpp"
+#include "goodput/share/pairs.hpp"
+#include "goodput/share/problem.hpp"
+#include "goodput/share/water_filling.hpp"
+
+namespace goodput {
+
+/// Shares by water filling, of jobs alone and in pairs: levels, objective and status are those of
+/// fill_water() without pairs; proportional rates are those of jobs alone, and a job that runs only with
+/// others counts as one that could have the largest of its rates everywhere. Refuses what
+/// PairedShareProblem::validate() does, and hierarchies that fill_water() refuses (std::invalid_argument).
+[[nodiscard]] ShareResult fill_water(const PairedShareProblem& problem, const ShareHierarchy& hierarchy = {},
+                                     const ShareOptions& options = {});
+
+// ---------------------------------------------------------------------------------------------------------
+
+namespace detail {
+
+/// One level after the other.
+class PairedWaterLevels {
+public:
+    PairedWaterLevels(const PairedShareProblem& problem, const ShareHierarchy& hierarchy,
+                      const ShareOptions& options)
+        : problem_(problem.alone),
+          hierarchy_(hierarchy),
+          options_(options),
+          program_(problem),
+          rises_(problem.alone.jobs.size()),
+          one_(problem.alone.jobs.size()),
+          height_(problem.alone.jobs.size(), 0),
+          result_(no_shares(problem.alone)) {
+        for (std::size_t j = 0; j < one_.size(); ++j) {
+            rises_[j] = program_.top_rate(j) > 0;
+            const double rate = proportional_rate(problem_, j);
+            one_[j] = (rate > 0 ? rate : program_.top_rate(j)) / problem_.jobs[j].workers;
+        }
+    }
+
+    ShareResult fill() && {
+        while (deal()) raise();
+        return finished();
+    }
+
+private:
+    static constexpr double accuracy = 5e-11;  // of a program's worth
+    static constexpr double give = 1e-7;       // the part of what they have that those who stand may miss
+
+    /// How fast each of those rises who can; answers whether there is anybody.
+    bool deal() {
+        speed_.assign(rises_.size(), 0);
+        if (hierarchy_.entities.empty()) {
+            for (std::size_t j = 0; j < rises_.size(); ++j)
+                if (rises_[j]) speed_[j] = problem_.jobs[j].weight;
+        } else {
+            std::vector<double> weights(hierarchy_.entities.size(), 0);
+            for (std::size_t j = 0; j < rises_.size(); ++j) {
+                const std::size_t of = hierarchy_.entity_of[j];
+                if (!rises_[j] || (hierarchy_.entities[of].in_order && weights[of] > 0)) continue;
+                weights[of] += problem_.jobs[j].weight;
+                speed_[j] = problem_.jobs[j].weight;
+            }
+            for (std::size_t j = 0; j < rises_.size(); ++j)
+                if (speed_[j] > 0) {
+                    const std::size_t of = hierarchy_.entity_of[j];
+                    speed_[j] *= hierarchy_.entities[of].weight / weights[of];
+                }
+        }
+        return std::any_of(speed_.begin(), speed_.end(), [](double speed) { return speed > 0; });
+    }
+
+    /// As high as it goes; who cannot go on stands from now on.
+    void raise() {
+        program_.build(
+            [&](std::size_t j) -> ProgramRow {
+                return {one_[j] * speed_[j] / program_.top_rate(j),
+                        one_[j] * height_[j] * (1 - give) / program_.top_rate(j)};
+            },
+            no_value, false);
+        program_.program().reward = 1;
+        PairProgram::Method<> method(program_.program());
+        method.solve(accuracy);
+        result_.iterations += method.iterations();
+        // At these prices the level cannot be higher, with all of what those have who stand.
+        double worth = program_.dual_value(method, method.rate_prices()), rise = 0;
+        std::vector<double> parts(rises_.size(), 0);  // of the price of the level
+        for (std::size_t j = 0; j < rises_.size(); ++j) {
+            const std::size_t g = program_.group_of(j);
+            if (g == PairProgram::no_group) continue;
+            const double price = method.rate_price(g) / program_.top_rate(j);
+            worth -= price * one_[j] * height_[j] * give;
+            parts[j] = price * one_[j] * speed_[j];
+            rise += parts[j];
+        }
+        const double level = rise > 0 ? std::max(worth / rise, 0.0) : 0;
+        if (result_.prices == no_shares(problem_).prices && rise > 0)
+            for (std::size_t t = 0; t < problem_.types(); ++t)
+                result_.prices[t] = program_.gpu_prices(method, method.rate_prices(), no_value)[t] / rise;
+        std::size_t dearest = rises_.size();
+        bool any = false;
+        for (std::size_t j = 0; j < rises_.size(); ++j) {
+            if (!(speed_[j] > 0)) continue;
+            height_[j] += speed_[j] * level;
+            const std::size_t g = program_.group_of(j);
+            const double asked = one_[j] * height_[j] / program_.top_rate(j);
+            const double of_group = parts[j] / rise * program_.copies(g);
+            if (dearest == rises_.size() || parts[j] > parts[dearest]) dearest = j;
+            if (of_group * asked < method.rate_slack(g) && rise > 0) continue;
+            rises_[j] = false;
+            any = true;
+        }
+        if (!any) rises_[dearest] = false;
+    }
+
+    ShareResult finished() {
+        // All levels are known now: the shares that are nearest to giving everybody his.
+        const LevelTrial trial(
+            program_, height_.size(), [&](std::size_t j) { return one_[j] * height_[j]; }, accuracy);
+        ShareResult found = trial.shares(options_.least_part);
+        found.iterations = result_.iterations + trial.iterations();
+        found.prices = std::move(result_.prices);
+        double lowest = std::numeric_limits<double>::infinity(), missing = 0;
+        for (std::size_t j = 0; j < height_.size(); ++j) {
+            found.levels.push_back(height_[j] / problem_.jobs[j].weight);
+            if (program_.top_rate(j) <= 0) continue;
+            lowest = std::min(lowest, found.levels.back());
+            if (height_[j] > 0) missing = std::max(missing, 1 - found.rates[j] / (one_[j] * height_[j]));
+        }
+        found.bound = std::isfinite(lowest) ? lowest : 0;
+        found.objective = found.bound * (1 - missing);
+        found.status = missing <= options_.gap ? ShareStatus::optimal : ShareStatus::feasible;
+        return found;
+    }
+
+    const ShareProblem& problem_;
+    const ShareHierarchy& hierarchy_;
+    const ShareOptions& options_;
+    PairProgram program_;
+    std::vector<char> rises_;  // by job
+    std::vector<double> one_;  // by job: rate of a height of 1
+    std::vector<double> height_, speed_;
+    ShareResult result_;
+};
+
+}  // namespace detail
+
+inline ShareResult fill_water(const PairedShareProblem& problem, const ShareHierarchy& hierarchy,
+                              const ShareOptions& options) {
+    problem.validate();
+    validate(hierarchy, problem.alone);
+    require_positive("share options", "gap", options.gap);
+    return detail::PairedWaterLevels(problem, hierarchy, options).fill();
+}
+
+}  // namespace goodput
+
+#endif

@@ -30,7 +30,6 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/place/concepts.hpp"
 #include "goodput/schedule/explain_plan.hpp"

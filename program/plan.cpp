@@ -230,8 +230,7 @@ int serve_rounds(P policy, PairedRounds pairs, PlanModels models, const PlanComm
         const bool in_pairs = !round.pairs.empty();
         if (!in_pairs) set_up(scheduler, round);
         stopwatch.lap();
-        const goodput::Plan& plan =
-            in_pairs ? pairs.plan(round, lap, warnings) : scheduler.plan(round.snapshot, lap);
+        const goodput::Plan& plan = in_pairs ? pairs.plan(round, lap) : scheduler.plan(round.snapshot, lap);
         Json answer = answer_of(round.snapshot, plan, milliseconds);
         for (std::size_t j = 0; j < plan.decisions.size(); ++j)
             if (const auto& with = plan.decisions[j].shares_with) {

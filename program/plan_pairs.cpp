@@ -21,10 +21,10 @@ using goodput::JobPair;
 /// A rate beside another job as a part of the rate alone.
 class PartsOfRates {
 public:
-    PartsOfRates(const Round& round, PlanModels models) : round_(round), predict_(models) {}
+    PartsOfRates(Round& round, PlanModels models) : round_(round), predict_(models) {}
 
     /// The pair as the scheduler takes it; rates of jobs whose speed alone is not known are left out.
-    JobPair operator()(const RoundPair& pair, Warnings& warnings) {
+    JobPair operator()(const RoundPair& pair) {
         const std::size_t types = round_.snapshot.cluster.gpu_types.size();
         JobPair answer{pair.jobs, std::vector<std::array<double, 2>>(types, {0, 0}), pair.together};
         for (const auto& [type, parts] : pair.parts) answer.parts[type] = parts;
@@ -33,11 +33,12 @@ public:
                 const goodput::Job& job = round_.snapshot.jobs[pair.jobs[i]];
                 const std::optional<double> alone = rate_alone(pair, pair.jobs[i], type);
                 if (!alone)
-                    warnings.mention("job '" + job.name + "': its speed alone on " +
-                                     round_.snapshot.cluster.gpu_types[type] +
-                                     " is not known, so nor is what it loses beside job '" +
-                                     round_.snapshot.jobs[pair.jobs[1 - i]].name +
-                                     "'; say batch.rate, or shares_with[].part");
+                    round_.snapshot.warnings.push_back(
+                        "job '" + job.name + "': its speed alone on " +
+                        round_.snapshot.cluster.gpu_types[type] +
+                        " is not known, so nor is what it loses beside job '" +
+                        round_.snapshot.jobs[pair.jobs[1 - i]].name +
+                        "'; say its batch.rate, or the part of its speed in shares_with");
                 answer.parts[type][i] = alone ? rates[i] / *alone : 0;
             }
         return answer;
@@ -70,7 +71,7 @@ private:
         return option.goodput;
     }
 
-    const Round& round_;
+    Round& round_;
     PlanPredictor predict_;
 };
 
@@ -91,12 +92,10 @@ PairedRounds::PairedRounds(AnyPolicy<false> policy, PlanModels models)
     : inside_(std::make_shared<Inside>(Inside{
           models, Inside::Scheduler({.policy = std::move(policy), .predictor = PlanPredictor(models)})})) {}
 
-const goodput::Plan& PairedRounds::plan(const Round& round,
-                                        const std::function<void(goodput::PlanStep)>& step,
-                                        Warnings& warnings) {
+const goodput::Plan& PairedRounds::plan(Round& round, const std::function<void(goodput::PlanStep)>& step) {
     PartsOfRates parts(round, inside_->models);
     inside_->pairs.clear();
-    for (const RoundPair& pair : round.pairs) inside_->pairs.push_back(parts(pair, warnings));
+    for (const RoundPair& pair : round.pairs) inside_->pairs.push_back(parts(pair));
     set_up(inside_->scheduler, round);
     return inside_->scheduler.plan(round.snapshot, inside_->pairs, step);
 }

@@ -12,7 +12,6 @@
 #include "any_policy.hpp"
 #include "goodput/schedule/decision_explanation.hpp"
 #include "goodput/schedule/snapshot.hpp"
-#include "json_fields.hpp"
 #include "plan_models.hpp"
 #include "round.hpp"
 
@@ -23,10 +22,9 @@ class PairedRounds {
 public:
     PairedRounds(AnyPolicy<false> policy, PlanModels models);
 
-    /// The plan of a line whose jobs have their models; valid until the next call. Warns of rates of jobs
-    /// whose speed alone is not known.
-    const goodput::Plan& plan(const Round& round, const std::function<void(goodput::PlanStep)>& step,
-                              Warnings& warnings);
+    /// The plan of a line whose jobs have their models; valid until the next call. Rates of jobs whose speed
+    /// alone is not known are named among the warnings.
+    const goodput::Plan& plan(Round& round, const std::function<void(goodput::PlanStep)>& step);
     /// Of the last plan: the speed of a job that shares its GPUs, as a part of its speed alone.
     [[nodiscard]] double part_of(std::size_t job) const;
     /// Of the last plan.

@@ -22,7 +22,6 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <set>
 #include <span>
 #include <stdexcept>
@@ -31,12 +30,12 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/place/concepts.hpp"
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot_check.hpp"
+#include "goodput/share/detail/job_of_pair.hpp"
 #include "goodput/share/detail/pair_choice.hpp"
 #include "goodput/share/detail/paired_parts.hpp"
 #include "goodput/share/job_pair.hpp"
@@ -226,48 +225,11 @@ private:
             return false;
         }
         if (pair.together) return true;
-        const Job &a = jobs()[first], &b = jobs()[second];
-        const auto is_plain = [](const Job& job) {
-            return !job.keeps_what_it_holds() && !job.tasks && !job.host;
-        };
-        if (aside[0] || aside[1] || !is_plain(a) || !is_plain(b)) return false;
-        if (!a.within.empty() && !b.within.empty() && a.within != b.within) return false;
-        const Job both = as_job(pair, {});
-        return std::ranges::any_of(both.types,
-                                   [](const TypeLimits& on) { return on.max_atomic_batch > 0; }) &&
-               std::max(fewest_gpus(a), fewest_gpus(b)) <= std::min(a.max_gpus, b.max_gpus);
+        return !aside[0] && !aside[1] && detail::may_pair(pair, jobs()[first], jobs()[second]);
     }
-    static int fewest_gpus(const Job& job) {
-        return job.adaptivity == Adaptivity::none ? job.max_gpus : job.min_gpus;
-    }
-    /// What the Scheduler itself looks at of a pair that holds this: where it may run, and what a move costs.
+    /// The job that a pair is in the round.
     [[nodiscard]] Job as_job(const JobPair& pair, const Placement& held) const {
-        const Job &a = jobs()[pair.jobs[0]], &b = jobs()[pair.jobs[1]];
-        Job both{.name = a.name + " + " + b.name,
-                 .submitted_seconds = std::min(a.submitted_seconds, b.submitted_seconds),
-                 .restart_cost_seconds = a.restart_cost_seconds + b.restart_cost_seconds,
-                 .max_gpus = std::min(a.max_gpus, b.max_gpus),
-                 .adaptivity = Adaptivity::gpus,
-                 .initial_batch = 1,
-                 .target_batch = 1};
-        both.min_gpus = std::min(std::max(fewest_gpus(a), fewest_gpus(b)), both.max_gpus);
-        for (std::size_t t = 0; t < pair.parts.size(); ++t) {
-            const TypeLimits &of_a = a.types[t], &of_b = b.types[t];
-            TypeLimits& limits = both.types.emplace_back();
-            const int replica = std::lcm(of_a.gpus_per_replica, of_b.gpus_per_replica);
-            if (!pair.runs_on(t) || std::min(of_a.max_atomic_batch, of_b.max_atomic_batch) == 0 ||
-                replica > both.max_gpus)
-                continue;
-            limits.max_atomic_batch = 1;
-            limits.gpus_per_replica = replica;
-            limits.max_nodes = std::min(of_a.max_nodes, of_b.max_nodes);
-        }
-        both.spot_allowed = a.spot_allowed && b.spot_allowed;
-        both.within = a.within.empty() ? b.within : a.within;
-        both.checkpoints.emplace_back();  // what restarts cost is for the policy to count
-        both.preemptible = !pair.together || (!a.keeps_what_it_holds() && !b.keeps_what_it_holds());
-        both.placement = held;
-        return both;
+        return detail::job_of_pair(pair, jobs()[pair.jobs[0]], jobs()[pair.jobs[1]], held);
     }
 
     /// All pairs, or where these are many, those that are together, which hold what they hold.

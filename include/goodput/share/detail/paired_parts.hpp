@@ -19,10 +19,10 @@
 
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/concepts.hpp"
-#include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/goodput_factor.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/makers.hpp"
+#include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
 #include "goodput/share/job_pair.hpp"
 
